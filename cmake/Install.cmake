@@ -1,0 +1,14 @@
+# `cmake --install` gives a package that find_package(ferrite) finds. Public headers need nothing but the
+# standard library, so the package has no dependencies of its own beyond threads.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS ferrite EXPORT ferrite-targets)
+install(TARGETS ferrite_cli)
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT ferrite-targets NAMESPACE ferrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ferrite)
+configure_package_config_file(cmake/ferrite-config.cmake.in ${PROJECT_BINARY_DIR}/ferrite-config.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ferrite)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ferrite-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/ferrite-config.cmake ${PROJECT_BINARY_DIR}/ferrite-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ferrite)

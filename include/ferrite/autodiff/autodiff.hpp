@@ -1,0 +1,203 @@
+// Autodiff<B>: the decorator that records. Its tensors carry a node beside the inner value; ops with a vjp
+// run as they are (fused where B fuses them), ops without one are composed of ops that have one.
+#pragma once
+
+#include "ferrite/autodiff/engine.hpp"
+
+namespace ferrite {
+
+/// While one lives, ops on this thread record nothing.
+class FERRITE_API NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+  static bool active();
+};
+
+template <class B>
+struct AutodiffPrimitive {
+  typename B::Primitive value;
+  typename Node<B>::Pointer node;  // null: no gradient flows through this tensor
+  const Layout& layout() const { return value.layout(); }
+  DType dtype() const { return value.dtype(); }
+};
+
+template <class B>
+inline constexpr bool is_autodiff = false;
+template <class B>
+inline constexpr bool is_autodiff<Autodiff<B>> = true;
+
+template <class B, class Op>
+concept HasVjp = requires(const Op& op, Vjp<B>& v) { op.template vjp<B>(v); };
+
+template <class B>
+class Autodiff {
+ public:
+  using Inner = B;
+  using Primitive = AutodiffPrimitive<B>;
+
+  /// Arguments go to the inner backend's constructor.
+  template <class... Args>
+    requires std::constructible_from<B, Args...>
+  explicit Autodiff(Args&&... args) : inner_(std::forward<Args>(args)...) {}
+  Autodiff(const Autodiff&) = delete;
+  Autodiff& operator=(const Autodiff&) = delete;
+
+  B& inner() { return inner_; }
+  const B& inner() const { return inner_; }
+  Device device() const { return inner_.device(); }
+  void synchronize() { inner_.synchronize(); }
+  MemoryStats memory_stats() const { return inner_.memory_stats(); }
+  std::string describe() const { return "autodiff over " + inner_.describe(); }
+
+  Primitive wrap(typename B::Primitive value) { return {std::move(value), nullptr}; }
+  Primitive detach(const Primitive& p) { return {p.value, nullptr}; }
+
+  template <class Op>
+  Primitives<Autodiff> evaluate(const Op& op, Refs<Primitive> in) {
+    std::uint32_t needed = 0;
+    bool tracked = false;
+    if (!NoGrad::active()) {
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        if (!in[i].node) continue;
+        tracked = true;
+        if (i < 32) needed |= 1u << i;
+      }
+    }
+    if (!tracked) return forward(op, in);
+    if constexpr (HasVjp<B, Op>) {
+      if (has_vjp(op, needed)) return record(op, in);
+    }
+    if constexpr (detail::Composes<Autodiff, Op>) {
+      return detail::evaluate_composed(*this, op, in);
+    } else {
+      auto out = forward(op, in);
+      for (const Primitive& p : out)
+        if (is_floating(p.dtype()))
+          throw GradientError("[" + std::string(op_name(op)) + "] has no gradient: detach its inputs to say that none is meant");
+      return out;
+    }
+  }
+
+  /// Gradients of all leaves a scalar depends on.
+  Gradients<B> backward(const Primitive& root, const BackwardConfig<B>& config = {}) {
+    Gradients<B> grads;
+    backward(root, grads, config);
+    return grads;
+  }
+  /// The same, added to gradients already held (gradient accumulation over micro-batches).
+  void backward(const Primitive& root, Gradients<B>& grads, const BackwardConfig<B>& config = {}) {
+    if (!root.node)
+      throw GradientError("[backward] the tensor depends on no leaf: make parameters with parameter(tensor, name)");
+    const Shape& shape = root.layout().shape;
+    Tensor<B> seed = config.root;
+    if (!seed.defined()) {
+      if (shape.numel() != 1)
+        throw GradientError("[backward] the root has shape " + to_string(shape) +
+                            ": needs one element; reduce it, or give its gradient by BackwardConfig::with_root");
+      seed = create(inner_, op::Fill{shape, root.dtype(), 1});
+    }
+    detail::check_shape("backward", "root gradient", seed.shape(), shape);
+    Engine<B>(inner_).run(root.node, seed.primitive(), grads, config);
+  }
+
+ private:
+  template <class Op>
+  static bool has_vjp(const Op& op, std::uint32_t needed) {
+    if constexpr (requires { op.has_vjp(needed); }) return op.has_vjp(needed);
+    else return true;
+  }
+
+  template <class Op>
+  class OpNode final : public RecordedNode<B> {
+   public:
+    OpNode(B& backend, const Op& op) : RecordedNode<B>(backend, op.saves()), op_(op) {}
+    void backward(Engine<B>& engine, const typename B::Primitive& grad) override {
+      Vjp<B> v(engine, *this, grad);
+      op_.template vjp<B>(v);
+    }
+    std::string name() const override { return std::string(op_name(op_)); }
+
+   private:
+    Op op_;
+  };
+
+  template <class Op>
+  Primitives<B> forward_inner(const Op& op, Refs<Primitive> in) {
+    SmallVector<const typename B::Primitive*, 6> values;
+    for (std::size_t i = 0; i < in.size(); ++i) values.push_back(&in[i].value);
+    const Refs<typename B::Primitive> refs(values.data(), values.size());
+    // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but the
+    // inner level gives a gradient to the first output only. Composed, every output has its history.
+    if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
+      if (op.saves().outputs > 1) return detail::evaluate_composed(inner_, op, refs);
+    }
+    return ferrite::evaluate(inner_, op, refs);
+  }
+
+  template <class Op>
+  Primitives<Autodiff> forward(const Op& op, Refs<Primitive> in) {
+    Primitives<Autodiff> out;
+    for (auto& value : forward_inner(op, in)) out.push_back(Primitive{std::move(value), nullptr});
+    return out;
+  }
+
+  template <class Op>
+  Primitives<Autodiff> record(const Op& op, Refs<Primitive> in) {
+    Primitives<B> values = forward_inner(op, in);
+    std::shared_ptr<OpNode<Op>> node;
+    if (is_floating(values[0].dtype())) {
+      node = std::make_shared<OpNode<Op>>(inner_, op);
+      for (std::size_t i = 0; i < in.size(); ++i)
+        node->add_input(in[i].node, {in[i].layout().shape, in[i].dtype()}, in[i].value);
+      node->add_outputs(values);
+    }
+    // Only the first output carries a gradient; the others are statistics kept for backward.
+    Primitives<Autodiff> out;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      out.push_back(Primitive{std::move(values[i]), i == 0 ? std::move(node) : nullptr});
+    return out;
+  }
+
+  B inner_;
+};
+
+/// A leaf with x's value: gradients are collected for it under this name. On a backend that does not
+/// differentiate it is x itself, so that one model text serves training and inference.
+template <class B>
+Tensor<B> parameter(const Tensor<B>& x, std::string name) {
+  if constexpr (is_autodiff<B>) {
+    if (!is_floating(x.dtype()))
+      throw DTypeError("[parameter] '" + name + "' is " + std::string(to_string(x.dtype())) +
+                       ": only floating tensors have gradients");
+    return {x.backend(), AutodiffPrimitive<typename B::Inner>{x.primitive().value,
+                                                              std::make_shared<Leaf<typename B::Inner>>(std::move(name))}};
+  } else {
+    return x;
+  }
+}
+
+/// The inner value of a differentiable tensor, and the way back (without history).
+template <class B>
+Tensor<B> value(const Tensor<Autodiff<B>>& x) {
+  return {x.backend().inner(), x.primitive().value};
+}
+template <class B>
+Tensor<Autodiff<B>> lift(Autodiff<B>& backend, const Tensor<B>& x) {
+  if (&x.backend() != &backend.inner()) detail::throw_backend_mismatch("lift");
+  return {backend, backend.wrap(x.primitive())};
+}
+
+/// backward with hooks, a root gradient, or accumulation into an existing container.
+template <class B>
+Gradients<B> backward(const Tensor<Autodiff<B>>& root, const BackwardConfig<B>& config = {}) {
+  return root.backend().backward(root.primitive(), config);
+}
+template <class B>
+void backward(const Tensor<Autodiff<B>>& root, Gradients<B>& grads, const BackwardConfig<B>& config = {}) {
+  root.backend().backward(root.primitive(), grads, config);
+}
+
+}  // namespace ferrite

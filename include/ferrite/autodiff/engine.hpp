@@ -1,0 +1,199 @@
+// Engine: one backward pass. Contributions to a gradient go into a sink: the first writes, later ones
+// accumulate inside the kernel where the backend can (GEMM with beta 1); no zero fill, no add kernel.
+#pragma once
+
+#include <algorithm>
+
+#include "ferrite/autodiff/gradients.hpp"
+
+namespace ferrite {
+
+template <class B>
+class Engine {
+ public:
+  using Primitive = typename B::Primitive;
+  using Pointer = typename Node<B>::Pointer;
+
+  explicit Engine(B& backend) : backend_(backend) {}
+
+  /// Runs the pass from `root`. `grads` may hold gradients of earlier passes: they are accumulated into.
+  void run(const Pointer& root, const Primitive& seed, Gradients<B>& grads, const BackwardConfig<B>& config) {
+    collect(root);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!nodes_[i]->is_leaf()) continue;
+      const std::uint32_t held = grads.index_.find(nodes_[i]);
+      if (held == detail::PointerMap::absent) continue;
+      // The container gives its reference up, so that the kernel may add in place.
+      slots_[i].grad = std::exchange(grads.entries_[held].second, Primitive{});
+      slots_[i].full = true;
+    }
+    add_primitive(root.get(), seed);
+    std::vector<std::uint32_t> order(nodes_.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return nodes_[a]->order() > nodes_[b]->order(); });
+    grads.backend_ = &backend_;
+    if (root->is_leaf()) finish_leaf(root, slots_[0], grads, config);
+    for (std::uint32_t i : order) {
+      if (nodes_[i]->is_leaf()) continue;
+      if (slots_[i].full) {
+        const Primitive grad = std::exchange(slots_[i].grad, Primitive{});
+        nodes_[i]->backward(*this, grad);
+      }
+      for (const Pointer& input : nodes_[i]->inputs()) {
+        if (!input) continue;
+        Slot& slot = slots_[index_.find(input.get())];
+        if (--slot.pending == 0 && input->is_leaf() && slot.full) finish_leaf(input, slot, grads, config);
+      }
+    }
+  }
+
+  /// Adds a finished value to a node's gradient. It must have the gradient's shape and dtype.
+  void add_primitive(Node<B>* node, const Primitive& value) {
+    Slot& slot = slots_[index_.find(node)];
+    if (!slot.full) {
+      slot.grad = value;
+      slot.full = true;
+      return;
+    }
+    if constexpr (RunsKernels<B>) {
+      if (writable(slot.grad)) {
+        const Array* operands[] = {&slot.grad, &value};
+        backend_.run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&slot.grad, 1));
+        return;
+      }
+    }
+    const Primitive* operands[] = {&slot.grad, &value};
+    slot.grad = std::move(evaluate(backend_, op::Binary{op::BinaryFn::add}, Refs<Primitive>(operands, 2))[0]);
+  }
+
+  /// The array a kernel may add to for this node, if its gradient has begun and nobody else sees it.
+  Array* accumulator(Node<B>* node) requires RunsKernels<B> {
+    Slot& slot = slots_[index_.find(node)];
+    return slot.full && writable(slot.grad) ? &slot.grad : nullptr;
+  }
+
+ private:
+  struct Slot {
+    Primitive grad;
+    std::uint32_t pending = 0;  // contributions still to come
+    bool full = false;
+  };
+
+  static bool writable(const Array& grad) { return grad.is_unique() && !grad.layout().may_overlap(); }
+
+  void collect(const Pointer& root) {
+    visit(root.get());
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      for (const Pointer& input : nodes_[i]->inputs())
+        if (input) ++slots_[visit(input.get())].pending;
+    }
+  }
+  std::uint32_t visit(Node<B>* node) {
+    std::uint32_t i = index_.find(node);
+    if (i == detail::PointerMap::absent) {
+      i = static_cast<std::uint32_t>(nodes_.size());
+      index_.insert(node, i);
+      nodes_.push_back(node);
+      slots_.emplace_back();
+    }
+    return i;
+  }
+  void finish_leaf(const Pointer& leaf, Slot& slot, Gradients<B>& grads, const BackwardConfig<B>& config) {
+    grads.assign(leaf, std::move(slot.grad));
+    if (config.on_ready)
+      config.on_ready(leaf->name(), Tensor<B>(backend_, grads.entries_[grads.index_.find(leaf.get())].second));
+  }
+
+  B& backend_;
+  detail::PointerMap index_;
+  std::vector<Node<B>*> nodes_;
+  std::vector<Slot> slots_;
+};
+
+/// What an op's vjp sees: the incoming gradient, what was saved, and a sink per input.
+template <class B>
+class Vjp {
+ public:
+  using Primitive = typename B::Primitive;
+  Vjp(Engine<B>& engine, const RecordedNode<B>& node, const Primitive& grad)
+      : engine_(engine), node_(node), grad_(grad) {}
+
+  B& backend() const { return node_.backend(); }
+  Tensor<B> grad() const { return {backend(), grad_}; }
+  Tensor<B> input(std::size_t i) const { return {backend(), node_.saved_input(i)}; }
+  Tensor<B> output(std::size_t i) const { return {backend(), node_.saved_output(i)}; }
+  const Meta& input_meta(std::size_t i) const { return node_.input_meta(i); }
+  std::size_t input_count() const { return node_.inputs().size(); }
+  bool needs(std::size_t i) const { return i < input_count() && node_.inputs()[i] != nullptr; }
+
+  /// Contributes a value to input i. It is summed over broadcast axes and cast to the input's dtype.
+  void add(std::size_t i, Tensor<B> value) {
+    if (!needs(i)) return;
+    const Meta& meta = input_meta(i);
+    if (!(value.shape() == meta.shape)) value = sum_to(value, meta.shape);
+    engine_.add_primitive(node_.inputs()[i].get(), cast(value, meta.dtype).primitive());
+  }
+
+  /// Contributes op(tensors...) to input i, adding inside the kernel where that is possible.
+  template <class Op, class... T>
+  void into(std::size_t i, const Op& op, const T&... tensors) {
+    if (!needs(i)) return;
+    if constexpr (RunsKernels<B> && RunsAccumulating<B, Op>) {
+      if (Array* sink = engine_.accumulator(node_.inputs()[i].get())) {
+        const Array* in[] = {&tensors.primitive()...};
+        const Ins operands(in, sizeof...(tensors));
+        const Metas metas = detail::metas_of(operands);
+        if (op.infer(metas)[0] == sink->meta() && accepts(backend(), op, metas)) {
+          backend().run(op, operands, Outs(sink, 1), Accumulate{1});
+          return;
+        }
+      }
+    }
+    add(i, eval(op, tensors...));
+  }
+
+  /// Contributes output k of op(tensors...) to input targets[k].
+  template <class Op, class... T>
+  void into_all(std::initializer_list<std::size_t> targets, const Op& op, const T&... tensors) {
+    if constexpr (RunsKernels<B> && RunsAccumulating<B, Op>) {
+      if (run_into_sinks(targets, op, tensors...)) return;
+    }
+    Tensors<B> results = eval_all(op, tensors...);
+    std::size_t k = 0;
+    for (std::size_t target : targets) add(target, std::move(results[k++]));
+  }
+
+ private:
+  template <class Op, class... T>
+  bool run_into_sinks(std::initializer_list<std::size_t> targets, const Op& op, const T&... tensors) {
+    const Array* in[] = {&tensors.primitive()...};
+    const Ins operands(in, sizeof...(tensors));
+    const Metas metas = detail::metas_of(operands);
+    if (!accepts(backend(), op, metas)) return false;
+    const Metas results = op.infer(metas);
+    SmallVector<Array, 3> outs;
+    std::uint32_t mask = 0;
+    std::size_t k = 0;
+    for (std::size_t target : targets) {
+      if (needs(target) && !(results[k] == input_meta(target))) return false;
+      Array* sink = needs(target) ? engine_.accumulator(node_.inputs()[target].get()) : nullptr;
+      if (sink) mask |= 1u << k;
+      outs.push_back(sink ? *sink : backend().allocate(results[k]));
+      ++k;
+    }
+    backend().run(op, operands, Outs(outs), static_cast<Accumulate>(mask));
+    k = 0;
+    for (std::size_t target : targets) {
+      if (needs(target) && !((mask >> k) & 1u)) engine_.add_primitive(node_.inputs()[target].get(), outs[k]);
+      ++k;
+    }
+    return true;
+  }
+
+  Engine<B>& engine_;
+  const RecordedNode<B>& node_;
+  const Primitive& grad_;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,133 @@
+// Gradients: what backward returns. A container of its own rather than a field of the tensors: nothing to
+// reset between steps, and several can live side by side.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ferrite/autodiff/node.hpp"
+
+namespace ferrite {
+
+namespace detail {
+/// Open-addressing map from pointers to indices: a backward pass over three nodes must cost nanoseconds.
+class PointerMap {
+ public:
+  static constexpr std::uint32_t absent = ~0u;
+
+  std::uint32_t find(const void* key) const {
+    if (cells_.empty()) return absent;
+    for (std::size_t i = hash(key);; i = (i + 1) & (cells_.size() - 1)) {
+      if (cells_[i].first == key) return cells_[i].second;
+      if (!cells_[i].first) return absent;
+    }
+  }
+  void insert(const void* key, std::uint32_t value) {
+    if (4 * (size_ + 1) > 3 * cells_.size()) grow();
+    ++size_;
+    place(key, value);
+  }
+
+ private:
+  std::size_t hash(const void* key) const {
+    return (reinterpret_cast<std::uintptr_t>(key) * 0x9e3779b97f4a7c15ull >> 20) & (cells_.size() - 1);
+  }
+  void place(const void* key, std::uint32_t value) {
+    std::size_t i = hash(key);
+    while (cells_[i].first) i = (i + 1) & (cells_.size() - 1);
+    cells_[i] = {key, value};
+  }
+  void grow() {
+    auto old = std::move(cells_);
+    cells_.assign(old.empty() ? 16 : 2 * old.size(), {});
+    for (const auto& cell : old)
+      if (cell.first) place(cell.first, cell.second);
+  }
+
+  std::vector<std::pair<const void*, std::uint32_t>> cells_;
+  std::size_t size_ = 0;
+};
+}  // namespace detail
+
+template <class B>
+class Autodiff;
+
+/// Gradients of leaves, as tensors of the inner backend.
+template <class B>
+class Gradients {
+ public:
+  /// The gradient of a leaf; GradientError names the leaf if it got none.
+  Tensor<B> of(const Tensor<Autodiff<B>>& leaf) const {
+    Tensor<B> grad = find(leaf);
+    if (grad.defined()) return grad;
+    const auto& node = leaf.primitive().node;
+    if (!node || !node->is_leaf())
+      throw GradientError("[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
+    throw GradientError("[backward] '" + node->name() + "' got no gradient: the loss does not depend on it");
+  }
+  /// The same, undefined where there is none.
+  Tensor<B> find(const Tensor<Autodiff<B>>& leaf) const {
+    const std::uint32_t i = index_.find(leaf.primitive().node.get());
+    return i == detail::PointerMap::absent ? Tensor<B>() : Tensor<B>(*backend_, entries_[i].second);
+  }
+  std::size_t size() const { return entries_.size(); }
+
+  /// Names of those leaves that got no gradient, for a report.
+  std::vector<std::string> missing(std::span<const Tensor<Autodiff<B>>> leaves) const {
+    std::vector<std::string> names;
+    for (const auto& leaf : leaves)
+      if (!find(leaf).defined()) names.push_back(leaf.primitive().node ? leaf.primitive().node->name() : "(no leaf)");
+    return names;
+  }
+
+  /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
+  void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
+    backend_ = &grad.backend();
+    assign(leaf.primitive().node, grad.primitive());
+  }
+
+ private:
+  friend class Engine<B>;
+  using Pointer = typename Node<B>::Pointer;
+
+  void assign(const Pointer& leaf, typename B::Primitive grad) {
+    std::uint32_t i = index_.find(leaf.get());
+    if (i == detail::PointerMap::absent) {
+      i = static_cast<std::uint32_t>(entries_.size());
+      index_.insert(leaf.get(), i);
+      entries_.push_back({leaf, std::move(grad)});
+    } else {
+      entries_[i].second = std::move(grad);
+    }
+  }
+
+  B* backend_ = nullptr;
+  detail::PointerMap index_;
+  std::vector<std::pair<Pointer, typename B::Primitive>> entries_;
+};
+
+/// How one backward pass runs.
+template <class B>
+struct BackwardConfig {
+  /// Called when a leaf's gradient is complete, while the rest of the pass goes on: where data-parallel
+  /// reduction starts. Receives the leaf's name and its gradient.
+  std::function<void(const std::string& leaf, const Tensor<B>& grad)> on_ready;
+  /// The gradient of the root; undefined means ones, which needs a root of one element.
+  Tensor<B> root;
+
+  BackwardConfig with_on_ready(std::function<void(const std::string&, const Tensor<B>&)> f) const {
+    BackwardConfig c = *this;
+    c.on_ready = std::move(f);
+    return c;
+  }
+  BackwardConfig with_root(Tensor<B> grad) const {
+    BackwardConfig c = *this;
+    c.root = std::move(grad);
+    return c;
+  }
+};
+
+}  // namespace ferrite

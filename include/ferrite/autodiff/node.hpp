@@ -1,0 +1,140 @@
+// Node: one step of a computation graph. Tensors own their nodes and nodes own the nodes they came from, so
+// dropping the loss drops the graph; there is no registry.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ferrite/backend/evaluate.hpp"
+
+namespace ferrite {
+
+template <class B>
+class Engine;
+
+namespace detail {
+/// Nodes are numbered as they are made, so a larger number never feeds a smaller one.
+FERRITE_API std::uint64_t next_node_order();
+
+/// In-place writes seen so far by the buffer behind a primitive.
+template <class P>
+std::uint32_t version_of(const P& primitive) {
+  if constexpr (std::same_as<P, Array>) return primitive.buffer()->version();
+  else return version_of(primitive.value);
+}
+}  // namespace detail
+
+template <class B>
+class Node {
+ public:
+  using Pointer = std::shared_ptr<Node>;
+
+  Node() : order_(detail::next_node_order()) {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// Frees long chains iteratively: a graph a million nodes deep must not overflow the stack.
+  virtual ~Node() {
+    static thread_local std::vector<Pointer>* worklist = nullptr;
+    bool sole_owner = false;
+    for (const Pointer& p : inputs_) sole_owner = sole_owner || (p && p.use_count() == 1);
+    if (!sole_owner) return;
+    if (worklist) {
+      for (Pointer& p : inputs_) worklist->push_back(std::move(p));
+      return;
+    }
+    std::vector<Pointer> pending;
+    worklist = &pending;
+    for (Pointer& p : inputs_) pending.push_back(std::move(p));
+    while (!pending.empty()) {
+      const Pointer next = std::move(pending.back());
+      pending.pop_back();
+    }
+    worklist = nullptr;
+  }
+
+  /// Turns the gradient of the node's output into contributions to its inputs.
+  virtual void backward(Engine<B>& engine, const typename B::Primitive& grad) = 0;
+  virtual bool is_leaf() const { return false; }
+  /// The leaf's name, or the op's.
+  virtual std::string name() const = 0;
+
+  std::uint64_t order() const { return order_; }
+  const SmallVector<Pointer, 3>& inputs() const { return inputs_; }
+
+ protected:
+  /// One entry per op input; null where no gradient flows.
+  SmallVector<Pointer, 3> inputs_;
+
+ private:
+  std::uint64_t order_;
+};
+
+/// A tensor that gradients are asked for: a parameter, or a user's variable.
+template <class B>
+class Leaf final : public Node<B> {
+ public:
+  explicit Leaf(std::string name) : name_(std::move(name)) {}
+  void backward(Engine<B>&, const typename B::Primitive&) override {}
+  bool is_leaf() const override { return true; }
+  std::string name() const override { return name_; }
+
+ private:
+  std::string name_;
+};
+
+/// A value kept for backward, and the version its buffer had.
+template <class B>
+struct Saved {
+  typename B::Primitive value;
+  std::uint32_t version = 0;
+};
+
+/// What every recorded op keeps: shapes of its inputs and the tensors its vjp asked for.
+template <class B>
+class RecordedNode : public Node<B> {
+ public:
+  RecordedNode(B& backend, Saves saves) : backend_(&backend), saves_(saves) {}
+
+  B& backend() const { return *backend_; }
+  const Meta& input_meta(std::size_t i) const { return metas_[i]; }
+  const typename B::Primitive& saved_input(std::size_t i) const { return checked(saves_.inputs, i, 0); }
+  const typename B::Primitive& saved_output(std::size_t i) const {
+    return checked(saves_.outputs, i, static_cast<std::size_t>(std::popcount(saves_.inputs & input_mask())));
+  }
+
+  void add_input(typename Node<B>::Pointer node, Meta meta, const typename B::Primitive& value) {
+    const std::size_t i = metas_.size();
+    this->inputs_.push_back(std::move(node));
+    metas_.push_back(meta);
+    if ((saves_.inputs >> i) & 1u) saved_.push_back({value, detail::version_of(value)});
+  }
+  void add_outputs(std::span<const typename B::Primitive> values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if ((saves_.outputs >> i) & 1u) saved_.push_back({values[i], detail::version_of(values[i])});
+  }
+
+ private:
+  /// Bits of the inputs that are really there: optional trailing inputs may be absent.
+  std::uint32_t input_mask() const {
+    return metas_.size() >= 32 ? ~0u : (1u << metas_.size()) - 1u;
+  }
+  const typename B::Primitive& checked(std::uint32_t mask, std::size_t i, std::size_t base) const {
+    const std::size_t position = base + static_cast<std::size_t>(std::popcount(mask & ((1u << i) - 1u)));
+    const Saved<B>& saved = saved_[position];
+    if (detail::version_of(saved.value) != saved.version)
+      throw GradientError("[" + this->name() + "] a tensor saved for backward was modified in place (by an optimiser "
+                          "step?) before backward ran: call backward first, or run the forward again");
+    return saved.value;
+  }
+
+  B* backend_;
+  Saves saves_;
+  SmallVector<Meta, 2> metas_;
+  SmallVector<Saved<B>, 2> saved_;
+};
+
+}  // namespace ferrite

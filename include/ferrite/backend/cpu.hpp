@@ -1,0 +1,124 @@
+// Cpu: the fast backend on host memory. OpenBLAS for matrix products, Eigen's packet math for elementwise
+// functions and reductions, one thread pool (FERRITE_NUM_THREADS). Results do not depend on the number of
+// threads: work is cut into chunks by shape alone.
+#pragma once
+
+#include <string>
+
+#include "ferrite/op.hpp"
+
+namespace ferrite {
+
+namespace op {
+struct Fill;
+struct Iota;
+struct Random;
+struct Copy;
+struct Unary;
+struct UnaryBackward;
+struct Binary;
+struct Where;
+struct Reduce;
+struct ArgReduce;
+struct Scan;
+struct Matmul;
+struct Gather;
+struct Scatter;
+struct ScatterAdd;
+struct Softmax;
+struct SoftmaxBackward;
+struct LogSoftmax;
+struct LogSoftmaxBackward;
+struct LayerNorm;
+struct LayerNormBackward;
+struct RmsNorm;
+struct RmsNormBackward;
+struct BatchNorm;
+struct BatchNormBackward;
+struct SoftmaxCrossEntropy;
+struct SoftmaxCrossEntropyBackward;
+struct MaxPool2d;
+struct MaxPool2dBackward;
+struct AvgPool2d;
+struct AvgPool2dBackward;
+struct Dropout;
+struct Embedding;
+struct EmbeddingBackward;
+struct IndexSelect;
+struct PointwiseLoss;
+struct PointwiseLossBackward;
+struct GlobalNorm;
+struct Sgd;
+struct Adam;
+struct Statistic;
+struct Sort;
+}  // namespace op
+
+/// Holds no state of its own: two objects share the allocator and the thread pool, and any thread may use
+/// them. Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and
+/// layout of an input; any other overlap of an output with an input is undefined.
+class FERRITE_API Cpu {
+ public:
+  using Primitive = Array;
+
+  Array allocate(const Meta& meta);
+  /// Between an array of any layout and dense row-major bytes.
+  void copy_from_host(const Array& array, const void* source);
+  void copy_to_host(const Array& array, void* target);
+  void synchronize() {}
+  Device device() const { return {}; }
+  MemoryStats memory_stats() const;
+  /// "cpu (OpenBLAS 0.3.21, 2 threads)"
+  std::string describe() const;
+
+  // Primitives. Those with a mask add to outputs whose bit is set.
+  void run(const op::Fill& op, Ins in, Outs out);
+  void run(const op::Iota& op, Ins in, Outs out);
+  void run(const op::Random& op, Ins in, Outs out);
+  void run(const op::Copy& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Unary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Binary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  /// Accumulates sums only; another function with a mask is a BackendError.
+  void run(const op::Reduce& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::ArgReduce& op, Ins in, Outs out);
+  void run(const op::Scan& op, Ins in, Outs out);
+  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Gather& op, Ins in, Outs out);
+  void run(const op::Scatter& op, Ins in, Outs out);
+  void run(const op::ScatterAdd& op, Ins in, Outs out);
+
+  // Fused: linear, convolution, attention.
+
+  // Fused: softmax, norms, losses, pools, optimisers. Computed in f32 (f64 for f64), rounded once.
+  void run(const op::Softmax& op, Ins in, Outs out);
+  void run(const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::LogSoftmax& op, Ins in, Outs out);
+  void run(const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::LayerNorm& op, Ins in, Outs out);
+  void run(const op::LayerNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::RmsNorm& op, Ins in, Outs out);
+  void run(const op::RmsNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::BatchNorm& op, Ins in, Outs out);
+  void run(const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
+  void run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::MaxPool2d& op, Ins in, Outs out);
+  void run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::AvgPool2d& op, Ins in, Outs out);
+  void run(const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Dropout& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Embedding& op, Ins in, Outs out);
+  void run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::IndexSelect& op, Ins in, Outs out);
+  void run(const op::PointwiseLoss& op, Ins in, Outs out);
+  void run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::GlobalNorm& op, Ins in, Outs out);
+  void run(const op::Sgd& op, Ins in, Outs out);
+  void run(const op::Adam& op, Ins in, Outs out);
+  void run(const op::Statistic& op, Ins in, Outs out);
+  void run(const op::Sort& op, Ins in, Outs out);
+};
+
+}  // namespace ferrite

@@ -1,0 +1,49 @@
+// Reference: the backend that is right before anything else. Plain loops, all arithmetic in double (int64 for
+// integers and bool) and one rounding to the output's dtype, no threads, no libraries. It is the oracle of
+// every other backend and the "naive" row of every benchmark.
+#pragma once
+
+#include <string>
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/primitives.hpp"
+
+namespace ferrite {
+
+/// Runs the primitives and nothing else: every fused op is composed, so it is also the oracle of the fusions.
+/// Inputs are read whole before an output is written, so an output may share memory with an input in any way.
+/// Results go where `out` says; shapes and dtypes are those of the op's `infer`, which the caller has
+/// checked.
+class FERRITE_API Reference {
+ public:
+  using Primitive = Array;
+
+  Array allocate(const Meta& meta);
+  /// Dense row-major bytes into a contiguous array; ShapeError for any other layout.
+  void copy_from_host(const Array& target, const void* source);
+  /// An array of any layout into dense row-major bytes.
+  void copy_to_host(const Array& source, void* target);
+  void synchronize() {}
+
+  Device device() const { return {}; }
+  MemoryStats memory_stats() const;
+  std::string describe() const { return "reference"; }
+
+  void run(const op::Fill& op, Ins in, Outs out);
+  void run(const op::Iota& op, Ins in, Outs out);
+  void run(const op::Random& op, Ins in, Outs out);
+  void run(const op::Copy& op, Ins in, Outs out);
+  void run(const op::Unary& op, Ins in, Outs out);
+  void run(const op::Binary& op, Ins in, Outs out);
+  void run(const op::Where& op, Ins in, Outs out);
+  void run(const op::Reduce& op, Ins in, Outs out);
+  void run(const op::ArgReduce& op, Ins in, Outs out);
+  void run(const op::Scan& op, Ins in, Outs out);
+  void run(const op::Matmul& op, Ins in, Outs out);
+  /// Of several indices out of range the error names the first in row-major order, and nothing is written.
+  void run(const op::Gather& op, Ins in, Outs out);
+  void run(const op::Scatter& op, Ins in, Outs out);
+  void run(const op::ScatterAdd& op, Ins in, Outs out);
+};
+
+}  // namespace ferrite

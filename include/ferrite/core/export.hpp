@@ -1,0 +1,8 @@
+// FERRITE_API marks what the shared library exports; everything else stays hidden.
+#pragma once
+
+#if defined(FERRITE_STATIC)
+#define FERRITE_API
+#else
+#define FERRITE_API __attribute__((visibility("default")))
+#endif

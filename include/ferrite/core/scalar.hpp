@@ -1,0 +1,48 @@
+// Scalar: a number that takes the dtype of the tensor it meets.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "ferrite/core/dtype.hpp"
+
+namespace ferrite {
+
+/// A literal next to a tensor is weak, as in NumPy 2: it changes the result's kind (bool < integer < real)
+/// but never its width.
+class Scalar {
+ public:
+  enum class Kind : std::uint8_t { boolean, integer, real };
+
+  constexpr Scalar() = default;
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  constexpr Scalar(T value)  // NOLINT(google-explicit-constructor): literals are the point
+      : real_(static_cast<double>(value)),
+        integer_(std::is_floating_point_v<T> ? 0 : static_cast<std::int64_t>(value)),
+        kind_(std::is_same_v<T, bool>       ? Kind::boolean
+              : std::is_floating_point_v<T> ? Kind::real
+                                            : Kind::integer) {}
+
+  Kind kind() const { return kind_; }
+  double to_double() const { return real_; }
+  std::int64_t to_int() const { return kind_ == Kind::real ? convert<std::int64_t>(real_) : integer_; }
+  template <class T>
+  T to() const {
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::int32_t>)
+      return kind_ == Kind::real ? convert<T>(real_) : static_cast<T>(integer_);
+    else
+      return convert<T>(real_);
+  }
+  friend bool operator==(const Scalar&, const Scalar&) = default;
+
+ private:
+  double real_ = 0;
+  std::int64_t integer_ = 0;
+  Kind kind_ = Kind::integer;
+};
+
+/// The dtype of `tensor op scalar`.
+FERRITE_API DType promote(DType tensor, Scalar scalar);
+
+}  // namespace ferrite

@@ -1,0 +1,42 @@
+// AtomicFile: a file that appears whole or not at all, so that a crash in the middle of a save cannot cost
+// the previous version.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "ferrite/core/export.hpp"
+
+namespace ferrite {
+
+/// Writes to a temporary name beside the target; commit() syncs it, renames it over the target and syncs the
+/// folder. Without a commit, or after any failure, the temporary is removed and the target is as it was.
+/// A symbolic link is followed; an existing target keeps its permissions; a target that is not a regular file
+/// (folder, device, pipe) is refused. Temporaries left behind by a killed process are removed by the next
+/// AtomicFile on the same path. Every failure is an IoError with the path and the system's reason.
+class FERRITE_API AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile() { discard(); }
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Must be the last call; a write or commit after it throws IoError.
+  void commit();
+
+ private:
+  void open_temporary();
+  void check_open() const;
+  void discard() noexcept;
+  [[noreturn]] void fail(std::string_view action, int error);
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  int fd_ = -1;
+};
+
+}  // namespace ferrite

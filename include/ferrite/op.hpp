@@ -1,0 +1,135 @@
+// What an op is. An op is a plain struct of attributes with
+//
+//   static constexpr std::string_view type_name;        the name in the op list
+//   Metas infer(MetaSpan in) const;                      shape and dtype rule; throws what is wrong
+//   static void attributes(auto& self, auto&& visit);    visit("axis", self.axis) for each attribute
+//
+// and, where they make sense,
+//
+//   std::string_view name() const;                       the member of a family ("exp" of "unary")
+//   std::optional<Layout> view(const Layout&) const;     a view: metadata only, no backend runs it
+//   void assemble(B& b, Ins in, Outs out) const;         made of fills and copies into parts of the output
+//   Tensors<B> compose(TensorSpan<B> in) const;          made of other ops; the oracle of a fused kernel
+//   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
+//   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
+//   double reduction_length(MetaSpan in) const;          how many terms go into one output element
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/core/array.hpp"
+#include "ferrite/core/error.hpp"
+
+namespace ferrite {
+
+using Metas = SmallVector<Meta, 3>;
+using MetaSpan = std::span<const Meta>;
+
+/// Inputs of an op: borrowed, in order, optional trailing ones simply absent.
+template <class P>
+class Refs {
+ public:
+  Refs(const P* const* items, std::size_t size) : items_(items), size_(size) {}
+  std::size_t size() const { return size_; }
+  const P& operator[](std::size_t i) const { return *items_[i]; }
+  const P* const* data() const { return items_; }
+
+ private:
+  const P* const* items_;
+  std::size_t size_;
+};
+
+/// Kernels are destination-passing: they read `in` and fill `out`, which the caller allocated by the op's
+/// shape rule. Every layout is valid for both. An output may be an input itself where the op says so.
+using Ins = Refs<Array>;
+using Outs = std::span<Array>;
+
+/// Bit i set: add to out[i] instead of overwriting it (gradient sinks).
+enum class Accumulate : std::uint32_t { none = 0 };
+constexpr bool accumulates(Accumulate mask, std::size_t output) {
+  return (static_cast<std::uint32_t>(mask) >> output) & 1u;
+}
+
+/// Which inputs and outputs (bit masks) a vjp needs to see again.
+struct Saves {
+  std::uint32_t inputs = 0;
+  std::uint32_t outputs = 0;
+};
+
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+template <class Op>
+concept ViewOp = requires(const Op& op, const Layout& layout) { op.view(layout); };
+
+template <class B>
+class Tensor;
+template <class B>
+using Tensors = SmallVector<Tensor<B>, 2>;
+template <class B>
+using TensorSpan = std::span<const Tensor<B>>;
+template <class B>
+class Vjp;
+
+template <class Op>
+std::string_view op_name(const Op& op) {
+  if constexpr (requires { op.name(); }) return op.name();
+  else return Op::type_name;
+}
+
+/// Defaults to reading every input and writing every output once, one operation per output element.
+template <class Op>
+Cost op_cost(const Op& op, MetaSpan in, MetaSpan out) {
+  if constexpr (requires { op.cost(in, out); }) {
+    return op.cost(in, out);
+  } else {
+    Cost cost;
+    for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+    for (const Meta& m : out) {
+      cost.bytes += static_cast<double>(m.bytes());
+      cost.flops += static_cast<double>(m.shape.numel());
+    }
+    return cost;
+  }
+}
+
+template <class Op>
+double op_reduction_length(const Op& op, MetaSpan in) {
+  if constexpr (requires { op.reduction_length(in); }) return op.reduction_length(in);
+  else return 1;
+}
+
+/// Relative error allowed between two correct implementations of one op: epsilon of the coarsest dtype
+/// involved times the square root of the number of terms, times a small constant for the elementary
+/// functions (a few ulp each). Never one global number.
+FERRITE_API double tolerance_from(double reduction_length, MetaSpan in, MetaSpan out);
+
+template <class Op>
+double op_tolerance(const Op& op, MetaSpan in, MetaSpan out) {
+  return tolerance_from(op_reduction_length(op, in), in, out);
+}
+
+/// The attributes as JSON text ({"axis":-1}), for reports and replay files. parse_attributes is the
+/// inverse and throws ParseError on unknown or missing keys. Defined in ops/attributes.hpp.
+template <class Op>
+std::string format_attributes(const Op& op);
+template <class Op>
+Op parse_attributes(std::string_view json);
+
+namespace detail {
+/// Throws ShapeError unless an op got between `least` and `most` inputs.
+FERRITE_API void check_arity(std::string_view op, std::size_t given, std::size_t least, std::size_t most);
+/// Throws DTypeError unless `dtype` is floating / integer.
+FERRITE_API void check_floating(std::string_view op, std::string_view what, DType dtype);
+FERRITE_API void check_integer(std::string_view op, std::string_view what, DType dtype);
+FERRITE_API void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank);
+FERRITE_API void check_shape(std::string_view op, std::string_view what, const Shape& given,
+                             const Shape& needed);
+}  // namespace detail
+
+}  // namespace ferrite

@@ -1,0 +1,123 @@
+// attention: softmax(q k^T scale + mask) v. Scores and the softmax are accumulated in f32 (f64 for f64).
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/statistic.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: q [B, H, T, D], k [B, H, S, D], v [B, H, S, E], mask (optional) broadcastable to [B, H, T, S]
+/// -> o [B, H, T, E], lse [B, H, T] (log-sum-exp of the scores; f32, f64 for f64)
+/// A bool mask keeps where true; a floating mask is added. causal: query t sees keys s <= t + S - T. A query
+/// that sees no key at all gives 0.
+struct FERRITE_API Attention {
+  static constexpr std::string_view type_name = "attention";
+  bool causal = false;
+  double scale = 1;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("causal", self.causal);
+    visit("scale", self.scale);
+  }
+
+  /// Scaled and masked scores, -inf where a key is hidden.
+  template <class B>
+  Tensor<B> scores(B& b, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>* mask) const {
+    const double hidden = -std::numeric_limits<double>::infinity();
+    const DType wide = LayerNorm::statistics_dtype(q.dtype());
+    Tensor<B> s = matmul(cast(q, wide), cast(transpose(k, -1, -2), wide)) * scale;
+    if (mask && mask->dtype() == DType::bool_) s = where(*mask, s, hidden);
+    else if (mask) s = s + *mask;
+    if (!causal) return s;
+    const std::int64_t t = q.size(-2), n = k.size(-2);
+    const Tensor<B> last = unsqueeze(arange(b, t), 1) + (n - t);
+    return where(arange(b, n) <= last, s, hidden);
+  }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const Tensor<B> s = scores(b, in[0], in[1], in.size() > 3 ? &in[3] : nullptr);
+    const Tensor<B> lse = logsumexp(s, {-1}, KeepDim::yes);
+    const Tensor<B> p = exp(s - where(isfinite(lse), lse, 0));
+    return {cast(matmul(p, cast(in[2], p.dtype())), in[0].dtype()), squeeze(lse, {-1})};
+  }
+  Saves saves() const { return {15u, 3u}; }
+  /// The mask has no gradient of its own in the fused form; a differentiable mask is composed.
+  bool has_vjp(std::uint32_t needed) const { return (needed & 8u) == 0; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// Inputs (do, q, k, v, o, lse[, mask]) -> dq, dk, dv.
+struct FERRITE_API AttentionBackward {
+  static constexpr std::string_view type_name = "attention_backward";
+  bool causal = false;
+  double scale = 1;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("causal", self.causal);
+    visit("scale", self.scale);
+  }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const Attention forward{causal, scale};
+    const Tensor<B>& lse = in[5];
+    const auto wide = [&](std::size_t i) { return cast(in[i], lse.dtype()); };
+    const Tensor<B> grad = wide(0), q = wide(1), k = wide(2), v = wide(3), o = wide(4);
+    const Tensor<B> s = forward.scores(b, q, k, in.size() > 6 ? &in[6] : nullptr);
+    const Tensor<B> p = exp(s - unsqueeze(where(isfinite(lse), lse, 0), -1));
+    const Tensor<B> dp = matmul(grad, transpose(v, -1, -2));
+    const Tensor<B> ds = p * (dp - sum(grad * o, {-1}, KeepDim::yes)) * scale;
+    const DType narrow = in[1].dtype();
+    return {cast(matmul(ds, k), narrow), cast(matmul(transpose(ds, -1, -2), q), narrow),
+            cast(matmul(transpose(p, -1, -2), grad), narrow)};
+  }
+};
+
+template <class B>
+void Attention::vjp(Vjp<B>& v) const {
+  const AttentionBackward backward{causal, scale};
+  const Tensor<B> q = v.input(0), k = v.input(1), value = v.input(2), o = v.output(0), lse = v.output(1);
+  if (v.input_count() > 3) v.into_all({0, 1, 2}, backward, v.grad(), q, k, value, o, lse, v.input(3));
+  else v.into_all({0, 1, 2}, backward, v.grad(), q, k, value, o, lse);
+}
+
+}  // namespace op
+
+struct AttentionConfig {
+  bool causal = false;
+  /// 0 stands for 1 / sqrt(D).
+  double scale = 0;
+  AttentionConfig with_causal(bool value) const {
+    AttentionConfig c = *this;
+    c.causal = value;
+    return c;
+  }
+  AttentionConfig with_scale(double value) const {
+    AttentionConfig c = *this;
+    c.scale = value;
+    return c;
+  }
+};
+
+/// # Shapes: q [B, H, T, D], k [B, H, S, D], v [B, H, S, E], mask (optional) -> [B, H, T, E]
+template <class B>
+Tensor<B> attention(const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v, AttentionConfig config = {},
+                    const Tensor<B>& mask = {}) {
+  detail::check_rank("attention", "q", q.shape(), 4);
+  const double scale = config.scale != 0 ? config.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  const op::Attention attend{config.causal, scale};
+  return mask.defined() ? eval(attend, q, k, v, mask) : eval(attend, q, k, v);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,194 @@
+// binary: elementwise functions of two tensors, or of a tensor and a scalar on either side. NumPy
+// broadcasting and promotion. f16 and bf16 are computed in f32 and rounded once.
+#pragma once
+
+#include <type_traits>
+#include <cmath>
+#include <optional>
+
+#include "ferrite/core/scalar.hpp"
+#include "ferrite/op.hpp"
+#include "ferrite/ops/unary.hpp"
+
+namespace ferrite {
+namespace op {
+
+enum class BinaryFn : std::uint8_t {
+  add, sub, mul, div, pow, maximum, minimum, remainder, atan2,
+  eq, ne, lt, le, gt, ge,
+  logical_and, logical_or, logical_xor
+};
+inline constexpr int binary_fn_count = static_cast<int>(BinaryFn::logical_xor) + 1;
+
+FERRITE_API std::string_view to_string(BinaryFn fn);
+constexpr int count_of(BinaryFn) { return binary_fn_count; }
+constexpr bool is_comparison(BinaryFn fn) { return fn >= BinaryFn::eq && fn <= BinaryFn::ge; }
+constexpr bool is_logical(BinaryFn fn) { return fn >= BinaryFn::logical_and; }
+
+/// Which operand the scalar attribute stands for; `none` means two tensor inputs.
+enum class ScalarSide : std::uint8_t { none, left, right };
+constexpr std::string_view to_string(ScalarSide side) {
+  return side == ScalarSide::none ? "none" : side == ScalarSide::left ? "left" : "right";
+}
+constexpr int count_of(ScalarSide) { return 3; }
+
+/// div is true division (integers give float_result); remainder has the sign of the divisor, as Python's %;
+/// maximum and minimum return NaN if either operand is NaN. Comparisons and logic give bool. An output may
+/// be the buffer and layout of an input.
+struct FERRITE_API Binary {
+  static constexpr std::string_view type_name = "binary";
+  BinaryFn fn = BinaryFn::add;
+  ScalarSide side = ScalarSide::none;
+  Scalar scalar = 0;
+
+  std::string_view name() const { return to_string(fn); }
+  Metas infer(MetaSpan in) const;
+  /// The dtype both operands are converted to before the function is applied.
+  DType operand_dtype(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("fn", self.fn);
+    visit("side", self.side);
+    visit("scalar", self.scalar);
+  }
+  Saves saves() const;
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+}  // namespace op
+
+#define FERRITE_BINARY(name, fn)                                              \
+  template <class B>                                                          \
+  Tensor<B> name(const Tensor<B>& a, const Tensor<B>& b) {                    \
+    return eval(op::Binary{op::BinaryFn::fn}, a, b);                          \
+  }                                                                           \
+  template <class B>                                                          \
+  Tensor<B> name(const Tensor<B>& a, std::type_identity_t<Scalar> b) {        \
+    return eval(op::Binary{op::BinaryFn::fn, op::ScalarSide::right, b}, a);   \
+  }                                                                           \
+  template <class B>                                                          \
+  Tensor<B> name(std::type_identity_t<Scalar> a, const Tensor<B>& b) {        \
+    return eval(op::Binary{op::BinaryFn::fn, op::ScalarSide::left, a}, b);    \
+  }
+FERRITE_BINARY(add, add)
+FERRITE_BINARY(sub, sub)
+FERRITE_BINARY(mul, mul)
+FERRITE_BINARY(div, div)
+FERRITE_BINARY(pow, pow)
+FERRITE_BINARY(maximum, maximum)
+FERRITE_BINARY(minimum, minimum)
+FERRITE_BINARY(remainder, remainder)
+FERRITE_BINARY(atan2, atan2)
+FERRITE_BINARY(eq, eq)
+FERRITE_BINARY(ne, ne)
+FERRITE_BINARY(lt, lt)
+FERRITE_BINARY(le, le)
+FERRITE_BINARY(gt, gt)
+FERRITE_BINARY(ge, ge)
+FERRITE_BINARY(logical_and, logical_and)
+FERRITE_BINARY(logical_or, logical_or)
+FERRITE_BINARY(logical_xor, logical_xor)
+FERRITE_BINARY(operator+, add)
+FERRITE_BINARY(operator-, sub)
+FERRITE_BINARY(operator*, mul)
+FERRITE_BINARY(operator/, div)
+FERRITE_BINARY(operator==, eq)
+FERRITE_BINARY(operator!=, ne)
+FERRITE_BINARY(operator<, lt)
+FERRITE_BINARY(operator<=, le)
+FERRITE_BINARY(operator>, gt)
+FERRITE_BINARY(operator>=, ge)
+#undef FERRITE_BINARY
+
+/// low <= x <= high; NaN stays NaN. The gradient passes where x lies inside, bounds included.
+template <class B>
+Tensor<B> clamp(const Tensor<B>& x, Scalar low, Scalar high) {
+  return minimum(maximum(x, low), high);
+}
+
+namespace op {
+
+template <class B>
+void Binary::vjp(Vjp<B>& v) const {
+  const Tensor<B> dy = v.grad();
+  if (side != ScalarSide::none) {
+    const bool right = side == ScalarSide::right;
+    switch (fn) {
+      case BinaryFn::add:
+        return v.add(0, dy);
+      case BinaryFn::sub:
+        return right ? v.add(0, dy) : v.into(0, Unary{UnaryFn::neg}, dy);
+      case BinaryFn::mul:
+        return v.into(0, Binary{BinaryFn::mul, ScalarSide::right, scalar}, dy);
+      case BinaryFn::div:
+        return right ? v.into(0, Binary{BinaryFn::div, ScalarSide::right, scalar}, dy)
+                     : v.add(0, -(dy * scalar) / square(v.input(0)));
+      case BinaryFn::pow:
+        return right ? v.add(0, dy * pow(v.input(0), scalar.to_double() - 1) * scalar.to_double())
+                     : v.add(0, dy * pow(scalar, v.input(0)) * std::log(scalar.to_double()));
+      case BinaryFn::maximum:  // ties belong to the tensor, so that clamp passes its bounds
+        return v.add(0, where(v.input(0) >= scalar, dy, 0));
+      case BinaryFn::minimum:
+        return v.add(0, where(v.input(0) <= scalar, dy, 0));
+      case BinaryFn::remainder:
+        return right ? v.add(0, dy) : v.add(0, -(dy * floor(scalar / v.input(0))));
+      case BinaryFn::atan2: {
+        const Tensor<B> x = v.input(0);
+        const Tensor<B> d = dy * scalar / (square(x) + scalar.to_double() * scalar.to_double());
+        return v.add(0, right ? d : -d);
+      }
+      default:
+        return;  // comparisons and logic have bool results, which carry no gradient
+    }
+  }
+  switch (fn) {
+    case BinaryFn::add:
+      if (v.needs(0)) v.add(0, dy);
+      if (v.needs(1)) v.add(1, dy);
+      return;
+    case BinaryFn::sub:
+      if (v.needs(0)) v.add(0, dy);
+      if (v.needs(1)) v.into(1, Unary{UnaryFn::neg}, dy);
+      return;
+    case BinaryFn::mul:
+      if (v.needs(0)) v.into(0, Binary{BinaryFn::mul}, dy, v.input(1));
+      if (v.needs(1)) v.into(1, Binary{BinaryFn::mul}, dy, v.input(0));
+      return;
+    case BinaryFn::div:
+      if (v.needs(0)) v.into(0, Binary{BinaryFn::div}, dy, v.input(1));
+      if (v.needs(1)) v.add(1, -(dy * v.input(0)) / square(v.input(1)));
+      return;
+    case BinaryFn::pow: {
+      const Tensor<B> a = v.input(0), b = v.input(1);
+      if (v.needs(0)) v.add(0, dy * b * pow(a, b - 1));
+      // 0^b has derivative 0 in b; log(0) would make it NaN.
+      if (v.needs(1)) v.add(1, dy * pow(a, b) * log(where(a > 0, a, 1)));
+      return;
+    }
+    case BinaryFn::maximum:
+    case BinaryFn::minimum: {  // ties are shared evenly
+      const Tensor<B> a = v.input(0), b = v.input(1);
+      const Tensor<B> half = where(a == b, dy * 0.5, 0);
+      const bool max = fn == BinaryFn::maximum;
+      if (v.needs(0)) v.add(0, where(max ? a > b : a < b, dy, half));
+      if (v.needs(1)) v.add(1, where(max ? a < b : a > b, dy, half));
+      return;
+    }
+    case BinaryFn::remainder:
+      if (v.needs(0)) v.add(0, dy);
+      if (v.needs(1)) v.add(1, -(dy * floor(v.input(0) / v.input(1))));
+      return;
+    case BinaryFn::atan2: {
+      const Tensor<B> a = v.input(0), b = v.input(1);
+      const Tensor<B> r = dy / (square(a) + square(b));
+      if (v.needs(0)) v.add(0, r * b);
+      if (v.needs(1)) v.add(1, -(r * a));
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+}  // namespace op
+}  // namespace ferrite

@@ -1,0 +1,58 @@
+// cat: tensors one after another along an axis; stack: along a new one.
+#pragma once
+
+#include <vector>
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/views.hpp"
+#include "ferrite/ops/copy.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: equal but for `axis`, whose extents add up. Dtypes promote.
+struct FERRITE_API Cat {
+  static constexpr std::string_view type_name = "cat";
+  int axis = 0;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  template <class B>
+  void assemble(B& b, Ins in, Outs out) const {
+    const int a = normalize_axis(type_name, axis, out[0].shape().rank());
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const std::int64_t n = in[i].shape()[a];
+      Array target = out[0].with_layout(out[0].layout().slice(a, start, n, 1));
+      const Array* source[] = {&in[i]};
+      b.run(Copy{target.dtype()}, Ins(source, 1), Outs(&target, 1));
+      start += n;
+    }
+  }
+  Saves saves() const { return {}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    const int a = normalize_axis(type_name, axis, v.input_meta(0).shape.rank());
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < v.input_count(); ++i) {
+      const std::int64_t n = v.input_meta(i).shape[a];
+      if (v.needs(i)) v.add(i, eval(Slice{a, start, n, 1}, v.grad()));
+      start += n;
+    }
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> cat(const std::vector<Tensor<B>>& tensors, int axis = 0) {
+  return eval_list(op::Cat{axis}, TensorSpan<B>(tensors))[0];
+}
+template <class B>
+Tensor<B> stack(const std::vector<Tensor<B>>& tensors, int axis = 0) {
+  std::vector<Tensor<B>> widened;
+  for (const Tensor<B>& t : tensors) widened.push_back(unsqueeze(t, axis));
+  return cat(widened, tensors.empty() ? 0 : normalize_axis("stack", axis, tensors[0].rank() + 1));
+}
+
+}  // namespace ferrite

@@ -1,0 +1,97 @@
+// embedding: rows of a table by id. one_hot and index_select, its relatives.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/gather.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: x [d0, ..., dn], index [m] -> x with extent m on `axis`.
+struct FERRITE_API IndexSelect {
+  static constexpr std::string_view type_name = "index_select";
+  int axis = 0;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const int a = normalize_axis(type_name, axis, in[0].rank());
+    Shape shape = in[0].shape(), line = Shape::filled(in[0].rank(), 1);
+    line[a] = shape[a] = in[1].numel();
+    return {gather(in[0], a, expand(reshape(in[1], line), shape))};
+  }
+};
+
+/// # Shapes: weight [V, C], ids integer [...] -> [..., C]. An id outside [-V, V) is a ValueError.
+struct FERRITE_API Embedding {
+  static constexpr std::string_view type_name = "embedding";
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto&, auto&&) {}
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> rows = eval(IndexSelect{0}, in[0], reshape(in[1], {in[1].numel()}));
+    Shape shape = in[1].shape();
+    shape.push_back(in[0].size(1));
+    return {reshape(rows, shape)};
+  }
+  Saves saves() const { return {2u, 0}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// dweight [rows, C] from (dy [..., C], ids [...]); contributions are added in order of position.
+struct FERRITE_API EmbeddingBackward {
+  static constexpr std::string_view type_name = "embedding_backward";
+  std::int64_t rows = 0;
+
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("rows", self.rows); }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const std::int64_t n = in[1].numel(), channels = in[0].size(-1);
+    const Tensor<B> index = expand(reshape(in[1], {n, 1}), {n, channels});
+    return {scatter_add(zeros(b, {rows, channels}, in[0].dtype()), 0, index, reshape(in[0], {n, channels}))};
+  }
+};
+
+template <class B>
+void Embedding::vjp(Vjp<B>& v) const {
+  v.into(0, EmbeddingBackward{v.input_meta(0).shape[0]}, v.grad(), v.input(1));
+}
+
+/// # Shapes: ids integer [...] -> [..., classes], 1 at the id, 0 elsewhere. Ids outside give all zeros.
+struct FERRITE_API OneHot {
+  static constexpr std::string_view type_name = "one_hot";
+  std::int64_t classes = 0;
+  DType dtype = DType::f32;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("classes", self.classes);
+    visit("dtype", self.dtype);
+  }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    return {cast(unsqueeze(in[0], -1) == arange(b, classes, in[0].dtype()), dtype)};
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> index_select(const Tensor<B>& x, int axis, const Tensor<B>& index) {
+  return eval(op::IndexSelect{axis}, x, index);
+}
+template <class B>
+Tensor<B> embedding(const Tensor<B>& weight, const Tensor<B>& ids) {
+  return eval(op::Embedding{}, weight, ids);
+}
+template <class B>
+Tensor<B> one_hot(const Tensor<B>& ids, std::int64_t classes, DType dtype = DType::f32) {
+  return eval(op::OneHot{classes, dtype}, ids);
+}
+
+}  // namespace ferrite

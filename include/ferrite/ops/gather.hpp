@@ -1,0 +1,29 @@
+// gather: picks elements along one axis by an index tensor. take_along, index_select.
+#pragma once
+
+#include "ferrite/op.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: x [d0, ..., dn], index of the same rank, no longer than x on the other axes -> index's shape.
+/// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0. An index outside [-d, d) is a ValueError.
+struct FERRITE_API Gather {
+  static constexpr std::string_view type_name = "gather";
+  int axis = 0;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  Saves saves() const { return {2u, 0}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> gather(const Tensor<B>& x, int axis, const Tensor<B>& index) {
+  return eval(op::Gather{axis}, x, index);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,50 @@
+// iota: element i is start + i * step. arange, linspace.
+#pragma once
+
+#include "ferrite/core/scalar.hpp"
+#include "ferrite/op.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// Computed as start + i * step in f64 (i64 for integer dtypes) and converted once, so that every backend
+/// rounds alike.
+struct FERRITE_API Iota {
+  static constexpr std::string_view type_name = "iota";
+  std::int64_t count = 0;
+  DType dtype = DType::i64;
+  Scalar start = 0;
+  Scalar step = 1;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("count", self.count);
+    visit("dtype", self.dtype);
+    visit("start", self.start);
+    visit("step", self.step);
+  }
+};
+
+/// How many elements [start, stop) has at this step; throws ValueError for a step of 0 or a non-finite bound.
+FERRITE_API std::int64_t arange_count(Scalar start, Scalar stop, Scalar step);
+
+}  // namespace op
+
+/// 0, 1, ..., count - 1 as i64.
+template <class B>
+Tensor<B> arange(B& b, std::int64_t count, DType dtype = DType::i64) {
+  return create(b, op::Iota{count, dtype, 0, 1});
+}
+/// start, start + step, ... below stop (above it for a negative step), as NumPy's arange.
+template <class B>
+Tensor<B> arange(B& b, Scalar start, Scalar stop, Scalar step, DType dtype) {
+  return create(b, op::Iota{op::arange_count(start, stop, step), dtype, start, step});
+}
+/// `count` evenly spaced values, both ends included.
+template <class B>
+Tensor<B> linspace(B& b, double start, double stop, std::int64_t count, DType dtype = DType::f32) {
+  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0.0;
+  return create(b, op::Iota{count, dtype, start, step});
+}
+
+}  // namespace ferrite

@@ -1,0 +1,71 @@
+// layer_norm: zero mean and unit variance over the last axis, then scale and shift. Statistics in f32 for
+// f16, bf16 and f32, in f64 for f64.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/statistic.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: x [..., C], weight [C], bias [C] -> y [..., C], mean [...], rstd [...]
+/// mean and rstd are f32 (f64 for f64 inputs) and are there for the backward.
+struct FERRITE_API LayerNorm {
+  static constexpr std::string_view type_name = "layer_norm";
+  double eps = 1e-5;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> x = cast(in[0], statistics_dtype(in[0].dtype()));
+    const Tensor<B> mu = mean(x, {-1}, KeepDim::yes);
+    const Tensor<B> centred = x - mu;
+    const Tensor<B> rstd = rsqrt(mean(square(centred), {-1}, KeepDim::yes) + eps);
+    const Tensor<B> y = centred * rstd * in[1] + in[2];
+    return {cast(y, in[0].dtype()), squeeze(mu, {-1}), squeeze(rstd, {-1})};
+  }
+  Saves saves() const { return {3u, 6u}; }  // x, weight; mean, rstd
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+
+  static DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+};
+
+/// Inputs (dy, x, weight, mean, rstd) -> dx like x, dweight [C], dbias [C].
+struct FERRITE_API LayerNormBackward {
+  static constexpr std::string_view type_name = "layer_norm_backward";
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto&, auto&&) {}
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> rstd = unsqueeze(in[4], -1);
+    const Tensor<B> dy = cast(in[0], rstd.dtype());
+    const Tensor<B> normed = (cast(in[1], rstd.dtype()) - unsqueeze(in[3], -1)) * rstd;
+    const Tensor<B> dn = dy * in[2];
+    const Tensor<B> dx = (dn - mean(dn, {-1}, KeepDim::yes) - normed * mean(dn * normed, {-1}, KeepDim::yes)) * rstd;
+    const Shape channels = in[2].shape();
+    return {cast(dx, in[1].dtype()), cast(sum_to(dy * normed, channels), in[2].dtype()),
+            cast(sum_to(dy, channels), in[2].dtype())};
+  }
+};
+
+template <class B>
+void LayerNorm::vjp(Vjp<B>& v) const {
+  v.into_all({0, 1, 2}, LayerNormBackward{}, v.grad(), v.input(0), v.input(1), v.output(1), v.output(2));
+}
+
+}  // namespace op
+
+/// # Shapes: x [..., C], weight [C], bias [C] -> [..., C]
+template <class B>
+Tensor<B> layer_norm(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias, double eps = 1e-5) {
+  return eval(op::LayerNorm{eps}, x, weight, bias);
+}
+
+}  // namespace ferrite

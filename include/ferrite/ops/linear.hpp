@@ -1,0 +1,75 @@
+// linear: x W^T + b with an activation in the epilogue. f16 and bf16 accumulate in f32.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/matmul.hpp"
+#include "ferrite/ops/unary.hpp"
+#include "ferrite/ops/reduce.hpp"
+
+namespace ferrite {
+
+enum class Activation : std::uint8_t { none, relu, gelu, silu, tanh, sigmoid };
+constexpr int count_of(Activation) { return static_cast<int>(Activation::sigmoid) + 1; }
+
+namespace op {
+
+FERRITE_API std::string_view to_string(Activation activation);
+/// The unary function behind an activation (gelu is the tanh form).
+FERRITE_API Unary activation_op(Activation activation);
+
+/// # Shapes: x [N, I], weight [O, I], bias [O] (optional) -> y [N, O]; with gelu and silu also the
+/// pre-activation [N, O], from which they are differentiated (the others are from y).
+struct FERRITE_API Linear {
+  static constexpr std::string_view type_name = "linear";
+  Activation activation = Activation::none;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("activation", self.activation); }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    Tensor<B> pre = matmul(in[0], transpose(in[1], 0, 1));
+    if (in.size() > 2) pre = pre + in[2];
+    if (activation == Activation::none) return {pre};
+    const Tensor<B> y = eval(activation_op(activation), pre);
+    return keeps_pre_activation() ? Tensors<B>{y, pre} : Tensors<B>{y};
+  }
+  bool keeps_pre_activation() const;
+  Saves saves() const;
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    Tensor<B> d = v.grad();
+    if (activation != Activation::none) {
+      const Unary act = activation_op(activation);
+      d = eval(UnaryBackward{act.fn, act.alpha}, v.output(keeps_pre_activation() ? 1 : 0), d);
+    }
+    if (v.needs(0)) v.into(0, Matmul{}, d, v.input(1));
+    if (v.needs(1)) v.into(1, Matmul{}, transpose(d, 0, 1), v.input(0));
+    if (v.input_count() > 2 && v.needs(2)) v.into(2, Reduce{ReduceFn::sum, {0}, false}, d);
+  }
+};
+
+}  // namespace op
+
+using op::to_string;  // for argument-dependent lookup, which seeks it beside the enum
+
+/// # Shapes: x [..., I], weight [O, I], bias [O] or undefined -> [..., O]
+template <class B>
+Tensor<B> linear(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias = {},
+                 Activation activation = Activation::none) {
+  if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
+    throw ShapeError("[linear] x " + to_string(x.shape()) + " and weight " + to_string(weight.shape()) +
+                     ": the weight must be [out, in] with `in` equal to x's last extent");
+  const bool flat = x.rank() == 2;
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = weight.size(0);
+  std::int64_t rows = 1;
+  for (int i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
+  const Tensor<B> flat_x = flat ? x : reshape(x, {rows, x.size(-1)});
+  const Tensor<B> y = bias.defined() ? eval(op::Linear{activation}, flat_x, weight, bias)
+                                     : eval(op::Linear{activation}, flat_x, weight);
+  return flat ? y : reshape(y, shape);
+}
+
+}  // namespace ferrite

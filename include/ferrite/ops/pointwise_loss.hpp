@@ -1,0 +1,113 @@
+// pointwise_loss: losses of prediction and target element by element: mse, l1, huber, bce_with_logits.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+
+namespace ferrite {
+namespace op {
+
+enum class LossFn : std::uint8_t { mse, l1, huber, bce_with_logits };
+FERRITE_API std::string_view to_string(LossFn fn);
+constexpr int count_of(LossFn) { return static_cast<int>(LossFn::bce_with_logits) + 1; }
+
+/// # Shapes: prediction and target alike -> the loss of every element. `delta` is huber's bend.
+struct FERRITE_API PointwiseLoss {
+  static constexpr std::string_view type_name = "pointwise_loss";
+  LossFn fn = LossFn::mse;
+  double delta = 1;
+
+  std::string_view name() const { return to_string(fn); }
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("fn", self.fn);
+    visit("delta", self.delta);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B>&x = in[0], &t = in[1];
+    switch (fn) {
+      case LossFn::mse:
+        return {square(x - t)};
+      case LossFn::l1:
+        return {abs(x - t)};
+      case LossFn::huber: {
+        const Tensor<B> d = abs(x - t);
+        return {where(d <= delta, square(d) * 0.5, (d - 0.5 * delta) * delta)};
+      }
+      default:  // max(x, 0) - x t + log(1 + exp(-|x|)): no overflow on either side
+        return {maximum(x, 0) - x * t + log1p(exp(-abs(x)))};
+    }
+  }
+  Saves saves() const { return {3u, 0}; }
+  /// Fused for the prediction; a target that needs a gradient is composed.
+  bool has_vjp(std::uint32_t needed) const { return (needed & 2u) == 0; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// dprediction. Inputs (prediction, target, dloss).
+struct FERRITE_API PointwiseLossBackward {
+  static constexpr std::string_view type_name = "pointwise_loss_backward";
+  LossFn fn = LossFn::mse;
+  double delta = 1;
+
+  std::string_view name() const;
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("fn", self.fn);
+    visit("delta", self.delta);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B>&x = in[0], &t = in[1], &d = in[2];
+    switch (fn) {
+      case LossFn::mse:
+        return {d * (x - t) * 2};
+      case LossFn::l1:
+        return {d * sign(x - t)};
+      case LossFn::huber:
+        return {d * clamp(x - t, -delta, delta)};
+      default:
+        return {d * (sigmoid(x) - t)};
+    }
+  }
+};
+
+template <class B>
+void PointwiseLoss::vjp(Vjp<B>& v) const {
+  v.into(0, PointwiseLossBackward{fn, delta}, v.input(0), v.input(1), v.grad());
+}
+
+}  // namespace op
+
+namespace detail {
+template <class B>
+Tensor<B> reduce_loss(const Tensor<B>& loss, Reduction reduction) {
+  if (reduction == Reduction::none) return loss;
+  return reduction == Reduction::mean ? mean(loss) : sum(loss);
+}
+}  // namespace detail
+
+/// # Shapes: prediction and target of one shape -> [] or, without reduction, that shape.
+template <class B>
+Tensor<B> mse_loss(const Tensor<B>& prediction, const Tensor<B>& target, Reduction reduction = Reduction::mean) {
+  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::mse}, prediction, target), reduction);
+}
+template <class B>
+Tensor<B> l1_loss(const Tensor<B>& prediction, const Tensor<B>& target, Reduction reduction = Reduction::mean) {
+  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::l1}, prediction, target), reduction);
+}
+/// Quadratic within delta of the target, linear beyond.
+template <class B>
+Tensor<B> huber_loss(const Tensor<B>& prediction, const Tensor<B>& target, double delta = 1,
+                     Reduction reduction = Reduction::mean) {
+  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::huber, delta}, prediction, target), reduction);
+}
+/// Targets are probabilities in [0, 1].
+template <class B>
+Tensor<B> bce_with_logits(const Tensor<B>& logits, const Tensor<B>& target, Reduction reduction = Reduction::mean) {
+  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::bce_with_logits}, logits, target), reduction);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,156 @@
+// pool2d: the maximum or mean of windows over two spatial axes.
+#pragma once
+
+#include <limits>
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/pad.hpp"
+#include "ferrite/ops/reduce.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// Pairs are (vertical, horizontal); a stride of 0 stands for the kernel's extent. Padding is at most half
+/// the kernel.
+struct FERRITE_API PoolGeometry {
+  Shape kernel{2, 2};
+  Shape stride{0, 0};
+  Shape padding{0, 0};
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("kernel", self.kernel);
+    visit("stride", self.stride);
+    visit("padding", self.padding);
+  }
+  std::int64_t step(int i) const { return stride[i] > 0 ? stride[i] : kernel[i]; }
+  /// [N, C, Ho, Wo] of x [N, C, H, W], with all checks.
+  Shape output(std::string_view op, const Shape& x) const;
+
+  /// [N, C, Ho, Wo, kh, kw], padded with `value`.
+  template <class B>
+  Tensor<B> windows_of(const Tensor<B>& x, double value) const {
+    const Tensor<B> padded = pad(x, {0, 0, padding[0], padding[1]}, {0, 0, padding[0], padding[1]}, value);
+    return windows(windows(padded, 2, kernel[0], step(0)), 3, kernel[1], step(1));
+  }
+};
+
+/// # Shapes: x [N, C, H, W] -> y [N, C, Ho, Wo], index i64 [N, C, Ho, Wo]: the place h W + w of the maximum
+/// in its plane (the first of equals; NaN counts as the maximum).
+struct FERRITE_API MaxPool2d {
+  static constexpr std::string_view type_name = "max_pool2d";
+  PoolGeometry geometry;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { PoolGeometry::attributes(self.geometry, visit); }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const Tensor<B> w = geometry.windows_of(in[0], -std::numeric_limits<double>::infinity());
+    const Tensor<B> flat = flatten(w, 4, 5);
+    const Tensor<B> at = argmax(flat, -1);  // position inside the window
+    const Tensor<B> y = squeeze(gather(flat, 4, unsqueeze(at, -1)), {-1});
+    const Tensor<B> row = floor(cast(at, DType::f64) / geometry.kernel[1]);
+    const Tensor<B> dh = cast(row, DType::i64), dw = at - dh * geometry.kernel[1];
+    const Tensor<B> top = unsqueeze(arange(b, y.size(2)) * geometry.step(0) - geometry.padding[0], 1);
+    const Tensor<B> left = arange(b, y.size(3)) * geometry.step(1) - geometry.padding[1];
+    return {y, (dh + top) * in[0].size(3) + dw + left};
+  }
+  Saves saves() const { return {0, 2u}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// dx of `input` shape from (dy, index).
+struct FERRITE_API MaxPool2dBackward {
+  static constexpr std::string_view type_name = "max_pool2d_backward";
+  Shape input;
+
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("input", self.input); }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const Tensor<B> plane = zeros(b, {input[0], input[1], input[2] * input[3]}, in[0].dtype());
+    return {reshape(scatter_add(plane, 2, flatten(in[1], 2, 3), flatten(in[0], 2, 3)), input)};
+  }
+};
+
+/// # Shapes: x [N, C, H, W] -> [N, C, Ho, Wo]. Padding counts as zeros in the mean.
+struct FERRITE_API AvgPool2d {
+  static constexpr std::string_view type_name = "avg_pool2d";
+  PoolGeometry geometry;
+
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { PoolGeometry::attributes(self.geometry, visit); }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const double area = static_cast<double>(geometry.kernel.numel());
+    return {sum(geometry.windows_of(in[0], 0), {4, 5}) * (1.0 / area)};
+  }
+  Saves saves() const { return {}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// dx of `input` shape from dy.
+struct FERRITE_API AvgPool2dBackward {
+  static constexpr std::string_view type_name = "avg_pool2d_backward";
+  PoolGeometry geometry;
+  Shape input;
+
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    PoolGeometry::attributes(self.geometry, visit);
+    visit("input", self.input);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B>& dy = in[0];
+    const Shape &kernel = geometry.kernel, &padding = geometry.padding;
+    const Tensor<B> share = reshape(dy * (1.0 / static_cast<double>(kernel.numel())),
+                                    {dy.size(0), dy.size(1), dy.size(2), dy.size(3), 1, 1});
+    const Tensor<B> w = expand(share, {dy.size(0), dy.size(1), dy.size(2), dy.size(3), kernel[0], kernel[1]});
+    const Tensor<B> rows = eval(Fold{3, input[3] + 2 * padding[1], geometry.step(1), 1}, w);
+    const Tensor<B> padded = eval(Fold{2, input[2] + 2 * padding[0], geometry.step(0), 1}, rows);
+    return {eval(Slice{3, padding[1], input[3], 1}, eval(Slice{2, padding[0], input[2], 1}, padded))};
+  }
+};
+
+template <class B>
+void MaxPool2d::vjp(Vjp<B>& v) const {
+  v.into(0, MaxPool2dBackward{v.input_meta(0).shape}, v.grad(), v.output(1));
+}
+template <class B>
+void AvgPool2d::vjp(Vjp<B>& v) const {
+  v.into(0, AvgPool2dBackward{geometry, v.input_meta(0).shape}, v.grad());
+}
+
+}  // namespace op
+
+struct PoolConfig {
+  op::PoolGeometry geometry;
+  /// Windows of `extent` x `extent`, not overlapping unless with_stride says so.
+  explicit PoolConfig(std::int64_t extent) { geometry.kernel = {extent, extent}; }
+  PoolConfig with_stride(std::int64_t v) const {
+    PoolConfig c = *this;
+    c.geometry.stride = {v, v};
+    return c;
+  }
+  PoolConfig with_padding(std::int64_t v) const {
+    PoolConfig c = *this;
+    c.geometry.padding = {v, v};
+    return c;
+  }
+};
+
+template <class B>
+Tensor<B> max_pool2d(const Tensor<B>& x, PoolConfig config) {
+  return eval(op::MaxPool2d{config.geometry}, x);
+}
+template <class B>
+Tensor<B> avg_pool2d(const Tensor<B>& x, PoolConfig config) {
+  return eval(op::AvgPool2d{config.geometry}, x);
+}
+
+}  // namespace ferrite

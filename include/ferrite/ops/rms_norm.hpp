@@ -1,0 +1,62 @@
+// rms_norm: divides by the root mean square over the last axis, then scales. Statistics as in layer_norm.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: x [..., C], weight [C] -> y [..., C], rstd [...]
+struct FERRITE_API RmsNorm {
+  static constexpr std::string_view type_name = "rms_norm";
+  double eps = 1e-5;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> x = cast(in[0], LayerNorm::statistics_dtype(in[0].dtype()));
+    const Tensor<B> rstd = rsqrt(mean(square(x), {-1}, KeepDim::yes) + eps);
+    return {cast(x * rstd * in[1], in[0].dtype()), squeeze(rstd, {-1})};
+  }
+  Saves saves() const { return {3u, 2u}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// Inputs (dy, x, weight, rstd) -> dx like x, dweight [C].
+struct FERRITE_API RmsNormBackward {
+  static constexpr std::string_view type_name = "rms_norm_backward";
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto&, auto&&) {}
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> rstd = unsqueeze(in[3], -1);
+    const Tensor<B> dy = cast(in[0], rstd.dtype());
+    const Tensor<B> normed = cast(in[1], rstd.dtype()) * rstd;
+    const Tensor<B> dn = dy * in[2];
+    const Tensor<B> dx = (dn - normed * mean(dn * normed, {-1}, KeepDim::yes)) * rstd;
+    return {cast(dx, in[1].dtype()), cast(sum_to(dy * normed, in[2].shape()), in[2].dtype())};
+  }
+};
+
+template <class B>
+void RmsNorm::vjp(Vjp<B>& v) const {
+  v.into_all({0, 1}, RmsNormBackward{}, v.grad(), v.input(0), v.input(1), v.output(1));
+}
+
+}  // namespace op
+
+/// # Shapes: x [..., C], weight [C] -> [..., C]
+template <class B>
+Tensor<B> rms_norm(const Tensor<B>& x, const Tensor<B>& weight, double eps = 1e-5) {
+  return eval(op::RmsNorm{eps}, x, weight);
+}
+
+}  // namespace ferrite

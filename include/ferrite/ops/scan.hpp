@@ -1,0 +1,35 @@
+// scan: running sums along one axis. Integers and bool accumulate in i64, f16 and bf16 in f32.
+#pragma once
+
+#include "ferrite/op.hpp"
+
+namespace ferrite {
+namespace op {
+
+struct FERRITE_API Scan {
+  static constexpr std::string_view type_name = "scan";
+  int axis = -1;
+  bool reverse = false;
+
+  std::string_view name() const { return "cumsum"; }
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("axis", self.axis);
+    visit("reverse", self.reverse);
+  }
+  Saves saves() const { return {}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    v.into(0, Scan{axis, !reverse}, v.grad());
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> cumsum(const Tensor<B>& x, int axis = -1) {
+  return eval(op::Scan{axis, false}, x);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,35 @@
+// scatter: writes elements along one axis at the places an index tensor names.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/gather.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: x, index, source of one rank, source at least as long as index -> x's shape.
+/// A copy of x with out[index[i][j]][j] = source[i][j] for axis 0. Of several writes to one element the one
+/// with the highest index position wins, on every backend.
+struct FERRITE_API Scatter {
+  static constexpr std::string_view type_name = "scatter";
+  int axis = 0;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  Saves saves() const { return {2u, 0}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    const Tensor<B> index = v.input(1);
+    if (v.needs(0)) v.into(0, Scatter{axis}, v.grad(), index, full(v.backend(), index.shape(), 0, v.grad().dtype()));
+    if (v.needs(2)) v.into(2, Gather{axis}, v.grad(), index);
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> scatter(const Tensor<B>& x, int axis, const Tensor<B>& index, const Tensor<B>& source) {
+  return eval(op::Scatter{axis}, x, index, source);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,39 @@
+// scatter_add: adds elements along one axis at the places an index tensor names.
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/gather.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: as scatter. Contributions to one element are added in index order: deterministic.
+struct FERRITE_API ScatterAdd {
+  static constexpr std::string_view type_name = "scatter_add";
+  int axis = 0;
+
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  Saves saves() const { return {2u, 0}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    if (v.needs(0)) v.add(0, v.grad());
+    if (v.needs(2)) v.into(2, Gather{axis}, v.grad(), v.input(1));
+  }
+};
+
+template <class B>
+void Gather::vjp(Vjp<B>& v) const {
+  const Tensor<B> base = full(v.backend(), v.input_meta(0).shape, 0, v.grad().dtype());
+  v.into(0, ScatterAdd{axis}, base, v.input(1), v.grad());
+}
+
+}  // namespace op
+
+template <class B>
+Tensor<B> scatter_add(const Tensor<B>& x, int axis, const Tensor<B>& index, const Tensor<B>& source) {
+  return eval(op::ScatterAdd{axis}, x, index, source);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,113 @@
+// softmax_cross_entropy: the loss of classifiers, from logits and class ids. Accumulates in f32 (f64 for f64).
+#pragma once
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/embedding.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/statistic.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: logits [N, C], targets integer [N] -> loss [N], lse [N] (f32; f64 for f64 logits)
+/// loss = lse - (1 - s) x[target] - s mean(x) with label smoothing s; 0 where target == ignore_index. Any
+/// other target outside [0, C) is a ValueError.
+struct FERRITE_API SoftmaxCrossEntropy {
+  static constexpr std::string_view type_name = "softmax_cross_entropy";
+  std::int64_t ignore_index = -100;
+  double label_smoothing = 0;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("ignore_index", self.ignore_index);
+    visit("label_smoothing", self.label_smoothing);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> x = cast(in[0], LayerNorm::statistics_dtype(in[0].dtype()));
+    const Tensor<B> ignored = in[1] == ignore_index;
+    const Tensor<B> target = unsqueeze(where(ignored, 0, in[1]), 1);
+    const Tensor<B> lse = logsumexp(x, {-1});
+    Tensor<B> loss = lse - squeeze(gather(x, 1, target), {1}) * (1 - label_smoothing);
+    if (label_smoothing != 0) loss = loss - mean(x, {-1}) * label_smoothing;
+    return {where(ignored, 0, loss), lse};
+  }
+  Saves saves() const { return {3u, 2u}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const;
+};
+
+/// dlogits = dloss (softmax - target distribution). Inputs (dloss [N], logits, targets, lse).
+struct FERRITE_API SoftmaxCrossEntropyBackward {
+  static constexpr std::string_view type_name = "softmax_cross_entropy_backward";
+  std::int64_t ignore_index = -100;
+  double label_smoothing = 0;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("ignore_index", self.ignore_index);
+    visit("label_smoothing", self.label_smoothing);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B>&dloss = in[0], &logits = in[1], &targets = in[2], &lse = in[3];
+    const std::int64_t classes = logits.size(1);
+    const Tensor<B> p = exp(cast(logits, lse.dtype()) - unsqueeze(lse, 1));
+    const Tensor<B> q = one_hot(targets, classes, lse.dtype()) * (1 - label_smoothing) +
+                        label_smoothing / static_cast<double>(classes);
+    const Tensor<B> scale = where(targets == ignore_index, 0, dloss);
+    return {cast((p - q) * unsqueeze(scale, 1), logits.dtype())};
+  }
+};
+
+template <class B>
+void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
+  v.into(0, SoftmaxCrossEntropyBackward{ignore_index, label_smoothing}, v.grad(), v.input(0), v.input(1), v.output(1));
+}
+
+}  // namespace op
+
+enum class Reduction : std::uint8_t { none, mean, sum };
+
+struct CrossEntropyConfig {
+  std::int64_t ignore_index = -100;
+  double label_smoothing = 0;
+  Reduction reduction = Reduction::mean;
+  CrossEntropyConfig with_ignore_index(std::int64_t value) const {
+    CrossEntropyConfig c = *this;
+    c.ignore_index = value;
+    return c;
+  }
+  CrossEntropyConfig with_label_smoothing(double value) const {
+    CrossEntropyConfig c = *this;
+    c.label_smoothing = value;
+    return c;
+  }
+  CrossEntropyConfig with_reduction(Reduction value) const {
+    CrossEntropyConfig c = *this;
+    c.reduction = value;
+    return c;
+  }
+};
+
+/// # Shapes: logits [..., C], targets integer [...] -> [] (mean over targets that are not ignored, or sum),
+/// or [...] without reduction.
+template <class B>
+Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& targets, CrossEntropyConfig config = {}) {
+  if (logits.rank() < 1)
+    throw ShapeError("[softmax_cross_entropy] logits " + to_string(logits.shape()) + ": needs [..., classes]");
+  const std::int64_t classes = logits.size(-1);
+  const Tensor<B> rows = reshape(logits, {classes > 0 ? logits.numel() / classes : targets.numel(), classes});
+  const Tensor<B> loss =
+      eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows, reshape(targets, {targets.numel()}));
+  if (config.reduction == Reduction::none) return reshape(loss, targets.shape());
+  if (config.reduction == Reduction::sum) return sum(loss);
+  const Tensor<B> counted = sum(targets != config.ignore_index);
+  return sum(loss) / cast(counted, loss.dtype());
+}
+
+}  // namespace ferrite

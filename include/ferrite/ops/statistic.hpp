@@ -1,0 +1,85 @@
+// statistic: reductions made of several passes: mean, var, logsumexp, norm.
+#pragma once
+
+#include <cmath>
+
+#include "ferrite/op.hpp"
+#include "ferrite/ops/reduce.hpp"
+
+namespace ferrite {
+namespace op {
+
+enum class StatisticFn : std::uint8_t { mean, var, logsumexp, norm };
+FERRITE_API std::string_view to_string(StatisticFn fn);
+constexpr int count_of(StatisticFn) { return static_cast<int>(StatisticFn::norm) + 1; }
+
+/// `parameter`: degrees of freedom taken off the count (var), order p of the norm (1, 2 or infinity).
+/// Integers give float_result. The mean of nothing is a ShapeError.
+struct FERRITE_API Statistic {
+  static constexpr std::string_view type_name = "statistic";
+  StatisticFn fn = StatisticFn::mean;
+  Shape axes;
+  bool keepdim = false;
+  double parameter = 0;
+
+  std::string_view name() const { return to_string(fn); }
+  Metas infer(MetaSpan in) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("fn", self.fn);
+    visit("axes", self.axes);
+    visit("keepdim", self.keepdim);
+    visit("parameter", self.parameter);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B> x = cast(in[0], float_result(in[0].dtype()));
+    const Shape all = normalize_axes(name(), axes, x.rank());
+    const double count = static_cast<double>(reduced_count(x.shape(), all));
+    const KeepDim keep = keepdim ? KeepDim::yes : KeepDim::no;
+    switch (fn) {
+      case StatisticFn::mean:
+        return {sum(x, axes, keep) * (1.0 / count)};
+      case StatisticFn::var: {
+        const Tensor<B> centred = x - sum(x, axes, KeepDim::yes) * (1.0 / count);
+        return {sum(square(centred), axes, keep) * (1.0 / (count - parameter))};
+      }
+      case StatisticFn::logsumexp: {
+        // An infinite maximum would give inf - inf; the shift only has to be finite and large enough.
+        const Tensor<B> top = max(x, axes, KeepDim::yes).detach();
+        const Tensor<B> shift = where(isfinite(top), top, 0);
+        const Tensor<B> y = log(sum(exp(x - shift), axes, KeepDim::yes)) + shift;
+        return {keepdim ? y : reshape(y, reduced_shape(x.shape(), all, false))};
+      }
+      default: {
+        if (std::isinf(parameter)) return {max(abs(x), axes, keep)};
+        if (parameter == 1) return {sum(abs(x), axes, keep)};
+        return {sqrt(sum(square(x), axes, keep))};
+      }
+    }
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> mean(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) {
+  return eval(op::Statistic{op::StatisticFn::mean, axes, keep == KeepDim::yes}, x);
+}
+/// Divides by count - correction: 1 (default) is the sample variance, 0 the population's.
+template <class B>
+Tensor<B> var(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no, double correction = 1) {
+  return eval(op::Statistic{op::StatisticFn::var, axes, keep == KeepDim::yes, correction}, x);
+}
+/// log(sum(exp(x))), without overflow.
+template <class B>
+Tensor<B> logsumexp(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) {
+  return eval(op::Statistic{op::StatisticFn::logsumexp, axes, keep == KeepDim::yes}, x);
+}
+/// Vector norm of order 1, 2 (default) or infinity.
+template <class B>
+Tensor<B> norm(const Tensor<B>& x, double order = 2, const Shape& axes = {}, KeepDim keep = KeepDim::no) {
+  return eval(op::Statistic{op::StatisticFn::norm, axes, keep == KeepDim::yes, order}, x);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,45 @@
+// triangle: the lower or upper triangle of matrices. tril, triu, eye.
+#pragma once
+
+#include "ferrite/op.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// # Shapes: [..., M, N] -> the same; elements outside the triangle become 0. `diagonal` shifts it right.
+struct FERRITE_API Triangle {
+  static constexpr std::string_view type_name = "triangle";
+  bool lower = true;
+  std::int64_t diagonal = 0;
+
+  std::string_view name() const { return lower ? "tril" : "triu"; }
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("lower", self.lower);
+    visit("diagonal", self.diagonal);
+  }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const Tensor<B>& x = in[0];
+    const Tensor<B> row = unsqueeze(arange(b, x.size(-2)), 1) + diagonal, column = arange(b, x.size(-1));
+    return {where(lower ? column <= row : column >= row, x, 0)};
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> tril(const Tensor<B>& x, std::int64_t diagonal = 0) {
+  return eval(op::Triangle{true, diagonal}, x);
+}
+template <class B>
+Tensor<B> triu(const Tensor<B>& x, std::int64_t diagonal = 0) {
+  return eval(op::Triangle{false, diagonal}, x);
+}
+/// The n x n identity.
+template <class B>
+Tensor<B> eye(B& b, std::int64_t n, DType dtype = DType::f32) {
+  return cast(unsqueeze(arange(b, n), 1) == arange(b, n), dtype);
+}
+
+}  // namespace ferrite

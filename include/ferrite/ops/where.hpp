@@ -1,0 +1,54 @@
+// where: elementwise choice between two operands, each a tensor or a scalar. masked_fill.
+#pragma once
+
+#include "ferrite/core/scalar.hpp"
+#include "ferrite/op.hpp"
+#include "ferrite/ops/binary.hpp"
+
+namespace ferrite {
+namespace op {
+
+/// Inputs (condition, on_true, on_false), without the operand that is given as a scalar. The condition is
+/// bool; all three broadcast.
+struct FERRITE_API Where {
+  static constexpr std::string_view type_name = "where";
+  ScalarSide side = ScalarSide::none;  // left: on_true is the scalar, right: on_false is
+  Scalar scalar = 0;
+
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("side", self.side);
+    visit("scalar", self.scalar);
+  }
+  Saves saves() const { return {1u, 0}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    const Tensor<B> condition = v.input(0);
+    const std::size_t on_false = side == ScalarSide::none ? 2 : 1;
+    if (side != ScalarSide::left && v.needs(1)) v.into(1, Where{ScalarSide::right, 0}, condition, v.grad());
+    if (side != ScalarSide::right && v.needs(on_false))
+      v.into(on_false, Where{ScalarSide::left, 0}, condition, v.grad());
+  }
+};
+
+}  // namespace op
+
+template <class B>
+Tensor<B> where(const Tensor<B>& condition, const Tensor<B>& on_true, const Tensor<B>& on_false) {
+  return eval(op::Where{}, condition, on_true, on_false);
+}
+template <class B>
+Tensor<B> where(const Tensor<B>& condition, const Tensor<B>& on_true, std::type_identity_t<Scalar> on_false) {
+  return eval(op::Where{op::ScalarSide::right, on_false}, condition, on_true);
+}
+template <class B>
+Tensor<B> where(const Tensor<B>& condition, std::type_identity_t<Scalar> on_true, const Tensor<B>& on_false) {
+  return eval(op::Where{op::ScalarSide::left, on_true}, condition, on_false);
+}
+/// x with `value` wherever mask is true.
+template <class B>
+Tensor<B> masked_fill(const Tensor<B>& x, const Tensor<B>& mask, Scalar value) {
+  return where(mask, value, x);
+}
+
+}  // namespace ferrite

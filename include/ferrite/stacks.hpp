@@ -1,0 +1,37 @@
+// The backend stacks that the library instantiates, each in a .cpp of its own: a user's program only refers
+// to them and compiles in seconds. Other stacks work too; their ops are then compiled where they are used.
+#pragma once
+
+#include "ferrite/autodiff/autodiff.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/backend/parity.hpp"
+#include "ferrite/backend/profiled.hpp"
+#include "ferrite/backend/reference.hpp"
+#include "ferrite/ops/list.hpp"
+#include "ferrite/tensor_data.hpp"
+
+namespace ferrite {
+
+using CpuParity = Parity<Cpu, Reference>;
+
+#define FERRITE_EVALUATE(linkage, Stack, Op) \
+  linkage template FERRITE_API Primitives<Stack> evaluate(Stack&, const op::Op&, Refs<Stack::Primitive>);
+
+#define FERRITE_EXTERN_REFERENCE(Op) FERRITE_EVALUATE(extern, Reference, Op)
+#define FERRITE_EXTERN_CPU(Op) FERRITE_EVALUATE(extern, Cpu, Op)
+#define FERRITE_EXTERN_PARITY(Op) FERRITE_EVALUATE(extern, CpuParity, Op)
+#define FERRITE_EXTERN_PROFILED(Op) FERRITE_EVALUATE(extern, Profiled<Cpu>, Op)
+#define FERRITE_EXTERN_AD_REFERENCE(Op) FERRITE_EVALUATE(extern, Autodiff<Reference>, Op)
+#define FERRITE_EXTERN_AD_CPU(Op) FERRITE_EVALUATE(extern, Autodiff<Cpu>, Op)
+#define FERRITE_EXTERN_AD_PARITY(Op) FERRITE_EVALUATE(extern, Autodiff<CpuParity>, Op)
+#define FERRITE_EXTERN_AD_PROFILED(Op) FERRITE_EVALUATE(extern, Autodiff<Profiled<Cpu>>, Op)
+FERRITE_ALL_OPS(FERRITE_EXTERN_REFERENCE)
+FERRITE_ALL_OPS(FERRITE_EXTERN_CPU)
+FERRITE_ALL_OPS(FERRITE_EXTERN_PARITY)
+FERRITE_ALL_OPS(FERRITE_EXTERN_PROFILED)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_REFERENCE)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_CPU)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_PARITY)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_PROFILED)
+
+}  // namespace ferrite

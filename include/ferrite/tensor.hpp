@@ -1,0 +1,110 @@
+// Tensor<B>: a value. Copying shares the buffer; views are metadata; the backend object must outlive it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ferrite/backend/evaluate.hpp"
+
+namespace ferrite {
+
+template <class B>
+class Tensor {
+ public:
+  using Backend = B;
+  using Primitive = typename B::Primitive;
+
+  Tensor() = default;
+  Tensor(B& backend, Primitive primitive) : primitive_(std::move(primitive)), backend_(&backend) {}
+
+  bool defined() const { return backend_ != nullptr; }
+  const Shape& shape() const { return primitive_.layout().shape; }
+  std::int64_t size(int axis) const { return shape()[normalize_axis("size", axis, rank())]; }
+  int rank() const { return shape().rank(); }
+  std::int64_t numel() const { return shape().numel(); }
+  DType dtype() const { return primitive_.dtype(); }
+  Meta meta() const { return {shape(), dtype()}; }
+  const Layout& layout() const { return primitive_.layout(); }
+  Device device() const { return backend().device(); }
+
+  /// The object the tensor's ops run on; throws DeviceError for an undefined tensor.
+  B& backend() const {
+    if (!backend_) throw DeviceError("[tensor] undefined: a default-constructed tensor holds no data");
+    return *backend_;
+  }
+  const Primitive& primitive() const { return primitive_; }
+  Primitive& primitive() { return primitive_; }
+
+  /// All elements in row-major order, converted to T.
+  template <class T = float>
+  std::vector<T> to_vector() const;
+  /// The one element of a tensor of one element; ShapeError otherwise.
+  template <class T = float>
+  T item() const;
+
+  // Members of differentiable backends only (see autodiff.hpp).
+  auto backward() const requires requires(B& b, const Primitive& p) { b.backward(p); } {
+    return backend().backward(primitive_);
+  }
+  /// The value without its history, on the same backend.
+  Tensor detach() const {
+    if constexpr (requires(B& b, const Primitive& p) { b.detach(p); })
+      return {backend(), backend().detach(primitive_)};
+    else return *this;
+  }
+
+ private:
+  Primitive primitive_;
+  B* backend_ = nullptr;
+};
+
+/// Runs one op on tensors of one backend object; returns every output.
+template <class Op, class B, class... Rest>
+Tensors<B> eval_all(const Op& op, const Tensor<B>& first, const Rest&... rest) {
+  const typename B::Primitive* in[] = {&first.primitive(), &rest.primitive()...};
+  B& b = first.backend();
+  if ((... || (&rest.backend() != &b))) detail::throw_backend_mismatch(op_name(op));
+  auto results = evaluate(b, op, Refs<typename B::Primitive>(in, 1 + sizeof...(rest)));
+  Tensors<B> out;
+  for (auto& r : results) out.push_back(Tensor<B>(b, std::move(r)));
+  return out;
+}
+
+/// The first output of an op: what most front functions return.
+template <class Op, class B, class... Rest>
+Tensor<B> eval(const Op& op, const Tensor<B>& first, const Rest&... rest) {
+  const typename B::Primitive* in[] = {&first.primitive(), &rest.primitive()...};
+  B& b = first.backend();
+  if ((... || (&rest.backend() != &b))) detail::throw_backend_mismatch(op_name(op));
+  auto results = evaluate(b, op, Refs<typename B::Primitive>(in, 1 + sizeof...(rest)));
+  return Tensor<B>(b, std::move(results[0]));
+}
+
+/// The same for a list whose length is known at run time (cat, optional inputs, multi-tensor ops).
+template <class Op, class B>
+Tensors<B> eval_list(const Op& op, TensorSpan<B> in) {
+  if (in.empty()) throw ShapeError("[" + std::string(op_name(op)) + "] needs at least one tensor, got none");
+  B& b = in[0].backend();
+  SmallVector<const typename B::Primitive*, 6> refs;
+  for (const Tensor<B>& t : in) {
+    if (&t.backend() != &b) detail::throw_backend_mismatch(op_name(op));
+    refs.push_back(&t.primitive());
+  }
+  auto results = evaluate(b, op, Refs<typename B::Primitive>(refs.data(), refs.size()));
+  Tensors<B> out;
+  for (auto& r : results) out.push_back(Tensor<B>(b, std::move(r)));
+  return out;
+}
+
+/// An op without inputs: creation.
+template <class Op, class B>
+Tensor<B> create(B& b, const Op& op) {
+  auto results = evaluate(b, op, Refs<typename B::Primitive>(nullptr, 0));
+  return Tensor<B>(b, std::move(results[0]));
+}
+
+/// NumPy's look: nested brackets, aligned columns, long axes elided in the middle.
+template <class B>
+std::string to_string(const Tensor<B>& tensor);
+
+}  // namespace ferrite

@@ -1,0 +1,57 @@
+// The Cpu backend's memory, and copies between layouts and dtypes.
+#include "ferrite/backend/cpu.hpp"
+
+#include <fmt/format.h>
+
+#include "backend_cpu/elementwise.hpp"
+#include "backend_cpu/gemm.hpp"
+#include "ferrite/backend/concept.hpp"
+#include "ferrite/core/thread_pool.hpp"
+#include "ferrite/ops/copy.hpp"
+
+namespace ferrite {
+
+static_assert(check_backend<Cpu>());
+
+namespace {
+
+/// Host memory seen as a dense array; it stays the caller's.
+Array borrowed(const void* data, const Meta& meta) {
+  auto buffer = std::make_shared<Buffer>(const_cast<void*>(data), meta.bytes(), Device{});
+  return {std::move(buffer), Layout::contiguous(meta.shape), meta.dtype};
+}
+
+}  // namespace
+
+Array Cpu::allocate(const Meta& meta) {
+  return {host_allocator().allocate(meta.bytes()), Layout::contiguous(meta.shape), meta.dtype};
+}
+
+void Cpu::copy_from_host(const Array& array, const void* source) {
+  const Array host = borrowed(source, array.meta());
+  const Array* in[] = {&host};
+  Array out = array;
+  run(op::Copy{array.dtype()}, Ins(in, 1), Outs(&out, 1));
+}
+
+void Cpu::copy_to_host(const Array& array, void* target) {
+  Array host = borrowed(target, array.meta());
+  const Array* in[] = {&array};
+  run(op::Copy{array.dtype()}, Ins(in, 1), Outs(&host, 1));
+}
+
+MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }
+
+std::string Cpu::describe() const {
+  const int threads = num_threads();
+  return fmt::format("cpu ({}, {} thread{})", cpu::gemm_library(), threads, threads == 1 ? "" : "s");
+}
+
+void Cpu::run(const op::Copy&, Ins in, Outs out, Accumulate mask) {
+  const bool accumulate = accumulates(mask, 0);
+  const DType dtype = accumulate ? cpu::compute_dtype(out[0].dtype()) : in[0].dtype();
+  const cpu::Source source{&in[0], nullptr, dtype};
+  cpu::run_elementwise({nullptr, dtype}, {&source, 1}, out[0], accumulate);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,100 @@
+// softmax_cross_entropy and its gradient, row by row, without ever storing the softmax.
+#include <fmt/format.h>
+
+#include "backend_cpu/rows.hpp"
+#include "backend_cpu/simd.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+
+namespace ferrite {
+
+using namespace cpu;
+
+namespace {
+
+/// The targets as i64, each a class or the ignored one; anything else is a ValueError.
+Array checked_targets(Cpu& cpu, std::string_view name, const Array& targets, std::int64_t classes,
+                      std::int64_t ignore_index) {
+  const Array result = dense(cpu, targets, DType::i64);
+  const auto* target = result.data<const std::int64_t>();
+  for (std::int64_t i = 0; i < result.shape().numel(); ++i) {
+    if ((target[i] >= 0 && target[i] < classes) || target[i] == ignore_index) continue;
+    throw ValueError(fmt::format("[{}] target {} at position {} is out of range for {} classes (ignore_index is {})",
+                                 name, target[i], i, classes, ignore_index));
+  }
+  return result;
+}
+
+template <class W>
+[[gnu::flatten]] W row_logsumexp(const W* x, std::int64_t n) {
+  return simd::logsumexp<W>(n, [&](auto at) { return at(x); });
+}
+
+template <class W>
+[[gnu::flatten]] W row_mean(const W* x, std::int64_t n) {
+  return simd::sum<W>(n, [&](auto at) { return at(x); }) / static_cast<W>(n);
+}
+
+/// scale (softmax(x) - q), with q the same for all classes.
+template <class W>
+[[gnu::flatten]] void row_gradient(const W* x, W lse, W q, W scale, W* dx, std::int64_t n) {
+  simd::map(dx, n, [&](auto at) { return (simd::exp(at(x) - lse) - q) * scale; });
+}
+
+}  // namespace
+
+void Cpu::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
+  const Rows x = rows_of(*this, in[0]);
+  const std::int64_t n = x.length;
+  const Array targets = checked_targets(*this, op.type_name, in[1], n, op.ignore_index);
+  Destination loss(*this, out[0], false), lse(*this, out[1], false);
+  visit_wide(out[0].dtype(), [&]<class W>() {
+    for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> read(x.array, n);
+      const W smoothing = static_cast<W>(op.label_smoothing);
+      for (std::int64_t r = begin; r < end; ++r) {
+        const W* const row = read(r * x.stride, n);
+        const W total = row_logsumexp(row, n);
+        const std::int64_t target = targets.data<const std::int64_t>()[r];
+        W value = 0;
+        if (target != op.ignore_index) {
+          value = total - row[target] * (1 - smoothing);
+          if (smoothing != 0) value -= row_mean(row, n) * smoothing;
+        }
+        loss.array().template data<W>()[r] = value;
+        lse.array().template data<W>()[r] = total;
+      }
+    });
+  });
+  loss.commit();
+  lse.commit();
+}
+
+void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Rows x = rows_of(*this, in[1]);
+  const std::int64_t n = x.length;
+  const Array targets = checked_targets(*this, op.type_name, in[2], n, op.ignore_index);
+  Destination dx(*this, out[0], accumulates(mask, 0));
+  visit_wide(out[0].dtype(), [&]<class W>() {
+    const Array dloss = dense(*this, in[0], dtype_of<W>), lse = dense(*this, in[3], dtype_of<W>);
+    const W smoothing = static_cast<W>(op.label_smoothing);
+    for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> read(x.array, n);
+      Writer<W> write(dx, n);
+      for (std::int64_t r = begin; r < end; ++r) {
+        W* const row = write.row(r * n);
+        const std::int64_t target = targets.data<const std::int64_t>()[r];
+        if (target == op.ignore_index) {
+          std::fill_n(row, n, W{0});
+        } else {
+          const W scale = dloss.data<const W>()[r];
+          row_gradient(read(r * x.stride, n), lse.data<const W>()[r], smoothing / static_cast<W>(n), scale, row, n);
+          row[target] -= (1 - smoothing) * scale;
+        }
+        write.finish(n);
+      }
+    });
+  });
+  dx.commit();
+}
+
+}  // namespace ferrite

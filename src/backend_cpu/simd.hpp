@@ -1,0 +1,201 @@
+// Loops over one row in vector registers. A kernel is a lambda that says what happens at one place of the
+// row:
+//
+//   const W total = simd::sum<W>(n, [&](auto at) { return at(x) * at(w); });
+//   simd::map(y, n, [&](auto at) { return (at(x) - mean) * scale; });
+//
+// where at(x) is the vector of x at that place. Compilers may not reorder floating-point additions, so that
+// they leave reductions scalar; sum and max keep several accumulators, in an order that depends on n alone.
+// Written with the vector types of g++ and clang: operators work lane by lane, and a number beside a vector
+// is spread over its lanes. Callers are marked [[gnu::flatten]], which inlines the lambdas.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "ferrite/core/dtype.hpp"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace ferrite::simd {
+
+#if defined(__AVX512F__)
+inline constexpr std::size_t vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr std::size_t vector_bytes = 32;
+#else
+inline constexpr std::size_t vector_bytes = 16;
+#endif
+
+template <class W>
+struct VectorOf {
+  typedef W type __attribute__((vector_size(vector_bytes)));
+};
+template <class W>
+using Vec = typename VectorOf<W>::type;
+template <class W>
+inline constexpr std::int64_t lanes = static_cast<std::int64_t>(vector_bytes / sizeof(W));
+
+/// A place in a row where a whole vector fits.
+template <class W>
+struct Whole {
+  std::int64_t begin;
+
+  FERRITE_INLINE Vec<W> operator()(const W* row) const {
+    Vec<W> v;
+    std::memcpy(&v, row + begin, sizeof v);
+    return v;
+  }
+  FERRITE_INLINE void store(W* row, Vec<W> v) const { std::memcpy(row + begin, &v, sizeof v); }
+  FERRITE_INLINE Vec<W> keep(Vec<W> v, W) const { return v; }
+};
+
+/// The end of a row, where only the first `count` lanes stand for elements. The others read 0.
+template <class W>
+struct Part {
+  std::int64_t begin, count;
+
+  FERRITE_INLINE Vec<W> operator()(const W* row) const {
+    Vec<W> v{};
+    for (std::int64_t j = 0; j < count; ++j) v[j] = row[begin + j];
+    return v;
+  }
+  FERRITE_INLINE void store(W* row, Vec<W> v) const {
+    for (std::int64_t j = 0; j < count; ++j) row[begin + j] = v[j];
+  }
+  /// v with `value` in the lanes beyond the end.
+  FERRITE_INLINE Vec<W> keep(Vec<W> v, W value) const {
+    for (std::int64_t j = count; j < lanes<W>; ++j) v[j] = value;
+    return v;
+  }
+};
+
+inline constexpr int unroll = 4;  // independent chains, to hide the latency of additions and of exp
+
+/// Computes f(place) for all places in [begin, end), four vectors at a time, and hands each to
+/// sink(place, accumulator index, value).
+template <class W, class F, class Sink>
+FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sink) {
+  constexpr std::int64_t width = lanes<W>;
+  std::int64_t i = begin;
+  for (; i + unroll * width <= end; i += unroll * width) {
+    decltype(f(Whole<W>{i})) values[unroll];
+    for (int j = 0; j < unroll; ++j) values[j] = f(Whole<W>{i + j * width});
+    for (int j = 0; j < unroll; ++j) sink(Whole<W>{i + j * width}, j, values[j]);
+  }
+  for (; i + width <= end; i += width) sink(Whole<W>{i}, 0, f(Whole<W>{i}));
+  if (i < end) {
+    const Part<W> rest{i, end - i};
+    sink(rest, 0, f(rest));
+  }
+}
+
+/// y = f(place). y may be a row that f reads.
+template <class W, class F>
+FERRITE_INLINE void map(W* y, std::int64_t n, F&& f) {
+  walk<W>(0, n, f, [&](auto at, int, Vec<W> v) { at.store(y, v); });
+}
+
+/// K sums in one walk; f returns an array of K vectors. Blocks of some thousand elements are added up in W,
+/// their sums in double.
+template <class W, std::size_t K, class F>
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
+  constexpr std::int64_t block = 4096;
+  std::array<double, K> total{};
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    Vec<W> partial[K][unroll] = {};
+    walk<W>(begin, std::min(n, begin + block), f, [&](auto at, int j, const std::array<Vec<W>, K>& v) {
+      for (std::size_t k = 0; k < K; ++k) partial[k][j] += at.keep(v[k], 0);
+    });
+    for (std::size_t k = 0; k < K; ++k) {
+      const Vec<W> v = (partial[k][0] + partial[k][1]) + (partial[k][2] + partial[k][3]);
+      for (std::int64_t j = 0; j < lanes<W>; ++j) total[k] += v[j];
+    }
+  }
+  std::array<W, K> result;
+  for (std::size_t k = 0; k < K; ++k) result[k] = static_cast<W>(total[k]);
+  return result;
+}
+
+template <class W, class F>
+FERRITE_INLINE W sum(std::int64_t n, F&& f) {
+  return sums<W, 1>(n, [&](auto at) { return std::array<Vec<W>, 1>{f(at)}; })[0];
+}
+
+/// y = f(place), and the sum of y.
+template <class W, class F>
+FERRITE_INLINE W map_sum(W* y, std::int64_t n, F&& f) {
+  return sums<W, 1>(n, [&](auto at) {
+    const Vec<W> v = f(at);
+    at.store(y, v);
+    return std::array<Vec<W>, 1>{v};
+  })[0];
+}
+
+/// The larger one lane by lane. NaN if b is NaN.
+FERRITE_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) {
+#if defined(__aarch64__)
+  return (Vec<float>)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+FERRITE_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return a > b ? a : b; }
+
+/// -infinity for n = 0. A NaN in the row may or may not be the result.
+template <class W, class F>
+FERRITE_INLINE W max(std::int64_t n, F&& f) {
+  constexpr W least = -std::numeric_limits<W>::infinity();
+  const Vec<W> none = Vec<W>{} + least;
+  Vec<W> top[unroll] = {none, none, none, none};
+  walk<W>(0, n, f, [&](auto at, int j, Vec<W> v) { top[j] = larger(top[j], at.keep(v, least)); });
+  const Vec<W> v = larger(larger(top[0], top[1]), larger(top[2], top[3]));
+  W result = v[0];
+  for (std::int64_t j = 1; j < lanes<W>; ++j) result = v[j] > result ? v[j] : result;
+  return result;
+}
+
+/// e^x for x <= 88, within 1.5 ulp down to -20 and 5 ulp below; results under 2^-126.5 are 0, NaN stays NaN.
+/// Half the work of fast::exp, which also does denormals and overflow: a softmax meets neither.
+FERRITE_INLINE Vec<float> exp(Vec<float> x) {
+  // From -88.02 down n becomes -127 and 2^n, by its bits, 0.
+  x = larger(Vec<float>{} - 88.03f, x);
+  const Vec<float> shifter = Vec<float>{} + (0x1.8p23f + 127.0f);  // leaves n + 127 in the lowest bits
+  const Vec<float> shifted = x * 1.44269504f + shifter;
+  const Vec<float> n = shifted - shifter;
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  const Vec<float> r = x - n * 0.693147181f;  // the product is exact; |r| <= ln 2 / 2
+#else
+  const Vec<float> r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+#endif
+  const Vec<float> r2 = r * r;
+  // e^r = 1 + r + r^2 (...), a minimax fit; in this order it has the shortest chain.
+  const Vec<float> high = r * 8.368796652e-3f + 4.166839584e-2f;
+  const Vec<float> low = r * 0.1666651997f + 0.499999934f;
+  const Vec<float> tail = r2 * (r2 * 1.381443018e-3f + high) + low;
+  using Bits = typename VectorOf<std::uint32_t>::type;
+  const auto power = (Vec<float>)((Bits)shifted << 23);
+  return power * (r2 * tail + r) + power;
+}
+FERRITE_INLINE Vec<double> exp(Vec<double> x) {
+  for (std::int64_t j = 0; j < lanes<double>; ++j) x[j] = std::exp(x[j]);
+  return x;
+}
+
+/// log(sum(exp(f))) without overflow. An infinite maximum is the result itself, unless there is a NaN.
+template <class W, class F>
+FERRITE_INLINE W logsumexp(std::int64_t n, F&& f) {
+  const W top = max<W>(n, f);
+  if (std::isfinite(top)) return std::log(sum<W>(n, [&](auto at) { return exp(f(at) - top); })) + top;
+  const Vec<W> zero{}, one = zero + 1;
+  const W nans = sum<W>(n, [&](auto at) { return f(at) != f(at) ? one : zero; });
+  return nans > 0 ? std::numeric_limits<W>::quiet_NaN() : top;
+}
+
+}  // namespace ferrite::simd

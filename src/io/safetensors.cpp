@@ -1,0 +1,291 @@
+// safetensors: 8 bytes header length, JSON header, tensor bytes. The header comes from strangers, so it is
+// read event by event by a small state machine that accepts the format and nothing else: nesting, duplicates
+// and unknown keys end the parse where they stand.
+#include "ferrite/io/safetensors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/mapped_file.hpp"
+#include "format.hpp"
+
+namespace ferrite {
+namespace {
+
+using io_detail::Bytes;
+using io_detail::in_quotes;
+using io_detail::Source;
+using nlohmann::json;
+
+constexpr std::uint64_t max_header = 100'000'000;  // the limit of the Python package
+constexpr std::string_view metadata_key = "__metadata__";
+
+struct FormatDType {
+  std::string_view name;
+  DType dtype;
+};
+/// In the order in which the Python package lays out tensors.
+constexpr FormatDType format_dtypes[] = {{"I64", DType::i64}, {"F64", DType::f64},   {"F32", DType::f32},
+                                         {"I32", DType::i32}, {"BF16", DType::bf16}, {"F16", DType::f16},
+                                         {"U8", DType::u8},   {"BOOL", DType::bool_}};
+
+const FormatDType* find_format(DType dtype) {
+  return std::find_if(std::begin(format_dtypes), std::end(format_dtypes),
+                      [&](const FormatDType& f) { return f.dtype == dtype; });
+}
+
+struct Entry {
+  std::string name;
+  std::optional<DType> dtype;
+  std::optional<std::vector<std::int64_t>> shape;
+  std::optional<std::vector<std::int64_t>> offsets;
+};
+
+/// Receives nlohmann's parse events (its parser is iterative, so depth costs no stack).
+class HeaderReader {
+ public:
+  HeaderReader(const Source& source, SafeTensors& out) : source_(source), out_(out) {}
+  std::vector<Entry> entries;
+
+  bool start_object(std::size_t) {
+    if (state_ == State::start)
+      state_ = State::header;
+    else if (state_ == State::header && key_ == metadata_key)
+      state_ = State::metadata;
+    else if (state_ == State::header)
+      enter_tensor();
+    else
+      unexpected("an object");
+    return true;
+  }
+  bool end_object() {
+    if (state_ == State::tensor) {
+      const Entry& e = entries.back();
+      if (!e.dtype || !e.shape || !e.offsets) reject("needs dtype, shape and data_offsets");
+    }
+    state_ = state_ == State::header ? State::end : State::header;
+    return true;
+  }
+  bool start_array(std::size_t) {
+    if (state_ != State::tensor || (key_ != "shape" && key_ != "data_offsets")) unexpected("an array");
+    (key_ == "shape" ? entries.back().shape : entries.back().offsets).emplace();
+    state_ = State::numbers;
+    return true;
+  }
+  bool end_array() {
+    state_ = State::tensor;
+    if (key_ == "data_offsets" && entries.back().offsets->size() != 2) reject("needs two numbers");
+    return true;
+  }
+  bool key(std::string& name) {
+    if (state_ == State::header) names_.push_back(name);
+    key_ = std::move(name);
+    if (state_ == State::metadata && out_.metadata.contains(key_)) reject("the key appears twice");
+    if (state_ != State::tensor) return true;
+    const Entry& e = entries.back();
+    if (key_ != "dtype" && key_ != "shape" && key_ != "data_offsets") {
+      reject("only dtype, shape and data_offsets are allowed");
+    }
+    if (key_ == "dtype"   ? e.dtype.has_value()
+        : key_ == "shape" ? e.shape.has_value()
+                          : e.offsets.has_value()) {
+      reject("the key appears twice");
+    }
+    return true;
+  }
+  bool string(std::string& value) {
+    if (state_ == State::metadata) {
+      out_.metadata.emplace(key_, std::move(value));
+      return true;
+    }
+    if (state_ != State::tensor || key_ != "dtype") unexpected("a string");
+    for (const FormatDType& f : format_dtypes)
+      if (f.name == value) entries.back().dtype = f.dtype;
+    if (!entries.back().dtype) {
+      reject(fmt::format("{} is none of the supported F32 F64 F16 BF16 I32 I64 U8 BOOL", in_quotes(value)));
+    }
+    return true;
+  }
+  bool number_unsigned(std::uint64_t value) {
+    if (state_ != State::numbers) unexpected("a number");
+    if (value > INT64_MAX) reject(fmt::format("{} is beyond 63 bits", value));
+    const bool is_shape = key_ == "shape";
+    auto& numbers = is_shape ? *entries.back().shape : *entries.back().offsets;
+    if (is_shape && numbers.size() == max_rank)
+      reject(fmt::format("at most {} axes are supported", max_rank));
+    if (!is_shape && numbers.size() == 2) reject("needs two numbers");
+    numbers.push_back(static_cast<std::int64_t>(value));
+    return true;
+  }
+  bool number_integer(std::int64_t) { return unexpected("a negative number"); }
+  bool number_float(double, const std::string&) {
+    return unexpected("a number that is not a 64-bit integer");
+  }
+  bool null() { return unexpected("null"); }
+  bool boolean(bool) { return unexpected("a boolean"); }
+  bool binary(json::binary_t&) { return unexpected("binary data"); }
+  bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
+    // Of "[json.exception...] parse error at line 1, column 3: reason; last read: ..." only the reason.
+    std::string_view what = error.what();
+    what = what.substr(0, what.find("; last read"));
+    what = what.substr(what.rfind(": ") + 2);
+    source_.reject(fmt::format("byte {}", 8 + std::max<std::size_t>(position, 1) - 1),
+                   fmt::format("the header must be JSON in UTF-8 ({})", what));
+  }
+
+  /// The name that two tensors (or two metadata blocks) share, if any.
+  const std::string* duplicate_name() {
+    std::sort(names_.begin(), names_.end());
+    const auto it = std::adjacent_find(names_.begin(), names_.end());
+    return it == names_.end() ? nullptr : &*it;
+  }
+
+ private:
+  enum class State { start, header, metadata, tensor, numbers, end };
+
+  void enter_tensor() {
+    entries.emplace_back().name = key_;
+    state_ = State::tensor;
+  }
+  [[noreturn]] void reject(std::string_view rule) const {
+    const bool in_tensor = state_ == State::tensor || state_ == State::numbers;
+    const std::string owner = in_tensor                   ? "tensor " + in_quotes(entries.back().name) + ", "
+                              : state_ == State::metadata ? "__metadata__, "
+                                                          : "header, ";
+    source_.reject(fmt::format("{}key {}", owner, in_quotes(key_)), rule);
+  }
+  bool unexpected(std::string_view what) const { reject(fmt::format("{} is not allowed here", what)); }
+
+  const Source& source_;
+  SafeTensors& out_;
+  State state_ = State::start;
+  std::string key_;
+  std::vector<std::string> names_;
+};
+
+/// The format leaves no freedom: tensors follow each other without holes and fill the data exactly.
+void add_tensors(const Source& source, std::vector<Entry>& entries, Bytes data, NamedTensors& out) {
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return *a.offsets < *b.offsets; });
+  std::int64_t position = 0;
+  const auto size = static_cast<std::int64_t>(data.size());
+  for (Entry& entry : entries) {
+    const std::string place = "tensor " + in_quotes(entry.name);
+    const std::int64_t begin = (*entry.offsets)[0], end = (*entry.offsets)[1];
+    const auto reject = [&](const std::string& rule) {
+      source.reject(fmt::format("{}, data_offsets [{}, {}]", place, begin, end), rule);
+    };
+    if (begin > end) reject("the begin must not be after the end");
+    if (end > size) reject(fmt::format("the file has only {} bytes of data", size));
+    if (begin < position) reject(fmt::format("overlaps the tensor before it, which ends at {}", position));
+    if (begin > position) reject(fmt::format("leaves a hole after byte {}", position));
+    const Shape shape = source.shape(place, *entry.shape);
+    const std::int64_t needed = shape.numel() * static_cast<std::int64_t>(size_of(*entry.dtype));
+    if (end - begin != needed) {
+      reject(fmt::format("{} of shape {} needs {} bytes", to_string(*entry.dtype), to_string(shape), needed));
+    }
+    const Bytes bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(needed));
+    out.emplace(std::move(entry.name), source.tensor(place, *entry.dtype, shape, bytes));
+    position = end;
+  }
+  if (position != size) {
+    source.reject(fmt::format("{} bytes after the last tensor", size - position),
+                  "the data must end with the last tensor");
+  }
+}
+
+SafeTensors parse(const Source& source, Bytes bytes) {
+  if (bytes.size() < 8) {
+    source.reject(fmt::format("{} bytes", bytes.size()), "at least 8 are needed for the header length");
+  }
+  const auto length = io_detail::load<std::uint64_t>(bytes, 0);
+  if (length > max_header || length > bytes.size() - 8) {
+    source.reject(fmt::format("byte 0, header length {}", length),
+                  fmt::format("at most {} fits", std::min<std::uint64_t>(max_header, bytes.size() - 8)));
+  }
+  const std::string_view header = io_detail::as_text(bytes.subspan(8, length));
+  if (!header.starts_with('{')) source.reject("byte 8", "the header must start with '{'");
+  // The parser takes a zero byte for the end of its input.
+  if (const auto zero = header.find('\0'); zero != header.npos) {
+    source.reject(fmt::format("byte {}", 8 + zero), "the header must not hold a zero byte");
+  }
+  SafeTensors out;
+  HeaderReader reader(source, out);
+  json::sax_parse(header.begin(), header.end(), &reader);
+  if (const std::string* name = reader.duplicate_name()) {
+    source.reject("header, key " + in_quotes(*name), "the key appears twice");
+  }
+  add_tensors(source, reader.entries, bytes.subspan(8 + length), out.tensors);
+  return out;
+}
+
+std::string json_string(std::string_view what, const std::string& text) {
+  if (io_detail::find_invalid_utf8(text) != std::string_view::npos) {
+    throw ValueError(fmt::format("[write_safetensors] {} {}: must be UTF-8", what, in_quotes(text)));
+  }
+  return json(text).dump();
+}
+
+}  // namespace
+
+SafeTensors read_safetensors(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  return parse({"read_safetensors", path.string(), file}, file->bytes());
+}
+
+SafeTensors read_safetensors(std::span<const std::byte> bytes, std::string_view name) {
+  return parse({"read_safetensors", name, nullptr}, bytes);
+}
+
+void write_safetensors(const std::filesystem::path& path, const SafeTensors& file) {
+  std::vector<NamedTensors::const_iterator> order;
+  for (auto it = file.tensors.begin(); it != file.tensors.end(); ++it) order.push_back(it);
+  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) {
+    return find_format(a->second.dtype()) < find_format(b->second.dtype());
+  });
+
+  std::string header = "{";
+  if (!file.metadata.empty()) {
+    header += fmt::format("\"{}\":{{", metadata_key);
+    for (const auto& [key, value] : file.metadata) {
+      header += json_string("metadata key", key) + ":" + json_string("metadata value", value) + ",";
+    }
+    header.back() = '}';
+    header += ',';
+  }
+  std::size_t offset = 0;
+  for (const auto& it : order) {
+    const auto& [name, tensor] = *it;
+    if (name == metadata_key) {
+      throw ValueError("[write_safetensors] tensor \"__metadata__\": the format keeps this name for itself");
+    }
+    const std::size_t end = offset + tensor.bytes().size();
+    header += fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}},)",
+                          json_string("tensor name", name), find_format(tensor.dtype())->name,
+                          fmt::join(tensor.shape().begin(), tensor.shape().end(), ","), offset, end);
+    offset = end;
+  }
+  if (header.size() > 1) header.pop_back();
+  header += '}';
+  header.resize((header.size() + 7) / 8 * 8,
+                ' ');  // keeps the data 8-byte aligned, as the Python package does
+  if (header.size() > max_header) {
+    throw ValueError(fmt::format("[write_safetensors] {}, header of {} bytes: at most {} are allowed",
+                                 path.string(), header.size(), max_header));
+  }
+
+  AtomicFile out(path);
+  std::string length;
+  io_detail::append(length, static_cast<std::uint64_t>(header.size()));
+  out.write(length + header);
+  for (const auto& it : order) out.write(it->second.bytes());
+  out.commit();
+}
+
+}  // namespace ferrite

@@ -1,0 +1,69 @@
+// Shape rules of the ops without inputs: fill, iota, random.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ferrite/ops/fill.hpp"
+#include "ferrite/ops/iota.hpp"
+#include "ferrite/ops/random.hpp"
+
+namespace ferrite::op {
+
+Metas Fill::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 0, 0);
+  check_extents(type_name, shape);
+  return {Meta{shape, dtype}};
+}
+
+Metas Iota::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 0, 0);
+  if (dtype == DType::bool_) throw DTypeError("[iota] dtype bool: needs a number type");
+  check_extents(type_name, {count});
+  return {Meta{{count}, dtype}};
+}
+
+std::int64_t arange_count(Scalar start, Scalar stop, Scalar step) {
+  const double a = start.to_double(), b = stop.to_double(), s = step.to_double();
+  if (s == 0 || !std::isfinite(a) || !std::isfinite(b) || !std::isfinite(s))
+    throw ValueError(fmt::format("[arange] from {} to {} by {}: bounds must be finite and the step not 0", a, b, s));
+  const double count = std::ceil((b - a) / s);
+  if (count > 0x1p62) throw ValueError(fmt::format("[arange] from {} to {} by {}: too many elements", a, b, s));
+  return static_cast<std::int64_t>(std::max(0.0, count));
+}
+
+std::string_view to_string(RandomFn fn) {
+  constexpr std::string_view names[] = {"uniform", "normal", "bernoulli", "integer"};
+  return names[static_cast<int>(fn)];
+}
+
+std::string_view Random::name() const {
+  constexpr std::string_view names[] = {"rand", "randn", "bernoulli", "randint"};
+  return names[static_cast<int>(fn)];
+}
+
+Metas Random::infer(MetaSpan in) const {
+  detail::check_arity(name(), in.size(), 0, 0);
+  check_extents(name(), shape);
+  const auto reject = [&](std::string_view rule) {
+    throw ValueError(fmt::format("[{}] parameters {} and {}: {}", name(), low, high, rule));
+  };
+  if (!std::isfinite(low) || !std::isfinite(high)) reject("must be finite");
+  switch (fn) {
+    case RandomFn::uniform:
+    case RandomFn::normal:
+      detail::check_floating(name(), "dtype", dtype);
+      if (fn == RandomFn::uniform && high < low) reject("low must not exceed high");
+      if (fn == RandomFn::normal && high < 0) reject("the standard deviation must not be negative");
+      break;
+    case RandomFn::bernoulli:
+      if (!(low >= 0 && low <= 1)) reject("the probability must lie in [0, 1]");
+      break;
+    case RandomFn::integer:
+      if (!(low < high) || low != std::floor(low) || high != std::floor(high))
+        reject("need integers low < high");
+      break;
+  }
+  return {Meta{shape, dtype}};
+}
+
+}  // namespace ferrite::op

@@ -1,0 +1,72 @@
+// Checks and the tolerance rule shared by all ops.
+#include "ferrite/op.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ferrite/backend/evaluate.hpp"
+
+namespace ferrite {
+
+double tolerance_from(double reduction_length, MetaSpan in, MetaSpan out) {
+  // A result is as coarse as the coarsest floating operand it was computed from; an exact integer op has
+  // no floating operand at all and tolerance 0.
+  double eps = 0;
+  for (const Meta& m : in) eps = std::max(eps, epsilon(m.dtype));
+  for (const Meta& m : out) eps = std::max(eps, epsilon(m.dtype));
+  return 8 * eps * std::sqrt(std::max(reduction_length, 1.0));
+}
+
+namespace detail {
+
+void check_arity(std::string_view op, std::size_t given, std::size_t least, std::size_t most) {
+  if (given >= least && given <= most) return;
+  const std::string needed = least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+  throw ShapeError(fmt::format("[{}] {} inputs given: needs {}", op, given, needed));
+}
+
+void check_floating(std::string_view op, std::string_view what, DType dtype) {
+  if (!is_floating(dtype))
+    throw DTypeError(fmt::format("[{}] {} is {}: needs a floating dtype (f32, f64, f16, bf16); cast it first", op,
+                                 what, to_string(dtype)));
+}
+
+void check_integer(std::string_view op, std::string_view what, DType dtype) {
+  if (!is_integer(dtype))
+    throw DTypeError(fmt::format("[{}] {} is {}: needs an integer dtype (i32, i64, u8)", op, what, to_string(dtype)));
+}
+
+void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank) {
+  if (shape.rank() != rank)
+    throw ShapeError(fmt::format("[{}] {} {} has {} axes: needs {}", op, what, to_string(shape), shape.rank(), rank));
+}
+
+void check_shape(std::string_view op, std::string_view what, const Shape& given, const Shape& needed) {
+  if (!(given == needed))
+    throw ShapeError(fmt::format("[{}] {} {}: needs {}", op, what, to_string(given), to_string(needed)));
+}
+
+void throw_backend_mismatch(std::string_view op) {
+  throw DeviceError(fmt::format(
+      "[{}] the operands belong to different backend objects: move them to one with to(backend, tensor)", op));
+}
+
+void throw_cannot_run(std::string_view op, const std::string& backend, MetaSpan in) {
+  std::string operands;
+  for (const Meta& m : in) operands += (operands.empty() ? "" : ", ") + to_string(m);
+  throw BackendError(fmt::format("[{}] {} cannot run it on {} and the op has no composition", op, backend, operands));
+}
+
+void check_devices(std::string_view op, Device device, Ins in) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!in[i].defined()) throw ValueError(fmt::format("[{}] input {} is an undefined tensor", op, i));
+    if (!(in[i].device() == device))
+      throw DeviceError(fmt::format("[{}] input {} is on {} but the op runs on {}: copy it there first", op, i,
+                                    to_string(in[i].device()), to_string(device)));
+  }
+}
+
+}  // namespace detail
+}  // namespace ferrite

@@ -1,0 +1,66 @@
+// Shape rules of the multi-tensor ops.
+#include "ferrite/ops/optimizer_steps.hpp"
+
+#include <fmt/format.h>
+
+namespace ferrite::op {
+
+namespace {
+/// `lists` lists of n tensors each and one clip factor; every list repeats the parameters' shapes.
+std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
+  if (in.empty() || (in.size() - 1) % lists != 0)
+    throw ShapeError(fmt::format("[{}] {} inputs given: needs {} lists of equal length and a clip factor", op, in.size(), lists));
+  const std::size_t n = (in.size() - 1) / lists;
+  for (std::size_t i = 0; i < n; ++i) {
+    detail::check_floating(op, "parameter", in[i].dtype);
+    for (std::size_t list = 1; list < lists; ++list)
+      detail::check_shape(op, list == 1 ? "gradient" : "state", in[list * n + i].shape, in[i].shape);
+  }
+  detail::check_shape(op, "clip factor", in.back().shape, {});
+  return n;
+}
+}  // namespace
+
+Metas GlobalNorm::infer(MetaSpan in) const {
+  bool wide = !in.empty();
+  for (const Meta& m : in) {
+    detail::check_floating(type_name, "tensor", m.dtype);
+    wide = wide && m.dtype == DType::f64;
+  }
+  return {Meta{{}, wide ? DType::f64 : DType::f32}};
+}
+
+double GlobalNorm::reduction_length(MetaSpan in) const {
+  double total = 0;
+  for (const Meta& m : in) total += static_cast<double>(m.shape.numel());
+  return total;
+}
+
+Metas Sgd::infer(MetaSpan in) const {
+  const std::size_t n = check_lists(type_name, in, 3);
+  Metas out;
+  for (std::size_t i = 0; i < n; ++i) out.push_back(in[i]);
+  for (std::size_t i = 0; i < n; ++i) out.push_back(in[2 * n + i]);
+  return out;
+}
+
+Metas Adam::infer(MetaSpan in) const {
+  const std::size_t n = check_lists(name(), in, 4);
+  if (step < 1) throw ValueError(fmt::format("[{}] step {}: counts from 1", name(), step));
+  Metas out;
+  for (std::size_t i = 0; i < n; ++i) out.push_back(in[i]);
+  for (std::size_t i = 0; i < 2 * n; ++i) out.push_back(in[2 * n + i]);
+  return out;
+}
+
+Cost Adam::cost(MetaSpan in, MetaSpan out) const {
+  Cost cost;
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) {
+    cost.bytes += static_cast<double>(m.bytes());
+    cost.flops += 5 * static_cast<double>(m.shape.numel());
+  }
+  return cost;
+}
+
+}  // namespace ferrite::op

@@ -1,0 +1,136 @@
+// Shape rules of the convolutions and pools.
+#include <fmt/format.h>
+
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/pool2d.hpp"
+
+namespace ferrite::op {
+
+namespace {
+double conv_flops(const Shape& y, const Shape& w) {
+  return 2 * static_cast<double>(y.numel()) * static_cast<double>(w[1] * w[2] * w[3]);
+}
+
+Cost conv_cost(const Shape& y, const Shape& w, MetaSpan in, MetaSpan out) {
+  Cost cost{conv_flops(y, w), 0};
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
+  return cost;
+}
+
+void check_pair(std::string_view op, std::string_view what, const Shape& pair, std::int64_t least) {
+  if (pair.rank() != 2 || pair[0] < least || pair[1] < least)
+    throw ValueError(fmt::format("[{}] {} {}: needs two numbers of at least {}", op, what, to_string(pair), least));
+}
+}  // namespace
+
+void ConvGeometry::check(std::string_view op) const {
+  check_pair(op, "stride", stride, 1);
+  check_pair(op, "padding", padding, 0);
+  check_pair(op, "dilation", dilation, 1);
+  if (groups < 1) throw ValueError(fmt::format("[{}] groups {}: must be at least 1", op, groups));
+}
+
+std::int64_t ConvGeometry::output_extent(std::string_view op, int i, std::int64_t input, std::int64_t kernel) const {
+  const std::int64_t reach = (kernel - 1) * dilation[i] + 1, room = input + 2 * padding[i];
+  if (kernel < 1 || reach > room)
+    throw ShapeError(fmt::format("[{}] kernel extent {} with dilation {} reaches {} elements but the padded input has {}", op,
+                                 kernel, dilation[i], reach, room));
+  return (room - reach) / stride[i] + 1;
+}
+
+Metas Conv2d::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 2, 3);
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  detail::check_rank(type_name, "x", x, 4);
+  detail::check_rank(type_name, "weight", w, 4);
+  geometry.check(type_name);
+  if (x[1] != w[1] * geometry.groups || w[0] % geometry.groups != 0)
+    throw ShapeError(fmt::format("[conv2d] x {} and weight {} with {} groups: weight needs [O, C / groups, kh, kw] with O a "
+                                 "multiple of groups",
+                                 to_string(x), to_string(w), geometry.groups));
+  if (in.size() > 2) detail::check_shape(type_name, "bias", in[2].shape, {w[0]});
+  const DType dtype = promote(in[0].dtype, in[1].dtype);
+  detail::check_floating(type_name, "x", dtype);
+  return {Meta{{x[0], w[0], geometry.output_extent(type_name, 0, x[2], w[2]), geometry.output_extent(type_name, 1, x[3], w[3])},
+               dtype}};
+}
+Cost Conv2d::cost(MetaSpan in, MetaSpan out) const { return conv_cost(out[0].shape, in[1].shape, in, out); }
+double Conv2d::reduction_length(MetaSpan in) const {
+  const Shape& w = in[1].shape;
+  return static_cast<double>(w[1] * w[2] * w[3]);
+}
+
+Metas Conv2dInputGrad::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 2, 2);
+  const Meta forward[] = {Meta{input, in[0].dtype}, in[1]};
+  detail::check_shape(type_name, "gradient", in[0].shape, Conv2d{geometry}.infer(forward)[0].shape);
+  return {Meta{input, promote(in[0].dtype, in[1].dtype)}};
+}
+Cost Conv2dInputGrad::cost(MetaSpan in, MetaSpan out) const { return conv_cost(in[0].shape, in[1].shape, in, out); }
+double Conv2dInputGrad::reduction_length(MetaSpan in) const {
+  const Shape& w = in[1].shape;
+  return static_cast<double>(w[0] * w[2] * w[3]) / static_cast<double>(geometry.groups);
+}
+
+Metas Conv2dWeightGrad::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 2, 2);
+  const Meta forward[] = {in[1], Meta{weight, in[0].dtype}};
+  detail::check_shape(type_name, "gradient", in[0].shape, Conv2d{geometry}.infer(forward)[0].shape);
+  return {Meta{weight, promote(in[0].dtype, in[1].dtype)}};
+}
+Cost Conv2dWeightGrad::cost(MetaSpan in, MetaSpan out) const { return conv_cost(in[0].shape, weight, in, out); }
+double Conv2dWeightGrad::reduction_length(MetaSpan in) const {
+  const Shape& y = in[0].shape;
+  return static_cast<double>(y[0] * y[2] * y[3]);
+}
+
+Shape PoolGeometry::output(std::string_view op, const Shape& x) const {
+  detail::check_rank(op, "x", x, 4);
+  check_pair(op, "kernel", kernel, 1);
+  check_pair(op, "stride", stride, 0);
+  check_pair(op, "padding", padding, 0);
+  Shape shape = x;
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t room = x[2 + i] + 2 * padding[i];
+    if (2 * padding[i] > kernel[i] || kernel[i] > room)
+      throw ShapeError(fmt::format("[{}] kernel {} with padding {} on x {}: padding is at most half the kernel, and the kernel "
+                                   "must fit",
+                                   op, to_string(kernel), to_string(padding), to_string(x)));
+    shape[2 + i] = (room - kernel[i]) / step(i) + 1;
+  }
+  return shape;
+}
+
+Metas MaxPool2d::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 1, 1);
+  detail::check_floating(type_name, "x", in[0].dtype);
+  const Shape shape = geometry.output(type_name, in[0].shape);
+  return {Meta{shape, in[0].dtype}, Meta{shape, DType::i64}};
+}
+
+Metas MaxPool2dBackward::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 2, 2);
+  detail::check_shape(type_name, "index", in[1].shape, in[0].shape);
+  detail::check_rank(type_name, "input shape", input, 4);
+  return {Meta{input, in[0].dtype}};
+}
+double MaxPool2dBackward::reduction_length(MetaSpan in) const {
+  return std::max(1.0, static_cast<double>(in[0].shape.numel()) / std::max(1.0, static_cast<double>(input.numel())));
+}
+
+Metas AvgPool2d::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 1, 1);
+  detail::check_floating(type_name, "x", in[0].dtype);
+  return {Meta{geometry.output(type_name, in[0].shape), in[0].dtype}};
+}
+double AvgPool2d::reduction_length(MetaSpan) const { return static_cast<double>(geometry.kernel.numel()); }
+
+Metas AvgPool2dBackward::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 1, 1);
+  detail::check_shape(type_name, "gradient", in[0].shape, geometry.output(type_name, input));
+  return {Meta{input, in[0].dtype}};
+}
+double AvgPool2dBackward::reduction_length(MetaSpan) const { return static_cast<double>(geometry.kernel.numel()); }
+
+}  // namespace ferrite::op

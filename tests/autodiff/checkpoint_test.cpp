@@ -1,0 +1,65 @@
+// checkpoint: the same gradients with less memory.
+#include "ferrite/ferrite.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ferrite {
+namespace {
+
+using D = Autodiff<Reference>;
+using List = std::vector<Tensor<D>>;
+
+TEST(Checkpoint, GivesTheSameGradientsAsThePlainFunction) {
+  D b;
+  Rng rng(5);
+  const auto x = parameter(randn(b, {4, 6}, rng, 0, 1, DType::f64), "x");
+  const auto w = parameter(randn(b, {6, 6}, rng, 0, 1, DType::f64), "w");
+  const auto block = [&](const List& in) { return tanh(matmul(in[0], w)) * in[0]; };
+  const auto plain = sum(block({block({x})})).backward();
+  const auto kept = sum(checkpoint<Reference>(block, {checkpoint<Reference>(block, {x})})).backward();
+  EXPECT_EQ(plain.of(x).to_vector<double>(), kept.of(x).to_vector<double>());
+  EXPECT_EQ(plain.of(w).to_vector<double>(), kept.of(w).to_vector<double>());
+}
+
+TEST(Checkpoint, ReplaysRandomDraws) {
+  D b;
+  const auto x = parameter(ones(b, {200}), "x");
+  Rng rng(9);
+  const auto y = checkpoint<Reference>([&](const List& in) { return dropout(in[0], 0.5, rng); }, {x});
+  const auto position = rng.position();
+  const auto gradient = sum(y).backward().of(x).to_vector<float>();
+  EXPECT_EQ(gradient, y.to_vector<float>()) << "backward must see the mask of the forward";
+  EXPECT_EQ(rng.position(), position) << "recomputation must not advance the generator";
+}
+
+TEST(Checkpoint, HoldsLessMemoryThanThePlainGraph) {
+  D b;
+  Rng rng(1);
+  const auto x = parameter(randn(b, {64, 64}, rng), "x");
+  const auto block = [](const List& in) {
+    auto y = in[0];
+    for (int i = 0; i < 8; ++i) y = tanh(y * 1.1);
+    return y;
+  };
+  const auto held_by = [&](auto&& forward) {
+    const std::size_t before = b.memory_stats().in_use;
+    const Tensor<D> y = forward();
+    return b.memory_stats().in_use - before;
+  };
+  const auto plain = held_by([&] { return block({block({x})}); });
+  const auto kept = held_by([&] { return checkpoint<Reference>(block, {checkpoint<Reference>(block, {x})}); });
+  EXPECT_LT(4 * kept, plain);
+}
+
+TEST(Checkpoint, CallsTheHookForCapturedParameters) {
+  D b;
+  const auto x = parameter(ones(b, {2}), "x"), w = parameter(ones(b, {2}), "w");
+  const auto y = checkpoint<Reference>([&](const List& in) { return in[0] * w; }, {x});
+  std::vector<std::string> ready;
+  backward(sum(y), BackwardConfig<Reference>{}.with_on_ready([&](const std::string& name, const auto&) { ready.push_back(name); }));
+  std::sort(ready.begin(), ready.end());
+  EXPECT_EQ(ready, (std::vector<std::string>{"w", "x"}));
+}
+
+}  // namespace
+}  // namespace ferrite

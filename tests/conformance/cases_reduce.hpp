@@ -1,0 +1,83 @@
+// Reductions, scans, sorting, products and indexing.
+#pragma once
+
+#include <cmath>
+
+#include "case.hpp"
+
+namespace ferrite::conformance {
+
+template <class B>
+void add_reduce_cases(Cases<B>& cases) {
+  const Shape shape{3, 4, 5};
+  const auto add = [&](const std::string& name, Input input, std::vector<DType> dtypes, double length, auto f) {
+    Spec spec{name, {input}, std::move(dtypes), length};
+    spec.same_dtype = true;
+    cases.add(spec, f);
+  };
+  add("sum", real(shape), every, 60, [](const auto& in) { return sum(in[0]); });
+  add("sum/axes", real(shape), every, 15, [](const auto& in) { return sum(in[0], {0, -1}); });
+  add("sum/keepdim", real(shape), every, 4, [](const auto& in) { return sum(in[0], {1}, KeepDim::yes); });
+  add("prod", positive({3, 4}), numbers, 4, [](const auto& in) { return prod(in[0], {1}); });
+  add("max", distinct(shape), every, 1, [](const auto& in) { return max(in[0], {1}); });
+  add("max/all", distinct(shape), every, 1, [](const auto& in) { return max(in[0]); });
+  add("min", distinct(shape), every, 1, [](const auto& in) { return min(in[0], {0, 2}, KeepDim::yes); });
+  const std::vector<DType> all = every;
+  cases.add({"any", {real({3, 4})}, all, 1, false, false, true}, [](const auto& in) { return any(in[0], {1}); });
+  cases.add({"all", {real({3, 4})}, all, 1, false, false, true}, [](const auto& in) { return ferrite::all(in[0], {0}); });
+  cases.add({"argmax", {distinct({3, 4, 5})}, numbers, 1, false, false, true}, [](const auto& in) { return argmax(in[0], 1); });
+  cases.add({"argmin", {distinct({3, 4, 5})}, numbers, 1, false, false, true}, [](const auto& in) { return argmin(in[0], -1, KeepDim::yes); });
+  add("cumsum", real(shape), every, 4, [](const auto& in) { return cumsum(in[0], 1); });
+  add("cumsum/reverse", real(shape), floats, 5, [](const auto& in) { return eval(op::Scan{-1, true}, in[0]); });
+  add("mean", real(shape), numbers, 12, [](const auto& in) { return mean(in[0], {0, 1}); });
+  add("var", real(shape), floats, 20, [](const auto& in) { return var(in[0], {1, 2}); });
+  add("var/population", real(shape), floats, 5, [](const auto& in) { return var(in[0], {-1}, KeepDim::yes, 0); });
+  add("logsumexp", real(shape), floats, 5, [](const auto& in) { return logsumexp(in[0], {-1}); });
+  add("norm/1", positive(shape), floats, 5, [](const auto& in) { return norm(in[0], 1, {2}); });
+  add("norm/2", real(shape), floats, 60, [](const auto& in) { return norm(in[0]); });
+  add("norm/inf", distinct({3, 4}), floats, 1, [](const auto& in) { return norm(in[0], INFINITY, {1}); });
+  cases.add({"global_norm", {real({3, 4}), real({5})}, floats, 17}, [](const auto& in) { return global_norm(std::vector{in[0], in[1]}); });
+  add("sort", distinct({3, 4}), numbers, 1, [](const auto& in) { return sort(in[0], 0).first; });
+  add("sort/descending", distinct({3, 6}), numbers, 1, [](const auto& in) { return sort(in[0], -1, Order::descending).first; });
+  cases.add({"sort/indices", {distinct({3, 6})}, numbers, 1, false, false, true}, [](const auto& in) { return sort(in[0], -1).second; });
+  add("topk", distinct({3, 6}), floats, 1, [](const auto& in) { return topk(in[0], 2).first; });
+}
+
+template <class B>
+void add_matmul_cases(Cases<B>& cases) {
+  const auto add = [&](const char* name, const Shape& a, const Shape& b, double length) {
+    cases.add({std::string("matmul/") + name, {real(a), real(b)}, numbers, length, false, true, true},
+              [](const auto& in) { return matmul(in[0], in[1]); });
+  };
+  add("2d", {3, 4}, {4, 5}, 4);
+  add("dot", {6}, {6}, 6);
+  add("vector_matrix", {4}, {4, 3}, 4);
+  add("matrix_vector", {3, 4}, {4}, 4);
+  add("batched", {2, 3, 4}, {2, 4, 5}, 4);
+  add("broadcast_batch", {2, 1, 3, 4}, {3, 4, 2}, 4);
+  add("stack_times_matrix", {2, 3, 4}, {4, 5}, 4);
+  add("one_by_one", {1, 1}, {1, 1}, 1);
+  add("empty_inner", {3, 0}, {0, 2}, 1);
+  add("empty_rows", {0, 4}, {4, 2}, 4);
+}
+
+template <class B>
+void add_index_cases(Cases<B>& cases) {
+  const auto same = [](Spec spec) {
+    spec.same_dtype = true;
+    return spec;
+  };
+  cases.add(same({"gather", {real({4, 3}), index({2, 3}, 4)}, every}), [](const auto& in) { return gather(in[0], 0, in[1]); });
+  cases.add(same({"gather/last_axis", {real({3, 4}), index({2, 6}, 4)}, every}), [](const auto& in) { return gather(in[0], 1, in[1]); });
+  cases.add(same({"scatter_add", {real({4, 3}), index({5, 3}, 4), real({5, 3})}, numbers, 5}), [](const auto& in) { return scatter_add(in[0], 0, in[1], in[2]); });
+  // Distinct targets: with duplicates the gradient of an overwritten source element is not defined.
+  cases.add(same({"scatter", {real({3, 4}), real({3, 1})}, every}), [](const auto& in) {
+    auto where_to = arange(in[0].backend(), 3);
+    return scatter(in[0], 1, reshape(where_to, {3, 1}), in[1]);
+  });
+  cases.add(same({"index_select", {real({4, 3}), index({6}, 4)}, every}), [](const auto& in) { return index_select(in[0], 0, in[1]); });
+  cases.add(same({"embedding", {real({5, 3}), index({2, 4}, 5)}, floats, 8}), [](const auto& in) { return embedding(in[0], in[1]); });
+  cases.add({"one_hot", {index({2, 3}, 4)}, {DType::f32}, 1, false, false}, [](const auto& in) { return one_hot(in[0], 4); });
+}
+
+}  // namespace ferrite::conformance

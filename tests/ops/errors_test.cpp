@@ -1,0 +1,129 @@
+// Bad input: the error's type, and a message that says what was given and what is needed.
+#include "ferrite/ferrite.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace ferrite {
+namespace {
+
+template <class E>
+void expect_error(const std::function<void()>& f, const std::string& part) {
+  try {
+    f();
+    ADD_FAILURE() << "no error; expected: " << part;
+  } catch (const E& e) {
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << "message: " << e.what() << "\nexpected part: " << part;
+  }
+}
+
+class Errors : public ::testing::Test {
+ protected:
+  Cpu b;
+  Tensor<Cpu> t(const Shape& shape, DType dtype = DType::f32) { return zeros(b, shape, dtype); }
+};
+
+TEST_F(Errors, MatmulNamesBothShapesAndTheInnerDimensions) {
+  expect_error<ShapeError>([&] { matmul(t({2, 3}), t({4, 5})); }, "[matmul] lhs [2, 3] and rhs [4, 5]: inner dimensions 3 and 4 differ");
+  expect_error<ShapeError>([&] { matmul(t({2, 3, 4}), t({5, 4, 2})); }, "[matmul]");
+  expect_error<ShapeError>([&] { matmul(t({}), t({3})); }, "at least one axis");
+  expect_error<DTypeError>([&] { matmul(t({2, 2}, DType::bool_), t({2, 2}, DType::bool_)); }, "bool");
+}
+
+TEST_F(Errors, BroadcastingNamesTheOpAndBothShapes) {
+  expect_error<ShapeError>([&] { t({2, 3}) + t({4, 3}); }, "[add]");
+  expect_error<ShapeError>([&] { t({2, 3}) + t({4, 3}); }, "[2, 3]");
+  expect_error<ShapeError>([&] { t({2, 3}) + t({4, 3}); }, "[4, 3]");
+}
+
+TEST_F(Errors, AxesOutOfRangeNameTheValidOnes) {
+  expect_error<ShapeError>([&] { sum(t({2, 3}), {2}); }, "[sum]");
+  expect_error<ShapeError>([&] { softmax(t({2, 3}), -3); }, "[softmax]");
+  expect_error<ShapeError>([&] { sum(t({2, 3}), {0, -2}); }, "[sum]");
+  expect_error<ShapeError>([&] { permute(t({2, 3}), {0, 0}); }, "[permute]");
+}
+
+TEST_F(Errors, ReshapeSaysHowManyElementsThereAre) {
+  expect_error<ShapeError>([&] { reshape(t({2, 3}), {4}); }, "[reshape] [2, 3] to [4]: 6 elements");
+  expect_error<ShapeError>([&] { reshape(t({2, 3}), {-1, -1}); }, "only one may be -1");
+  expect_error<ShapeError>([&] { reshape(t({0, 3}), {0, -1}); }, "[reshape]");
+}
+
+TEST_F(Errors, EmptyReductionsAreRefusedWhereTheyHaveNoValue) {
+  expect_error<ShapeError>([&] { max(t({0})); }, "[max] [0]");
+  expect_error<ShapeError>([&] { argmax(t({2, 0})); }, "[argmax]");
+  expect_error<ShapeError>([&] { mean(t({0})); }, "[mean]");
+  expect_error<ShapeError>([&] { var(t({1})); }, "[var] 1 elements with correction 1");
+  EXPECT_EQ(sum(t({0})).item<float>(), 0);
+  EXPECT_EQ(prod(t({0})).item<float>(), 1);
+}
+
+TEST_F(Errors, IndicesOutOfRangeNameThePlace) {
+  const auto index = from_vector(b, std::vector<std::int64_t>{0, 7, 1}, {3, 1});
+  expect_error<ValueError>([&] { gather(t({3, 5}), 1, index); }, "[gather] index 7 at [1, 0] is out of range for axis 1 of length 5");
+  expect_error<ValueError>([&] { scatter_add(t({3, 5}), 1, index, t({3, 1})); }, "[scatter_add] index 7");
+  expect_error<ValueError>([&] { embedding(t({4, 2}), index); }, "[embedding]");
+  expect_error<ValueError>([&] { select(t({3}), 0, 3); }, "[select] index 3");
+  expect_error<ValueError>([&] { softmax_cross_entropy(t({3, 5}), reshape(index, {3})); }, "target 7");
+  expect_error<ValueError>([&] { topk(t({3}), 4); }, "[topk] k 4");
+}
+
+TEST_F(Errors, WrongDtypesNameWhatIsNeeded) {
+  expect_error<DTypeError>([&] { softmax(t({3}, DType::i32)); }, "needs a floating dtype");
+  expect_error<DTypeError>([&] { where(t({3}), t({3}), t({3})); }, "[where] condition is f32: needs bool");
+  expect_error<DTypeError>([&] { gather(t({3}), 0, t({3})); }, "[gather] index is f32: needs an integer");
+  expect_error<DTypeError>([&] { neg(t({3}, DType::bool_)); }, "[neg]");
+  expect_error<DTypeError>([&] { t({3}, DType::bool_) + t({3}, DType::bool_); }, "logical_or");
+  expect_error<DTypeError>([&] { dtype_from_string("float"); }, "bf16");
+}
+
+TEST_F(Errors, LossesDoNotBroadcast) {
+  expect_error<ShapeError>([&] { mse_loss(t({4, 1}), t({4})); }, "[mse] prediction [4, 1] and target [4]");
+}
+
+TEST_F(Errors, AttributesOutOfTheirDomain) {
+  Rng rng(0);
+  expect_error<ValueError>([&] { dropout(t({3}), 1.5, rng); }, "[dropout] p 1.5");
+  expect_error<ValueError>([&] { bernoulli(b, {3}, rng, -0.1); }, "[bernoulli]");
+  expect_error<ValueError>([&] { randint(b, {3}, rng, 5, 5); }, "[randint]");
+  expect_error<ValueError>([&] { arange(b, 0, 1, 0, DType::f32); }, "[arange]");
+  expect_error<ValueError>([&] { norm(t({3}), 3); }, "[norm] order 3");
+  expect_error<ValueError>([&] { conv2d(t({1, 1, 3, 3}), t({1, 1, 2, 2}), {}, Conv2dConfig{}.with_stride(0)); }, "[conv2d] stride");
+  expect_error<ShapeError>([&] { conv2d(t({1, 1, 3, 3}), t({1, 1, 5, 5})); }, "[conv2d] kernel extent 5");
+  expect_error<ShapeError>([&] { conv2d(t({1, 3, 3, 3}), t({2, 2, 2, 2})); }, "groups");
+  expect_error<ShapeError>([&] { max_pool2d(t({1, 1, 3, 3}), PoolConfig(2).with_padding(2)); }, "[max_pool2d]");
+  expect_error<ValueError>([&] { slice(t({3}), 0, 0, 3, 0); }, "[slice] step 0");
+}
+
+TEST_F(Errors, ShapesTooLargeForMemoryAreRefused) {
+  expect_error<ShapeError>([&] { t({1ll << 40, 1ll << 40}); }, "[fill]");
+  expect_error<ShapeError>([&] { t({-1}); }, "[fill]");
+  EXPECT_THROW(t({1ll << 50}), Error);
+}
+
+TEST_F(Errors, TensorsOfDifferentBackendObjects) {
+  Cpu other;
+  expect_error<DeviceError>([&] { t({2}) + zeros(other, {2}); }, "[add] the operands belong to different backend objects");
+  EXPECT_EQ((t({2}) + to(b, zeros(other, {2}))).numel(), 2);
+}
+
+TEST_F(Errors, UndefinedTensors) {
+  const Tensor<Cpu> undefined;
+  EXPECT_THROW(undefined + t({2}), DeviceError);
+  EXPECT_THROW(undefined.backend(), DeviceError);
+  EXPECT_THROW(cat(std::vector<Tensor<Cpu>>{}), ShapeError);
+}
+
+TEST_F(Errors, ItemNeedsOneElement) { expect_error<ShapeError>([&] { t({2}).item(); }, "[item] [2]"); }
+
+TEST_F(Errors, ComparisonsWithNanAreFalseAndExtremaPropagateIt) {
+  const auto x = from_vector(b, std::vector<float>{NAN, 1, INFINITY});
+  EXPECT_EQ((x == x).to_vector<bool>(), (std::vector<bool>{false, true, true}));
+  EXPECT_EQ((x < INFINITY).to_vector<bool>(), (std::vector<bool>{false, true, false}));
+  EXPECT_TRUE(std::isnan(max(x).item()));
+  EXPECT_TRUE(std::isnan(maximum(x, 0).to_vector()[0]));
+}
+
+}  // namespace
+}  // namespace ferrite
