@@ -1,5 +1,6 @@
-// Blocks: a few thousand elements, dense and of one type, that stay in the first-level cache. Kernels are written
-// for blocks alone; here is how strided arrays of any dtype become blocks and blocks become arrays again.
+// Blocks: a few thousand elements, dense and of one type, that stay in the first-level cache. Kernels are
+// written for blocks alone; here is how strided arrays of any dtype become blocks and blocks become arrays
+// again.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,8 @@
 
 #include "ferrite/core/array.hpp"
 
-// Tells the compiler that iterations do not depend on each other: outputs may be inputs, but at the same index.
+// Tells the compiler that iterations do not depend on each other: outputs may be inputs, but at the same
+// index.
 #if defined(__clang__)
 #define FERRITE_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -39,8 +41,23 @@ decltype(auto) visit_compute(DType dtype, F&& f) {
   }
 }
 
-/// Calls f(i) for i in [0, n), inlined as vector code where the body allows it. A body with calls is marked scalar, because
-/// clang warns of a vector loop that it cannot make.
+/// Calls f.template operator()<E>() with the unsigned integer of this many bytes: enough to move elements.
+template <class F>
+decltype(auto) visit_size(std::size_t element_size, F&& f) {
+  switch (element_size) {
+    case 1:
+      return f.template operator()<std::uint8_t>();
+    case 2:
+      return f.template operator()<std::uint16_t>();
+    case 4:
+      return f.template operator()<std::uint32_t>();
+    default:
+      return f.template operator()<std::uint64_t>();
+  }
+}
+
+/// Calls f(i) for i in [0, n), inlined as vector code where the body allows it. A body with calls is marked
+/// scalar, because clang warns of a vector loop that it cannot make.
 enum class Loop { vector, scalar };
 template <Loop loop = Loop::vector, class F>
 FERRITE_INLINE void for_each_index(std::int64_t n, F&& f) {
@@ -95,15 +112,16 @@ void scatter_box(std::size_t element_size, const Box& box, const void* block, vo
 void copy_box(std::size_t element_size, const Box& box, const void* source, const std::int64_t* source_stride,
               void* target, const std::int64_t* target_stride);
 
-/// The box as a dense block of dtype `wanted`: the elements themselves if they are that already, else a copy in
-/// `buffer` (by way of `scratch` where both the layout and the dtype differ).
-const void* load_box(const Box& box, DType dtype, const void* source, const std::int64_t* stride, DType wanted,
-                     BlockBuffer& buffer, BlockBuffer& scratch);
+/// The box as a dense block of dtype `wanted`: the elements themselves if they are that already, else a copy
+/// in `buffer` (by way of `scratch` where both the layout and the dtype differ).
+const void* load_box(const Box& box, DType dtype, const void* source, const std::int64_t* stride,
+                     DType wanted, BlockBuffer& buffer, BlockBuffer& scratch);
 /// Writes a block of dtype `given` into a strided box of `dtype`.
-void store_box(const Box& box, DType given, const void* block, DType dtype, void* target, const std::int64_t* stride,
-               BlockBuffer& scratch);
+void store_box(const Box& box, DType given, const void* block, DType dtype, void* target,
+               const std::int64_t* stride, BlockBuffer& scratch);
 
-/// Walks over a loop nest in boxes of at most block_size elements. Which boxes there are depends on the nest alone.
+/// Walks over a loop nest in boxes of at most block_size elements. Which boxes there are depends on the nest
+/// alone.
 class BoxWalk {
  public:
   /// Reorders the axes of the nest where that lets every operand be read in the order of its memory.

@@ -21,9 +21,12 @@ constexpr bool gives_bool(BinaryFn fn) { return op::is_comparison(fn) || op::is_
 template <BinaryFn fn, class T>
 FERRITE_INLINE T apply(T a, T b) {
   // Without the short circuit, which would keep the loop scalar.
-  if constexpr (fn == BinaryFn::maximum) return ((a > b) | (a != a)) ? a : b;
-  else if constexpr (fn == BinaryFn::minimum) return ((a < b) | (a != a)) ? a : b;
-  else return scalar::apply_binary(fn, a, b);
+  if constexpr (fn == BinaryFn::maximum)
+    return ((a > b) | (a != a)) ? a : b;
+  else if constexpr (fn == BinaryFn::minimum)
+    return ((a < b) | (a != a)) ? a : b;
+  else
+    return scalar::apply_binary(fn, a, b);
 }
 
 template <class T, BinaryFn fn>
@@ -31,7 +34,8 @@ template <class T, BinaryFn fn>
   const auto *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   auto* y = static_cast<std::conditional_t<gives_bool(fn), bool, T>*>(out);
   constexpr bool calls = fn == BinaryFn::pow || fn == BinaryFn::remainder || fn == BinaryFn::atan2;
-  for_each_index<calls ? Loop::scalar : Loop::vector>(n, [=](std::int64_t i) { y[i] = apply<fn>(a[i], b[i]); });
+  for_each_index<calls ? Loop::scalar : Loop::vector>(n,
+                                                      [=](std::int64_t i) { y[i] = apply<fn>(a[i], b[i]); });
 }
 
 template <BinaryFn fn>
@@ -40,15 +44,19 @@ template <BinaryFn fn>
   auto* y = static_cast<bool*>(out);
   for_each_index(n, [=](std::int64_t i) {
     const bool left = a[i] != 0, right = b[i] != 0;
-    if constexpr (fn == BinaryFn::logical_and) y[i] = left & right;
-    else if constexpr (fn == BinaryFn::logical_or) y[i] = left | right;
-    else y[i] = left != right;
+    if constexpr (fn == BinaryFn::logical_and)
+      y[i] = left & right;
+    else if constexpr (fn == BinaryFn::logical_or)
+      y[i] = left | right;
+    else
+      y[i] = left != right;
   });
 }
 
 BlockKernel logical_kernel_for(BinaryFn fn) {
   if (fn == BinaryFn::logical_and) return logical_kernel<BinaryFn::logical_and>;
-  return fn == BinaryFn::logical_or ? logical_kernel<BinaryFn::logical_or> : logical_kernel<BinaryFn::logical_xor>;
+  return fn == BinaryFn::logical_or ? logical_kernel<BinaryFn::logical_or>
+                                    : logical_kernel<BinaryFn::logical_xor>;
 }
 
 using Kernels = std::array<BlockKernel, op::binary_fn_count>;
@@ -70,16 +78,7 @@ template <class E>
 }
 
 BlockKernel where_kernel_for(DType dtype) {
-  switch (size_of(dtype)) {
-    case 1:
-      return where_kernel<std::uint8_t>;
-    case 2:
-      return where_kernel<std::uint16_t>;
-    case 4:
-      return where_kernel<std::uint32_t>;
-    default:
-      return where_kernel<std::uint64_t>;
-  }
+  return visit_size(size_of(dtype), []<class E>() -> BlockKernel { return where_kernel<E>; });
 }
 
 }  // namespace
@@ -97,15 +96,18 @@ void Cpu::run(const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   for (const op::ScalarSide side : {op::ScalarSide::left, op::ScalarSide::right}) {
     cpu::Source& source = sources[side == op::ScalarSide::left ? 0 : 1];
     source.dtype = dtype;
-    if (op.side == side) source.value = value.bytes;
-    else source.array = &in[next++];
+    if (op.side == side)
+      source.value = value.bytes;
+    else
+      source.array = &in[next++];
   }
   if (logical) return cpu::run_elementwise({cpu::logical_kernel_for(op.fn), DType::bool_}, sources, out[0]);
   cpu::visit_compute(dtype, [&]<class T>() {
     static constexpr cpu::Kernels kernels =
         cpu::binary_kernels<T>(std::make_index_sequence<op::binary_fn_count>{});
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;
-    cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0], accumulates(mask, 0));
+    cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0],
+                         accumulates(mask, 0));
   });
 }
 
@@ -115,12 +117,17 @@ void Cpu::run(const op::Where& op, Ins in, Outs out, Accumulate mask) {
   const bool accumulate = accumulates(mask, 0);
   const DType dtype = accumulate ? cpu::compute_dtype(given) : given;
   const cpu::ScalarValue value(op.scalar, given, dtype);
-  cpu::Source sources[] = {{&in[0], nullptr, DType::bool_}, {nullptr, nullptr, dtype}, {nullptr, nullptr, dtype}};
+  cpu::Source sources[] = {
+      {&in[0], nullptr, DType::bool_}, {nullptr, nullptr, dtype}, {nullptr, nullptr, dtype}};
   std::size_t next = 1;
-  if (op.side == op::ScalarSide::left) sources[1].value = value.bytes;
-  else sources[1].array = &in[next++];
-  if (op.side == op::ScalarSide::right) sources[2].value = value.bytes;
-  else sources[2].array = &in[next++];
+  if (op.side == op::ScalarSide::left)
+    sources[1].value = value.bytes;
+  else
+    sources[1].array = &in[next++];
+  if (op.side == op::ScalarSide::right)
+    sources[2].value = value.bytes;
+  else
+    sources[2].array = &in[next++];
   cpu::run_elementwise({cpu::where_kernel_for(dtype), dtype}, sources, out[0], accumulate);
 }
 

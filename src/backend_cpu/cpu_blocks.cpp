@@ -17,8 +17,8 @@ namespace {
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
-/// Converts as many leading elements as vector instructions that compilers do not find by themselves can; returns how
-/// many. binary16 is the only case.
+/// Converts as many leading elements as vector instructions that compilers do not find by themselves can;
+/// returns how many. binary16 is the only case.
 template <class From, class To>
 std::int64_t convert_head(const From*, To*, std::int64_t) {
   return 0;
@@ -54,26 +54,6 @@ void convert_loop(const Stored<From>* x, To* y, std::int64_t n) {
 }
 
 template <class E>
-void fill_loop(const E* value, E* y, std::int64_t n) {
-  std::fill_n(y, n, *value);
-}
-
-/// Calls f.template operator()<E>() with an unsigned integer of this size.
-template <class F>
-void visit_size(std::size_t element_size, F&& f) {
-  switch (element_size) {
-    case 1:
-      return f.template operator()<std::uint8_t>();
-    case 2:
-      return f.template operator()<std::uint16_t>();
-    case 4:
-      return f.template operator()<std::uint32_t>();
-    default:
-      return f.template operator()<std::uint64_t>();
-  }
-}
-
-template <class E>
 void copy_line(const E* source, std::int64_t step, E* target, std::int64_t target_step, std::int64_t n) {
   if (target_step == 1 && step == 1) {
     std::memcpy(target, source, static_cast<std::size_t>(n) * sizeof(E));
@@ -90,7 +70,8 @@ struct Line {
   std::int64_t extent, source, target;  // strides
 };
 
-/// Two loops; the one that steps less through the source is the inner one, unless the lines would be very short.
+/// Two loops; the one that steps less through the source is the inner one, unless the lines would be very
+/// short.
 template <class E>
 void copy_plane(const E* source, E* target, Line rows, Line columns) {
   const bool swap = std::abs(rows.source) < std::abs(columns.source) && std::abs(rows.source) > 0;
@@ -102,7 +83,8 @@ void copy_plane(const E* source, E* target, Line rows, Line columns) {
     return;
   }
   for (std::int64_t i = 0; i < rows.extent; ++i)
-    copy_line(source + i * rows.source, columns.source, target + i * rows.target, columns.target, columns.extent);
+    copy_line(source + i * rows.source, columns.source, target + i * rows.target, columns.target,
+              columns.extent);
 }
 
 template <class E>
@@ -112,8 +94,8 @@ void copy_axes(const Box& box, int axis, const E* source, const std::int64_t* so
   if (axis == box.rank - 1) return copy_plane(source, target, {1, 0, 0}, line(axis));
   if (axis == box.rank - 2) return copy_plane(source, target, line(axis), line(axis + 1));
   for (std::int64_t i = 0; i < box.extent[axis]; ++i)
-    copy_axes(box, axis + 1, source + i * source_stride[axis], source_stride, target + i * target_stride[axis],
-              target_stride);
+    copy_axes(box, axis + 1, source + i * source_stride[axis], source_stride,
+              target + i * target_stride[axis], target_stride);
 }
 
 struct DenseStrides {
@@ -144,7 +126,7 @@ void convert_block(DType from, const void* source, DType to, void* target, std::
 
 void fill_block(DType dtype, const void* value, void* target, std::int64_t n) {
   visit_size(size_of(dtype),
-             [&]<class E>() { fill_loop(static_cast<const E*>(value), static_cast<E*>(target), n); });
+             [&]<class E>() { std::fill_n(static_cast<E*>(target), n, *static_cast<const E*>(value)); });
 }
 
 void add_block(DType dtype, const void* source, void* target, std::int64_t n) {
@@ -173,8 +155,8 @@ void scatter_box(std::size_t element_size, const Box& box, const void* block, vo
   copy_box(element_size, box, block, DenseStrides(box).stride, target, stride);
 }
 
-const void* load_box(const Box& box, DType dtype, const void* source, const std::int64_t* stride, DType wanted,
-                     BlockBuffer& buffer, BlockBuffer& scratch) {
+const void* load_box(const Box& box, DType dtype, const void* source, const std::int64_t* stride,
+                     DType wanted, BlockBuffer& buffer, BlockBuffer& scratch) {
   if (!box.is_dense(stride)) {
     std::byte* gathered = dtype == wanted ? buffer.bytes : scratch.bytes;
     gather_box(size_of(dtype), box, source, stride, gathered);
@@ -185,8 +167,8 @@ const void* load_box(const Box& box, DType dtype, const void* source, const std:
   return buffer.bytes;
 }
 
-void store_box(const Box& box, DType given, const void* block, DType dtype, void* target, const std::int64_t* stride,
-               BlockBuffer& scratch) {
+void store_box(const Box& box, DType given, const void* block, DType dtype, void* target,
+               const std::int64_t* stride, BlockBuffer& scratch) {
   if (box.is_dense(stride)) return convert_block(given, block, dtype, target, box.numel());
   if (given != dtype) {
     convert_block(given, block, dtype, scratch.bytes, box.numel());
@@ -211,7 +193,8 @@ BoxWalk::BoxWalk(const LoopNest& nest) : nest_(nest) {
   seek(0);
 }
 
-/// Where an operand steps less along another axis than along the innermost one, that axis becomes the last but one.
+/// Where an operand steps less along another axis than along the innermost one, that axis becomes the last
+/// but one.
 void BoxWalk::choose_tile() {
   constexpr std::int64_t worth = 8;  // shorter axes are read whole anyway
   const int inner = nest_.rank - 1;
@@ -220,7 +203,8 @@ void BoxWalk::choose_tile() {
     const std::int64_t* stride = nest_.stride[k];
     int best = inner;
     for (int i = 0; i < inner; ++i) {
-      if (nest_.extent[i] >= worth && stride[i] != 0 && std::abs(stride[i]) < std::abs(stride[best])) best = i;
+      if (nest_.extent[i] >= worth && stride[i] != 0 && std::abs(stride[i]) < std::abs(stride[best]))
+        best = i;
     }
     if (best == inner) continue;
     const int second = inner - 1;

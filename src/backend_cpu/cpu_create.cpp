@@ -3,6 +3,7 @@
 
 #include "backend_cpu/elementwise.hpp"
 #include "backend_cpu/fast_math.hpp"
+#include "backend_cpu/random_words.hpp"
 #include "backend_cpu/scalar_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -25,33 +26,28 @@ void write_dense(Cpu& backend, Array& out, F&& f) {
   backend.run(op::Copy{out.dtype()}, Ins(in, 1), Outs(&out, 1));
 }
 
-/// Blocks drawn at a time. Every chunk of elements begins at a multiple of what a batch yields.
-constexpr std::int64_t batch_blocks = 256;
-static_assert(chunk_size % (4 * batch_blocks) == 0);
-using Words = std::uint32_t[4 * batch_blocks];
+// Words come in batches; every chunk of elements begins where a batch does.
+static_assert(chunk_size % words_per_draw == 0);
+using Words = std::uint32_t[words_per_draw];
 
-[[gnu::flatten]] void draw(RandomKey key, std::uint64_t first_block, Words& words) {
-  for_each_index(batch_blocks, [&](std::int64_t i) {
-    const Philox4x32::Block block = random_block(key, first_block + static_cast<std::uint64_t>(i));
-    for (std::size_t j = 0; j < 4; ++j) words[4 * static_cast<std::size_t>(i) + j] = block[j];
-  });
+std::uint64_t wide_word(const Words& words, std::int64_t i) {
+  return words[2 * i] | std::uint64_t{words[2 * i + 1]} << 32;
 }
 
-std::uint64_t wide_word(const Words& words, std::int64_t i) { return words[2 * i] | std::uint64_t{words[2 * i + 1]} << 32; }
-
-/// Box-Muller as in normals_from_words, on all words of a batch.
-[[gnu::flatten]] void normals(const Words& words, float* y) {
-  for_each_index(2 * batch_blocks, [&](std::int64_t i) {
+/// Box-Muller as in normals_from_words: a pair of words gives a pair of elements.
+[[gnu::flatten]] void normals(const Words& words, std::int64_t pairs, float* y) {
+  for_each_index(pairs, [&](std::int64_t i) {
     const float u = static_cast<float>(std::uint64_t{words[2 * i]} + 1) * 0x1p-32f;
-    const float theta = static_cast<float>(words[2 * i + 1]) * static_cast<float>(6.283185307179586476925 * 0x1p-32);
+    const float theta =
+        static_cast<float>(words[2 * i + 1]) * static_cast<float>(6.283185307179586476925 * 0x1p-32);
     const float r = std::sqrt(-2.0f * fast::log(u));
     const fast::SinCos direction = fast::sincos(theta);
     y[2 * i] = r * static_cast<float>(direction.cos);
     y[2 * i + 1] = r * static_cast<float>(direction.sin);
   });
 }
-void normals(const Words& words, double* y) {
-  for (std::int64_t i = 0; i < 2 * batch_blocks; ++i) {
+void normals(const Words& words, std::int64_t pairs, double* y) {
+  for (std::int64_t i = 0; i < pairs; ++i) {
     const NormalPair<double> pair = normals_from_words<double>(words[2 * i], words[2 * i + 1]);
     y[2 * i] = pair.even;
     y[2 * i + 1] = pair.odd;
@@ -64,20 +60,23 @@ void fill_batch(const op::Random& op, const Words& words, T* y, std::int64_t n) 
   using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
   switch (op.fn) {
     case op::RandomFn::uniform:
-      if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>) return;  // excluded by the op's dtype rule
+      if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>)
+        return;  // excluded by the op's dtype rule
       else {
         const bool unit = op.low == 0 && op.high == 1;  // u itself, exact in T
         for (std::int64_t i = 0; i < n; ++i) {
           Computed u;
-          if constexpr (std::is_same_v<T, double>) u = uniform_from_wide_word(wide_word(words, i));
-          else u = uniform_from_word<T>(words[i]);
+          if constexpr (std::is_same_v<T, double>)
+            u = uniform_from_wide_word(wide_word(words, i));
+          else
+            u = uniform_from_word<T>(words[i]);
           y[i] = unit ? convert<T>(u) : scalar::uniform_between<T>(op.low, op.high, u);
         }
       }
       return;
     case op::RandomFn::normal: {
-      Computed z[4 * batch_blocks];
-      normals(words, z);
+      Computed z[words_per_draw];
+      normals(words, (n + 1) / 2, z);
       for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(op.high * static_cast<double>(z[i]) + op.low);
       return;
     }
@@ -88,7 +87,8 @@ void fill_batch(const op::Random& op, const Words& words, T* y, std::int64_t n) 
     }
     case op::RandomFn::integer: {
       const auto low = convert<std::int64_t>(op.low), high = convert<std::int64_t>(op.high);
-      for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(integer_from_wide_word(wide_word(words, i), low, high));
+      for (std::int64_t i = 0; i < n; ++i)
+        y[i] = convert<T>(integer_from_wide_word(wide_word(words, i), low, high));
       return;
     }
   }
@@ -121,14 +121,14 @@ void Cpu::run(const op::Iota& op, Ins, Outs out) {
 void Cpu::run(const op::Random& op, Ins, Outs out) {
   cpu::write_dense(*this, out[0], [&](const Array& target) {
     visit_dtype(target.dtype(), [&]<class T>() {
-      const bool wide = op.fn == op::RandomFn::integer ||
-                        (op.fn == op::RandomFn::uniform && std::is_same_v<T, double>);
-      const std::int64_t per_block = wide ? 2 : 4, per_batch = per_block * cpu::batch_blocks;
+      const bool wide =
+          op.fn == op::RandomFn::integer || (op.fn == op::RandomFn::uniform && std::is_same_v<T, double>);
+      const std::int64_t words_each = wide ? 2 : 1, per_batch = cpu::words_per_draw / words_each;
       T* y = target.data<T>();
       parallel_ranges(target.shape().numel(), cpu::chunk_size, [&](std::int64_t begin, std::int64_t end) {
         cpu::Words words;
         for (std::int64_t i = begin; i < end; i += per_batch) {
-          cpu::draw({op.seed, op.stream}, static_cast<std::uint64_t>(i / per_block), words);
+          cpu::draw_words({op.seed, op.stream}, i * words_each, words);
           cpu::fill_batch<T>(op, words, y + i, std::min(per_batch, end - i));
         }
       });

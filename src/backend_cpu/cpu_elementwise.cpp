@@ -1,5 +1,5 @@
-// Two roads: dense operands of the kernel's own dtypes go to it directly, a whole chunk at a time; all others are
-// loaded box by box into blocks that stay in the cache.
+// Two roads: dense operands of the kernel's own dtypes go to it directly, a whole chunk at a time; all others
+// are loaded box by box into blocks that stay in the cache.
 #include <algorithm>
 #include <cstring>
 
@@ -23,14 +23,17 @@ bool is_dense(const Source& source, const Array& out) {
 }
 
 void apply(const Elementwise& op, const void* const* in, void* out, std::int64_t n) {
-  if (op.kernel) op.kernel(in, out, n, op.parameter);
-  else std::memcpy(out, in[0], static_cast<std::size_t>(n) * size_of(op.dtype));
+  if (op.kernel)
+    op.kernel(in, out, n, op.parameter);
+  else
+    std::memcpy(out, in[0], static_cast<std::size_t>(n) * size_of(op.dtype));
 }
 
 /// Elements [begin, end); values for all elements are spread over a block first.
-void run_dense_range(const Elementwise& op, std::span<const Source> sources, const Array& out, std::int64_t begin,
-                     std::int64_t end) {
-  const bool arrays_only = std::all_of(sources.begin(), sources.end(), [](const Source& s) { return s.array; });
+void run_dense_range(const Elementwise& op, std::span<const Source> sources, const Array& out,
+                     std::int64_t begin, std::int64_t end) {
+  const bool arrays_only =
+      std::all_of(sources.begin(), sources.end(), [](const Source& s) { return s.array; });
   const void* in[max_sources];
   if (arrays_only) {
     for (std::size_t k = 0; k < sources.size(); ++k) in[k] = at_offset(*sources[k].array, begin);
@@ -66,8 +69,8 @@ class BoxRunner {
       const Array* x = sources_[k].array;
       if (!x) continue;
       ++operand;
-      in[k] = load_box(walk.box(), x->dtype(), at_offset(*x, walk.offset(operand)), walk.nest().stride[operand],
-                       sources_[k].dtype, buffers_[k], scratch_);
+      in[k] = load_box(walk.box(), x->dtype(), at_offset(*x, walk.offset(operand)),
+                       walk.nest().stride[operand], sources_[k].dtype, buffers_[k], scratch_);
     }
     finish(walk.box(), in, at_offset(out_, walk.offset(0)), walk.nest().stride[0]);
   }
@@ -109,14 +112,15 @@ void run_strided(const Elementwise& op, std::span<const Source> sources, const A
     ++operands;
   }
   const BoxWalk all(LoopNest(std::span(layouts, operands)));
-  const bool plain_copy = !op.kernel && !accumulate && !all.is_tiled() && sources[0].array && op.dtype == out.dtype();
+  const bool plain_copy =
+      !op.kernel && !accumulate && !all.is_tiled() && sources[0].array && op.dtype == out.dtype();
   parallel_ranges(all.count(), all.boxes_per_chunk(), [&](std::int64_t begin, std::int64_t end) {
     BoxWalk walk = all;
     walk.seek(begin);
     if (plain_copy) {
       for (std::int64_t i = begin; i < end; ++i, walk.next()) {
-        copy_box(size_of(op.dtype), walk.box(), at_offset(*sources[0].array, walk.offset(1)), walk.nest().stride[1],
-                 at_offset(out, walk.offset(0)), walk.nest().stride[0]);
+        copy_box(size_of(op.dtype), walk.box(), at_offset(*sources[0].array, walk.offset(1)),
+                 walk.nest().stride[1], at_offset(out, walk.offset(0)), walk.nest().stride[0]);
       }
       return;
     }
@@ -127,14 +131,16 @@ void run_strided(const Elementwise& op, std::span<const Source> sources, const A
 
 }  // namespace
 
-void run_elementwise(const Elementwise& op, std::span<const Source> sources, const Array& out, bool accumulate) {
+void run_elementwise(const Elementwise& op, std::span<const Source> sources, const Array& out,
+                     bool accumulate) {
   const std::int64_t n = out.shape().numel();
   if (n == 0) return;
   bool dense = !accumulate && out.dtype() == op.dtype && out.layout().is_contiguous();
   for (std::size_t k = 0; dense && k < sources.size(); ++k) dense = is_dense(sources[k], out);
   if (!dense) return run_strided(op, sources, out, accumulate);
-  parallel_ranges(n, chunk_size,
-                  [&](std::int64_t begin, std::int64_t end) { run_dense_range(op, sources, out, begin, end); });
+  parallel_ranges(n, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+    run_dense_range(op, sources, out, begin, end);
+  });
 }
 
 }  // namespace ferrite::cpu

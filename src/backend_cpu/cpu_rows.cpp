@@ -4,18 +4,16 @@
 
 namespace ferrite::cpu {
 
-namespace {
 void copy_into(Cpu& cpu, const Array& from, const Array& to, bool add) {
   const Array* in[] = {&from};
   Array out[] = {to};
   cpu.run(op::Copy{to.dtype()}, Ins(in, 1), Outs(out), add ? Accumulate{1} : Accumulate::none);
 }
-}  // namespace
 
 Array dense(Cpu& cpu, const Array& x, DType dtype) {
   if (x.dtype() == dtype && x.layout().is_contiguous()) return x;
   const Array copy = cpu.allocate({x.shape(), dtype});
-  copy_into(cpu, x, copy, false);
+  copy_into(cpu, x, copy);
   return copy;
 }
 
@@ -29,13 +27,18 @@ Array axis_last(const Array& x, int axis) {
   return x.with_layout(layout);
 }
 
-Rows rows_of(Cpu& cpu, const Array& x) {
+std::optional<Rows> rows_in_place(const Array& x) {
   const std::int64_t length = x.shape().back();
   std::int64_t count = 1;
   for (int i = 0; i + 1 < x.shape().rank(); ++i) count *= x.shape()[i];
   const auto view = x.layout().reshape({count, length});
-  if (view && (length == 1 || view->strides[1] == 1)) return {x, count, length, view->strides[0]};
-  return {dense(cpu, x), count, length, length};
+  if (!view || (length > 1 && view->strides[1] != 1)) return std::nullopt;
+  return Rows{x, count, length, view->strides[0]};
+}
+
+Rows rows_of(Cpu& cpu, const Array& x) {
+  const auto rows = rows_in_place(x);
+  return rows ? *rows : *rows_in_place(dense(cpu, x));
 }
 
 Destination::Destination(Cpu& cpu, const Array& out, bool add)

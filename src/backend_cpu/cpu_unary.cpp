@@ -18,8 +18,8 @@ constexpr bool is_trigonometric(UnaryFn fn) {
 
 /// Elementary functions of f64 come from the standard library, which has no vector code for them.
 template <class T, UnaryFn fn>
-constexpr Loop loop_of = std::is_same_v<T, double> && fn >= UnaryFn::exp && fn <= UnaryFn::elu ? Loop::scalar
-                                                                                               : Loop::vector;
+constexpr Loop loop_of =
+    std::is_same_v<T, double>&& fn >= UnaryFn::exp&& fn <= UnaryFn::elu ? Loop::scalar : Loop::vector;
 
 bool exceeds_trig_limit(const float* x, std::int64_t n) {
   std::uint32_t largest = 0;
@@ -107,8 +107,10 @@ void Cpu::run(const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask) {
     cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], dtype, op.alpha}, sources, out[0],
                          accumulates(mask, 0));
   };
-  if (dtype == DType::f64) run_in.template operator()<double>();
-  else run_in.template operator()<float>();
+  if (dtype == DType::f64)
+    run_in.template operator()<double>();
+  else
+    run_in.template operator()<float>();
 }
 
 }  // namespace ferrite

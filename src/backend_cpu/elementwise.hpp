@@ -1,5 +1,5 @@
-// The one driver of all elementwise ops. A kernel is a function over dense blocks of its own dtypes; the driver
-// brings operands of any layout and dtype into that form, and the results out of it.
+// The one driver of all elementwise ops. A kernel is a function over dense blocks of its own dtypes; the
+// driver brings operands of any layout and dtype into that form, and the results out of it.
 #pragma once
 
 #include <span>

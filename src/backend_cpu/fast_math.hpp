@@ -3,9 +3,9 @@
 // clamps at +-88.7 (exp(-inf) is not 0), its sqrt is approximate on x86, and vector and scalar ends of one
 // loop give other bits.
 //
-// Errors are below 2 ulp unless a function says otherwise; NaN and infinities follow IEEE. Where float arithmetic
-// would lose bits (erf, sin), the middle of the computation is in double. Polynomials are minimax fits. Vectorising
-// needs -fno-math-errno and -fno-trapping-math, which change no result.
+// Errors are below 2 ulp unless a function says otherwise; NaN and infinities follow IEEE. Where float
+// arithmetic would lose bits (erf, sin), the middle of the computation is in double. Polynomials are minimax
+// fits. Vectorising needs -fno-math-errno and -fno-trapping-math, which change no result.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,9 @@ FERRITE_INLINE float limited_magnitude(float x, float limit) {
 }
 /// y, unless x is NaN.
 FERRITE_INLINE float unless_nan(float x, float y) { return magnitude_bits(x) > infinity_bits ? x : y; }
-FERRITE_INLINE float with_sign_of(float x, float y) { return from_bits(bits_of(y) | (bits_of(x) & sign_bit)); }
+FERRITE_INLINE float with_sign_of(float x, float y) {
+  return from_bits(bits_of(y) | (bits_of(x) & sign_bit));
+}
 
 /// e^x = 2^n (1 + fraction), |x| <= 104.
 struct ExpParts {
@@ -63,7 +65,9 @@ FERRITE_INLINE ExpParts exp_parts(float x) {
   return {r + r * r * tail, static_cast<std::int32_t>(bits_of(shifted) - bits_of(shifter))};
 }
 /// 2^n for n in [-126, 127]; 0 for n = -127.
-FERRITE_INLINE float power_of_two(std::int32_t n) { return from_bits(static_cast<std::uint32_t>(n + 127) << 23); }
+FERRITE_INLINE float power_of_two(std::int32_t n) {
+  return from_bits(static_cast<std::uint32_t>(n + 127) << 23);
+}
 
 FERRITE_INLINE float exp(float x) {
   const ExpParts e = exp_parts(with_sign_of(x, limited_magnitude(x, 104.0f)));
@@ -97,7 +101,7 @@ FERRITE_INLINE float log(float x) {
   const float tail = polynomial(f, {0.3333331045f, -0.2499998657f, 0.2000222628f, -0.16669252f, 0.1421866475f,
                                     -0.1238433226f, 0.1187291591f, -0.1178987895f, 0.06915580812f});
   const float y = e * 0.693359375f + (f + (f * f * (f * tail - 0.5f) + e * -2.12194440e-4f));
-  const std::uint32_t special = magnitude_bits(x) == 0 ? sign_bit | infinity_bits
+  const std::uint32_t special = magnitude_bits(x) == 0   ? sign_bit | infinity_bits
                                 : given == infinity_bits ? infinity_bits
                                                          : 0x7fc00000u;
   return given - 1u < infinity_bits - 1u ? y : from_bits(special);
@@ -181,9 +185,9 @@ FERRITE_INLINE double erfc_wide(double z) {
 FERRITE_INLINE float erf(float x) {
   const double z = limited_magnitude(x, 4.0f);
   const double near =
-      z * polynomial(z * z, {1.1283791670580233, -0.37612638434648125, 0.11283781974058202, -0.026865400039998161,
-                             0.0052209454285047645, -0.00084828288030371598, 0.00011256947717903102,
-                             -9.6415157890178666e-6});
+      z * polynomial(z * z, {1.1283791670580233, -0.37612638434648125, 0.11283781974058202,
+                             -0.026865400039998161, 0.0052209454285047645, -0.00084828288030371598,
+                             0.00011256947717903102, -9.6415157890178666e-6});
   const double y = z < 1.0 ? near : 1.0 - erfc_wide(z);
   return unless_nan(x, with_sign_of(x, static_cast<float>(y)));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "backend_cpu/blocks.hpp"
 #include "ferrite/backend/cpu.hpp"
@@ -22,6 +23,8 @@ void visit_wide(DType dtype, F&& f) {
     f.template operator()<float>();
 }
 
+/// Converts and copies (or adds) between any two layouts of one shape.
+void copy_into(Cpu& cpu, const Array& from, const Array& to, bool add = false);
 /// The elements in row-major order: x itself if they lie so already and have the dtype, else a copy.
 Array dense(Cpu& cpu, const Array& x, DType dtype);
 inline Array dense(Cpu& cpu, const Array& x) { return dense(cpu, x, x.dtype()); }
@@ -33,7 +36,9 @@ struct Rows {
   Array array;
   std::int64_t count, length, stride;
 };
-/// x along its last axis: a view where the rows are dense and equally spaced, else a copy.
+/// x along its last axis, if those rows are dense and equally spaced.
+std::optional<Rows> rows_in_place(const Array& x);
+/// The same, by a copy where there is no other way.
 Rows rows_of(Cpu& cpu, const Array& x);
 
 /// An output as a dense array: itself where it is one, else a temporary that commit() puts in place.

@@ -188,14 +188,18 @@ FERRITE_INLINE Vec<double> exp(Vec<double> x) {
   return x;
 }
 
-/// log(sum(exp(f))) without overflow. An infinite maximum is the result itself, unless there is a NaN.
+template <class W, class F>
+FERRITE_INLINE bool has_nan(std::int64_t n, F&& f) {
+  const Vec<W> zero{}, one = zero + 1;
+  return sum<W>(n, [&](auto at) { return f(at) != f(at) ? one : zero; }) > 0;
+}
+
+/// log(sum(exp(f))) without overflow. An infinite maximum is the result itself.
 template <class W, class F>
 FERRITE_INLINE W logsumexp(std::int64_t n, F&& f) {
   const W top = max<W>(n, f);
   if (std::isfinite(top)) return std::log(sum<W>(n, [&](auto at) { return exp(f(at) - top); })) + top;
-  const Vec<W> zero{}, one = zero + 1;
-  const W nans = sum<W>(n, [&](auto at) { return f(at) != f(at) ? one : zero; });
-  return nans > 0 ? std::numeric_limits<W>::quiet_NaN() : top;
+  return has_nan<W>(n, f) ? std::numeric_limits<W>::quiet_NaN() : top;
 }
 
 }  // namespace ferrite::simd

@@ -1,5 +1,5 @@
-// What the Cpu backend computes for one element of each unary function and derivative: the branch-free versions of
-// fast_math.hpp where f32 has one, the definitions of scalar_functions.hpp elsewhere.
+// What the Cpu backend computes for one element of each unary function and derivative: the branch-free
+// versions of fast_math.hpp where f32 has one, the definitions of scalar_functions.hpp elsewhere.
 #pragma once
 
 #include "backend_cpu/fast_math.hpp"

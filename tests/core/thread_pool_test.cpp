@@ -47,6 +47,17 @@ TEST_P(ThreadPool, WhatChunksWroteIsVisibleToTheCaller) {
   }
 }
 
+TEST_P(ThreadPool, ReturnsOnlyWhenTheSlowestChunkIsDone) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> done{0};
+    parallel_for(4, [&](std::int64_t chunk) {
+      std::this_thread::sleep_for(std::chrono::microseconds(500 * chunk));
+      ++done;
+    });
+    ASSERT_EQ(done, 4);
+  }
+}
+
 TEST_P(ThreadPool, RangesCoverTheWholeInterval) {
   for (std::int64_t n : {0, 1, 7, 8, 9, 1000}) {
     for (std::int64_t grain : {1, 3, 8, 2000}) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "io_test.hpp"
 
@@ -98,6 +99,24 @@ TEST(Csv, ReadsNumbersUnderAHeader) {
   EXPECT_EQ(table.rows(), 3);
   EXPECT_EQ(table.column("x"), (std::vector<double>{1, 4, 7}));
   EXPECT_EQ(table.column("y, z"), (std::vector<double>{-2500, 0.5, std::numeric_limits<double>::infinity()}));
+}
+
+TEST(Csv, ReadsEveryDecimalAsTheNearestDouble) {
+  std::mt19937 random(7);
+  std::string text = "x\n";
+  std::vector<double> expected;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string number = random() % 2 ? "-" : "";
+    const std::size_t digits = 1 + random() % 18, point = random() % (digits + 4);
+    for (std::size_t k = 0; k < digits; ++k) {
+      if (k == point) number += '.';
+      number += static_cast<char>('0' + random() % 10);
+    }
+    text += number + "\n";
+    expected.push_back(std::strtod(number.c_str(), nullptr));
+  }
+  EXPECT_EQ(read_csv(text, "t").column("x"), expected);
+  EXPECT_TRUE(std::signbit(read_csv("-0.0\n", "t").values[0][0]));
 }
 
 TEST(Csv, FindsOutWhetherThereIsAHeader) {

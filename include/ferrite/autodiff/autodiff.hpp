@@ -179,6 +179,16 @@ Tensor<B> parameter(const Tensor<B>& x, std::string name) {
   }
 }
 
+/// Gives a leaf another name: what a layer calls `weight`, its model may call `block0.attn.qkv.weight`.
+/// Tensors that are no leaves have no name and stay as they are.
+template <class B>
+void rename_parameter(const Tensor<B>& leaf, std::string name) {
+  if constexpr (is_autodiff<B>) {
+    const auto& node = leaf.primitive().node;
+    if (node && node->is_leaf()) static_cast<Leaf<typename B::Inner>&>(*node).rename(std::move(name));
+  }
+}
+
 /// The inner value of a differentiable tensor, and the way back (without history).
 template <class B>
 Tensor<B> value(const Tensor<Autodiff<B>>& x) {

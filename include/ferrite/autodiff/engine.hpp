@@ -153,6 +153,23 @@ class Vjp {
     add(i, eval(op, tensors...));
   }
 
+  /// Adds a value to the part of input i's gradient that a view shows, if that gradient has begun. A slice
+  /// contributes this way without filling the rest with zeros.
+  template <ViewOp View>
+  bool add_to_view(std::size_t i, const View& view, const Tensor<B>& part) {
+    if constexpr (RunsKernels<B>) {
+      if (!needs(i)) return true;
+      Array* sink = engine_.accumulator(node_.inputs()[i].get());
+      if (!sink || sink->dtype() != part.dtype()) return false;
+      Array target = sink->with_layout(*view.view(sink->layout()));
+      const Array* operands[] = {&target, &part.primitive()};
+      backend().run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&target, 1));
+      return true;
+    } else {
+      return false;
+    }
+  }
+
   /// Contributes output k of op(tensors...) to input targets[k].
   template <class Op, class... T>
   void into_all(std::initializer_list<std::size_t> targets, const Op& op, const T&... tensors) {

@@ -81,6 +81,7 @@ class Leaf final : public Node<B> {
   void backward(Engine<B>&, const typename B::Primitive&) override {}
   bool is_leaf() const override { return true; }
   std::string name() const override { return name_; }
+  void rename(std::string name) { name_ = std::move(name); }
 
  private:
   std::string name_;

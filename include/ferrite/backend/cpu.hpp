@@ -89,7 +89,20 @@ class FERRITE_API Cpu {
   void run(const op::Scatter& op, Ins in, Outs out);
   void run(const op::ScatterAdd& op, Ins in, Outs out);
 
-  // Fused: linear, convolution, attention.
+  // Fused: linear, convolution, attention; of f32 and f64.
+  void run(const op::Linear& op, Ins in, Outs out);
+  bool accepts(const op::Linear& op, MetaSpan in) const;
+  void run(const op::Conv2d& op, Ins in, Outs out);
+  bool accepts(const op::Conv2d& op, MetaSpan in) const;
+  void run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::Conv2dInputGrad& op, MetaSpan in) const;
+  void run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::Conv2dWeightGrad& op, MetaSpan in) const;
+  /// No buffer of all scores: scratch is a few blocks per thread.
+  void run(const op::Attention& op, Ins in, Outs out);
+  bool accepts(const op::Attention& op, MetaSpan in) const;
+  void run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::AttentionBackward& op, MetaSpan in) const;
 
   // Fused: softmax, norms, losses, pools, optimisers. Computed in f32 (f64 for f64), rounded once.
   void run(const op::Softmax& op, Ins in, Outs out);
@@ -112,6 +125,8 @@ class FERRITE_API Cpu {
   void run(const op::Embedding& op, Ins in, Outs out);
   void run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::IndexSelect& op, Ins in, Outs out);
+  /// Runs of a few elements are left to gather.
+  bool accepts(const op::IndexSelect& op, MetaSpan in) const;
   void run(const op::PointwiseLoss& op, Ins in, Outs out);
   void run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::GlobalNorm& op, Ins in, Outs out);

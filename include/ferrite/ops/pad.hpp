@@ -48,6 +48,7 @@ struct FERRITE_API Pad {
 
 template <class B>
 void Slice::vjp(Vjp<B>& v) const {
+  if (v.add_to_view(0, *this, v.grad())) return;
   const Shape& shape = v.input_meta(0).shape;
   const int a = axis;
   Tensor<B> dy = v.grad();

@@ -1,0 +1,279 @@
+// Parity<B, Ref>: runs every op on two backends and compares. Any program takes it by its backend type, and
+// Autodiff<Parity<B, Ref>> checks the backward ops too, since those are ordinary ops of the inner backend.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ferrite/backend/comparison.hpp"
+
+namespace ferrite {
+
+/// resync: Ref gets a copy of B's inputs before every op, so that a report isolates the op.
+/// free_running: every buffer has a shadow on Ref, which computes from its own earlier results: drift shows.
+enum class ParityMode : std::uint8_t { resync, free_running };
+
+struct FERRITE_API ParityConfig {
+  ParityMode mode = ParityMode::resync;
+  /// Every n-th call of each op is compared, the first one always.
+  std::int64_t every = 1;
+  /// Where replay files go; made when the first is written.
+  std::filesystem::path directory = "parity-reports";
+  /// Throw at the first mismatch, or collect reports. Unless said, resync throws and free_running collects.
+  enum class Throw : std::uint8_t { by_mode, yes, no } throws = Throw::by_mode;
+
+  ParityConfig with_mode(ParityMode value) const;
+  /// Throws ValueError unless n >= 1.
+  ParityConfig with_every(std::int64_t n) const;
+  ParityConfig with_directory(std::filesystem::path value) const;
+  ParityConfig with_throw(bool value) const;
+};
+
+/// One mismatch.
+struct FERRITE_API ParityReport {
+  std::string op;          // "softmax"
+  std::string attributes;  // {"axis":-1}
+  std::string backend, reference;
+  std::vector<Meta> inputs, outputs;
+  std::size_t output = 0;  // which output differs, and where most
+  Shape place;
+  Comparison comparison;
+  bool accumulated = false;
+  /// The value in float64 and how far both backends are from it.
+  double exact = 0, backend_error = 0, reference_error = 0;
+  std::filesystem::path file;
+  std::string file_error;  // why there is no file
+
+  /// A few lines; the last is the command that replays the file.
+  std::string message() const;
+};
+
+/// What Parity keeps: counters, reports, files. All but the copies and the kernels themselves.
+class FERRITE_API ParityMonitor {
+ public:
+  static constexpr std::size_t max_reports = 100;
+
+  ParityMonitor(ParityConfig config, std::string backend, std::string reference);
+  ~ParityMonitor();
+
+  const ParityConfig& config() const { return config_; }
+  /// Counts a call; true if it is one to compare.
+  bool begin(std::string_view op);
+  /// Compares, and throws BackendError or keeps a report where the outputs differ. `layouts` are the inputs'.
+  void check(const detail::ComparedCall& call, std::span<const Layout> layouts);
+
+  std::vector<ParityReport> reports() const;
+  std::string table() const;
+  void reset();
+
+ private:
+  struct State;
+  ParityReport describe(const detail::ComparedCall& call, std::size_t output, const Comparison& comparison) const;
+  void write(ParityReport& report, const detail::ComparedCall& call, std::span<const Layout> layouts) const;
+
+  ParityConfig config_;
+  std::string backend_, reference_;
+  std::unique_ptr<State> state_;
+};
+
+namespace detail {
+/// The bytes an array spans as a dense u8 array of the same buffer, and its layout inside a copy of them.
+struct ByteSpan {
+  Array bytes;
+  Layout layout;
+};
+FERRITE_API ByteSpan byte_span(const Array& array);
+/// "cpu" of "cpu (OpenBLAS 0.3.21, 2 threads)"
+FERRITE_API std::string short_name(const std::string& description);
+}  // namespace detail
+
+template <class B, class Ref>
+class Parity {
+ public:
+  using Primitive = Array;
+  using Inner = B;
+
+  /// Arguments go to the constructor of B.
+  template <class... Args>
+    requires std::constructible_from<B, Args...>
+  explicit Parity(Args&&... args) : Parity(ParityConfig{}, std::forward<Args>(args)...) {}
+  template <class... Args>
+    requires std::constructible_from<B, Args...>
+  explicit Parity(const ParityConfig& config, Args&&... args)
+      : inner_(std::forward<Args>(args)...),
+        monitor_(config, detail::short_name(inner_.describe()), detail::short_name(reference_.describe())) {}
+  Parity(const Parity&) = delete;
+  Parity& operator=(const Parity&) = delete;
+
+  B& inner() { return inner_; }
+  const B& inner() const { return inner_; }
+  Ref& reference() { return reference_; }
+
+  /// The mismatches kept so far, at most ParityMonitor::max_reports.
+  std::vector<ParityReport> reports() const { return monitor_.reports(); }
+  /// Per op: calls, comparisons, mismatches, worst error as a multiple of what is allowed.
+  std::string table() const { return monitor_.table(); }
+  void reset() { monitor_.reset(); }
+
+  Array allocate(const Meta& meta) {
+    Array array = inner_.allocate(meta);
+    if (free_running()) array.buffer()->shadow = reference_.allocate(meta).buffer();
+    return array;
+  }
+  void copy_from_host(const Array& array, const void* source) {
+    inner_.copy_from_host(array, source);
+    if (free_running()) reference_.copy_from_host(shadow_of(array), source);
+  }
+  void copy_to_host(const Array& array, void* target) { inner_.copy_to_host(array, target); }
+  void synchronize() { inner_.synchronize(); }
+  Device device() const { return inner_.device(); }
+  MemoryStats memory_stats() const { return inner_.memory_stats(); }
+  std::string describe() const { return "parity of " + inner_.describe() + " with " + reference_.describe(); }
+
+  template <class Op>
+    requires Runs<B, Op>
+  bool accepts(const Op& op, MetaSpan in) const {
+    return ferrite::accepts(inner_, op, in);
+  }
+  template <class Op>
+    requires Runs<B, Op>
+  void run(const Op& op, Ins in, Outs out) {
+    follow(erase(op, [](B& b, const void* o, Ins i, Outs y, Accumulate) { b.run(*static_cast<const Op*>(o), i, y); }),
+           in, out, Accumulate::none);
+  }
+  template <class Op>
+    requires RunsAccumulating<B, Op>
+  void run(const Op& op, Ins in, Outs out, Accumulate mask) {
+    follow(erase(op, [](B& b, const void* o, Ins i, Outs y, Accumulate m) { b.run(*static_cast<const Op*>(o), i, y, m); }),
+           in, out, mask);
+  }
+
+ private:
+  using Arrays = SmallVector<Array, 6>;
+  using Kernel = void (*)(B&, const void* op, Ins, Outs, Accumulate);
+
+  /// An op on both backends without its type, so that `follow` is compiled once and not per op.
+  struct Erased : detail::ErasedOp {
+    Kernel kernel;
+    Primitives<Ref> (*evaluate)(Ref&, const void* op, Ins);
+    bool (*has_kernel)(const Ref&, const void* op, MetaSpan);
+  };
+  template <class Op>
+  static Erased erase(const Op& op, Kernel kernel) {
+    return {detail::ErasedOp::of(op), kernel,
+            [](Ref& ref, const void* o, Ins in) { return ferrite::evaluate(ref, *static_cast<const Op*>(o), in); },
+            [](const Ref& ref, const void* o, MetaSpan in) {
+              return Runs<Ref, Op> && ferrite::accepts(ref, *static_cast<const Op*>(o), in);
+            }};
+  }
+
+  bool free_running() const { return monitor_.config().mode == ParityMode::free_running; }
+
+  void follow(const Erased& op, Ins in, Outs out, Accumulate mask) {
+    const bool compared = monitor_.begin(op.name());
+    if (!compared && !free_running()) return op.kernel(inner_, op.op, in, out, mask);
+
+    // Copies come first: an output may be an input, and an accumulating one has a past.
+    Arrays copies, shadows, before;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (compared) copies.push_back(copy_to_reference(in[i]));
+      if (free_running()) shadows.push_back(shadow_of(in[i]));
+    }
+    for (std::size_t k = 0; k < out.size(); ++k)
+      before.push_back(accumulates(mask, k) ? copy_of_old(out[k]) : Array());
+    op.kernel(inner_, op.op, in, out, mask);
+
+    Arrays expected = evaluate_on_reference(op, free_running() ? shadows : copies);
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (before[k].defined()) expected[k] = sum_on_reference(before[k], expected[k]);
+    if (compared) compare(op, mask, in, copies, before, out, expected);
+    for (std::size_t k = 0; free_running() && k < out.size(); ++k)
+      copy_on_reference(op.table->type_name == op::Random::type_name ? copy_to_reference(out[k]) : expected[k],
+                        shadow_of(out[k]));
+  }
+
+  void compare(const Erased& op, Accumulate mask, Ins in, const Arrays& copies, const Arrays& before, Outs out,
+               const Arrays& expected) {
+    detail::ComparedCall call{op, mask, {}, {}, {}, {}};
+    std::vector<Layout> layouts;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      call.inputs.push_back(to_host(copies[i]));
+      layouts.push_back(in[i].layout());
+    }
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      call.before.push_back(before[k].defined() ? to_host(before[k]) : HostTensor());
+      call.outputs.push_back(to_host(copy_to_reference(out[k])));
+      call.expected.push_back(to_host(expected[k]));
+    }
+    monitor_.check(call, layouts);
+  }
+
+  /// A composition rounds every intermediate to 16 bits where a kernel rounds once; from f32 inputs it is a
+  /// fair oracle. The comparison still allows what the narrow dtype allows.
+  Arrays evaluate_on_reference(const Erased& op, Arrays inputs) {
+    Metas metas;
+    for (const Array& x : inputs) metas.push_back(x.meta());
+    const bool widen = !op.has_kernel(reference_, op.op, metas);
+    SmallVector<const Array*, 6> refs;
+    for (Array& x : inputs) {
+      if (widen && (x.dtype() == DType::f16 || x.dtype() == DType::bf16)) {
+        Array wide = reference_.allocate({x.shape(), DType::f32});
+        copy_on_reference(x, wide);
+        x = wide;
+      }
+      refs.push_back(&x);
+    }
+    Arrays results;
+    for (Array& y : op.evaluate(reference_, op.op, Ins(refs.data(), refs.size()))) results.push_back(std::move(y));
+    return results;
+  }
+
+  /// The array on Ref: a copy of the very bytes under the very layout, so that no kernel of B stands between.
+  Array copy_to_reference(const Array& array) {
+    const detail::ByteSpan span = detail::byte_span(array);
+    std::vector<std::byte> bytes(span.bytes.meta().bytes());
+    inner_.synchronize();
+    inner_.copy_to_host(span.bytes, bytes.data());
+    const Array copy = reference_.allocate(span.bytes.meta());
+    reference_.copy_from_host(copy, bytes.data());
+    return {copy.buffer(), span.layout, array.dtype()};
+  }
+  Array copy_of_old(const Array& out) {
+    if (!free_running()) return copy_to_reference(out);
+    Array copy = reference_.allocate(out.meta());
+    copy_on_reference(shadow_of(out), copy);
+    return copy;
+  }
+  /// The same view of the buffer's shadow. A buffer that came from elsewhere gets one now.
+  Array shadow_of(const Array& array) {
+    std::shared_ptr<Buffer>& shadow = array.buffer()->shadow;
+    if (!shadow) {
+      const auto bytes = static_cast<std::int64_t>(array.buffer()->bytes());
+      shadow = copy_to_reference({array.buffer(), Layout::contiguous({bytes}), DType::u8}).buffer();
+    }
+    return {shadow, array.layout(), array.dtype()};
+  }
+  void copy_on_reference(const Array& source, Array target) {
+    const Array* in[] = {&source};
+    reference_.run(op::Copy{target.dtype()}, Ins(in, 1), Outs(&target, 1));
+  }
+  Array sum_on_reference(const Array& a, const Array& b) {
+    const Array* in[] = {&a, &b};
+    return ferrite::evaluate(reference_, op::Binary{op::BinaryFn::add}, Ins(in, 2))[0];
+  }
+  HostTensor to_host(const Array& array) {
+    return HostTensor::make(array.dtype(), array.shape(), [&](std::span<std::byte> bytes) {
+      reference_.copy_to_host(array, bytes.data());
+    });
+  }
+
+  B inner_;
+  Ref reference_;
+  ParityMonitor monitor_;
+};
+
+}  // namespace ferrite

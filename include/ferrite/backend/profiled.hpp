@@ -1,0 +1,216 @@
+// Profiled<B>: measures every op of a backend: calls, time, FLOP/s, bytes/s, memory, fused or composed.
+// As a table, as JSON, or as a trace for chrome://tracing and ui.perfetto.dev.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ferrite/backend/evaluate.hpp"
+
+namespace ferrite {
+
+struct FERRITE_API ProfiledConfig {
+  /// Keep every call for write_trace, up to max_events; later ones are counted as dropped.
+  bool trace = false;
+  std::size_t max_events = 1'000'000;
+
+  ProfiledConfig with_trace(bool value) const;
+  ProfiledConfig with_max_events(std::size_t value) const;
+};
+
+/// How an op was evaluated. kernel: a primitive; fused: a kernel for an op that could be composed; composed:
+/// made of other ops, whose kernels are listed as well.
+enum class OpKind : std::uint8_t { kernel, fused, composed };
+FERRITE_API std::string_view to_string(OpKind kind);
+
+struct OpProfile {
+  std::string name;
+  OpKind kind = OpKind::kernel;
+  std::int64_t calls = 0;
+  double seconds = 0;  // all calls together; for a composed op with everything inside
+  double min_seconds = 0;
+  double max_seconds = 0;
+  double flops = 0;      // by the op's own account (op_cost)
+  double bytes = 0;      // that the op must move
+  double allocated = 0;  // bytes allocated for it
+
+  double mean_seconds() const { return calls > 0 ? seconds / static_cast<double>(calls) : 0; }
+  double flops_per_second() const { return seconds > 0 ? flops / seconds : 0; }
+  double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
+};
+
+/// Slowest first.
+struct FERRITE_API Profile {
+  std::string backend;
+  std::vector<OpProfile> ops;
+  std::size_t dropped_events = 0;
+
+  /// Time inside kernels: every row but the composed ones, which hold the others' time once more.
+  double kernel_seconds() const;
+};
+
+/// Aligned text, the `top` slowest rows (0: all), their share of the kernel time, and the total.
+FERRITE_API std::string table(const Profile& profile, std::size_t top = 0);
+FERRITE_API std::string to_json(const Profile& profile);
+
+/// When something ran, in nanoseconds of any one clock.
+struct TimeSpan {
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+};
+
+/// What Profiled measures with. A backend that runs asynchronously brings its own by a member
+/// `auto stopwatch()` whose result has started and has `TimeSpan stop()` (device events); others get this.
+template <class B>
+class Stopwatch {
+ public:
+  explicit Stopwatch(B& backend) : backend_(backend) {
+    backend_.synchronize();
+    start_ = now();
+  }
+  TimeSpan stop() {
+    backend_.synchronize();
+    return {start_, now() - start_};
+  }
+
+ private:
+  static std::int64_t now() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  B& backend_;
+  std::int64_t start_ = 0;
+};
+
+/// What Profiled keeps. Any thread may add to it.
+class FERRITE_API ProfileRecorder {
+ public:
+  explicit ProfileRecorder(ProfiledConfig config);
+  ~ProfileRecorder();
+
+  void allocated(std::size_t bytes);
+  /// Bytes allocated since the last op ended belong to this one: outputs are allocated before it runs.
+  void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in, MetaSpan out);
+  /// All bytes allocated so far, to tell what a composed op allocates from beginning to end.
+  double total_allocated() const;
+  void add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out);
+
+  Profile profile(std::string backend) const;
+  void reset();
+  void write_trace(const std::filesystem::path& path, const std::string& backend) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+template <class B>
+class Profiled {
+ public:
+  using Primitive = Array;
+  using Inner = B;
+
+  /// Arguments go to the constructor of B.
+  template <class... Args>
+    requires std::constructible_from<B, Args...>
+  explicit Profiled(Args&&... args) : Profiled(ProfiledConfig{}, std::forward<Args>(args)...) {}
+  template <class... Args>
+    requires std::constructible_from<B, Args...>
+  explicit Profiled(const ProfiledConfig& config, Args&&... args)
+      : inner_(std::forward<Args>(args)...), recorder_(config) {}
+  Profiled(const Profiled&) = delete;
+  Profiled& operator=(const Profiled&) = delete;
+
+  B& inner() { return inner_; }
+  const B& inner() const { return inner_; }
+
+  Profile profile() const { return recorder_.profile(inner_.describe()); }
+  /// Forgets everything measured, traced events included.
+  void reset() { recorder_.reset(); }
+  /// The calls since construction or reset as a trace file. Empty unless ProfiledConfig::with_trace(true).
+  void write_trace(const std::filesystem::path& path) const { recorder_.write_trace(path, inner_.describe()); }
+
+  Array allocate(const Meta& meta) {
+    recorder_.allocated(meta.bytes());
+    return inner_.allocate(meta);
+  }
+  void copy_from_host(const Array& array, const void* source) { inner_.copy_from_host(array, source); }
+  void copy_to_host(const Array& array, void* target) { inner_.copy_to_host(array, target); }
+  void synchronize() { inner_.synchronize(); }
+  Device device() const { return inner_.device(); }
+  MemoryStats memory_stats() const { return inner_.memory_stats(); }
+  std::string describe() const { return "profiled " + inner_.describe(); }
+
+  template <class Op>
+    requires Runs<B, Op>
+  bool accepts(const Op& op, MetaSpan in) const {
+    return ferrite::accepts(inner_, op, in);
+  }
+  template <class Op>
+    requires Runs<B, Op>
+  void run(const Op& op, Ins in, Outs out) {
+    auto watch = stopwatch();
+    inner_.run(op, in, out);
+    record(op, watch.stop(), in, out);
+  }
+  template <class Op>
+    requires RunsAccumulating<B, Op>
+  void run(const Op& op, Ins in, Outs out, Accumulate mask) {
+    auto watch = stopwatch();
+    inner_.run(op, in, out, mask);
+    record(op, watch.stop(), in, out);
+  }
+
+  /// Measures a composed op from now until the result dies. Called by evaluate.
+  template <class Op>
+  auto composing(const Op& op, MetaSpan in) {
+    return ComposedScope<Op>(*this, op, in);
+  }
+
+ private:
+  auto stopwatch() {
+    if constexpr (requires { inner_.stopwatch(); }) return inner_.stopwatch();
+    else return Stopwatch<B>(inner_);
+  }
+
+  template <class Op>
+  void record(const Op& op, TimeSpan span, Ins in, Outs out) {
+    constexpr bool optional = detail::Composes<B, Op> || detail::Assembles<B, Op>;
+    const Metas inputs = detail::metas_of(in);
+    Metas outputs;
+    for (const Array& y : out) outputs.push_back(y.meta());
+    recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, span, op_cost(op, inputs, outputs), inputs,
+                  outputs);
+  }
+
+  template <class Op>
+  class ComposedScope {
+   public:
+    ComposedScope(Profiled& owner, const Op& op, MetaSpan in)
+        : owner_(owner), op_(op), in_(in), before_(owner.recorder_.total_allocated()), watch_(owner.stopwatch()) {}
+    ComposedScope(const ComposedScope&) = delete;
+    ComposedScope& operator=(const ComposedScope&) = delete;
+    ~ComposedScope() {
+      const Metas out = op_.infer(in_);
+      owner_.recorder_.add_composed(op_name(op_), watch_.stop(), op_cost(op_, in_, out),
+                                    owner_.recorder_.total_allocated() - before_, in_, out);
+    }
+
+   private:
+    Profiled& owner_;
+    const Op& op_;
+    MetaSpan in_;
+    double before_;
+    decltype(std::declval<Profiled&>().stopwatch()) watch_;
+  };
+
+  B inner_;
+  ProfileRecorder recorder_;
+};
+
+}  // namespace ferrite

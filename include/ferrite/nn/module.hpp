@@ -1,0 +1,159 @@
+// Module: what has parameters. A module lists its parts in `visit`; names, counts, states and modes all come
+// from that one list.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/autodiff/autodiff.hpp"
+#include "ferrite/core/rng.hpp"
+#include "ferrite/data/host.hpp"
+#include "ferrite/nn/state.hpp"
+#include "ferrite/ops/list.hpp"
+
+namespace ferrite::nn {
+
+/// training: dropout drops and batch norm uses the batch's statistics. inference: neither.
+enum class Mode : std::uint8_t { training, inference };
+
+template <class B>
+class Module;
+
+/// Sees the parts of a module tree, each under its full name ("block0.attn.qkv.weight").
+template <class B>
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+
+  /// What an optimiser changes. Undefined tensors (a layer without bias) are passed over.
+  void parameter(std::string_view name, Tensor<B>& tensor) {
+    if (tensor.defined()) on_parameter(path(name), tensor);
+  }
+  /// What a state holds beside the parameters (running statistics).
+  void buffer(std::string_view name, Tensor<B>& tensor) {
+    if (tensor.defined()) on_buffer(path(name), tensor);
+  }
+  /// A generator the module draws from; checkpoints store its position.
+  void rng(std::string_view name, Rng& generator) { on_rng(path(name), generator); }
+  void child(std::string_view name, Module<B>& module) {
+    const std::size_t length = prefix_.size();
+    prefix_ = path(name) + '.';
+    on_module(module);
+    module.visit(*this);
+    prefix_.resize(length);
+  }
+
+ protected:
+  virtual void on_parameter(const std::string&, Tensor<B>&) {}
+  virtual void on_buffer(const std::string&, Tensor<B>&) {}
+  virtual void on_rng(const std::string&, Rng&) {}
+  virtual void on_module(Module<B>&) {}
+
+ private:
+  std::string path(std::string_view name) const { return prefix_ + std::string(name); }
+  std::string prefix_;
+};
+
+template <class B>
+struct NamedParameter {
+  std::string name;
+  Tensor<B> tensor;
+};
+
+/// Parameters keep their buffers for life: optimisers and load_state write into them, so whoever holds the
+/// tensor sees the new values. A copy of a module shares its parameters.
+template <class B>
+class Module {
+ public:
+  virtual ~Module() = default;
+
+  /// Shows every parameter, buffer, generator and child, always in the same order.
+  virtual void visit(Visitor<B>& visitor) = 0;
+
+  /// All parameters under their full names, which their leaves take on. A tensor that is shown twice (tied
+  /// weights) is listed once, under its first name; likewise in states.
+  std::vector<NamedParameter<B>> parameters() {
+    Collector c;
+    visit(c);
+    for (const auto& [name, tensor] : c.parameters) rename_parameter(tensor, name);
+    return std::move(c.parameters);
+  }
+  std::int64_t parameter_count() {
+    std::int64_t count = 0;
+    for (const auto& p : parameters()) count += p.tensor.numel();
+    return count;
+  }
+
+  /// Parameters and buffers, copied to the host.
+  NamedTensors state() {
+    NamedTensors result;
+    for (const auto& [name, tensor] : stored()) result.emplace(name, to_host(tensor));
+    return result;
+  }
+  /// Takes over a state of the same names and shapes (see check_state); nothing is changed if it does not
+  /// fit.
+  void load_state(const NamedTensors& state) {
+    const auto tensors = stored();
+    std::vector<StateEntry> needed;
+    for (const auto& [name, tensor] : tensors) needed.push_back({name, tensor.meta()});
+    check_state("load_state", needed, state);
+    for (const auto& [name, tensor] : tensors) assign(tensor, state.find(name)->second);
+  }
+
+  /// Reaches all modules below this one.
+  void set_mode(Mode mode) {
+    struct Setter final : Visitor<B> {
+      Mode mode;
+      void on_module(Module& m) override { m.mode_ = mode; }
+    } setter;
+    setter.mode = mode_ = mode;
+    visit(setter);
+  }
+  Mode mode() const { return mode_; }
+
+ private:
+  struct Collector final : Visitor<B> {
+    std::vector<NamedParameter<B>> parameters, buffers;
+    detail::PointerMap seen;
+    void on_parameter(const std::string& name, Tensor<B>& t) override { add(parameters, name, t); }
+    void on_buffer(const std::string& name, Tensor<B>& t) override { add(buffers, name, t); }
+    void add(std::vector<NamedParameter<B>>& list, const std::string& name, const Tensor<B>& t) {
+      const Buffer* buffer = detail::kernel_array(t.primitive()).buffer().get();
+      if (seen.find(buffer) != detail::PointerMap::absent) return;
+      seen.insert(buffer, 0);
+      list.push_back({name, t});
+    }
+  };
+  std::vector<NamedParameter<B>> stored() {
+    Collector c;
+    visit(c);
+    for (auto& buffer : c.buffers) c.parameters.push_back(std::move(buffer));
+    return std::move(c.parameters);
+  }
+
+  Mode mode_ = Mode::training;
+};
+
+/// A module from one tensor to one tensor: what Sequential holds.
+template <class B>
+class Layer : public Module<B> {
+ public:
+  virtual Tensor<B> forward(const Tensor<B>& x) = 0;
+};
+
+/// Puts a module into a mode and back when the scope ends.
+template <class B>
+class ModeScope {
+ public:
+  ModeScope(Module<B>& module, Mode mode) : module_(module), before_(module.mode()) { module.set_mode(mode); }
+  ~ModeScope() { module_.set_mode(before_); }
+  ModeScope(const ModeScope&) = delete;
+  ModeScope& operator=(const ModeScope&) = delete;
+
+ private:
+  Module<B>& module_;
+  Mode before_;
+};
+
+}  // namespace ferrite::nn

@@ -1,0 +1,30 @@
+// State: named tensors on the host, the form in which models and optimisers are saved, loaded and moved
+// between backends.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ferrite/core/array.hpp"
+#include "ferrite/io/host_tensor.hpp"
+
+namespace ferrite {
+
+/// A tensor that a state must hold.
+struct StateEntry {
+  std::string name;
+  Meta meta;
+};
+
+/// Throws unless `given` holds exactly the tensors `needed`, in their shapes and in dtypes that convert to
+/// theirs (floating to floating, any other only to itself): ValueError naming what is missing and what is
+/// unexpected, else ShapeError or DTypeError naming the tensors. `what` names the owner: "[load_state] ...".
+FERRITE_API void check_state(std::string_view what, std::span<const StateEntry> needed,
+                             const NamedTensors& given);
+
+/// All tensors with `prefix` before their names; and those whose names start with it, without it.
+FERRITE_API NamedTensors with_prefix(std::string_view prefix, const NamedTensors& tensors);
+FERRITE_API NamedTensors strip_prefix(std::string_view prefix, const NamedTensors& tensors);
+
+}  // namespace ferrite

@@ -1,0 +1,149 @@
+// mean, var, logsumexp and norm in one op: the reduced axes become rows, and every row is reduced while it is in the
+// cache. Long rows are cut into segments, so that one row alone keeps all threads busy.
+#include "ferrite/ops/statistic.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "backend_cpu/rows.hpp"
+#include "backend_cpu/simd.hpp"
+
+namespace ferrite {
+
+using namespace cpu;
+
+namespace {
+
+using op::StatisticFn;
+
+/// A row, reduced in segments of chunk_size elements.
+template <class W>
+struct Row {
+  const Array& array;
+  std::int64_t offset, length;
+  Reader<W>& reader;  // for a row of one segment
+
+  /// combine(f(x, n) of every segment); just f of a row that is one segment.
+  template <class F, class Combine>
+  double reduce(F&& f, Combine&& combine) const {
+    if (length <= chunk_size) return f(reader(offset, length), length);
+    std::vector<double> parts(static_cast<std::size_t>((length - 1) / chunk_size + 1));
+    parallel_ranges(length, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> own(array, chunk_size);
+      parts[static_cast<std::size_t>(begin / chunk_size)] = f(own(offset + begin, end - begin), end - begin);
+    });
+    return combine(parts);
+  }
+  template <class F>
+  double sum(F&& f) const {
+    return reduce(f, [](const std::vector<double>& parts) { return std::accumulate(parts.begin(), parts.end(), 0.0); });
+  }
+};
+
+template <class W>
+[[gnu::flatten]] W segment_sum(const W* x, std::int64_t n) {
+  return simd::sum<W>(n, [&](auto at) { return at(x); });
+}
+template <class W>
+[[gnu::flatten]] W segment_squares(const W* x, W centre, std::int64_t n) {
+  return simd::sum<W>(n, [&](auto at) { return (at(x) - centre) * (at(x) - centre); });
+}
+template <class W>
+[[gnu::flatten]] W segment_magnitudes(const W* x, std::int64_t n) {
+  return simd::sum<W>(n, [&](auto at) { return simd::larger(-at(x), at(x)); });
+}
+/// The largest magnitude, 0 of nothing; NaN if there is one.
+template <class W>
+[[gnu::flatten]] W segment_largest(const W* x, std::int64_t n) {
+  if (simd::has_nan<W>(n, [&](auto at) { return at(x); })) return std::numeric_limits<W>::quiet_NaN();
+  return std::max(W{0}, simd::max<W>(n, [&](auto at) { return simd::larger(-at(x), at(x)); }));
+}
+template <class W>
+[[gnu::flatten]] W segment_logsumexp(const W* x, std::int64_t n) {
+  return simd::logsumexp<W>(n, [&](auto at) { return at(x); });
+}
+
+double largest(const std::vector<double>& parts) {
+  return segment_largest(parts.data(), static_cast<std::int64_t>(parts.size()));
+}
+double log_of_sum(const std::vector<double>& parts) {
+  return segment_logsumexp(parts.data(), static_cast<std::int64_t>(parts.size()));
+}
+
+template <class W>
+double statistic_of(const op::Statistic& op, const Row<W>& row) {
+  const auto count = static_cast<double>(row.length);
+  switch (op.fn) {
+    case StatisticFn::mean:
+      return row.sum(segment_sum<W>) / count;
+    case StatisticFn::var: {
+      const W centre = static_cast<W>(row.sum(segment_sum<W>) / count);
+      return row.sum([&](const W* x, std::int64_t n) { return segment_squares(x, centre, n); }) /
+             (count - op.parameter);
+    }
+    case StatisticFn::logsumexp:
+      return row.reduce(segment_logsumexp<W>, log_of_sum);
+    default:
+      if (std::isinf(op.parameter)) return row.reduce(segment_largest<W>, largest);
+      if (op.parameter == 1) return row.sum(segment_magnitudes<W>);
+      return std::sqrt(row.sum([](const W* x, std::int64_t n) { return segment_squares(x, W{0}, n); }));
+  }
+}
+
+/// The kept axes first, then the reduced ones.
+Array reduced_axes_last(const Array& x, const Shape& axes) {
+  Shape order;
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) order.push_back(i);
+  for (const std::int64_t axis : axes) order.push_back(axis);
+  return x.with_layout(x.layout().permute(order));
+}
+
+/// x in rows of `length` elements, where that is a view.
+std::optional<Rows> rows_of_length(const Array& x, std::int64_t count, std::int64_t length) {
+  const auto view = x.layout().reshape({count, length});
+  return view ? rows_in_place(x.with_layout(*view)) : std::nullopt;
+}
+
+/// The mean over other axes than the last ones, where adding whole rows beats a transposed copy.
+template <class W>
+void mean_by_sum(Cpu& cpu, const op::Statistic& op, const Array& x, std::int64_t count, const Array& out) {
+  const Array wide = x.dtype() == dtype_of<W> ? x : dense(cpu, x, dtype_of<W>);
+  Array total = cpu.allocate({out.shape(), dtype_of<W>});
+  const Array* in[] = {&wide};
+  cpu.run(op::Reduce{op::ReduceFn::sum, op.axes, op.keepdim}, Ins(in, 1), Outs(&total, 1));
+  W* const values = total.data<W>();
+  for (std::int64_t i = 0; i < out.shape().numel(); ++i) values[i] /= static_cast<W>(count);
+  copy_into(cpu, total, out);
+}
+
+}  // namespace
+
+void Cpu::run(const op::Statistic& op, Ins in, Outs out) {
+  const std::int64_t results = out[0].shape().numel();
+  if (results == 0) return;
+  const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
+  const std::int64_t length = op::reduced_count(in[0].shape(), axes);
+  const Array x = reduced_axes_last(in[0], axes);
+  visit_wide(out[0].dtype(), [&]<class W>() {
+    auto rows = rows_of_length(x, results, length);
+    if (!rows && op.fn == StatisticFn::mean) return mean_by_sum<W>(*this, op, in[0], length, out[0]);
+    if (!rows) rows = rows_of_length(dense(*this, x), results, length);
+    Destination y(*this, out[0], false);
+    for_row_ranges(results, length, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> reader(rows->array, std::min(length, chunk_size));
+      Writer<W> write(y, end - begin);
+      W* const values = write.row(begin);
+      for (std::int64_t r = begin; r < end; ++r) {
+        const Row<W> row{rows->array, r * rows->stride, length, reader};
+        values[r - begin] = static_cast<W>(statistic_of(op, row));
+      }
+      write.finish(end - begin);
+    });
+    y.commit();
+  });
+}
+
+}  // namespace ferrite

@@ -1,0 +1,44 @@
+// Folders: what a reduction does to the elements it meets. They know numbers and blocks; which elements meet
+// in which order is the business of cpu_reduce.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend_cpu/blocks.hpp"
+#include "ferrite/ops/argreduce.hpp"
+#include "ferrite/ops/reduce.hpp"
+
+namespace ferrite::cpu {
+
+/// Folds blocks into totals, an array of whatever the folder keeps for one output. Positions count along the
+/// reduction in row-major order; argmax needs them, the others do not.
+class Folder {
+ public:
+  Folder(DType input_dtype, DType result_dtype, std::size_t size_of_total)
+      : input(input_dtype), result(result_dtype), total_size(size_of_total) {}
+  virtual ~Folder() = default;
+
+  const DType input;   // of the blocks it reads
+  const DType result;  // of the blocks it gives
+  const std::size_t total_size;
+
+  virtual void start(void* totals, std::int64_t n) const = 0;
+  /// Folds x[0], ..., x[n - 1] into one total; x[i] stands at position first + i.
+  virtual void fold_run(void* total, const void* x, std::int64_t n, std::int64_t first) const = 0;
+  /// totals[j] folds rows[0][j], rows[1][j], ...; row r stands at position first + r.
+  virtual void fold_rows(void* totals, const void* const* rows, std::int64_t count, std::int64_t n,
+                         std::int64_t first) const = 0;
+  /// Folds in totals of later positions.
+  virtual void merge(void* totals, const void* later, std::int64_t n) const = 0;
+  virtual void results(const void* totals, void* y, std::int64_t n) const = 0;
+};
+
+/// At most this many bytes for one total.
+inline constexpr std::size_t max_total_size = 16;
+
+/// Sums and products of floats are kept in f64: with the cost of memory, the width is free.
+const Folder& folder_for(op::ReduceFn fn, DType input);
+const Folder& folder_for(op::ArgReduceFn fn, DType input);
+
+}  // namespace ferrite::cpu

@@ -1,0 +1,252 @@
+// The parts of Profiled that know no backend: sums per op, the table, JSON and the trace file.
+#include "ferrite/backend/profiled.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <unordered_map>
+
+#include "ferrite/io/atomic_file.hpp"
+
+namespace ferrite {
+
+ProfiledConfig ProfiledConfig::with_trace(bool value) const {
+  ProfiledConfig c = *this;
+  c.trace = value;
+  return c;
+}
+ProfiledConfig ProfiledConfig::with_max_events(std::size_t value) const {
+  ProfiledConfig c = *this;
+  c.max_events = value;
+  return c;
+}
+
+std::string_view to_string(OpKind kind) {
+  return kind == OpKind::kernel ? "kernel" : kind == OpKind::fused ? "fused" : "composed";
+}
+
+double Profile::kernel_seconds() const {
+  double total = 0;
+  for (const OpProfile& op : ops)
+    if (op.kind != OpKind::composed) total += op.seconds;
+  return total;
+}
+
+namespace {
+
+std::string joined(MetaSpan metas) {
+  std::string text;
+  for (const Meta& m : metas) text += (text.empty() ? "" : ", ") + to_string(m);
+  return text;
+}
+
+/// 12345678 -> "12.3 M"; at most four digits and a prefix.
+std::string scaled(double value, std::string_view unit) {
+  constexpr std::string_view prefixes[] = {"", "k", "M", "G", "T", "P"};
+  std::size_t i = 0;
+  for (; value >= 999.5 && i + 1 < std::size(prefixes); ++i) value /= 1000;
+  return fmt::format("{:.3g} {}{}", value, prefixes[i], unit);
+}
+
+std::string duration(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} us", seconds * 1e6);
+}
+
+}  // namespace
+
+struct ProfileRecorder::State {
+  /// One call, as the trace shows it. Names and shapes are kept once, in `texts`.
+  struct Event {
+    const std::string* name;
+    const std::string* shapes;
+    TimeSpan span;
+    Cost cost;
+    int thread;
+    OpKind kind;
+  };
+  using Key = std::pair<std::string, OpKind>;
+  struct ByKey {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return std::pair(std::string_view(a.first), a.second) < std::pair(std::string_view(b.first), b.second);
+    }
+  };
+
+  explicit State(ProfiledConfig c) : config(c) {}
+
+  void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out) {
+    OpProfile& op = of(name, kind);
+    const double seconds = 1e-9 * static_cast<double>(span.duration);
+    op.min_seconds = op.calls == 0 ? seconds : std::min(op.min_seconds, seconds);
+    op.max_seconds = std::max(op.max_seconds, seconds);
+    ++op.calls;
+    op.seconds += seconds;
+    op.flops += cost.flops;
+    op.bytes += cost.bytes;
+    op.allocated += allocated_bytes;
+    if (!config.trace) return;
+    if (events.size() >= config.max_events) {
+      ++dropped;
+      return;
+    }
+    const int thread = threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;
+    events.push_back({text(std::string(name)), text(joined(in) + " -> " + joined(out)), span, cost, thread, kind});
+  }
+
+  OpProfile& of(std::string_view name, OpKind kind) {
+    const auto found = ops.find(std::pair(name, kind));
+    if (found != ops.end()) return found->second;
+    OpProfile& op = ops[Key(name, kind)];
+    op.name = name;
+    op.kind = kind;
+    return op;
+  }
+  const std::string* text(std::string value) { return &texts.try_emplace(std::move(value)).first->first; }
+
+  const ProfiledConfig config;
+  mutable std::mutex mutex;
+  std::map<Key, OpProfile, ByKey> ops;
+  double total_allocated = 0;
+  double pending_allocated = 0;
+  std::vector<Event> events;
+  std::unordered_map<std::string, char> texts;
+  std::unordered_map<std::thread::id, int> threads;
+  std::size_t dropped = 0;
+};
+
+ProfileRecorder::ProfileRecorder(ProfiledConfig config) : state_(new State(config)) {}
+ProfileRecorder::~ProfileRecorder() = default;
+
+void ProfileRecorder::allocated(std::size_t bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->pending_allocated += static_cast<double>(bytes);
+  state_->total_allocated += static_cast<double>(bytes);
+}
+
+double ProfileRecorder::total_allocated() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->total_allocated;
+}
+
+void ProfileRecorder::add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in, MetaSpan out) {
+  const std::lock_guard lock(state_->mutex);
+  state_->add(name, kind, span, cost, std::exchange(state_->pending_allocated, 0), in, out);
+}
+
+void ProfileRecorder::add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out) {
+  const std::lock_guard lock(state_->mutex);
+  state_->add(name, OpKind::composed, span, cost, allocated_bytes, in, out);
+}
+
+Profile ProfileRecorder::profile(std::string backend) const {
+  const std::lock_guard lock(state_->mutex);
+  Profile profile{std::move(backend), {}, state_->dropped};
+  for (const auto& [key, op] : state_->ops) profile.ops.push_back(op);
+  std::stable_sort(profile.ops.begin(), profile.ops.end(),
+                   [](const OpProfile& a, const OpProfile& b) { return a.seconds > b.seconds; });
+  return profile;
+}
+
+void ProfileRecorder::reset() {
+  const std::lock_guard lock(state_->mutex);
+  state_->ops.clear();
+  state_->events.clear();
+  state_->texts.clear();
+  state_->threads.clear();
+  state_->dropped = 0;
+  state_->total_allocated = state_->pending_allocated = 0;
+}
+
+std::string table(const Profile& profile, std::size_t top) {
+  const double total = profile.kernel_seconds();
+  const std::size_t shown = top == 0 ? profile.ops.size() : std::min(top, profile.ops.size());
+  std::size_t width = 5;
+  bool composed = false;
+  for (std::size_t i = 0; i < shown; ++i) {
+    width = std::max(width, profile.ops[i].name.size());
+    composed = composed || profile.ops[i].kind == OpKind::composed;
+  }
+  constexpr auto row = "{:<{}}  {:<8} {:>8} {:>11} {:>7} {:>11} {:>11} {:>11} {:>14} {:>11} {:>11}\n";
+  std::string text = fmt::format(row, "op", width, "kind", "calls", "time", "share", "mean", "min", "max", "rate",
+                                 "traffic", "allocated");
+  std::int64_t calls = 0;
+  double flops = 0, bytes = 0, allocated = 0;
+  for (const OpProfile& op : profile.ops) {
+    if (op.kind == OpKind::composed) continue;
+    calls += op.calls;
+    flops += op.flops;
+    bytes += op.bytes;
+    allocated += op.allocated;
+  }
+  const auto per_second = [&](double amount) { return total > 0 ? amount / total : 0; };
+  for (std::size_t i = 0; i < shown; ++i) {
+    const OpProfile& op = profile.ops[i];
+    text += fmt::format(row, op.name, width, to_string(op.kind), op.calls, duration(op.seconds),
+                        fmt::format("{:.1f} %", total > 0 ? 100 * op.seconds / total : 0), duration(op.mean_seconds()),
+                        duration(op.min_seconds), duration(op.max_seconds), scaled(op.flops_per_second(), "FLOP/s"),
+                        scaled(op.bytes_per_second(), "B/s"), scaled(op.allocated, "B"));
+  }
+  if (shown < profile.ops.size()) text += fmt::format("... {} more\n", profile.ops.size() - shown);
+  text += fmt::format(row, "total", width, "kernels", calls, duration(total), "100.0 %", "", "", "",
+                      scaled(per_second(flops), "FLOP/s"), scaled(per_second(bytes), "B/s"), scaled(allocated, "B"));
+  if (composed) text += "composed: from beginning to end; the kernels inside are listed as well and make the total\n";
+  return text;
+}
+
+std::string to_json(const Profile& profile) {
+  nlohmann::ordered_json ops = nlohmann::ordered_json::array();
+  for (const OpProfile& op : profile.ops) {
+    ops.push_back({{"name", op.name},
+                   {"kind", to_string(op.kind)},
+                   {"calls", op.calls},
+                   {"seconds", op.seconds},
+                   {"mean_seconds", op.mean_seconds()},
+                   {"min_seconds", op.min_seconds},
+                   {"max_seconds", op.max_seconds},
+                   {"flops", op.flops},
+                   {"bytes", op.bytes},
+                   {"flops_per_second", op.flops_per_second()},
+                   {"bytes_per_second", op.bytes_per_second()},
+                   {"allocated_bytes", op.allocated}});
+  }
+  const nlohmann::ordered_json json{{"backend", profile.backend},
+                                    {"kernel_seconds", profile.kernel_seconds()},
+                                    {"dropped_events", profile.dropped_events},
+                                    {"ops", ops}};
+  return json.dump(2);
+}
+
+void ProfileRecorder::write_trace(const std::filesystem::path& path, const std::string& backend) const {
+  const std::lock_guard lock(state_->mutex);
+  std::int64_t origin = INT64_MAX;
+  for (const State::Event& e : state_->events) origin = std::min(origin, e.span.start);
+  const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
+  AtomicFile file(path);
+  std::string text = fmt::format(
+      "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"dropped_events\":{}}},\"traceEvents\":[\n"
+      "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{{\"name\":{}}}}}",
+      state_->dropped, quoted("ferrite on " + backend));
+  for (const State::Event& e : state_->events) {
+    text += fmt::format(
+        ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
+        "\"args\":{{\"shapes\":{},\"flops\":{},\"bytes\":{}}}}}",
+        quoted(*e.name), to_string(e.kind), e.thread, 1e-3 * static_cast<double>(e.span.start - origin),
+        1e-3 * static_cast<double>(e.span.duration), quoted(*e.shapes), e.cost.flops, e.cost.bytes);
+    if (text.size() > (std::size_t{1} << 20)) {
+      file.write(text);
+      text.clear();
+    }
+  }
+  file.write(text + "\n]}\n");
+  file.commit();
+}
+
+}  // namespace ferrite
