@@ -65,7 +65,9 @@ struct Cost {
 };
 
 template <class Op>
-concept ViewOp = requires(const Op& op, const Layout& layout) { op.view(layout); };
+concept ViewOp = requires(const Op& op, const Layout& layout) {
+  op.view(layout);
+};
 
 template <class B>
 class Tensor;
@@ -78,8 +80,10 @@ class Vjp;
 
 template <class Op>
 std::string_view op_name(const Op& op) {
-  if constexpr (requires { op.name(); }) return op.name();
-  else return Op::type_name;
+  if constexpr (requires { op.name(); })
+    return op.name();
+  else
+    return Op::type_name;
 }
 
 /// Defaults to reading every input and writing every output once, one operation per output element.
@@ -100,8 +104,10 @@ Cost op_cost(const Op& op, MetaSpan in, MetaSpan out) {
 
 template <class Op>
 double op_reduction_length(const Op& op, MetaSpan in) {
-  if constexpr (requires { op.reduction_length(in); }) return op.reduction_length(in);
-  else return 1;
+  if constexpr (requires { op.reduction_length(in); })
+    return op.reduction_length(in);
+  else
+    return 1;
 }
 
 /// Relative error allowed between two correct implementations of one op: epsilon of the coarsest dtype

@@ -43,14 +43,14 @@ class Tensor {
   T item() const;
 
   // Members of differentiable backends only (see autodiff.hpp).
-  auto backward() const requires requires(B& b, const Primitive& p) { b.backward(p); } {
-    return backend().backward(primitive_);
-  }
+  auto backward() const requires requires(B& b, const Primitive& p) { b.backward(p); }
+  { return backend().backward(primitive_); }
   /// The value without its history, on the same backend.
   Tensor detach() const {
-    if constexpr (requires(B& b, const Primitive& p) { b.detach(p); })
+    if constexpr (requires(B & b, const Primitive& p) { b.detach(p); })
       return {backend(), backend().detach(primitive_)};
-    else return *this;
+    else
+      return *this;
   }
 
  private:

@@ -14,18 +14,24 @@ namespace detail {
 /// The backend that owns the memory, below all decorators.
 template <class B>
 auto& kernel_backend(B& b) {
-  if constexpr (RunsKernels<B>) return b;
-  else return kernel_backend(b.inner());
+  if constexpr (RunsKernels<B>)
+    return b;
+  else
+    return kernel_backend(b.inner());
 }
 template <class P>
 const Array& kernel_array(const P& primitive) {
-  if constexpr (std::same_as<P, Array>) return primitive;
-  else return kernel_array(primitive.value);
+  if constexpr (std::same_as<P, Array>)
+    return primitive;
+  else
+    return kernel_array(primitive.value);
 }
 template <class B>
 typename B::Primitive wrap_array(B& b, Array array) {
-  if constexpr (RunsKernels<B>) return array;
-  else return b.wrap(wrap_array(b.inner(), std::move(array)));
+  if constexpr (RunsKernels<B>)
+    return array;
+  else
+    return b.wrap(wrap_array(b.inner(), std::move(array)));
 }
 
 /// Converts `count` elements between dtypes on the host.
@@ -48,7 +54,8 @@ Tensor<B> from_bytes(B& b, const Meta& meta, const void* data) {
 template <class B, class T>
 Tensor<B> from_span(B& b, std::span<const T> values, const Shape& shape) {
   check_extents("from_span", shape);
-  if (static_cast<std::int64_t>(values.size()) != shape.numel()) detail::throw_count_mismatch(values.size(), shape);
+  if (static_cast<std::int64_t>(values.size()) != shape.numel())
+    detail::throw_count_mismatch(values.size(), shape);
   return from_bytes(b, {shape, dtype_of<T>}, values.data());
 }
 /// Element type and dtype go together (float: f32, std::int64_t: i64, ...); see DTypeOf.
@@ -56,7 +63,8 @@ template <class B, class T>
 Tensor<B> from_vector(B& b, const std::vector<T>& values, const Shape& shape) {
   if constexpr (std::same_as<T, bool>) {
     const std::vector<std::uint8_t> bytes(values.begin(), values.end());
-    if (static_cast<std::int64_t>(bytes.size()) != shape.numel()) detail::throw_count_mismatch(bytes.size(), shape);
+    if (static_cast<std::int64_t>(bytes.size()) != shape.numel())
+      detail::throw_count_mismatch(bytes.size(), shape);
     return from_bytes(b, {shape, DType::bool_}, bytes.data());
   } else {
     return from_span(b, std::span<const T>(values), shape);

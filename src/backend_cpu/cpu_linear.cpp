@@ -62,11 +62,7 @@ void linear(const Array& x, const Array& weight, const T* bias, Activation activ
 
 }  // namespace
 
-bool Cpu::accepts(const op::Linear&, MetaSpan in) const {
-  const DType dtype = in[0].dtype;
-  const bool one_dtype = std::all_of(in.begin(), in.end(), [&](const Meta& m) { return m.dtype == dtype; });
-  return one_dtype && (dtype == DType::f32 || dtype == DType::f64);
-}
+bool Cpu::accepts(const op::Linear&, MetaSpan in) const { return all_f32_or_f64(in); }
 
 void Cpu::run(const op::Linear& op, Ins in, Outs out) {
   visit_wide(out[0].dtype(), [&]<class T>() {

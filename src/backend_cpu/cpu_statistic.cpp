@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "backend_cpu/rows.hpp"
@@ -101,16 +100,16 @@ Array reduced_axes_last(const Array& x, const Shape& axes) {
   return x.with_layout(x.layout().permute(order));
 }
 
-/// x in rows of `length` elements, where that is a view.
-std::optional<Rows> rows_of_length(const Array& x, std::int64_t count, std::int64_t length) {
+/// x in rows of `length` elements, by a copy where there is no other way.
+Rows rows_of_length(Cpu& cpu, const Array& x, std::int64_t count, std::int64_t length) {
   const auto view = x.layout().reshape({count, length});
-  return view ? rows_in_place(x.with_layout(*view)) : std::nullopt;
+  return rows_of(cpu, view ? x.with_layout(*view) : dense(cpu, x).with_layout(Layout::contiguous({count, length})));
 }
 
 /// The mean over other axes than the last ones, where adding whole rows beats a transposed copy.
 template <class W>
 void mean_by_sum(Cpu& cpu, const op::Statistic& op, const Array& x, std::int64_t count, const Array& out) {
-  const Array wide = x.dtype() == dtype_of<W> ? x : dense(cpu, x, dtype_of<W>);
+  const Array wide = dense(cpu, x, dtype_of<W>);
   Array total = cpu.allocate({out.shape(), dtype_of<W>});
   const Array* in[] = {&wide};
   cpu.run(op::Reduce{op::ReduceFn::sum, op.axes, op.keepdim}, Ins(in, 1), Outs(&total, 1));
@@ -126,18 +125,17 @@ void Cpu::run(const op::Statistic& op, Ins in, Outs out) {
   if (results == 0) return;
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   const std::int64_t length = op::reduced_count(in[0].shape(), axes);
-  const Array x = reduced_axes_last(in[0], axes);
+  const bool in_order = axes.rank() == 0 || axes[0] == in[0].shape().rank() - axes.rank();
   visit_wide(out[0].dtype(), [&]<class W>() {
-    auto rows = rows_of_length(x, results, length);
-    if (!rows && op.fn == StatisticFn::mean) return mean_by_sum<W>(*this, op, in[0], length, out[0]);
-    if (!rows) rows = rows_of_length(dense(*this, x), results, length);
+    if (!in_order && op.fn == StatisticFn::mean) return mean_by_sum<W>(*this, op, in[0], length, out[0]);
+    const Rows rows = rows_of_length(*this, reduced_axes_last(in[0], axes), results, length);
     Destination y(*this, out[0], false);
     for_row_ranges(results, length, [&](std::int64_t begin, std::int64_t end) {
-      Reader<W> reader(rows->array, std::min(length, chunk_size));
+      Reader<W> reader(rows.array, std::min(length, chunk_size));
       Writer<W> write(y, end - begin);
       W* const values = write.row(begin);
       for (std::int64_t r = begin; r < end; ++r) {
-        const Row<W> row{rows->array, r * rows->stride, length, reader};
+        const Row<W> row{rows.array, r * rows.stride, length, reader};
         values[r - begin] = static_cast<W>(statistic_of(op, row));
       }
       write.finish(end - begin);

@@ -13,6 +13,7 @@
 #include "backend_cpu/gemm.hpp"
 #include "ferrite/core/array.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/op.hpp"
 
 namespace ferrite::cpu {
 
@@ -37,6 +38,13 @@ template <class To, class From>
 FERRITE_INLINE To convert_wide(From x) {
   if constexpr (std::is_integral_v<From>) return static_cast<To>(x);
   else return convert<To>(x);
+}
+
+/// True if all inputs are f32, or all are f64: what the fused contractions take.
+inline bool all_f32_or_f64(MetaSpan in) {
+  const DType dtype = in[0].dtype;
+  return (dtype == DType::f32 || dtype == DType::f64) &&
+         std::all_of(in.begin(), in.end(), [&](const Meta& m) { return m.dtype == dtype; });
 }
 
 template <class T>
@@ -147,24 +155,25 @@ struct Tiling {
   std::int64_t row_tiles = 1, column_tiles = 1, depth_parts = 1;
 };
 
-/// Bands of 128 rows come within 1 % of one call of OpenBLAS with as many threads; less than 64 rows or 128 columns
-/// cost 10 % and more, because gemm copies its operands for every tile.
+/// gemm copies its operands for every tile, which costs 2 % for tiles of 256 x 512 and 10 % for 64 x 64. So the
+/// result is halved, always along its longer side (with rows weighing double), until there are four tiles, and
+/// further as long as the tiles are large.
 inline Tiling choose_tiling(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t most_tiles = 16, large_tile = 256 * 512, least_extent = 64;
   const bool vector = m == 1 || n == 1;  // bound by memory: less work is worth a thread
   const std::int64_t work = m * n * std::max<std::int64_t>(k, 1);
-  const std::int64_t pieces = std::min(work >> (vector ? 17 : 20), 16 / std::min<std::int64_t>(batch, 16));
+  const std::int64_t pieces = std::min(work >> (vector ? 17 : 20), most_tiles / std::min(batch, most_tiles));
   Tiling tiling;
   if (pieces > 1 && k >= 4096 && k >= 8 * std::max(m, n) && m * n <= 1 << 16) {
     tiling.depth_parts = std::min(pieces, k / 1024);
     return tiling;
   }
-  const auto clamp = [](std::int64_t x, std::int64_t most) { return std::clamp<std::int64_t>(x, 1, std::max<std::int64_t>(most, 1)); };
-  tiling.row_tiles = clamp(m / 128, pieces);
-  tiling.column_tiles = clamp(n / 1024, pieces / tiling.row_tiles);
-  const std::int64_t least = std::min<std::int64_t>(pieces, 4);
-  if (tiling.row_tiles * tiling.column_tiles < least) {
-    tiling.row_tiles = clamp(m / 64, least);
-    tiling.column_tiles = clamp(n / 128, least / tiling.row_tiles);
+  for (std::int64_t tiles = 1; 2 * tiles <= pieces; tiles *= 2) {
+    const std::int64_t rows = m / tiling.row_tiles, columns = n / tiling.column_tiles;
+    const bool halve_rows = 2 * rows > columns;
+    if ((halve_rows ? rows : columns) / 2 < least_extent) break;
+    if (tiles >= 4 && !vector && rows * columns / 2 < large_tile) break;
+    (halve_rows ? tiling.row_tiles : tiling.column_tiles) *= 2;
   }
   // Whatever the shape, a tile and its copies stay small.
   tiling.row_tiles = std::max(tiling.row_tiles, m / 512);

@@ -106,7 +106,7 @@ FERRITE_INLINE void map(W* y, std::int64_t n, F&& f) {
 /// their sums in double.
 template <class W, std::size_t K, class F>
 FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
-  constexpr std::int64_t block = 4096;
+  constexpr std::int64_t block = 1024;
   std::array<double, K> total{};
   for (std::int64_t begin = 0; begin < n; begin += block) {
     Vec<W> partial[K][unroll] = {};

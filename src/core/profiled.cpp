@@ -84,7 +84,7 @@ struct ProfileRecorder::State {
 
   void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out) {
     OpProfile& op = of(name, kind);
-    const double seconds = 1e-9 * static_cast<double>(span.duration);
+    const double seconds = static_cast<double>(span.duration) / 1e9;
     op.min_seconds = op.calls == 0 ? seconds : std::min(op.min_seconds, seconds);
     op.max_seconds = std::max(op.max_seconds, seconds);
     ++op.calls;

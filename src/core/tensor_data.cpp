@@ -20,7 +20,8 @@ void convert_elements(DType from, const void* source, DType to, void* target, st
 }
 
 void throw_count_mismatch(std::size_t given, const Shape& shape) {
-  throw ShapeError(fmt::format("[from_vector] {} values for shape {}: needs {}", given, to_string(shape), shape.numel()));
+  throw ShapeError(
+      fmt::format("[from_vector] {} values for shape {}: needs {}", given, to_string(shape), shape.numel()));
 }
 
 namespace {
@@ -58,7 +59,8 @@ std::vector<std::int64_t> shown(std::int64_t extent, bool summarize) {
 }
 
 /// Visits the elements that will be shown, in order.
-void visit_shown(const Shape& shape, bool summarize, const std::function<void(std::int64_t)>& f, int axis = 0, std::int64_t base = 0) {
+void visit_shown(const Shape& shape, bool summarize, const std::function<void(std::int64_t)>& f, int axis = 0,
+                 std::int64_t base = 0) {
   if (axis == shape.rank()) return f(base);
   for (std::int64_t i : shown(shape[axis], summarize))
     if (i >= 0) visit_shown(shape, summarize, f, axis + 1, base * shape[axis] + i);
@@ -86,7 +88,9 @@ std::string format_elements(const Meta& meta, const void* data) {
   format.scientific = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1e6));
   visit_shown(meta.shape, summarize, [&](std::int64_t i) {
     const double x = at(i);
-    while (std::isfinite(x) && format.digits < 4 && std::abs(std::round(x * std::pow(10, format.digits)) / std::pow(10, format.digits) - x) > 5e-5 * std::max(1.0, std::abs(x) * 1e-3))
+    while (std::isfinite(x) && format.digits < 4 &&
+           std::abs(std::round(x * std::pow(10, format.digits)) / std::pow(10, format.digits) - x) >
+               5e-5 * std::max(1.0, std::abs(x) * 1e-3))
       ++format.digits;
   });
 
@@ -106,10 +110,14 @@ std::string format_elements(const Meta& meta, const void* data) {
     const int below = meta.shape.rank() - axis - 1;
     for (std::int64_t i : shown(meta.shape[axis], summarize)) {
       if (!first && below == 0) out += ", ";
-      if (!first && below > 0) out += "," + std::string(static_cast<std::size_t>(below), '\n') + std::string(static_cast<std::size_t>(axis + 1), ' ');
+      if (!first && below > 0)
+        out += "," + std::string(static_cast<std::size_t>(below), '\n') +
+               std::string(static_cast<std::size_t>(axis + 1), ' ');
       first = false;
-      if (i < 0) out += "...";
-      else print(axis + 1, base * meta.shape[axis] + i);
+      if (i < 0)
+        out += "...";
+      else
+        print(axis + 1, base * meta.shape[axis] + i);
     }
     out += ']';
   };

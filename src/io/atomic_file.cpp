@@ -75,12 +75,12 @@ void AtomicFile::open_temporary() {
     fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0 && errno == EEXIST) continue;
     if (fd_ < 0) fail("create a temporary for", errno);
-    // File systems without locks keep their leftovers; that is all that is lost.
-    ::flock(fd_, LOCK_EX | LOCK_NB);
-    // Between open and flock another writer may have taken the file for a leftover.
+    // Between open and flock another writer may have taken the file for a leftover: it then holds the lock,
+    // or has removed the name already. File systems without locks only keep their leftovers.
+    const bool taken = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat info {};
-    if (::fstat(fd_, &info) == 0 && info.st_nlink > 0) return;
-    ::close(fd_);
+    if (!taken && ::fstat(fd_, &info) == 0 && info.st_nlink > 0) return;
+    discard();
   }
 }
 
@@ -104,7 +104,7 @@ void AtomicFile::commit() {
   if (::fsync(fd_) != 0) fail("sync", errno);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary of", errno);
   temporary_.clear();
-  // The lock was released with the descriptor, so it is closed only now that the name is the target's.
+  // Closing releases the lock, so it waits until the name is the target's.
   if (::close(std::exchange(fd_, -1)) != 0) fail("close", errno);
   const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) fail("open the folder of", errno);

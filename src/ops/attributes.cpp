@@ -27,10 +27,14 @@ bool read_real(const json& value, double& result) {
     result = value.get<double>();
     return true;
   }
-  if (value == "inf") result = HUGE_VAL;
-  else if (value == "-inf") result = -HUGE_VAL;
-  else if (value == "nan") result = NAN;
-  else return false;
+  if (value == "inf")
+    result = HUGE_VAL;
+  else if (value == "-inf")
+    result = -HUGE_VAL;
+  else if (value == "nan")
+    result = NAN;
+  else
+    return false;
   return true;
 }
 
@@ -110,11 +114,13 @@ AttributeReader::AttributeReader(std::string_view op, std::string_view text,
     throw ParseError(fmt::format("[{}] attributes are {}: needs a JSON object", op, object.type_name()));
   for (const auto& [key, value] : object.items()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      throw ParseError(fmt::format("[{}] unknown attribute '{}': the attributes are {}", op, excerpt(key), listed(keys)));
+      throw ParseError(
+          fmt::format("[{}] unknown attribute '{}': the attributes are {}", op, excerpt(key), listed(keys)));
   }
   for (const std::string_view key : keys) {
     if (!object.contains(std::string(key)))
-      throw ParseError(fmt::format("[{}] attribute '{}' is missing: the attributes are {}", op, key, listed(keys)));
+      throw ParseError(
+          fmt::format("[{}] attribute '{}' is missing: the attributes are {}", op, key, listed(keys)));
   }
 }
 
@@ -129,7 +135,9 @@ std::int64_t AttributeReader::integer(std::string_view key, std::int64_t low, st
 
 std::size_t AttributeReader::choice(std::string_view key, const std::vector<std::string_view>& names) const {
   const json& value = document_->at(key);
-  const auto found = value.is_string() ? std::find(names.begin(), names.end(), value.get_ref<const std::string&>()) : names.end();
+  const auto found = value.is_string()
+                         ? std::find(names.begin(), names.end(), value.get_ref<const std::string&>())
+                         : names.end();
   if (found == names.end()) document_->reject(key, "one of " + listed(names));
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -167,10 +175,14 @@ void AttributeReader::read(std::string_view key, Scalar& value) const {
   const json& given = document_->at(key);
   std::int64_t integer = 0;
   double real = 0;
-  if (given.is_boolean()) value = given.get<bool>();
-  else if (read_integer(given, integer)) value = integer;
-  else if (!given.is_number_integer() && read_real(given, real)) value = real;
-  else document_->reject(key, R"(true, false, a number, "inf", "-inf" or "nan")");
+  if (given.is_boolean())
+    value = given.get<bool>();
+  else if (read_integer(given, integer))
+    value = integer;
+  else if (!given.is_number_integer() && read_real(given, real))
+    value = real;
+  else
+    document_->reject(key, R"(true, false, a number, "inf", "-inf" or "nan")");
 }
 
 }  // namespace ferrite::detail

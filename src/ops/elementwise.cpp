@@ -19,9 +19,10 @@ Metas Copy::infer(MetaSpan in) const {
 
 std::string_view to_string(UnaryFn fn) {
   constexpr std::string_view names[] = {
-      "neg",     "abs",   "sign", "square", "relu",      "floor",    "ceil", "round",    "sqrt", "rsqrt",      "reciprocal",
-      "exp",     "expm1", "log",  "log1p",  "sin",       "cos",      "tan",  "tanh",     "sigmoid", "erf",     "gelu_tanh",
-      "gelu_erf", "silu", "softplus", "elu", "leaky_relu", "logical_not", "isnan", "isfinite"};
+      "neg",      "abs",   "sign",       "square",      "relu",  "floor",     "ceil",     "round",
+      "sqrt",     "rsqrt", "reciprocal", "exp",         "expm1", "log",       "log1p",    "sin",
+      "cos",      "tan",   "tanh",       "sigmoid",     "erf",   "gelu_tanh", "gelu_erf", "silu",
+      "softplus", "elu",   "leaky_relu", "logical_not", "isnan", "isfinite"};
   static_assert(std::size(names) == unary_fn_count);
   return names[static_cast<int>(fn)];
 }
@@ -77,8 +78,9 @@ Metas UnaryBackward::infer(MetaSpan in) const {
 }
 
 std::string_view to_string(BinaryFn fn) {
-  constexpr std::string_view names[] = {"add", "sub", "mul", "div", "pow", "maximum", "minimum", "remainder", "atan2",
-                                        "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"};
+  constexpr std::string_view names[] = {
+      "add", "sub", "mul", "div", "pow", "maximum", "minimum",     "remainder",  "atan2",
+      "eq",  "ne",  "lt",  "le",  "gt",  "ge",      "logical_and", "logical_or", "logical_xor"};
   static_assert(std::size(names) == binary_fn_count);
   return names[static_cast<int>(fn)];
 }
@@ -86,9 +88,11 @@ std::string_view to_string(BinaryFn fn) {
 DType Binary::operand_dtype(MetaSpan in) const {
   if (is_logical(fn)) return DType::bool_;
   // Comparing u8 with -1 must not wrap the -1: integers are compared as i64.
-  if (is_comparison(fn) && side != ScalarSide::none && !is_floating(in[0].dtype) && scalar.kind() != Scalar::Kind::real)
+  if (is_comparison(fn) && side != ScalarSide::none && !is_floating(in[0].dtype) &&
+      scalar.kind() != Scalar::Kind::real)
     return DType::i64;
-  const DType common = side == ScalarSide::none ? promote(in[0].dtype, in[1].dtype) : promote(in[0].dtype, scalar);
+  const DType common =
+      side == ScalarSide::none ? promote(in[0].dtype, in[1].dtype) : promote(in[0].dtype, scalar);
   return fn == BinaryFn::div || fn == BinaryFn::atan2 ? float_result(common) : common;
 }
 
@@ -100,9 +104,10 @@ Metas Binary::infer(MetaSpan in) const {
   const DType dtype = operand_dtype(in);
   const bool extremum = fn == BinaryFn::maximum || fn == BinaryFn::minimum;
   if (dtype == DType::bool_ && !extremum)
-    throw DTypeError(fmt::format("[{}] both operands are bool: cast to a number, or use logical_and, logical_or, "
-                                 "logical_xor",
-                                 name()));
+    throw DTypeError(
+        fmt::format("[{}] both operands are bool: cast to a number, or use logical_and, logical_or, "
+                    "logical_xor",
+                    name()));
   return {Meta{shape, dtype}};
 }
 
@@ -126,7 +131,8 @@ Metas Where::infer(MetaSpan in) const {
   const std::size_t arity = side == ScalarSide::none ? 3 : 2;
   detail::check_arity(type_name, in.size(), arity, arity);
   if (in[0].dtype != DType::bool_)
-    throw DTypeError(fmt::format("[where] condition is {}: needs bool; compare it first (x != 0)", to_string(in[0].dtype)));
+    throw DTypeError(fmt::format("[where] condition is {}: needs bool; compare it first (x != 0)",
+                                 to_string(in[0].dtype)));
   Shape shape = broadcast(type_name, in[0].shape, in[1].shape);
   DType dtype = in[1].dtype;
   if (arity == 3) {
@@ -158,7 +164,8 @@ Metas PointwiseLoss::infer(MetaSpan in) const {
                                  ferrite::to_string(in[0].shape), ferrite::to_string(in[1].shape)));
   detail::check_floating(name(), "prediction", in[0].dtype);
   detail::check_floating(name(), "target", in[1].dtype);
-  if (fn == LossFn::huber && !(delta > 0)) throw ValueError(fmt::format("[huber] delta {}: must be positive", delta));
+  if (fn == LossFn::huber && !(delta > 0))
+    throw ValueError(fmt::format("[huber] delta {}: must be positive", delta));
   return {Meta{in[0].shape, promote(in[0].dtype, in[1].dtype)}};
 }
 

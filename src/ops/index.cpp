@@ -16,9 +16,10 @@ void check_index(std::string_view op, int axis, const Meta& x, const Meta& index
   bool fits = index.shape.rank() == x.shape.rank();
   for (int i = 0; fits && i < x.shape.rank(); ++i) fits = i == a || index.shape[i] <= x.shape[i];
   if (!fits)
-    throw ShapeError(fmt::format("[{}] x {} and index {} on axis {}: the index needs x's rank and may not exceed x on the "
-                                 "other axes",
-                                 op, to_string(x.shape), to_string(index.shape), a));
+    throw ShapeError(
+        fmt::format("[{}] x {} and index {} on axis {}: the index needs x's rank and may not exceed x on the "
+                    "other axes",
+                    op, to_string(x.shape), to_string(index.shape), a));
 }
 
 Metas infer_scatter(std::string_view op, int axis, MetaSpan in) {
@@ -28,8 +29,8 @@ Metas infer_scatter(std::string_view op, int axis, MetaSpan in) {
   bool fits = source.rank() == index.rank();
   for (int i = 0; fits && i < index.rank(); ++i) fits = source[i] >= index[i];
   if (!fits)
-    throw ShapeError(fmt::format("[{}] index {} and source {}: the source must cover the index", op, to_string(index),
-                                 to_string(source)));
+    throw ShapeError(fmt::format("[{}] index {} and source {}: the source must cover the index", op,
+                                 to_string(index), to_string(source)));
   if (in[0].dtype != in[2].dtype)
     throw DTypeError(fmt::format("[{}] x is {} and source {}: need one dtype", op, to_string(in[0].dtype),
                                  to_string(in[2].dtype)));
@@ -46,7 +47,8 @@ Metas Gather::infer(MetaSpan in) const {
 Metas Scatter::infer(MetaSpan in) const { return infer_scatter(type_name, axis, in); }
 
 Metas ScatterAdd::infer(MetaSpan in) const {
-  if (in.size() == 3 && in[0].dtype == DType::bool_) throw DTypeError("[scatter_add] x is bool: needs a number type");
+  if (in.size() == 3 && in[0].dtype == DType::bool_)
+    throw DTypeError("[scatter_add] x is bool: needs a number type");
   return infer_scatter(type_name, axis, in);
 }
 
@@ -80,7 +82,9 @@ Metas EmbeddingBackward::infer(MetaSpan in) const {
   return {Meta{{rows, in[0].shape.back()}, in[0].dtype}};
 }
 
-double EmbeddingBackward::reduction_length(MetaSpan in) const { return static_cast<double>(in[1].shape.numel()); }
+double EmbeddingBackward::reduction_length(MetaSpan in) const {
+  return static_cast<double>(in[1].shape.numel());
+}
 
 Metas OneHot::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 1, 1);

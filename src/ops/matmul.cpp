@@ -12,7 +12,8 @@ namespace {
 double product(double a, double b, double c) { return 2 * a * b * c; }
 
 Cost attention_cost(const Shape& q, const Shape& v, bool causal, double products, MetaSpan in, MetaSpan out) {
-  const double pairs = static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
+  const double pairs =
+      static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
   Cost cost{products * pairs * static_cast<double>(q[3] + v[3]) * (causal ? 0.5 : 1), 0};
   for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
   for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
@@ -26,7 +27,8 @@ Metas Matmul::infer(MetaSpan in) const {
   const auto operands = [&] { return fmt::format("[matmul] lhs {} and rhs {}", to_string(a), to_string(b)); };
   if (a.rank() < 2 || b.rank() < 2) throw ShapeError(operands() + ": both need at least two axes");
   const std::int64_t inner = a.back(), other = b[b.rank() - 2];
-  if (inner != other) throw ShapeError(fmt::format("{}: inner dimensions {} and {} differ", operands(), inner, other));
+  if (inner != other)
+    throw ShapeError(fmt::format("{}: inner dimensions {} and {} differ", operands(), inner, other));
   Shape batch_a = a, batch_b = b;
   for (int i = 0; i < 2; ++i) {
     batch_a.erase(batch_a.rank() - 1);
@@ -84,7 +86,8 @@ Metas Linear::infer(MetaSpan in) const {
   detail::check_rank(type_name, "weight", in[1].shape, 2);
   if (in[0].shape[1] != in[1].shape[1])
     throw ShapeError(fmt::format("[linear] x {} and weight {}: inner dimensions {} and {} differ",
-                                 ferrite::to_string(in[0].shape), ferrite::to_string(in[1].shape), in[0].shape[1], in[1].shape[1]));
+                                 ferrite::to_string(in[0].shape), ferrite::to_string(in[1].shape),
+                                 in[0].shape[1], in[1].shape[1]));
   if (in.size() > 2) detail::check_shape(type_name, "bias", in[2].shape, {in[1].shape[0]});
   DType dtype = promote(in[0].dtype, in[1].dtype);
   if (in.size() > 2) dtype = promote(dtype, in[2].dtype);
@@ -111,21 +114,26 @@ Metas Attention::infer(MetaSpan in) const {
   detail::check_rank(type_name, "k", k, 4);
   detail::check_rank(type_name, "v", v, 4);
   if (q[0] != k[0] || q[1] != k[1] || q[3] != k[3] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2])
-    throw ShapeError(fmt::format("[attention] q {}, k {}, v {}: need [B, H, T, D], [B, H, S, D] and [B, H, S, E]",
-                                 ferrite::to_string(q), ferrite::to_string(k), ferrite::to_string(v)));
+    throw ShapeError(
+        fmt::format("[attention] q {}, k {}, v {}: need [B, H, T, D], [B, H, S, D] and [B, H, S, E]",
+                    ferrite::to_string(q), ferrite::to_string(k), ferrite::to_string(v)));
   detail::check_floating(type_name, "q", in[0].dtype);
   if (in[1].dtype != in[0].dtype || in[2].dtype != in[0].dtype)
-    throw DTypeError(fmt::format("[attention] q {}, k {}, v {}: need one dtype", ferrite::to_string(in[0].dtype),
-                                 ferrite::to_string(in[1].dtype), ferrite::to_string(in[2].dtype)));
+    throw DTypeError(fmt::format("[attention] q {}, k {}, v {}: need one dtype",
+                                 ferrite::to_string(in[0].dtype), ferrite::to_string(in[1].dtype),
+                                 ferrite::to_string(in[2].dtype)));
   if (in.size() > 3) {
     const Shape full{q[0], q[1], q[2], k[2]};
     if (!(broadcast(type_name, in[3].shape, full) == full))
-      throw ShapeError(fmt::format("[attention] mask {}: must broadcast to {}", ferrite::to_string(in[3].shape), ferrite::to_string(full)));
+      throw ShapeError(fmt::format("[attention] mask {}: must broadcast to {}",
+                                   ferrite::to_string(in[3].shape), ferrite::to_string(full)));
     if (in[3].dtype != DType::bool_ && !is_floating(in[3].dtype))
-      throw DTypeError(fmt::format("[attention] mask is {}: needs bool (true keeps) or a floating dtype (added)",
-                                   ferrite::to_string(in[3].dtype)));
+      throw DTypeError(
+          fmt::format("[attention] mask is {}: needs bool (true keeps) or a floating dtype (added)",
+                      ferrite::to_string(in[3].dtype)));
   }
-  return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype}, Meta{{q[0], q[1], q[2]}, LayerNorm::statistics_dtype(in[0].dtype)}};
+  return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype},
+          Meta{{q[0], q[1], q[2]}, LayerNorm::statistics_dtype(in[0].dtype)}};
 }
 
 Cost Attention::cost(MetaSpan in, MetaSpan out) const {

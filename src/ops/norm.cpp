@@ -69,7 +69,9 @@ Metas RmsNormBackward::infer(MetaSpan in) const {
   return {in[1], in[2]};
 }
 Cost RmsNormBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 10); }
-double RmsNormBackward::reduction_length(MetaSpan in) const { return LayerNormBackward{}.reduction_length(in); }
+double RmsNormBackward::reduction_length(MetaSpan in) const {
+  return LayerNormBackward{}.reduction_length(in);
+}
 
 Shape BatchNorm::reduced_axes(int rank) {
   Shape axes;
@@ -89,7 +91,8 @@ Metas BatchNorm::infer(MetaSpan in) const {
   const Shape& x = in[0].shape;
   if (x.rank() < 2) throw ShapeError(fmt::format("[batch_norm] x {}: needs [N, C, ...]", to_string(x)));
   check_norm_inputs(type_name, in, x[1]);
-  if (x[1] > 0 && x.numel() == 0) throw ShapeError(fmt::format("[batch_norm] x {}: no elements per channel", to_string(x)));
+  if (x[1] > 0 && x.numel() == 0)
+    throw ShapeError(fmt::format("[batch_norm] x {}: no elements per channel", to_string(x)));
   const Meta channel{{x[1]}, LayerNorm::statistics_dtype(in[0].dtype)};
   return {in[0], channel, channel};
 }
@@ -104,7 +107,9 @@ Metas BatchNormBackward::infer(MetaSpan in) const {
   return {in[1], in[2], in[2]};
 }
 Cost BatchNormBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 14); }
-double BatchNormBackward::reduction_length(MetaSpan in) const { return BatchNorm{}.reduction_length(in.subspan(1)); }
+double BatchNormBackward::reduction_length(MetaSpan in) const {
+  return BatchNorm{}.reduction_length(in.subspan(1));
+}
 
 Metas SoftmaxCrossEntropy::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
@@ -115,7 +120,8 @@ Metas SoftmaxCrossEntropy::infer(MetaSpan in) const {
   if (in[0].shape[1] == 0 && in[0].shape[0] > 0)
     throw ShapeError(fmt::format("[softmax_cross_entropy] logits {}: no classes", to_string(in[0].shape)));
   if (!(label_smoothing >= 0 && label_smoothing <= 1))
-    throw ValueError(fmt::format("[softmax_cross_entropy] label_smoothing {}: must lie in [0, 1]", label_smoothing));
+    throw ValueError(
+        fmt::format("[softmax_cross_entropy] label_smoothing {}: must lie in [0, 1]", label_smoothing));
   const Meta row{{in[0].shape[0]}, LayerNorm::statistics_dtype(in[0].dtype)};
   return {row, row};
 }
@@ -123,7 +129,9 @@ Cost SoftmaxCrossEntropy::cost(MetaSpan in, MetaSpan out) const {
   const Cost cost = streaming(in, out, 0);
   return {12.0 * static_cast<double>(in[0].shape.numel()), cost.bytes};
 }
-double SoftmaxCrossEntropy::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape[1]); }
+double SoftmaxCrossEntropy::reduction_length(MetaSpan in) const {
+  return static_cast<double>(in[0].shape[1]);
+}
 
 Metas SoftmaxCrossEntropyBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 4, 4);

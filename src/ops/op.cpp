@@ -29,18 +29,20 @@ void check_arity(std::string_view op, std::size_t given, std::size_t least, std:
 
 void check_floating(std::string_view op, std::string_view what, DType dtype) {
   if (!is_floating(dtype))
-    throw DTypeError(fmt::format("[{}] {} is {}: needs a floating dtype (f32, f64, f16, bf16); cast it first", op,
-                                 what, to_string(dtype)));
+    throw DTypeError(fmt::format("[{}] {} is {}: needs a floating dtype (f32, f64, f16, bf16); cast it first",
+                                 op, what, to_string(dtype)));
 }
 
 void check_integer(std::string_view op, std::string_view what, DType dtype) {
   if (!is_integer(dtype))
-    throw DTypeError(fmt::format("[{}] {} is {}: needs an integer dtype (i32, i64, u8)", op, what, to_string(dtype)));
+    throw DTypeError(
+        fmt::format("[{}] {} is {}: needs an integer dtype (i32, i64, u8)", op, what, to_string(dtype)));
 }
 
 void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank) {
   if (shape.rank() != rank)
-    throw ShapeError(fmt::format("[{}] {} {} has {} axes: needs {}", op, what, to_string(shape), shape.rank(), rank));
+    throw ShapeError(
+        fmt::format("[{}] {} {} has {} axes: needs {}", op, what, to_string(shape), shape.rank(), rank));
 }
 
 void check_shape(std::string_view op, std::string_view what, const Shape& given, const Shape& needed) {
@@ -50,21 +52,23 @@ void check_shape(std::string_view op, std::string_view what, const Shape& given,
 
 void throw_backend_mismatch(std::string_view op) {
   throw DeviceError(fmt::format(
-      "[{}] the operands belong to different backend objects: move them to one with to(backend, tensor)", op));
+      "[{}] the operands belong to different backend objects: move them to one with to(backend, tensor)",
+      op));
 }
 
 void throw_cannot_run(std::string_view op, const std::string& backend, MetaSpan in) {
   std::string operands;
   for (const Meta& m : in) operands += (operands.empty() ? "" : ", ") + to_string(m);
-  throw BackendError(fmt::format("[{}] {} cannot run it on {} and the op has no composition", op, backend, operands));
+  throw BackendError(
+      fmt::format("[{}] {} cannot run it on {} and the op has no composition", op, backend, operands));
 }
 
 void check_devices(std::string_view op, Device device, Ins in) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].defined()) throw ValueError(fmt::format("[{}] input {} is an undefined tensor", op, i));
     if (!(in[i].device() == device))
-      throw DeviceError(fmt::format("[{}] input {} is on {} but the op runs on {}: copy it there first", op, i,
-                                    to_string(in[i].device()), to_string(device)));
+      throw DeviceError(fmt::format("[{}] input {} is on {} but the op runs on {}: copy it there first", op,
+                                    i, to_string(in[i].device()), to_string(device)));
   }
 }
 

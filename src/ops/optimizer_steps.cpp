@@ -9,7 +9,8 @@ namespace {
 /// `lists` lists of n tensors each and one clip factor; every list repeats the parameters' shapes.
 std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
   if (in.empty() || (in.size() - 1) % lists != 0)
-    throw ShapeError(fmt::format("[{}] {} inputs given: needs {} lists of equal length and a clip factor", op, in.size(), lists));
+    throw ShapeError(fmt::format("[{}] {} inputs given: needs {} lists of equal length and a clip factor", op,
+                                 in.size(), lists));
   const std::size_t n = (in.size() - 1) / lists;
   for (std::size_t i = 0; i < n; ++i) {
     detail::check_floating(op, "parameter", in[i].dtype);

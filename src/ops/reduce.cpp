@@ -33,7 +33,8 @@ Metas along_axis_backward(std::string_view op, int axis, MetaSpan in) {
 }
 
 Cost row_cost(MetaSpan in, MetaSpan out) {
-  return {12.0 * static_cast<double>(in[0].shape.numel()), static_cast<double>(in[0].bytes() + out[0].bytes())};
+  return {12.0 * static_cast<double>(in[0].shape.numel()),
+          static_cast<double>(in[0].bytes() + out[0].bytes())};
 }
 }  // namespace
 
@@ -46,8 +47,10 @@ Shape reduced_shape(const Shape& shape, const Shape& axes, bool keepdim) {
   Shape result;
   for (int i = 0; i < shape.rank(); ++i) {
     const bool dropped = std::find(axes.begin(), axes.end(), i) != axes.end();
-    if (!dropped) result.push_back(shape[i]);
-    else if (keepdim) result.push_back(1);
+    if (!dropped)
+      result.push_back(shape[i]);
+    else if (keepdim)
+      result.push_back(1);
   }
   return result;
 }
@@ -65,7 +68,8 @@ Metas Reduce::infer(MetaSpan in) const {
   if (fn == ReduceFn::sum || fn == ReduceFn::prod) dtype = sum_result(dtype);
   if (fn == ReduceFn::any || fn == ReduceFn::all) dtype = DType::bool_;
   const Shape shape = reduced_shape(in[0].shape, all, keepdim);
-  if ((fn == ReduceFn::max || fn == ReduceFn::min) && reduced_count(in[0].shape, all) == 0 && shape.numel() > 0)
+  if ((fn == ReduceFn::max || fn == ReduceFn::min) && reduced_count(in[0].shape, all) == 0 &&
+      shape.numel() > 0)
     throw ShapeError(fmt::format("[{}] {} over axes {}: no elements to choose from", name(),
                                  ferrite::to_string(in[0].shape), ferrite::to_string(all)));
   return {Meta{shape, dtype}};
@@ -92,7 +96,8 @@ Metas ArgReduce::infer(MetaSpan in) const {
   detail::check_arity(name(), in.size(), 1, 1);
   const int a = normalize_axis(name(), axis, in[0].shape.rank());
   if (in[0].shape[a] == 0)
-    throw ShapeError(fmt::format("[{}] axis {} of {}: no elements to choose from", name(), a, ferrite::to_string(in[0].shape)));
+    throw ShapeError(fmt::format("[{}] axis {} of {}: no elements to choose from", name(), a,
+                                 ferrite::to_string(in[0].shape)));
   return {Meta{reduced_shape(in[0].shape, {a}, keepdim), DType::i64}};
 }
 
@@ -115,10 +120,13 @@ Metas Statistic::infer(MetaSpan in) const {
   const Shape shape = reduced_shape(in[0].shape, all, keepdim);
   const std::int64_t count = reduced_count(in[0].shape, all);
   if (fn != StatisticFn::norm && count == 0 && shape.numel() > 0)
-    throw ShapeError(fmt::format("[{}] {} over axes {}: no elements", name(), ferrite::to_string(in[0].shape), ferrite::to_string(all)));
+    throw ShapeError(fmt::format("[{}] {} over axes {}: no elements", name(), ferrite::to_string(in[0].shape),
+                                 ferrite::to_string(all)));
   if (fn == StatisticFn::var && static_cast<double>(count) <= parameter && shape.numel() > 0)
-    throw ShapeError(fmt::format("[var] {} elements with correction {}: needs more elements than the correction", count, parameter));
-  if (fn == StatisticFn::norm && parameter != 1 && parameter != 2 && !(std::isinf(parameter) && parameter > 0))
+    throw ShapeError(fmt::format(
+        "[var] {} elements with correction {}: needs more elements than the correction", count, parameter));
+  if (fn == StatisticFn::norm && parameter != 1 && parameter != 2 &&
+      !(std::isinf(parameter) && parameter > 0))
     throw ValueError(fmt::format("[norm] order {}: must be 1, 2 or infinity", parameter));
   return {Meta{shape, float_result(in[0].dtype)}};
 }

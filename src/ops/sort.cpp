@@ -13,7 +13,8 @@ Metas Sort::infer(MetaSpan in) const {
   return {in[0], Meta{in[0].shape, DType::i64}};
 }
 
-void Sort::sort_on_host(const Meta& meta, const std::byte* source, std::byte* values, std::int64_t* indices) const {
+void Sort::sort_on_host(const Meta& meta, const std::byte* source, std::byte* values,
+                        std::int64_t* indices) const {
   const int a = normalize_axis(type_name, axis, meta.shape.rank());
   const std::int64_t n = meta.shape[a];
   std::int64_t stride = 1;
@@ -23,8 +24,10 @@ void Sort::sort_on_host(const Meta& meta, const std::byte* source, std::byte* va
     const T* x = reinterpret_cast<const T*>(source);
     T* y = reinterpret_cast<T*>(values);
     const auto key = [](T v) {
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return to_float(v);
-      else return v;
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+        return to_float(v);
+      else
+        return v;
     };
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     for (std::int64_t line = 0; line < lines; ++line) {

@@ -20,7 +20,8 @@ Cost conv_cost(const Shape& y, const Shape& w, MetaSpan in, MetaSpan out) {
 
 void check_pair(std::string_view op, std::string_view what, const Shape& pair, std::int64_t least) {
   if (pair.rank() != 2 || pair[0] < least || pair[1] < least)
-    throw ValueError(fmt::format("[{}] {} {}: needs two numbers of at least {}", op, what, to_string(pair), least));
+    throw ValueError(
+        fmt::format("[{}] {} {}: needs two numbers of at least {}", op, what, to_string(pair), least));
 }
 }  // namespace
 
@@ -31,11 +32,13 @@ void ConvGeometry::check(std::string_view op) const {
   if (groups < 1) throw ValueError(fmt::format("[{}] groups {}: must be at least 1", op, groups));
 }
 
-std::int64_t ConvGeometry::output_extent(std::string_view op, int i, std::int64_t input, std::int64_t kernel) const {
+std::int64_t ConvGeometry::output_extent(std::string_view op, int i, std::int64_t input,
+                                         std::int64_t kernel) const {
   const std::int64_t reach = (kernel - 1) * dilation[i] + 1, room = input + 2 * padding[i];
   if (kernel < 1 || reach > room)
-    throw ShapeError(fmt::format("[{}] kernel extent {} with dilation {} reaches {} elements but the padded input has {}", op,
-                                 kernel, dilation[i], reach, room));
+    throw ShapeError(
+        fmt::format("[{}] kernel extent {} with dilation {} reaches {} elements but the padded input has {}",
+                    op, kernel, dilation[i], reach, room));
   return (room - reach) / stride[i] + 1;
 }
 
@@ -46,13 +49,15 @@ Metas Conv2d::infer(MetaSpan in) const {
   detail::check_rank(type_name, "weight", w, 4);
   geometry.check(type_name);
   if (x[1] != w[1] * geometry.groups || w[0] % geometry.groups != 0)
-    throw ShapeError(fmt::format("[conv2d] x {} and weight {} with {} groups: weight needs [O, C / groups, kh, kw] with O a "
-                                 "multiple of groups",
-                                 to_string(x), to_string(w), geometry.groups));
+    throw ShapeError(fmt::format(
+        "[conv2d] x {} and weight {} with {} groups: weight needs [O, C / groups, kh, kw] with O a "
+        "multiple of groups",
+        to_string(x), to_string(w), geometry.groups));
   if (in.size() > 2) detail::check_shape(type_name, "bias", in[2].shape, {w[0]});
   const DType dtype = promote(in[0].dtype, in[1].dtype);
   detail::check_floating(type_name, "x", dtype);
-  return {Meta{{x[0], w[0], geometry.output_extent(type_name, 0, x[2], w[2]), geometry.output_extent(type_name, 1, x[3], w[3])},
+  return {Meta{{x[0], w[0], geometry.output_extent(type_name, 0, x[2], w[2]),
+                geometry.output_extent(type_name, 1, x[3], w[3])},
                dtype}};
 }
 Cost Conv2d::cost(MetaSpan in, MetaSpan out) const { return conv_cost(out[0].shape, in[1].shape, in, out); }
@@ -67,7 +72,9 @@ Metas Conv2dInputGrad::infer(MetaSpan in) const {
   detail::check_shape(type_name, "gradient", in[0].shape, Conv2d{geometry}.infer(forward)[0].shape);
   return {Meta{input, promote(in[0].dtype, in[1].dtype)}};
 }
-Cost Conv2dInputGrad::cost(MetaSpan in, MetaSpan out) const { return conv_cost(in[0].shape, in[1].shape, in, out); }
+Cost Conv2dInputGrad::cost(MetaSpan in, MetaSpan out) const {
+  return conv_cost(in[0].shape, in[1].shape, in, out);
+}
 double Conv2dInputGrad::reduction_length(MetaSpan in) const {
   const Shape& w = in[1].shape;
   return static_cast<double>(w[0] * w[2] * w[3]) / static_cast<double>(geometry.groups);
@@ -79,7 +86,9 @@ Metas Conv2dWeightGrad::infer(MetaSpan in) const {
   detail::check_shape(type_name, "gradient", in[0].shape, Conv2d{geometry}.infer(forward)[0].shape);
   return {Meta{weight, promote(in[0].dtype, in[1].dtype)}};
 }
-Cost Conv2dWeightGrad::cost(MetaSpan in, MetaSpan out) const { return conv_cost(in[0].shape, weight, in, out); }
+Cost Conv2dWeightGrad::cost(MetaSpan in, MetaSpan out) const {
+  return conv_cost(in[0].shape, weight, in, out);
+}
 double Conv2dWeightGrad::reduction_length(MetaSpan in) const {
   const Shape& y = in[0].shape;
   return static_cast<double>(y[0] * y[2] * y[3]);
@@ -94,9 +103,10 @@ Shape PoolGeometry::output(std::string_view op, const Shape& x) const {
   for (int i = 0; i < 2; ++i) {
     const std::int64_t room = x[2 + i] + 2 * padding[i];
     if (2 * padding[i] > kernel[i] || kernel[i] > room)
-      throw ShapeError(fmt::format("[{}] kernel {} with padding {} on x {}: padding is at most half the kernel, and the kernel "
-                                   "must fit",
-                                   op, to_string(kernel), to_string(padding), to_string(x)));
+      throw ShapeError(fmt::format(
+          "[{}] kernel {} with padding {} on x {}: padding is at most half the kernel, and the kernel "
+          "must fit",
+          op, to_string(kernel), to_string(padding), to_string(x)));
     shape[2 + i] = (room - kernel[i]) / step(i) + 1;
   }
   return shape;
@@ -116,7 +126,8 @@ Metas MaxPool2dBackward::infer(MetaSpan in) const {
   return {Meta{input, in[0].dtype}};
 }
 double MaxPool2dBackward::reduction_length(MetaSpan in) const {
-  return std::max(1.0, static_cast<double>(in[0].shape.numel()) / std::max(1.0, static_cast<double>(input.numel())));
+  return std::max(
+      1.0, static_cast<double>(in[0].shape.numel()) / std::max(1.0, static_cast<double>(input.numel())));
 }
 
 Metas AvgPool2d::infer(MetaSpan in) const {
@@ -131,6 +142,8 @@ Metas AvgPool2dBackward::infer(MetaSpan in) const {
   detail::check_shape(type_name, "gradient", in[0].shape, geometry.output(type_name, input));
   return {Meta{input, in[0].dtype}};
 }
-double AvgPool2dBackward::reduction_length(MetaSpan) const { return static_cast<double>(geometry.kernel.numel()); }
+double AvgPool2dBackward::reduction_length(MetaSpan) const {
+  return static_cast<double>(geometry.kernel.numel());
+}
 
 }  // namespace ferrite::op

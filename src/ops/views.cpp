@@ -27,17 +27,19 @@ std::optional<Layout> Reshape::view(const Layout& layout) const {
   int inferred = -1;
   std::int64_t known = 1;
   for (int i = 0; i < target.rank(); ++i) {
-    if (target[i] == -1 && inferred < 0) inferred = i;
+    if (target[i] == -1 && inferred < 0)
+      inferred = i;
     else if (target[i] < 0)
       throw ShapeError(fmt::format("[reshape] {} to {}: extents must not be negative, and only one may be -1",
                                    ferrite::to_string(layout.shape), ferrite::to_string(shape)));
-    else known *= target[i];
+    else
+      known *= target[i];
   }
   const std::int64_t count = layout.shape.numel();
   if (inferred >= 0 && known > 0 && count % known == 0) target[inferred] = count / known;
   if (target.numel() != count || (inferred >= 0 && known == 0))
-    throw ShapeError(fmt::format("[reshape] {} to {}: {} elements cannot fill it", ferrite::to_string(layout.shape),
-                                 ferrite::to_string(shape), count));
+    throw ShapeError(fmt::format("[reshape] {} to {}: {} elements cannot fill it",
+                                 ferrite::to_string(layout.shape), ferrite::to_string(shape), count));
   return layout.reshape(target);
 }
 
@@ -51,14 +53,15 @@ std::optional<Layout> Permute::view(const Layout& layout) const {
   for (std::int64_t axis : normal) seen[static_cast<std::size_t>(axis)] = true;
   const bool complete = normal.rank() == rank && std::count(seen.begin(), seen.end(), true) == rank;
   if (!complete)
-    throw ShapeError(fmt::format("[permute] order {} for {}: needs each of the {} axes once", ferrite::to_string(order),
-                                 ferrite::to_string(layout.shape), rank));
+    throw ShapeError(fmt::format("[permute] order {} for {}: needs each of the {} axes once",
+                                 ferrite::to_string(order), ferrite::to_string(layout.shape), rank));
   return layout.permute(normal);
 }
 
 Shape Permute::inverse() const {
   Shape result = order;
-  for (int i = 0; i < order.rank(); ++i) result[normalize_axis(type_name, static_cast<int>(order[i]), order.rank())] = i;
+  for (int i = 0; i < order.rank(); ++i)
+    result[normalize_axis(type_name, static_cast<int>(order[i]), order.rank())] = i;
   return result;
 }
 
@@ -68,17 +71,19 @@ std::optional<Layout> Slice::view(const Layout& layout) const {
   const int a = normalize_axis(type_name, axis, layout.shape.rank());
   const std::int64_t n = layout.shape[a], last = start + (count - 1) * step;
   if (count < 0 || step == 0 || (count > 0 && (start < 0 || start >= n || last < 0 || last >= n)))
-    throw ValueError(fmt::format("[slice] {} elements from {} by {} on axis {} of {}: out of range", count, start, step, a,
-                                 ferrite::to_string(layout.shape)));
+    throw ValueError(fmt::format("[slice] {} elements from {} by {} on axis {} of {}: out of range", count,
+                                 start, step, a, ferrite::to_string(layout.shape)));
   return layout.slice(a, count > 0 ? start : 0, count, step);
 }
 
-Slice resolve_slice(int axis, std::int64_t extent, std::optional<std::int64_t> start, std::optional<std::int64_t> stop,
-                    std::int64_t step) {
+Slice resolve_slice(int axis, std::int64_t extent, std::optional<std::int64_t> start,
+                    std::optional<std::int64_t> stop, std::int64_t step) {
   if (step == 0) throw ValueError("[slice] step 0: must not be 0");
   const bool forward = step > 0;
   const std::int64_t lowest = forward ? 0 : -1, highest = forward ? extent : extent - 1;
-  const auto resolve = [&](std::int64_t bound) { return std::clamp(bound < 0 ? bound + extent : bound, lowest, highest); };
+  const auto resolve = [&](std::int64_t bound) {
+    return std::clamp(bound < 0 ? bound + extent : bound, lowest, highest);
+  };
   const std::int64_t first = start ? resolve(*start) : (forward ? lowest : highest);
   const std::int64_t end = stop ? resolve(*stop) : (forward ? highest : lowest);
   const std::int64_t span = forward ? end - first : first - end, size = forward ? step : -step;
@@ -89,8 +94,8 @@ Metas Expand::infer(MetaSpan in) const { return infer_view(*this, in); }
 
 std::optional<Layout> Expand::view(const Layout& layout) const {
   if (!(broadcast(type_name, layout.shape, shape) == shape))
-    throw ShapeError(fmt::format("[expand] {} to {}: only axes of extent 1 can grow", ferrite::to_string(layout.shape),
-                                 ferrite::to_string(shape)));
+    throw ShapeError(fmt::format("[expand] {} to {}: only axes of extent 1 can grow",
+                                 ferrite::to_string(layout.shape), ferrite::to_string(shape)));
   return layout.expand(shape);
 }
 
@@ -100,9 +105,10 @@ std::optional<Layout> Windows::view(const Layout& layout) const {
   const int a = normalize_axis(type_name, axis, layout.shape.rank());
   const std::int64_t n = layout.shape[a], reach = (size - 1) * dilation + 1;
   if (size < 1 || step < 1 || dilation < 1 || reach > n)
-    throw ShapeError(fmt::format("[windows] size {}, step {}, dilation {} on axis {} of {}: windows must fit and all three "
-                                 "be positive",
-                                 size, step, dilation, a, ferrite::to_string(layout.shape)));
+    throw ShapeError(fmt::format(
+        "[windows] size {}, step {}, dilation {} on axis {} of {}: windows must fit and all three "
+        "be positive",
+        size, step, dilation, a, ferrite::to_string(layout.shape)));
   Layout result = layout;
   result.shape[a] = (n - reach) / step + 1;
   result.strides[a] = layout.strides[a] * step;
@@ -118,7 +124,8 @@ Metas Fold::infer(MetaSpan in) const {
   shape.erase(shape.rank() - 1);
   const int a = normalize_axis(type_name, axis, shape.rank());
   if (shape[a] > 0 && (shape[a] - 1) * step + (size - 1) * dilation + 1 > length)
-    throw ShapeError(fmt::format("[fold] {} windows of {} do not fit into length {}", shape[a], size, length));
+    throw ShapeError(
+        fmt::format("[fold] {} windows of {} do not fit into length {}", shape[a], size, length));
   shape[a] = length;
   return {Meta{shape, in[0].dtype}};
 }
@@ -133,8 +140,9 @@ Metas Cat::infer(MetaSpan in) const {
     Shape expected = in[i].shape;
     if (expected.rank() == result.shape.rank()) expected[a] = result.shape[a];
     if (!(expected == result.shape))
-      throw ShapeError(fmt::format("[cat] tensor 0 {} and tensor {} {}: extents must agree on every axis but {}",
-                                   ferrite::to_string(in[0].shape), i, ferrite::to_string(in[i].shape), a));
+      throw ShapeError(
+          fmt::format("[cat] tensor 0 {} and tensor {} {}: extents must agree on every axis but {}",
+                      ferrite::to_string(in[0].shape), i, ferrite::to_string(in[i].shape), a));
     result.shape[a] += in[i].shape[a];
     result.dtype = promote(result.dtype, in[i].dtype);
   }
@@ -147,12 +155,13 @@ Metas Pad::infer(MetaSpan in) const {
   const int rank = result.shape.rank();
   if (low.rank() != rank || high.rank() != rank || interior.rank() != rank)
     throw ShapeError(fmt::format("[pad] {} with low {}, high {}, interior {}: each list needs {} entries",
-                                 ferrite::to_string(in[0].shape), ferrite::to_string(low), ferrite::to_string(high),
-                                 ferrite::to_string(interior), rank));
+                                 ferrite::to_string(in[0].shape), ferrite::to_string(low),
+                                 ferrite::to_string(high), ferrite::to_string(interior), rank));
   for (int i = 0; i < rank; ++i) {
     if (low[i] < 0 || high[i] < 0 || interior[i] < 0)
       throw ValueError(fmt::format("[pad] low {}, high {}, interior {}: must not be negative; slice to crop",
-                                   ferrite::to_string(low), ferrite::to_string(high), ferrite::to_string(interior)));
+                                   ferrite::to_string(low), ferrite::to_string(high),
+                                   ferrite::to_string(interior)));
     const std::int64_t n = result.shape[i];
     result.shape[i] = low[i] + n + std::max<std::int64_t>(n - 1, 0) * interior[i] + high[i];
   }
@@ -170,7 +179,8 @@ Layout Pad::inner(const Layout& padded, const Shape& shape) const {
 Metas Triangle::infer(MetaSpan in) const {
   detail::check_arity(name(), in.size(), 1, 1);
   if (in[0].shape.rank() < 2)
-    throw ShapeError(fmt::format("[{}] {}: needs at least two axes", name(), ferrite::to_string(in[0].shape)));
+    throw ShapeError(
+        fmt::format("[{}] {}: needs at least two axes", name(), ferrite::to_string(in[0].shape)));
   return {in[0]};
 }
 

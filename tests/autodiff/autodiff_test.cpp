@@ -31,7 +31,8 @@ TEST(Autodiff, AddsUpEveryUseOfALeaf) {
 }
 
 TEST(Autodiff, LeavesAnAliasedGradientAlone) {
-  // Both operands of the addition get the same incoming gradient; accumulating into one must not touch the other.
+  // Both operands of the addition get the same incoming gradient; accumulating into one must not touch the
+  // other.
   D b;
   const auto x = leaf(b, {1, 2}, "x"), y = leaf(b, {3, 4}, "y");
   const auto g = sum((x + y) + x * 10).backward();
@@ -93,9 +94,10 @@ TEST(Autodiff, FiresTheHookOnceALeafIsComplete) {
   const auto w1 = leaf(b, {1}, "w1"), w2 = leaf(b, {2}, "w2");
   const auto loss = sum((w1 * w2) * w2 + w1);  // w2 is complete before w1
   std::vector<std::pair<std::string, double>> ready;
-  const auto g = backward(loss, BackwardConfig<Reference>{}.with_on_ready([&](const std::string& name, const Tensor<Reference>& grad) {
-    ready.push_back({name, grad.item<double>()});
-  }));
+  const auto g = backward(loss, BackwardConfig<Reference>{}.with_on_ready(
+                                    [&](const std::string& name, const Tensor<Reference>& grad) {
+                                      ready.push_back({name, grad.item<double>()});
+                                    }));
   ASSERT_EQ(ready.size(), 2u);
   for (const auto& [name, value] : ready) EXPECT_DOUBLE_EQ(value, name == "w1" ? 5 : 4);
 }
@@ -159,7 +161,9 @@ TEST(Autodiff, GraphsOfSeveralThreadsDoNotMeet) {
   std::vector<double> results(4);
   for (std::size_t t = 0; t < results.size(); ++t)
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 50; ++i) results[t] = sum(pow(shared, static_cast<double>(t + 1))).backward().of(shared).template item<double>();
+      for (int i = 0; i < 50; ++i)
+        results[t] =
+            sum(pow(shared, static_cast<double>(t + 1))).backward().of(shared).template item<double>();
     });
   for (auto& t : threads) t.join();
   EXPECT_EQ(results, (std::vector<double>{1, 4, 12, 32}));

@@ -47,7 +47,8 @@ TEST(Checkpoint, HoldsLessMemoryThanThePlainGraph) {
     return b.memory_stats().in_use - before;
   };
   const auto plain = held_by([&] { return block({block({x})}); });
-  const auto kept = held_by([&] { return checkpoint<Reference>(block, {checkpoint<Reference>(block, {x})}); });
+  const auto kept =
+      held_by([&] { return checkpoint<Reference>(block, {checkpoint<Reference>(block, {x})}); });
   EXPECT_LT(4 * kept, plain);
 }
 
@@ -56,7 +57,8 @@ TEST(Checkpoint, CallsTheHookForCapturedParameters) {
   const auto x = parameter(ones(b, {2}), "x"), w = parameter(ones(b, {2}), "w");
   const auto y = checkpoint<Reference>([&](const List& in) { return in[0] * w; }, {x});
   std::vector<std::string> ready;
-  backward(sum(y), BackwardConfig<Reference>{}.with_on_ready([&](const std::string& name, const auto&) { ready.push_back(name); }));
+  backward(sum(y), BackwardConfig<Reference>{}.with_on_ready(
+                       [&](const std::string& name, const auto&) { ready.push_back(name); }));
   std::sort(ready.begin(), ready.end());
   EXPECT_EQ(ready, (std::vector<std::string>{"w", "x"}));
 }

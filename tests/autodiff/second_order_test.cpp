@@ -25,7 +25,8 @@ TEST(SecondOrder, HessianVectorProductMatchesFiniteDifferences) {
   First& inner = outer.inner();
   Reference& reference = inner.inner();
   Rng rng(7);
-  const auto theta0 = randn(reference, {24}, rng, 0, 0.5, DType::f64), v0 = randn(reference, {24}, rng, 0, 1, DType::f64);
+  const auto theta0 = randn(reference, {24}, rng, 0, 0.5, DType::f64),
+             v0 = randn(reference, {24}, rng, 0, 1, DType::f64);
   const auto x0 = randn(reference, {5, 4}, rng, 0, 1, DType::f64);
 
   const auto theta1 = parameter(lift(inner, theta0), "theta");

@@ -63,6 +63,9 @@ TEST(Attributes, of_every_op_survive_the_way_through_text) {
     expect_equal(parse_attributes<Op>(text), op);
     EXPECT_EQ(format_attributes(parse_attributes<Op>(text)), text);
     const Op plain{};
+    if (text != "{}") {
+      EXPECT_NE(text, format_attributes(plain)) << Op::type_name;
+    }
     expect_equal(parse_attributes<Op>(format_attributes(plain)), plain);
   });
 }

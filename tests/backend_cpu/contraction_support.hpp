@@ -137,7 +137,7 @@ inline void expect_close(const Array& got, const Values& want, double tolerance)
 
 /// Error bound for sums of `terms` products of numbers up to 1.
 inline double sum_tolerance(DType dtype, std::int64_t terms) {
-  return 4 * epsilon(dtype) * std::sqrt(static_cast<double>(terms) + 1);
+  return 8 * epsilon(dtype) * std::sqrt(static_cast<double>(terms) + 1);
 }
 
 /// Runs f under 1, 2 and 7 threads and expects the same bytes in all the arrays it returns.

@@ -20,7 +20,9 @@ struct Input {
   bool differentiable = true;
 };
 
-inline Input real(const Shape& shape, double low = -2, double high = 2) { return {shape, Input::real, low, high}; }
+inline Input real(const Shape& shape, double low = -2, double high = 2) {
+  return {shape, Input::real, low, high};
+}
 inline Input positive(const Shape& shape) { return {shape, Input::positive, 0.3, 2.5}; }
 /// All elements differ by at least 0.05: for max, sort and pools, whose gradient jumps at ties.
 inline Input distinct(const Shape& shape) { return {shape, Input::distinct, 0, 0}; }
@@ -70,8 +72,10 @@ class Cases {
   void add(Spec spec, F f) {
     cases_.push_back({std::move(spec), [f](const std::vector<Tensor<B>>& in) {
                         using Result = decltype(f(in));
-                        if constexpr (std::same_as<Result, Tensor<B>>) return std::vector<Tensor<B>>{f(in)};
-                        else return f(in);
+                        if constexpr (std::same_as<Result, Tensor<B>>)
+                          return std::vector<Tensor<B>>{f(in)};
+                        else
+                          return f(in);
                       }});
   }
   std::vector<Case<B>> take() { return std::move(cases_); }

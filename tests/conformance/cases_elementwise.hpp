@@ -53,7 +53,9 @@ void add_binary_cases(Cases<B>& cases) {
     spec.dtypes = floats;
     spec.inputs = {operand({3, 4})};
     spec.name = name + "/scalar_right";
-    cases.add(spec, [fn](const auto& in) { return eval(op::Binary{fn, op::ScalarSide::right, 1.25}, in[0]); });
+    cases.add(spec, [fn](const auto& in) {
+      return eval(op::Binary{fn, op::ScalarSide::right, 1.25}, in[0]);
+    });
     spec.name = name + "/scalar_left";
     cases.add(spec, [fn](const auto& in) { return eval(op::Binary{fn, op::ScalarSide::left, 1.25}, in[0]); });
   }
@@ -63,9 +65,12 @@ template <class B>
 void add_elementwise_cases(Cases<B>& cases) {
   add_unary_cases(cases);
   add_binary_cases(cases);
-  cases.add({"where", {boolean({3, 4}), real({3, 4}), real({4})}, every}, [](const auto& in) { return where(in[0], in[1], in[2]); });
-  cases.add({"where/scalar", {boolean({3, 1}), real({3, 4})}}, [](const auto& in) { return where(in[0], in[1], 0.5); });
-  cases.add({"masked_fill", {boolean({4}), real({3, 4})}}, [](const auto& in) { return masked_fill(in[1], in[0], -1.5); });
+  cases.add({"where", {boolean({3, 4}), real({3, 4}), real({4})}, every},
+            [](const auto& in) { return where(in[0], in[1], in[2]); });
+  cases.add({"where/scalar", {boolean({3, 1}), real({3, 4})}},
+            [](const auto& in) { return where(in[0], in[1], 0.5); });
+  cases.add({"masked_fill", {boolean({4}), real({3, 4})}},
+            [](const auto& in) { return masked_fill(in[1], in[0], -1.5); });
   cases.add({"clamp", {real({4, 4})}}, [](const auto& in) { return clamp(in[0], -0.7, 0.9); });
   for (DType to : all_dtypes) {
     Spec spec{"cast/" + std::string(to_string(to)), {real({3, 4}, -3, 100)}, every};
@@ -73,11 +78,16 @@ void add_elementwise_cases(Cases<B>& cases) {
     spec.differentiable = to == DType::f64;
     cases.add(spec, [to](const auto& in) { return eval(op::Copy{to}, in[0]); });
   }
-  cases.add({"pointwise_loss/mse", {real({3, 4}), real({3, 4})}}, [](const auto& in) { return mse_loss(in[0], in[1], Reduction::none); });
-  cases.add({"pointwise_loss/l1", {real({3, 4}), real({3, 4})}}, [](const auto& in) { return l1_loss(in[0], in[1], Reduction::none); });
-  cases.add({"pointwise_loss/huber", {real({3, 4}), constant(real({3, 4}))}}, [](const auto& in) { return huber_loss(in[0], in[1], 0.8, Reduction::none); });
-  cases.add({"pointwise_loss/bce", {real({3, 4}), constant(real({3, 4}, 0, 1))}}, [](const auto& in) { return bce_with_logits(in[0], in[1], Reduction::none); });
-  cases.add({"pointwise_loss/mean", {real({3, 4}), constant(real({3, 4}))}, floats, 12}, [](const auto& in) { return mse_loss(in[0], in[1]); });
+  cases.add({"pointwise_loss/mse", {real({3, 4}), real({3, 4})}},
+            [](const auto& in) { return mse_loss(in[0], in[1], Reduction::none); });
+  cases.add({"pointwise_loss/l1", {real({3, 4}), real({3, 4})}},
+            [](const auto& in) { return l1_loss(in[0], in[1], Reduction::none); });
+  cases.add({"pointwise_loss/huber", {real({3, 4}), constant(real({3, 4}))}},
+            [](const auto& in) { return huber_loss(in[0], in[1], 0.8, Reduction::none); });
+  cases.add({"pointwise_loss/bce", {real({3, 4}), constant(real({3, 4}, 0, 1))}},
+            [](const auto& in) { return bce_with_logits(in[0], in[1], Reduction::none); });
+  cases.add({"pointwise_loss/mean", {real({3, 4}), constant(real({3, 4}))}, floats, 12},
+            [](const auto& in) { return mse_loss(in[0], in[1]); });
   cases.add({"dropout", {real({5, 7})}}, [](const auto& in) {
     Rng rng(3);
     return dropout(in[0], 0.4, rng);

@@ -10,7 +10,8 @@ namespace ferrite::conformance {
 template <class B>
 void add_reduce_cases(Cases<B>& cases) {
   const Shape shape{3, 4, 5};
-  const auto add = [&](const std::string& name, Input input, std::vector<DType> dtypes, double length, auto f) {
+  const auto add = [&](const std::string& name, Input input, std::vector<DType> dtypes, double length,
+                       auto f) {
     Spec spec{name, {input}, std::move(dtypes), length};
     spec.same_dtype = true;
     cases.add(spec, f);
@@ -23,23 +24,34 @@ void add_reduce_cases(Cases<B>& cases) {
   add("max/all", distinct(shape), every, 1, [](const auto& in) { return max(in[0]); });
   add("min", distinct(shape), every, 1, [](const auto& in) { return min(in[0], {0, 2}, KeepDim::yes); });
   const std::vector<DType> all = every;
-  cases.add({"any", {real({3, 4})}, all, 1, false, false, true}, [](const auto& in) { return any(in[0], {1}); });
-  cases.add({"all", {real({3, 4})}, all, 1, false, false, true}, [](const auto& in) { return ferrite::all(in[0], {0}); });
-  cases.add({"argmax", {distinct({3, 4, 5})}, numbers, 1, false, false, true}, [](const auto& in) { return argmax(in[0], 1); });
-  cases.add({"argmin", {distinct({3, 4, 5})}, numbers, 1, false, false, true}, [](const auto& in) { return argmin(in[0], -1, KeepDim::yes); });
+  cases.add({"any", {real({3, 4})}, all, 1, false, false, true},
+            [](const auto& in) { return any(in[0], {1}); });
+  cases.add({"all", {real({3, 4})}, all, 1, false, false, true},
+            [](const auto& in) { return ferrite::all(in[0], {0}); });
+  cases.add({"argmax", {distinct({3, 4, 5})}, numbers, 1, false, false, true},
+            [](const auto& in) { return argmax(in[0], 1); });
+  cases.add({"argmin", {distinct({3, 4, 5})}, numbers, 1, false, false, true},
+            [](const auto& in) { return argmin(in[0], -1, KeepDim::yes); });
   add("cumsum", real(shape), every, 4, [](const auto& in) { return cumsum(in[0], 1); });
-  add("cumsum/reverse", real(shape), floats, 5, [](const auto& in) { return eval(op::Scan{-1, true}, in[0]); });
+  add("cumsum/reverse", real(shape), floats, 5, [](const auto& in) {
+    return eval(op::Scan{-1, true}, in[0]);
+  });
   add("mean", real(shape), numbers, 12, [](const auto& in) { return mean(in[0], {0, 1}); });
   add("var", real(shape), floats, 20, [](const auto& in) { return var(in[0], {1, 2}); });
-  add("var/population", real(shape), floats, 5, [](const auto& in) { return var(in[0], {-1}, KeepDim::yes, 0); });
+  add("var/population", real(shape), floats, 5,
+      [](const auto& in) { return var(in[0], {-1}, KeepDim::yes, 0); });
   add("logsumexp", real(shape), floats, 5, [](const auto& in) { return logsumexp(in[0], {-1}); });
   add("norm/1", positive(shape), floats, 5, [](const auto& in) { return norm(in[0], 1, {2}); });
   add("norm/2", real(shape), floats, 60, [](const auto& in) { return norm(in[0]); });
   add("norm/inf", distinct({3, 4}), floats, 1, [](const auto& in) { return norm(in[0], INFINITY, {1}); });
-  cases.add({"global_norm", {real({3, 4}), real({5})}, floats, 17}, [](const auto& in) { return global_norm(std::vector{in[0], in[1]}); });
+  cases.add({"global_norm", {real({3, 4}), real({5})}, floats, 17}, [](const auto& in) {
+    return global_norm(std::vector{in[0], in[1]});
+  });
   add("sort", distinct({3, 4}), numbers, 1, [](const auto& in) { return sort(in[0], 0).first; });
-  add("sort/descending", distinct({3, 6}), numbers, 1, [](const auto& in) { return sort(in[0], -1, Order::descending).first; });
-  cases.add({"sort/indices", {distinct({3, 6})}, numbers, 1, false, false, true}, [](const auto& in) { return sort(in[0], -1).second; });
+  add("sort/descending", distinct({3, 6}), numbers, 1,
+      [](const auto& in) { return sort(in[0], -1, Order::descending).first; });
+  cases.add({"sort/indices", {distinct({3, 6})}, numbers, 1, false, false, true},
+            [](const auto& in) { return sort(in[0], -1).second; });
   add("topk", distinct({3, 6}), floats, 1, [](const auto& in) { return topk(in[0], 2).first; });
 }
 
@@ -67,17 +79,23 @@ void add_index_cases(Cases<B>& cases) {
     spec.same_dtype = true;
     return spec;
   };
-  cases.add(same({"gather", {real({4, 3}), index({2, 3}, 4)}, every}), [](const auto& in) { return gather(in[0], 0, in[1]); });
-  cases.add(same({"gather/last_axis", {real({3, 4}), index({2, 6}, 4)}, every}), [](const auto& in) { return gather(in[0], 1, in[1]); });
-  cases.add(same({"scatter_add", {real({4, 3}), index({5, 3}, 4), real({5, 3})}, numbers, 5}), [](const auto& in) { return scatter_add(in[0], 0, in[1], in[2]); });
+  cases.add(same({"gather", {real({4, 3}), index({2, 3}, 4)}, every}),
+            [](const auto& in) { return gather(in[0], 0, in[1]); });
+  cases.add(same({"gather/last_axis", {real({3, 4}), index({2, 6}, 4)}, every}),
+            [](const auto& in) { return gather(in[0], 1, in[1]); });
+  cases.add(same({"scatter_add", {real({4, 3}), index({5, 3}, 4), real({5, 3})}, numbers, 5}),
+            [](const auto& in) { return scatter_add(in[0], 0, in[1], in[2]); });
   // Distinct targets: with duplicates the gradient of an overwritten source element is not defined.
   cases.add(same({"scatter", {real({3, 4}), real({3, 1})}, every}), [](const auto& in) {
     auto where_to = arange(in[0].backend(), 3);
     return scatter(in[0], 1, reshape(where_to, {3, 1}), in[1]);
   });
-  cases.add(same({"index_select", {real({4, 3}), index({6}, 4)}, every}), [](const auto& in) { return index_select(in[0], 0, in[1]); });
-  cases.add(same({"embedding", {real({5, 3}), index({2, 4}, 5)}, floats, 8}), [](const auto& in) { return embedding(in[0], in[1]); });
-  cases.add({"one_hot", {index({2, 3}, 4)}, {DType::f32}, 1, false, false}, [](const auto& in) { return one_hot(in[0], 4); });
+  cases.add(same({"index_select", {real({4, 3}), index({6}, 4)}, every}),
+            [](const auto& in) { return index_select(in[0], 0, in[1]); });
+  cases.add(same({"embedding", {real({5, 3}), index({2, 4}, 5)}, floats, 8}),
+            [](const auto& in) { return embedding(in[0], in[1]); });
+  cases.add({"one_hot", {index({2, 3}, 4)}, {DType::f32}, 1, false, false},
+            [](const auto& in) { return one_hot(in[0], 4); });
 }
 
 }  // namespace ferrite::conformance

@@ -38,7 +38,9 @@ void add_view_cases(Cases<B>& cases) {
   Spec cat_spec{"cat", {real({2, 3}), real({2, 2}), real({2, 1})}, every};
   cat_spec.same_dtype = true;
   cases.add(cat_spec, [](const auto& in) { return cat(std::vector{in[0], in[1], in[2]}, 1); });
-  cases.add({"fold", {real({3, 2, 4})}, floats, 4}, [](const auto& in) { return eval(op::Fold{0, 8, 2, 1}, in[0]); });
+  cases.add({"fold", {real({3, 2, 4})}, floats, 4}, [](const auto& in) {
+    return eval(op::Fold{0, 8, 2, 1}, in[0]);
+  });
 }
 
 }  // namespace ferrite::conformance

@@ -71,8 +71,10 @@ Tensor<B> make(B& b, const Shape& shape, const std::vector<double>& values, DTyp
         wide = eval(op::Pad{low, low, interior, 1}, wide);
       }
       for (int i = 0; i < rank; ++i)
-        if (shape[i] > 0) wide = eval(op::Slice{i, 1, shape[i], 2}, wide);
-        else wide = eval(op::Slice{i, 0, 0, 1}, wide);
+        if (shape[i] > 0)
+          wide = eval(op::Slice{i, 1, shape[i], 2}, wide);
+        else
+          wide = eval(op::Slice{i, 0, 0, 1}, wide);
       return wide;
     }
     case Memory::flipped:
@@ -85,7 +87,8 @@ Tensor<B> make(B& b, const Shape& shape, const std::vector<double>& values, DTyp
 }
 
 /// Largest difference from the truth, relative to the tensor's size.
-inline void expect_close(const std::vector<double>& got, const std::vector<double>& truth, double tolerance, const std::string& what) {
+inline void expect_close(const std::vector<double>& got, const std::vector<double>& truth, double tolerance,
+                         const std::string& what) {
   ASSERT_EQ(got.size(), truth.size()) << what;
   double scale = 0;
   for (double t : truth)
@@ -99,7 +102,8 @@ inline void expect_close(const std::vector<double>& got, const std::vector<doubl
 }
 
 template <class B>
-std::vector<Tensor<B>> inputs_for(B& b, const Spec& spec, const std::vector<Shape>& shapes, DType dtype, Memory memory, bool widen = false) {
+std::vector<Tensor<B>> inputs_for(B& b, const Spec& spec, const std::vector<Shape>& shapes, DType dtype,
+                                  Memory memory, bool widen = false) {
   std::vector<Tensor<B>> in;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     Input input = spec.inputs[i];
@@ -114,7 +118,8 @@ std::vector<Tensor<B>> inputs_for(B& b, const Spec& spec, const std::vector<Shap
 /// Forward values equal Reference's for every dtype and layout. Reference runs on dense inputs, in f64 for
 /// floating dtypes: it is the truth, not another rounding of it.
 template <class B>
-void check_forward(B& b, const Case<B>& tested, const Case<Reference>& oracle, const std::vector<Shape>& shapes) {
+void check_forward(B& b, const Case<B>& tested, const Case<Reference>& oracle,
+                   const std::vector<Shape>& shapes) {
   Reference reference;
   for (DType dtype : tested.spec.dtypes) {
     for (const auto& [memory, label] : memories) {
@@ -136,12 +141,15 @@ void check_forward(B& b, const Case<B>& tested, const Case<Reference>& oracle, c
           ASSERT_EQ(got[k].dtype(), truth[k].dtype());
         }
         const Meta metas[] = {{{}, is_floating(dtype) ? dtype : got[k].dtype()}};
-        const double tolerance = is_floating(got[k].dtype()) ? tolerance_from(tested.spec.length, metas, {}) : 0;
-        expect_close(got[k].template to_vector<double>(), truth[k].template to_vector<double>(), tolerance, what);
+        const double tolerance =
+            is_floating(got[k].dtype()) ? tolerance_from(tested.spec.length, metas, {}) : 0;
+        expect_close(got[k].template to_vector<double>(), truth[k].template to_vector<double>(), tolerance,
+                     what);
         if (::testing::Test::HasFatalFailure()) return;
       }
       for (std::size_t i = 0; i < in.size(); ++i)  // inputs are never written
-        ASSERT_EQ(in[i].template to_vector<double>(), dense[i].template to_vector<double>()) << what << ": input " << i << " changed";
+        ASSERT_EQ(in[i].template to_vector<double>(), dense[i].template to_vector<double>())
+            << what << ": input " << i << " changed";
     }
   }
 }

@@ -14,7 +14,8 @@ Case<First> gradient_case(Second& outer, const Case<Second>& tested) {
     std::vector<Tensor<Second>> lifted;
     for (std::size_t i = 0; i < in.size(); ++i) {
       lifted.push_back(lift(outer, in[i]));
-      if (tested.spec.inputs[i].differentiable) lifted[i] = parameter(lifted[i], "input " + std::to_string(i));
+      if (tested.spec.inputs[i].differentiable)
+        lifted[i] = parameter(lifted[i], "input " + std::to_string(i));
     }
     Tensor<Second> total;
     for (const Tensor<Second>& out : tested.call(lifted)) {

@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                Rng rng(5);
                return dropout(in[0], 0.3, rng);
              }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace ferrite

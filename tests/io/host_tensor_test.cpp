@@ -38,8 +38,8 @@ TEST(HostTensor, AViewKeepsItsOwnerAliveAndSharesItsBytes) {
   const std::weak_ptr watch = owner;
   const auto* data = owner->data();
   {
-    const auto view =
-        HostTensor::view(DType::i32, {2, 2}, std::as_bytes(std::span(*owner)), std::move(owner));
+    const auto bytes = std::as_bytes(std::span(*owner));
+    const auto view = HostTensor::view(DType::i32, {2, 2}, bytes, std::move(owner));
     const HostTensor copy = view;
     EXPECT_EQ(copy.as<std::int32_t>().data(), data);
     EXPECT_FALSE(watch.expired());

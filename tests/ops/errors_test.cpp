@@ -14,7 +14,8 @@ void expect_error(const std::function<void()>& f, const std::string& part) {
     f();
     ADD_FAILURE() << "no error; expected: " << part;
   } catch (const E& e) {
-    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << "message: " << e.what() << "\nexpected part: " << part;
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos)
+        << "message: " << e.what() << "\nexpected part: " << part;
   }
 }
 
@@ -25,7 +26,11 @@ class Errors : public ::testing::Test {
 };
 
 TEST_F(Errors, MatmulNamesBothShapesAndTheInnerDimensions) {
-  expect_error<ShapeError>([&] { matmul(t({2, 3}), t({4, 5})); }, "[matmul] lhs [2, 3] and rhs [4, 5]: inner dimensions 3 and 4 differ");
+  expect_error<ShapeError>(
+      [&] {
+        matmul(t({2, 3}), t({4, 5}));
+      },
+      "[matmul] lhs [2, 3] and rhs [4, 5]: inner dimensions 3 and 4 differ");
   expect_error<ShapeError>([&] { matmul(t({2, 3, 4}), t({5, 4, 2})); }, "[matmul]");
   expect_error<ShapeError>([&] { matmul(t({}), t({3})); }, "at least one axis");
   expect_error<DTypeError>([&] { matmul(t({2, 2}, DType::bool_), t({2, 2}, DType::bool_)); }, "bool");
@@ -61,7 +66,11 @@ TEST_F(Errors, EmptyReductionsAreRefusedWhereTheyHaveNoValue) {
 
 TEST_F(Errors, IndicesOutOfRangeNameThePlace) {
   const auto index = from_vector(b, std::vector<std::int64_t>{0, 7, 1}, {3, 1});
-  expect_error<ValueError>([&] { gather(t({3, 5}), 1, index); }, "[gather] index 7 at [1, 0] is out of range for axis 1 of length 5");
+  expect_error<ValueError>(
+      [&] {
+        gather(t({3, 5}), 1, index);
+      },
+      "[gather] index 7 at [1, 0] is out of range for axis 1 of length 5");
   expect_error<ValueError>([&] { scatter_add(t({3, 5}), 1, index, t({3, 1})); }, "[scatter_add] index 7");
   expect_error<ValueError>([&] { embedding(t({4, 2}), index); }, "[embedding]");
   expect_error<ValueError>([&] { select(t({3}), 0, 3); }, "[select] index 3");
@@ -89,10 +98,18 @@ TEST_F(Errors, AttributesOutOfTheirDomain) {
   expect_error<ValueError>([&] { randint(b, {3}, rng, 5, 5); }, "[randint]");
   expect_error<ValueError>([&] { arange(b, 0, 1, 0, DType::f32); }, "[arange]");
   expect_error<ValueError>([&] { norm(t({3}), 3); }, "[norm] order 3");
-  expect_error<ValueError>([&] { conv2d(t({1, 1, 3, 3}), t({1, 1, 2, 2}), {}, Conv2dConfig{}.with_stride(0)); }, "[conv2d] stride");
+  expect_error<ValueError>(
+      [&] {
+        conv2d(t({1, 1, 3, 3}), t({1, 1, 2, 2}), {}, Conv2dConfig{}.with_stride(0));
+      },
+      "[conv2d] stride");
   expect_error<ShapeError>([&] { conv2d(t({1, 1, 3, 3}), t({1, 1, 5, 5})); }, "[conv2d] kernel extent 5");
   expect_error<ShapeError>([&] { conv2d(t({1, 3, 3, 3}), t({2, 2, 2, 2})); }, "groups");
-  expect_error<ShapeError>([&] { max_pool2d(t({1, 1, 3, 3}), PoolConfig(2).with_padding(2)); }, "[max_pool2d]");
+  expect_error<ShapeError>(
+      [&] {
+        max_pool2d(t({1, 1, 3, 3}), PoolConfig(2).with_padding(2));
+      },
+      "[max_pool2d]");
   expect_error<ValueError>([&] { slice(t({3}), 0, 0, 3, 0); }, "[slice] step 0");
 }
 
@@ -104,7 +121,8 @@ TEST_F(Errors, ShapesTooLargeForMemoryAreRefused) {
 
 TEST_F(Errors, TensorsOfDifferentBackendObjects) {
   Cpu other;
-  expect_error<DeviceError>([&] { t({2}) + zeros(other, {2}); }, "[add] the operands belong to different backend objects");
+  expect_error<DeviceError>([&] { t({2}) + zeros(other, {2}); },
+                            "[add] the operands belong to different backend objects");
   EXPECT_EQ((t({2}) + to(b, zeros(other, {2}))).numel(), 2);
 }
 
@@ -115,7 +133,9 @@ TEST_F(Errors, UndefinedTensors) {
   EXPECT_THROW(cat(std::vector<Tensor<Cpu>>{}), ShapeError);
 }
 
-TEST_F(Errors, ItemNeedsOneElement) { expect_error<ShapeError>([&] { t({2}).item(); }, "[item] [2]"); }
+TEST_F(Errors, ItemNeedsOneElement) {
+  expect_error<ShapeError>([&] { t({2}).item(); }, "[item] [2]");
+}
 
 TEST_F(Errors, ComparisonsWithNanAreFalseAndExtremaPropagateIt) {
   const auto x = from_vector(b, std::vector<float>{NAN, 1, INFINITY});

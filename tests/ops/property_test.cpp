@@ -117,11 +117,14 @@ TEST(Properties, MatmulAgreesWithSumOfProducts) {
   for_seeds(200, [](Dice& dice) {
     Cpu b;
     const auto m = dice.roll(1, 20), k = dice.roll(0, 20), n = dice.roll(1, 20), batch = dice.roll(1, 3);
-    const auto x = dice.roll(0, 1) ? randint(b, {batch, m, k}, dice.rng(), -9, 9) : transpose(randint(b, {batch, k, m}, dice.rng(), -9, 9), 1, 2);
-    const auto y = dice.roll(0, 1) ? randint(b, {k, n}, dice.rng(), -9, 9) : transpose(randint(b, {n, k}, dice.rng(), -9, 9), 0, 1);
+    const auto x = dice.roll(0, 1) ? randint(b, {batch, m, k}, dice.rng(), -9, 9)
+                                   : transpose(randint(b, {batch, k, m}, dice.rng(), -9, 9), 1, 2);
+    const auto y = dice.roll(0, 1) ? randint(b, {k, n}, dice.rng(), -9, 9)
+                                   : transpose(randint(b, {n, k}, dice.rng(), -9, 9), 0, 1);
     const auto expected = sum(unsqueeze(x, -1) * y, {2});
     EXPECT_EQ(matmul(x, y).to_vector<std::int64_t>(), expected.to_vector<std::int64_t>());
-    EXPECT_EQ(doubles(matmul(cast(x, DType::f32), cast(y, DType::f32))), doubles(expected)) << "small integers are exact in f32";
+    EXPECT_EQ(doubles(matmul(cast(x, DType::f32), cast(y, DType::f32))), doubles(expected))
+        << "small integers are exact in f32";
   });
 }
 
@@ -145,7 +148,9 @@ TEST(Properties, SortIsAPermutationInOrder) {
     if (x.rank() == 0) return;
     const auto [values, indices] = sort(x, -1);
     EXPECT_EQ(doubles(gather(x, -1, indices)), doubles(values));
-    if (x.size(-1) > 1) EXPECT_TRUE(all(slice(values, -1, 1) >= slice(values, -1, 0, -1)).item<bool>());
+    if (x.size(-1) > 1) {
+      EXPECT_TRUE(all(slice(values, -1, 1) >= slice(values, -1, 0, -1)).item<bool>());
+    }
   });
 }
 

@@ -30,7 +30,9 @@ template <class B>
 inline constexpr bool is_autodiff<Autodiff<B>> = true;
 
 template <class B, class Op>
-concept HasVjp = requires(const Op& op, Vjp<B>& v) { op.template vjp<B>(v); };
+concept HasVjp = requires(const Op& op, Vjp<B>& v) {
+  op.template vjp<B>(v);
+};
 
 template <class B>
 class Autodiff {
@@ -40,7 +42,7 @@ class Autodiff {
 
   /// Arguments go to the inner backend's constructor.
   template <class... Args>
-    requires std::constructible_from<B, Args...>
+  requires std::constructible_from<B, Args...>
   explicit Autodiff(Args&&... args) : inner_(std::forward<Args>(args)...) {}
   Autodiff(const Autodiff&) = delete;
   Autodiff& operator=(const Autodiff&) = delete;
@@ -76,7 +78,8 @@ class Autodiff {
       auto out = forward(op, in);
       for (const Primitive& p : out)
         if (is_floating(p.dtype()))
-          throw GradientError("[" + std::string(op_name(op)) + "] has no gradient: detach its inputs to say that none is meant");
+          throw GradientError("[" + std::string(op_name(op)) +
+                              "] has no gradient: detach its inputs to say that none is meant");
       return out;
     }
   }
@@ -90,13 +93,15 @@ class Autodiff {
   /// The same, added to gradients already held (gradient accumulation over micro-batches).
   void backward(const Primitive& root, Gradients<B>& grads, const BackwardConfig<B>& config = {}) {
     if (!root.node)
-      throw GradientError("[backward] the tensor depends on no leaf: make parameters with parameter(tensor, name)");
+      throw GradientError(
+          "[backward] the tensor depends on no leaf: make parameters with parameter(tensor, name)");
     const Shape& shape = root.layout().shape;
     Tensor<B> seed = config.root;
     if (!seed.defined()) {
       if (shape.numel() != 1)
-        throw GradientError("[backward] the root has shape " + to_string(shape) +
-                            ": needs one element; reduce it, or give its gradient by BackwardConfig::with_root");
+        throw GradientError(
+            "[backward] the root has shape " + to_string(shape) +
+            ": needs one element; reduce it, or give its gradient by BackwardConfig::with_root");
       seed = create(inner_, op::Fill{shape, root.dtype(), 1});
     }
     detail::check_shape("backward", "root gradient", seed.shape(), shape);
@@ -106,8 +111,10 @@ class Autodiff {
  private:
   template <class Op>
   static bool has_vjp(const Op& op, std::uint32_t needed) {
-    if constexpr (requires { op.has_vjp(needed); }) return op.has_vjp(needed);
-    else return true;
+    if constexpr (requires { op.has_vjp(needed); })
+      return op.has_vjp(needed);
+    else
+      return true;
   }
 
   template <class Op>
@@ -172,8 +179,9 @@ Tensor<B> parameter(const Tensor<B>& x, std::string name) {
     if (!is_floating(x.dtype()))
       throw DTypeError("[parameter] '" + name + "' is " + std::string(to_string(x.dtype())) +
                        ": only floating tensors have gradients");
-    return {x.backend(), AutodiffPrimitive<typename B::Inner>{x.primitive().value,
-                                                              std::make_shared<Leaf<typename B::Inner>>(std::move(name))}};
+    return {x.backend(),
+            AutodiffPrimitive<typename B::Inner>{x.primitive().value,
+                                                 std::make_shared<Leaf<typename B::Inner>>(std::move(name))}};
   } else {
     return x;
   }

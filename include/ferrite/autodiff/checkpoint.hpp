@@ -42,7 +42,8 @@ class CheckpointNode final : public Node<B> {
     backend_->backward(result.primitive(), grads, BackwardConfig<B>{}.with_root({backend_->inner(), grad}));
     for (std::size_t i = 0; i < this->inputs_.size(); ++i) {
       if (!this->inputs_[i]) continue;
-      const Tensor<D> leaf = i < arguments.size() ? arguments[i] : Tensor<D>(*backend_, {{}, this->inputs_[i]});
+      const Tensor<D> leaf =
+          i < arguments.size() ? arguments[i] : Tensor<D>(*backend_, {{}, this->inputs_[i]});
       const Tensor<B> contribution = grads.find(leaf);
       if (contribution.defined()) engine.add_primitive(this->inputs_[i].get(), contribution.primitive());
     }
@@ -100,7 +101,8 @@ Tensor<Autodiff<B>> checkpoint(
                                    [&](const Tensor<D>& t) { return t.primitive().node == leaf; });
     if (!local) captured.push_back(leaf);
   }
-  auto node = std::make_shared<detail::CheckpointNode<B>>(backend, function, arguments, std::move(captured), std::move(draws));
+  auto node = std::make_shared<detail::CheckpointNode<B>>(backend, function, arguments, std::move(captured),
+                                                          std::move(draws));
   return {backend, AutodiffPrimitive<B>{result.primitive().value, std::move(node)}};
 }
 

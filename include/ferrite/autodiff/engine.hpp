@@ -102,7 +102,8 @@ class Engine {
   void finish_leaf(const Pointer& leaf, Slot& slot, Gradients<B>& grads, const BackwardConfig<B>& config) {
     grads.assign(leaf, std::move(slot.grad));
     if (config.on_ready)
-      config.on_ready(leaf->name(), Tensor<B>(backend_, grads.entries_[grads.index_.find(leaf.get())].second));
+      config.on_ready(leaf->name(),
+                      Tensor<B>(backend_, grads.entries_[grads.index_.find(leaf.get())].second));
   }
 
   B& backend_;

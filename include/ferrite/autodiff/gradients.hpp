@@ -65,7 +65,8 @@ class Gradients {
     if (grad.defined()) return grad;
     const auto& node = leaf.primitive().node;
     if (!node || !node->is_leaf())
-      throw GradientError("[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
+      throw GradientError(
+          "[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
     throw GradientError("[backward] '" + node->name() + "' got no gradient: the loss does not depend on it");
   }
   /// The same, undefined where there is none.
@@ -79,7 +80,8 @@ class Gradients {
   std::vector<std::string> missing(std::span<const Tensor<Autodiff<B>>> leaves) const {
     std::vector<std::string> names;
     for (const auto& leaf : leaves)
-      if (!find(leaf).defined()) names.push_back(leaf.primitive().node ? leaf.primitive().node->name() : "(no leaf)");
+      if (!find(leaf).defined())
+        names.push_back(leaf.primitive().node ? leaf.primitive().node->name() : "(no leaf)");
     return names;
   }
 

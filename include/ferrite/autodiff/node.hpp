@@ -22,8 +22,10 @@ FERRITE_API std::uint64_t next_node_order();
 /// In-place writes seen so far by the buffer behind a primitive.
 template <class P>
 std::uint32_t version_of(const P& primitive) {
-  if constexpr (std::same_as<P, Array>) return primitive.buffer()->version();
-  else return version_of(primitive.value);
+  if constexpr (std::same_as<P, Array>)
+    return primitive.buffer()->version();
+  else
+    return version_of(primitive.value);
 }
 }  // namespace detail
 
@@ -120,14 +122,13 @@ class RecordedNode : public Node<B> {
 
  private:
   /// Bits of the inputs that are really there: optional trailing inputs may be absent.
-  std::uint32_t input_mask() const {
-    return metas_.size() >= 32 ? ~0u : (1u << metas_.size()) - 1u;
-  }
+  std::uint32_t input_mask() const { return metas_.size() >= 32 ? ~0u : (1u << metas_.size()) - 1u; }
   const typename B::Primitive& checked(std::uint32_t mask, std::size_t i, std::size_t base) const {
     const std::size_t position = base + static_cast<std::size_t>(std::popcount(mask & ((1u << i) - 1u)));
     const Saved<B>& saved = saved_[position];
     if (detail::version_of(saved.value) != saved.version)
-      throw GradientError("[" + this->name() + "] a tensor saved for backward was modified in place (by an optimiser "
+      throw GradientError("[" + this->name() +
+                          "] a tensor saved for backward was modified in place (by an optimiser "
                           "step?) before backward ran: call backward first, or run the forward again");
     return saved.value;
   }

@@ -8,7 +8,9 @@ namespace ferrite {
 
 /// The backend has its own kernel for Op.
 template <class B, class Op>
-concept Runs = requires(B& b, const Op& op, Ins in, Outs out) { b.run(op, in, out); };
+concept Runs = requires(B& b, const Op& op, Ins in, Outs out) {
+  b.run(op, in, out);
+};
 
 /// ... and that kernel can add to what the outputs already hold.
 template <class B, class Op>
@@ -29,31 +31,47 @@ concept HasMemory = requires(B& b, const Meta& meta, const Array& array, const v
 };
 
 // One named concept per required primitive, so that the compiler's first line names what is missing.
-template <class B> concept RunsFill = Runs<B, op::Fill>;
-template <class B> concept RunsIota = Runs<B, op::Iota>;
-template <class B> concept RunsRandom = Runs<B, op::Random>;
-template <class B> concept RunsCopy = Runs<B, op::Copy>;
-template <class B> concept RunsUnary = Runs<B, op::Unary>;
-template <class B> concept RunsBinary = Runs<B, op::Binary>;
-template <class B> concept RunsWhere = Runs<B, op::Where>;
-template <class B> concept RunsReduce = Runs<B, op::Reduce>;
-template <class B> concept RunsArgReduce = Runs<B, op::ArgReduce>;
-template <class B> concept RunsScan = Runs<B, op::Scan>;
-template <class B> concept RunsMatmul = Runs<B, op::Matmul>;
-template <class B> concept RunsGather = Runs<B, op::Gather>;
-template <class B> concept RunsScatter = Runs<B, op::Scatter>;
-template <class B> concept RunsScatterAdd = Runs<B, op::ScatterAdd>;
+template <class B>
+concept RunsFill = Runs<B, op::Fill>;
+template <class B>
+concept RunsIota = Runs<B, op::Iota>;
+template <class B>
+concept RunsRandom = Runs<B, op::Random>;
+template <class B>
+concept RunsCopy = Runs<B, op::Copy>;
+template <class B>
+concept RunsUnary = Runs<B, op::Unary>;
+template <class B>
+concept RunsBinary = Runs<B, op::Binary>;
+template <class B>
+concept RunsWhere = Runs<B, op::Where>;
+template <class B>
+concept RunsReduce = Runs<B, op::Reduce>;
+template <class B>
+concept RunsArgReduce = Runs<B, op::ArgReduce>;
+template <class B>
+concept RunsScan = Runs<B, op::Scan>;
+template <class B>
+concept RunsMatmul = Runs<B, op::Matmul>;
+template <class B>
+concept RunsGather = Runs<B, op::Gather>;
+template <class B>
+concept RunsScatter = Runs<B, op::Scatter>;
+template <class B>
+concept RunsScatterAdd = Runs<B, op::ScatterAdd>;
 
 template <class B>
 concept Backend = HasMemory<B> && RunsFill<B> && RunsIota<B> && RunsRandom<B> && RunsCopy<B> &&
-                  RunsUnary<B> && RunsBinary<B> && RunsWhere<B> && RunsReduce<B> && RunsArgReduce<B> &&
-                  RunsScan<B> && RunsMatmul<B> && RunsGather<B> && RunsScatter<B> && RunsScatterAdd<B>;
+    RunsUnary<B> && RunsBinary<B> && RunsWhere<B> && RunsReduce<B> && RunsArgReduce<B> && RunsScan<B> &&
+    RunsMatmul<B> && RunsGather<B> && RunsScatter<B> && RunsScatterAdd<B>;
 
 /// One static_assert per primitive: put `static_assert(check_backend<MyBackend>())` beside a new backend and
 /// the first error line names the op that is missing.
 template <class B>
 consteval bool check_backend() {
-  static_assert(HasMemory<B>, "backend lacks memory: allocate, copy_from_host, copy_to_host, synchronize, device, memory_stats, describe");
+  static_assert(HasMemory<B>,
+                "backend lacks memory: allocate, copy_from_host, copy_to_host, synchronize, device, "
+                "memory_stats, describe");
   static_assert(RunsFill<B>, "backend lacks run(op::Fill)");
   static_assert(RunsIota<B>, "backend lacks run(op::Iota)");
   static_assert(RunsRandom<B>, "backend lacks run(op::Random)");
@@ -75,8 +93,10 @@ consteval bool check_backend() {
 /// `bool accepts(const Op&, MetaSpan in) const`. Composed otherwise.
 template <class B, class Op>
 bool accepts(const B& b, const Op& op, MetaSpan in) {
-  if constexpr (requires { b.accepts(op, in); }) return b.accepts(op, in);
-  else return true;
+  if constexpr (requires { b.accepts(op, in); })
+    return b.accepts(op, in);
+  else
+    return true;
 }
 
 }  // namespace ferrite

@@ -56,9 +56,13 @@ Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> 
 }
 
 template <class B, class Op>
-concept Composes = requires(const Op& op, B& b, TensorSpan<B> in) { op.template compose<B>(b, in); };
+concept Composes = requires(const Op& op, B& b, TensorSpan<B> in) {
+  op.template compose<B>(b, in);
+};
 template <class B, class Op>
-concept Assembles = requires(const Op& op, B& b, Ins in, Outs out) { op.assemble(b, in, out); };
+concept Assembles = requires(const Op& op, B& b, Ins in, Outs out) {
+  op.assemble(b, in, out);
+};
 
 template <RunsKernels B, class Op>
 Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
@@ -99,8 +103,10 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
 /// Runs one op. Decorators with a primitive of their own (Autodiff) bring `evaluate` as a member.
 template <class B, class Op>
 Primitives<B> evaluate(B& b, const Op& op, Refs<typename B::Primitive> in) {
-  if constexpr (requires { b.evaluate(op, in); }) return b.evaluate(op, in);
-  else return detail::evaluate_kernel(b, op, in);
+  if constexpr (requires { b.evaluate(op, in); })
+    return b.evaluate(op, in);
+  else
+    return detail::evaluate_kernel(b, op, in);
 }
 
 /// Runs an op whose results go into existing arrays (optimisers update parameters in place). Outputs may be

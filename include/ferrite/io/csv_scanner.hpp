@@ -24,6 +24,8 @@ struct FERRITE_API CsvField {
   std::string text() const;
 };
 
+using CsvRow = std::vector<CsvField>;
+
 /// RFC 4180: fields may be quoted, a quote inside is doubled, rows end in LF or CRLF, all rows have the same
 /// number of fields. A byte-order mark is dropped and empty lines are skipped. What breaks these rules or is
 /// not UTF-8 is a ParseError "[read_csv] file:line:column, what was found: what is needed".
@@ -36,8 +38,6 @@ struct FERRITE_API CsvField {
 ///     }
 ///     scanner.finish();
 ///     while (scanner.next_row(row)) use(row);
-using CsvRow = std::vector<CsvField>;
-
 class FERRITE_API CsvScanner {
  public:
   /// `name` stands for the file in messages. Throws ValueError for a delimiter that is not ASCII or is a

@@ -18,7 +18,8 @@ static_assert(std::endian::native == std::endian::little,
               "the file formats are read as little-endian memory");
 
 /// An immutable value: copies share the bytes. The bytes live in memory of its own or inside something it
-/// keeps alive (a mapped file, a buffer). They are aligned for the dtype, and bool bytes are 0 or 1.
+/// keeps alive (a mapped file, a buffer). They are aligned for the dtype. Bool bytes are 0 or 1: the readers
+/// check it, and who makes a tensor from bytes sees to it.
 class FERRITE_API HostTensor {
  public:
   /// f32 of shape [0].

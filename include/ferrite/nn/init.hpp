@@ -5,19 +5,11 @@
 #include <vector>
 
 #include "ferrite/core/rng.hpp"
+#include "ferrite/nn/config.hpp"
 #include "ferrite/ops/copy.hpp"
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/random.hpp"
 #include "ferrite/tensor_data.hpp"
-
-namespace ferrite::detail {
-/// A copy of a config with one member changed: what every with_x is made of.
-template <class Config, class Owner, class T>
-Config with(Config config, T Owner::*member, std::type_identity_t<T> value) {
-  config.*member = std::move(value);
-  return config;
-}
-}  // namespace ferrite::detail
 
 namespace ferrite::nn {
 

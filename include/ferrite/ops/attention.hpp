@@ -34,8 +34,10 @@ struct FERRITE_API Attention {
     const double hidden = -std::numeric_limits<double>::infinity();
     const DType wide = LayerNorm::statistics_dtype(q.dtype());
     Tensor<B> s = matmul(cast(q, wide), cast(transpose(k, -1, -2), wide)) * scale;
-    if (mask && mask->dtype() == DType::bool_) s = where(*mask, s, hidden);
-    else if (mask) s = s + *mask;
+    if (mask && mask->dtype() == DType::bool_)
+      s = where(*mask, s, hidden);
+    else if (mask)
+      s = s + *mask;
     if (!causal) return s;
     const std::int64_t t = q.size(-2), n = k.size(-2);
     const Tensor<B> last = unsqueeze(arange(b, t), 1) + (n - t);
@@ -88,8 +90,10 @@ template <class B>
 void Attention::vjp(Vjp<B>& v) const {
   const AttentionBackward backward{causal, scale};
   const Tensor<B> q = v.input(0), k = v.input(1), value = v.input(2), o = v.output(0), lse = v.output(1);
-  if (v.input_count() > 3) v.into_all({0, 1, 2}, backward, v.grad(), q, k, value, o, lse, v.input(3));
-  else v.into_all({0, 1, 2}, backward, v.grad(), q, k, value, o, lse);
+  if (v.input_count() > 3)
+    v.into_all({0, 1, 2}, backward, v.grad(), q, k, value, o, lse, v.input(3));
+  else
+    v.into_all({0, 1, 2}, backward, v.grad(), q, k, value, o, lse);
 }
 
 }  // namespace op

@@ -21,9 +21,12 @@ class FERRITE_API AttributeWriter {
  public:
   template <class T>
   void operator()(std::string_view key, const T& value) {
-    if constexpr (std::is_enum_v<T>) write_text(key, to_string(value));
-    else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, std::uint64_t>) write(key, Scalar(value));
-    else write(key, value);
+    if constexpr (std::is_enum_v<T>)
+      write_text(key, to_string(value));
+    else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, std::uint64_t>)
+      write(key, Scalar(value));
+    else
+      write(key, value);
   }
   std::string text() const { return "{" + members_ + "}"; }
 

@@ -46,13 +46,15 @@ struct FERRITE_API BatchNormBackward {
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Shape axes = BatchNorm::reduced_axes(in[1].rank()), spread = BatchNorm::channel_shape(in[1].shape());
+    const Shape axes = BatchNorm::reduced_axes(in[1].rank()),
+                spread = BatchNorm::channel_shape(in[1].shape());
     const Tensor<B> rstd = reshape(in[4], spread);
     const Tensor<B> dy = cast(in[0], rstd.dtype());
     const Tensor<B> normed = (cast(in[1], rstd.dtype()) - reshape(in[3], spread)) * rstd;
     const Tensor<B> dbias = sum(dy, axes, KeepDim::yes), dweight = sum(dy * normed, axes, KeepDim::yes);
     const double per_channel = static_cast<double>(in[1].numel()) / static_cast<double>(in[2].numel());
-    const Tensor<B> dx = (dy - (dbias + normed * dweight) * (1.0 / per_channel)) * (rstd * reshape(in[2], spread));
+    const Tensor<B> dx =
+        (dy - (dbias + normed * dweight) * (1.0 / per_channel)) * (rstd * reshape(in[2], spread));
     return {cast(dx, in[1].dtype()), cast(reshape(dweight, in[2].shape()), in[2].dtype()),
             cast(reshape(dbias, in[2].shape()), in[2].dtype())};
   }
@@ -73,14 +75,15 @@ struct BatchNormResult {
 
 /// Training form. # Shapes: x [N, C, ...], weight [C], bias [C]
 template <class B>
-BatchNormResult<B> batch_norm(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias, double eps = 1e-5) {
+BatchNormResult<B> batch_norm(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias,
+                              double eps = 1e-5) {
   auto out = eval_all(op::BatchNorm{eps}, x, weight, bias);
   return {out[0], out[1].detach(), out[2].detach()};
 }
 /// Evaluation form: the statistics are given, as the running ones are.
 template <class B>
-Tensor<B> batch_norm_with(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias, const Tensor<B>& mean,
-                          const Tensor<B>& var, double eps = 1e-5) {
+Tensor<B> batch_norm_with(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias,
+                          const Tensor<B>& mean, const Tensor<B>& var, double eps = 1e-5) {
   const Shape spread = op::BatchNorm::channel_shape(x.shape());
   const Tensor<B> scale = weight * rsqrt(var + eps);
   return cast(x * reshape(scale, spread) + reshape(bias - mean * scale, spread), x.dtype());

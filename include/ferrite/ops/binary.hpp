@@ -2,9 +2,9 @@
 // broadcasting and promotion. f16 and bf16 are computed in f32 and rounded once.
 #pragma once
 
-#include <type_traits>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include "ferrite/core/scalar.hpp"
 #include "ferrite/op.hpp"
@@ -14,9 +14,24 @@ namespace ferrite {
 namespace op {
 
 enum class BinaryFn : std::uint8_t {
-  add, sub, mul, div, pow, maximum, minimum, remainder, atan2,
-  eq, ne, lt, le, gt, ge,
-  logical_and, logical_or, logical_xor
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  maximum,
+  minimum,
+  remainder,
+  atan2,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  logical_and,
+  logical_or,
+  logical_xor
 };
 inline constexpr int binary_fn_count = static_cast<int>(BinaryFn::logical_xor) + 1;
 
@@ -57,18 +72,18 @@ struct FERRITE_API Binary {
 
 }  // namespace op
 
-#define FERRITE_BINARY(name, fn)                                              \
-  template <class B>                                                          \
-  Tensor<B> name(const Tensor<B>& a, const Tensor<B>& b) {                    \
-    return eval(op::Binary{op::BinaryFn::fn}, a, b);                          \
-  }                                                                           \
-  template <class B>                                                          \
-  Tensor<B> name(const Tensor<B>& a, std::type_identity_t<Scalar> b) {        \
-    return eval(op::Binary{op::BinaryFn::fn, op::ScalarSide::right, b}, a);   \
-  }                                                                           \
-  template <class B>                                                          \
-  Tensor<B> name(std::type_identity_t<Scalar> a, const Tensor<B>& b) {        \
-    return eval(op::Binary{op::BinaryFn::fn, op::ScalarSide::left, a}, b);    \
+#define FERRITE_BINARY(name, fn)                                            \
+  template <class B>                                                        \
+  Tensor<B> name(const Tensor<B>& a, const Tensor<B>& b) {                  \
+    return eval(op::Binary{op::BinaryFn::fn}, a, b);                        \
+  }                                                                         \
+  template <class B>                                                        \
+  Tensor<B> name(const Tensor<B>& a, std::type_identity_t<Scalar> b) {      \
+    return eval(op::Binary{op::BinaryFn::fn, op::ScalarSide::right, b}, a); \
+  }                                                                         \
+  template <class B>                                                        \
+  Tensor<B> name(std::type_identity_t<Scalar> a, const Tensor<B>& b) {      \
+    return eval(op::Binary{op::BinaryFn::fn, op::ScalarSide::left, a}, b);  \
   }
 FERRITE_BINARY(add, add)
 FERRITE_BINARY(sub, sub)

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ferrite/op.hpp"
-#include "ferrite/ops/views.hpp"
 #include "ferrite/ops/copy.hpp"
+#include "ferrite/ops/views.hpp"
 
 namespace ferrite {
 namespace op {

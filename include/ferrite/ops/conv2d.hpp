@@ -31,21 +31,22 @@ struct FERRITE_API ConvGeometry {
   template <class B>
   Tensor<B> patches(const Tensor<B>& x, std::int64_t kh, std::int64_t kw) const {
     const Tensor<B> padded = pad(x, {0, 0, padding[0], padding[1]}, {0, 0, padding[0], padding[1]});
-    const Tensor<B> rows = windows(padded, 2, kh, stride[0], dilation[0]);        // [N, C, Ho, Wp, kh]
-    const Tensor<B> w = windows(rows, 3, kw, stride[1], dilation[1]);             // [N, C, Ho, Wo, kh, kw]
+    const Tensor<B> rows = windows(padded, 2, kh, stride[0], dilation[0]);  // [N, C, Ho, Wp, kh]
+    const Tensor<B> w = windows(rows, 3, kw, stride[1], dilation[1]);       // [N, C, Ho, Wo, kh, kw]
     const std::int64_t n = x.size(0), c = x.size(1) / groups, ho = w.size(2), wo = w.size(3);
     const Tensor<B> split = reshape(w, {n, groups, c, ho, wo, kh, kw});
     return reshape(permute(split, {1, 0, 3, 4, 2, 5, 6}), {groups, n * ho * wo, c * kh * kw});
   }
   /// The transpose of `patches`: sums patch elements back to [N, C, H, W].
   template <class B>
-  Tensor<B> unpatch(const Tensor<B>& p, const Shape& x, const Shape& y, std::int64_t kh, std::int64_t kw) const {
+  Tensor<B> unpatch(const Tensor<B>& p, const Shape& x, const Shape& y, std::int64_t kh,
+                    std::int64_t kw) const {
     const std::int64_t n = x[0], c = x[1] / groups, ho = y[2], wo = y[3];
     const Tensor<B> split = permute(reshape(p, {groups, n, ho, wo, c, kh, kw}), {1, 0, 4, 2, 3, 5, 6});
     const Tensor<B> w = reshape(split, {n, x[1], ho, wo, kh, kw});
     const std::int64_t hp = x[2] + 2 * padding[0], wp = x[3] + 2 * padding[1];
-    const Tensor<B> rows = eval(Fold{3, wp, stride[1], dilation[1]}, w);          // [N, C, Ho, Wp, kh]
-    const Tensor<B> padded = eval(Fold{2, hp, stride[0], dilation[0]}, rows);     // [N, C, Hp, Wp]
+    const Tensor<B> rows = eval(Fold{3, wp, stride[1], dilation[1]}, w);       // [N, C, Ho, Wp, kh]
+    const Tensor<B> padded = eval(Fold{2, hp, stride[0], dilation[0]}, rows);  // [N, C, Hp, Wp]
     return eval(Slice{3, padding[1], x[3], 1}, eval(Slice{2, padding[0], x[2], 1}, padded));
   }
   /// y [N, O, Ho, Wo] <-> [G, N Ho Wo, O/G]
@@ -141,11 +142,19 @@ void Conv2d::vjp(Vjp<B>& v) const {
 struct Conv2dConfig {
   op::ConvGeometry geometry;
   Conv2dConfig with_stride(std::int64_t v) const { return with_stride(v, v); }
-  Conv2dConfig with_stride(std::int64_t h, std::int64_t w) const { return edit([&](auto& g) { g.stride = {h, w}; }); }
+  Conv2dConfig with_stride(std::int64_t h, std::int64_t w) const {
+    return edit([&](auto& g) { g.stride = {h, w}; });
+  }
   Conv2dConfig with_padding(std::int64_t v) const { return with_padding(v, v); }
-  Conv2dConfig with_padding(std::int64_t h, std::int64_t w) const { return edit([&](auto& g) { g.padding = {h, w}; }); }
-  Conv2dConfig with_dilation(std::int64_t v) const { return edit([&](auto& g) { g.dilation = {v, v}; }); }
-  Conv2dConfig with_groups(std::int64_t v) const { return edit([&](auto& g) { g.groups = v; }); }
+  Conv2dConfig with_padding(std::int64_t h, std::int64_t w) const {
+    return edit([&](auto& g) { g.padding = {h, w}; });
+  }
+  Conv2dConfig with_dilation(std::int64_t v) const {
+    return edit([&](auto& g) { g.dilation = {v, v}; });
+  }
+  Conv2dConfig with_groups(std::int64_t v) const {
+    return edit([&](auto& g) { g.groups = v; });
+  }
 
  private:
   Conv2dConfig edit(auto&& change) const {
@@ -157,7 +166,8 @@ struct Conv2dConfig {
 
 /// # Shapes: x [N, C, H, W], weight [O, C/groups, kh, kw], bias [O] or undefined -> [N, O, Ho, Wo]
 template <class B>
-Tensor<B> conv2d(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias = {}, Conv2dConfig config = {}) {
+Tensor<B> conv2d(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias = {},
+                 Conv2dConfig config = {}) {
   const op::Conv2d convolve{config.geometry};
   return bias.defined() ? eval(convolve, x, weight, bias) : eval(convolve, x, weight);
 }

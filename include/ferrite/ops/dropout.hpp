@@ -23,7 +23,8 @@ struct FERRITE_API Dropout {
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
-    const Tensor<B> draw = create(b, Random{RandomFn::uniform, in[0].shape(), DType::f32, seed, stream, 0, 1});
+    const Tensor<B> draw =
+        create(b, Random{RandomFn::uniform, in[0].shape(), DType::f32, seed, stream, 0, 1});
     const double scale = p < 1 ? 1 / (1 - p) : 0;
     return {where(draw >= p, in[0] * scale, 0)};
   }

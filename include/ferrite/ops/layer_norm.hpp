@@ -48,7 +48,8 @@ struct FERRITE_API LayerNormBackward {
     const Tensor<B> dy = cast(in[0], rstd.dtype());
     const Tensor<B> normed = (cast(in[1], rstd.dtype()) - unsqueeze(in[3], -1)) * rstd;
     const Tensor<B> dn = dy * in[2];
-    const Tensor<B> dx = (dn - mean(dn, {-1}, KeepDim::yes) - normed * mean(dn * normed, {-1}, KeepDim::yes)) * rstd;
+    const Tensor<B> dx =
+        (dn - mean(dn, {-1}, KeepDim::yes) - normed * mean(dn * normed, {-1}, KeepDim::yes)) * rstd;
     const Shape channels = in[2].shape();
     return {cast(dx, in[1].dtype()), cast(sum_to(dy * normed, channels), in[2].dtype()),
             cast(sum_to(dy, channels), in[2].dtype())};

@@ -3,8 +3,8 @@
 
 #include "ferrite/op.hpp"
 #include "ferrite/ops/matmul.hpp"
-#include "ferrite/ops/unary.hpp"
 #include "ferrite/ops/reduce.hpp"
+#include "ferrite/ops/unary.hpp"
 
 namespace ferrite {
 

@@ -1,8 +1,8 @@
 // Multi-tensor ops: global_norm, and the optimiser steps, which update their parameters in place.
 #pragma once
 
-#include <vector>
 #include <cmath>
+#include <vector>
 
 #include "ferrite/op.hpp"
 

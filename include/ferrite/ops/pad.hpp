@@ -3,10 +3,10 @@
 
 #include "ferrite/core/scalar.hpp"
 #include "ferrite/op.hpp"
-#include "ferrite/ops/fill.hpp"
-#include "ferrite/ops/views.hpp"
 #include "ferrite/ops/binary.hpp"
 #include "ferrite/ops/copy.hpp"
+#include "ferrite/ops/fill.hpp"
+#include "ferrite/ops/views.hpp"
 
 namespace ferrite {
 namespace op {

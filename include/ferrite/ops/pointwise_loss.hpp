@@ -91,22 +91,26 @@ Tensor<B> reduce_loss(const Tensor<B>& loss, Reduction reduction) {
 
 /// # Shapes: prediction and target of one shape -> [] or, without reduction, that shape.
 template <class B>
-Tensor<B> mse_loss(const Tensor<B>& prediction, const Tensor<B>& target, Reduction reduction = Reduction::mean) {
+Tensor<B> mse_loss(const Tensor<B>& prediction, const Tensor<B>& target,
+                   Reduction reduction = Reduction::mean) {
   return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::mse}, prediction, target), reduction);
 }
 template <class B>
-Tensor<B> l1_loss(const Tensor<B>& prediction, const Tensor<B>& target, Reduction reduction = Reduction::mean) {
+Tensor<B> l1_loss(const Tensor<B>& prediction, const Tensor<B>& target,
+                  Reduction reduction = Reduction::mean) {
   return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::l1}, prediction, target), reduction);
 }
 /// Quadratic within delta of the target, linear beyond.
 template <class B>
 Tensor<B> huber_loss(const Tensor<B>& prediction, const Tensor<B>& target, double delta = 1,
                      Reduction reduction = Reduction::mean) {
-  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::huber, delta}, prediction, target), reduction);
+  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::huber, delta}, prediction, target),
+                             reduction);
 }
 /// Targets are probabilities in [0, 1].
 template <class B>
-Tensor<B> bce_with_logits(const Tensor<B>& logits, const Tensor<B>& target, Reduction reduction = Reduction::mean) {
+Tensor<B> bce_with_logits(const Tensor<B>& logits, const Tensor<B>& target,
+                          Reduction reduction = Reduction::mean) {
   return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::bce_with_logits}, logits, target), reduction);
 }
 

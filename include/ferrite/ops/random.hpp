@@ -41,7 +41,8 @@ constexpr int count_of(RandomFn) { return static_cast<int>(RandomFn::integer) + 
 
 /// Uniform in [low, high). Each call takes the generator's next stream.
 template <class B>
-Tensor<B> rand(B& b, const Shape& shape, Rng& rng, double low = 0, double high = 1, DType dtype = DType::f32) {
+Tensor<B> rand(B& b, const Shape& shape, Rng& rng, double low = 0, double high = 1,
+               DType dtype = DType::f32) {
   const RandomKey key = rng.next();
   return create(b, op::Random{op::RandomFn::uniform, shape, dtype, key.seed, key.stream, low, high});
 }

@@ -45,10 +45,10 @@ FERRITE_API std::int64_t reduced_count(const Shape& shape, const Shape& axes);
 
 }  // namespace op
 
-#define FERRITE_REDUCE(fn)                                                                     \
-  template <class B>                                                                           \
-  Tensor<B> fn(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) {       \
-    return eval(op::Reduce{op::ReduceFn::fn, axes, keep == KeepDim::yes}, x);                  \
+#define FERRITE_REDUCE(fn)                                                               \
+  template <class B>                                                                     \
+  Tensor<B> fn(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) { \
+    return eval(op::Reduce{op::ReduceFn::fn, axes, keep == KeepDim::yes}, x);            \
   }
 FERRITE_REDUCE(sum)
 FERRITE_REDUCE(prod)

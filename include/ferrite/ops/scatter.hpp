@@ -20,7 +20,8 @@ struct FERRITE_API Scatter {
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Tensor<B> index = v.input(1);
-    if (v.needs(0)) v.into(0, Scatter{axis}, v.grad(), index, full(v.backend(), index.shape(), 0, v.grad().dtype()));
+    if (v.needs(0))
+      v.into(0, Scatter{axis}, v.grad(), index, full(v.backend(), index.shape(), 0, v.grad().dtype()));
     if (v.needs(2)) v.into(2, Gather{axis}, v.grad(), index);
   }
 };

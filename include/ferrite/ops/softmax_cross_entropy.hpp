@@ -1,4 +1,5 @@
-// softmax_cross_entropy: the loss of classifiers, from logits and class ids. Accumulates in f32 (f64 for f64).
+// softmax_cross_entropy: the loss of classifiers, from logits and class ids. Accumulates in f32 (f64 for
+// f64).
 #pragma once
 
 #include "ferrite/op.hpp"
@@ -66,7 +67,8 @@ struct FERRITE_API SoftmaxCrossEntropyBackward {
 
 template <class B>
 void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
-  v.into(0, SoftmaxCrossEntropyBackward{ignore_index, label_smoothing}, v.grad(), v.input(0), v.input(1), v.output(1));
+  v.into(0, SoftmaxCrossEntropyBackward{ignore_index, label_smoothing}, v.grad(), v.input(0), v.input(1),
+         v.output(1));
 }
 
 }  // namespace op
@@ -97,13 +99,15 @@ struct CrossEntropyConfig {
 /// # Shapes: logits [..., C], targets integer [...] -> [] (mean over targets that are not ignored, or sum),
 /// or [...] without reduction.
 template <class B>
-Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& targets, CrossEntropyConfig config = {}) {
+Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& targets,
+                                CrossEntropyConfig config = {}) {
   if (logits.rank() < 1)
-    throw ShapeError("[softmax_cross_entropy] logits " + to_string(logits.shape()) + ": needs [..., classes]");
+    throw ShapeError("[softmax_cross_entropy] logits " + to_string(logits.shape()) +
+                     ": needs [..., classes]");
   const std::int64_t classes = logits.size(-1);
   const Tensor<B> rows = reshape(logits, {classes > 0 ? logits.numel() / classes : targets.numel(), classes});
-  const Tensor<B> loss =
-      eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows, reshape(targets, {targets.numel()}));
+  const Tensor<B> loss = eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows,
+                              reshape(targets, {targets.numel()}));
   if (config.reduction == Reduction::none) return reshape(loss, targets.shape());
   if (config.reduction == Reduction::sum) return sum(loss);
   const Tensor<B> counted = sum(targets != config.ignore_index);

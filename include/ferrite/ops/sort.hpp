@@ -1,11 +1,11 @@
 // sort: values and their places along one axis, stable. topk. Sorted on the host unless a backend runs it.
 #pragma once
 
-#include <vector>
 #include <utility>
+#include <vector>
 
-#include "ferrite/op.hpp"
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/op.hpp"
 #include "ferrite/ops/scatter.hpp"
 
 namespace ferrite {
@@ -33,7 +33,8 @@ struct FERRITE_API Sort {
     b.copy_from_host(out[0], values.data());
     b.copy_from_host(out[1], indices.data());
   }
-  void sort_on_host(const Meta& meta, const std::byte* source, std::byte* values, std::int64_t* indices) const;
+  void sort_on_host(const Meta& meta, const std::byte* source, std::byte* values,
+                    std::int64_t* indices) const;
 
   Saves saves() const { return {0, 2u}; }
   template <class B>

@@ -9,14 +9,39 @@ namespace op {
 
 enum class UnaryFn : std::uint8_t {
   // results of the input's dtype, integers allowed
-  neg, abs, sign, square, relu,
+  neg,
+  abs,
+  sign,
+  square,
+  relu,
   // integers pass through unchanged
-  floor, ceil, round,
+  floor,
+  ceil,
+  round,
   // real functions: integers are promoted by float_result
-  sqrt, rsqrt, reciprocal, exp, expm1, log, log1p, sin, cos, tan, tanh, sigmoid, erf,
-  gelu_tanh, gelu_erf, silu, softplus, elu, leaky_relu,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  exp,
+  expm1,
+  log,
+  log1p,
+  sin,
+  cos,
+  tan,
+  tanh,
+  sigmoid,
+  erf,
+  gelu_tanh,
+  gelu_erf,
+  silu,
+  softplus,
+  elu,
+  leaky_relu,
   // bool results
-  logical_not, isnan, isfinite
+  logical_not,
+  isnan,
+  isfinite
 };
 inline constexpr int unary_fn_count = static_cast<int>(UnaryFn::isfinite) + 1;
 
@@ -61,10 +86,10 @@ struct FERRITE_API UnaryBackward {
 
 }  // namespace op
 
-#define FERRITE_UNARY(fn)                               \
-  template <class B>                                    \
-  Tensor<B> fn(const Tensor<B>& x) {                    \
-    return eval(op::Unary{op::UnaryFn::fn}, x);         \
+#define FERRITE_UNARY(fn)                       \
+  template <class B>                            \
+  Tensor<B> fn(const Tensor<B>& x) {            \
+    return eval(op::Unary{op::UnaryFn::fn}, x); \
   }
 FERRITE_UNARY(neg)
 FERRITE_UNARY(abs)

@@ -142,8 +142,10 @@ Tensor<B> flatten(const Tensor<B>& x, int first = 0, int last = -1) {
   last = normalize_axis("flatten", last, x.rank());
   Shape shape;
   for (int i = 0; i < x.rank(); ++i) {
-    if (i > first && i <= last) shape[shape.rank() - 1] *= x.shape()[i];
-    else shape.push_back(x.shape()[i]);
+    if (i > first && i <= last)
+      shape[shape.rank() - 1] *= x.shape()[i];
+    else
+      shape.push_back(x.shape()[i]);
   }
   return reshape(x, shape);
 }
@@ -242,6 +244,7 @@ std::vector<Tensor<B>> chunk(const Tensor<B>& x, std::int64_t count, int axis = 
   const std::int64_t n = x.shape()[axis], each = (n + count - 1) / count;
   std::vector<std::int64_t> lengths;
   for (std::int64_t at = 0; at < n; at += each) lengths.push_back(std::min(each, n - at));
+  if (n == 0) lengths.push_back(0);
   return split(x, lengths, axis);
 }
 /// x repeated `counts[i]` times along axis i. # Shapes: counts has x's rank.

@@ -1,0 +1,94 @@
+// DataLoader: batches in an order that depends on the seed and the epoch only, so that its position is two
+// numbers.
+#pragma once
+
+#include <iterator>
+
+#include "ferrite/data/dataset.hpp"
+
+namespace ferrite::data {
+
+enum class Order : std::uint8_t { shuffled, sequential };
+/// What happens to the last batch of an epoch where the batch size does not divide the data.
+enum class Remainder : std::uint8_t { keep, drop };
+
+struct LoaderConfig {
+  std::int64_t batch_size = 32;
+  Order order = Order::shuffled;
+  Remainder remainder = Remainder::keep;
+  std::uint64_t seed = 0;
+
+  LoaderConfig with_batch_size(std::int64_t v) const {
+    return detail::with(*this, &LoaderConfig::batch_size, v);
+  }
+  LoaderConfig with_order(Order v) const { return detail::with(*this, &LoaderConfig::order, v); }
+  LoaderConfig with_remainder(Remainder v) const { return detail::with(*this, &LoaderConfig::remainder, v); }
+  LoaderConfig with_seed(std::uint64_t v) const { return detail::with(*this, &LoaderConfig::seed, v); }
+};
+
+/// The next batch is number `batch` of epoch `epoch`.
+struct LoaderPosition {
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;
+  friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
+};
+
+/// One thread at a time.
+class FERRITE_API DataLoader {
+ public:
+  /// Throws ValueError for a batch size below 1 and where no epoch would have a batch.
+  explicit DataLoader(Dataset dataset, LoaderConfig config = {});
+
+  std::int64_t batches_per_epoch() const { return batches_; }
+  /// "1437 rows in batches of 64, shuffled by seed 0": what fixes the order of the data.
+  std::string describe() const;
+  const Dataset& dataset() const { return dataset_; }
+  const LoaderConfig& config() const { return config_; }
+
+  /// The batch at the position, which moves on; epochs follow each other without end.
+  HostBatch next();
+  LoaderPosition position() const { return position_; }
+  /// Throws ValueError for a position that no epoch has.
+  void seek(LoaderPosition position);
+
+  /// What is left of the current epoch, on a backend: for (const auto& [x, y] : loader.epoch(backend)).
+  template <class B>
+  class Epoch {
+   public:
+    Epoch(DataLoader& loader, B& backend) : loader_(loader), backend_(backend) {}
+    class Iterator {
+     public:
+      Iterator(Epoch& epoch, std::int64_t left) : epoch_(epoch), left_(left) {}
+      Batch<B> operator*() const { return to_batch(epoch_.backend_, epoch_.loader_.next()); }
+      Iterator& operator++() {
+        --left_;
+        return *this;
+      }
+      bool operator==(std::default_sentinel_t) const { return left_ == 0; }
+
+     private:
+      Epoch& epoch_;
+      std::int64_t left_;
+    };
+    Iterator begin() { return {*this, loader_.batches_ - loader_.position_.batch}; }
+    std::default_sentinel_t end() const { return {}; }
+
+   private:
+    DataLoader& loader_;
+    B& backend_;
+  };
+  template <class B>
+  Epoch<B> epoch(B& backend) {
+    return {*this, backend};
+  }
+
+ private:
+  Dataset dataset_;
+  LoaderConfig config_;
+  std::int64_t batches_;
+  LoaderPosition position_;
+  std::vector<std::int64_t> order_;  // of epoch order_epoch_
+  std::int64_t order_epoch_ = -1;
+};
+
+}  // namespace ferrite::data

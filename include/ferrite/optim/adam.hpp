@@ -1,0 +1,40 @@
+// Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019).
+#pragma once
+
+#include "ferrite/optim/optimizer.hpp"
+
+namespace ferrite::optim {
+
+/// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+/// p -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps). Moments are f32, f64 for f64 parameters.
+/// Adam adds decay p to g; AdamW takes lr decay p off the parameter.
+template <class B, class Config>
+class AdamFamily final : public Optimizer<B> {
+  static constexpr bool decoupled = std::same_as<Config, AdamWConfig>;
+  static constexpr std::string_view label = decoupled ? "adamw" : "adam";
+
+ public:
+  explicit AdamFamily(std::vector<nn::NamedParameter<B>> parameters, Config config = {})
+      : Optimizer<B>(label, std::move(parameters), checked(config), {"exp_avg", "exp_avg_sq"}, Memory::kept),
+        config_(std::move(config)) {}
+  std::string_view name() const override { return label; }
+
+ private:
+  static const Config& checked(const Config& config) {
+    config.check(label);
+    check_adam(label, config.beta1, config.beta2, config.eps);
+    return config;
+  }
+  void apply(typename Optimizer<B>::Kernels& kernels, const Update& u, Ins in, Outs out) override {
+    const op::Adam op{u.lr, config_.beta1, config_.beta2, config_.eps, u.weight_decay, decoupled, u.step};
+    evaluate_in_place(kernels, op, in, out);
+  }
+  Config config_;
+};
+
+template <class B>
+using Adam = AdamFamily<B, AdamConfig>;
+template <class B>
+using AdamW = AdamFamily<B, AdamWConfig>;
+
+}  // namespace ferrite::optim

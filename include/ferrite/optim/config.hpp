@@ -1,0 +1,100 @@
+// What optimisers are told: rates, decay, clipping, groups of parameters.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/core/shape.hpp"
+
+namespace ferrite::optim {
+
+/// Picks parameters by name and shape.
+using Selector = std::function<bool(std::string_view name, const Shape& shape)>;
+
+/// Biases and the scales of norms: everything with fewer than two axes.
+FERRITE_API bool biases_and_norms(std::string_view name, const Shape& shape);
+
+/// Parameters with settings of their own. A parameter belongs to the first group that selects it.
+struct ParameterGroup {
+  Selector selects;
+  double lr_scale = 1;
+  /// Absent: the optimiser's.
+  std::optional<double> weight_decay = std::nullopt;
+};
+
+/// What all optimisers share.
+struct FERRITE_API OptimizerSettings {
+  double lr = 1e-3;
+  double weight_decay = 0;
+  std::optional<double> clip_norm;
+  std::optional<double> clip_value;
+  std::vector<ParameterGroup> groups;
+
+  /// Throws ValueError for a negative or non-finite rate, decay, scale or bound.
+  void check(std::string_view optimizer) const;
+  /// Index into groups, or groups.size() for none.
+  std::size_t group_of(std::string_view name, const Shape& shape) const;
+};
+
+/// The settings as a chain: SgdConfig{}.with_lr(0.1).with_clip_norm(1).
+template <class Self>
+struct OptimizerConfig : OptimizerSettings {
+  Self with_lr(double v) const { return with(&OptimizerSettings::lr, v); }
+  Self with_weight_decay(double v) const { return with(&OptimizerSettings::weight_decay, v); }
+  /// Scales all gradients by one factor so that their global norm is at most v.
+  Self with_clip_norm(double v) const { return with(&OptimizerSettings::clip_norm, std::optional(v)); }
+  /// Clamps every gradient element to [-v, v], before the norm is taken.
+  Self with_clip_value(double v) const { return with(&OptimizerSettings::clip_value, std::optional(v)); }
+  Self with_group(ParameterGroup group) const {
+    auto all = groups;
+    all.push_back(std::move(group));
+    return with(&OptimizerSettings::groups, std::move(all));
+  }
+  Self with_no_decay(Selector selects) const { return with_group({std::move(selects), 1, 0.0}); }
+
+ protected:
+  template <class Owner, class T>
+  Self with(T Owner::*member, T value) const {
+    Self copy = static_cast<const Self&>(*this);
+    copy.*member = std::move(value);
+    return copy;
+  }
+};
+
+enum class Nesterov : bool { no, yes };
+
+/// PyTorch's defaults.
+struct FERRITE_API SgdConfig : OptimizerConfig<SgdConfig> {
+  double momentum = 0;
+  Nesterov nesterov = Nesterov::no;
+
+  SgdConfig with_momentum(double v) const { return with(&SgdConfig::momentum, v); }
+  SgdConfig with_nesterov(Nesterov v = Nesterov::yes) const { return with(&SgdConfig::nesterov, v); }
+  void check() const;
+};
+
+template <class Self>
+struct AdamFamilyConfig : OptimizerConfig<Self> {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+
+  Self with_betas(double first, double second) const {
+    return this->with(&AdamFamilyConfig::beta1, first).with(&AdamFamilyConfig::beta2, second);
+  }
+  Self with_eps(double v) const { return this->with(&AdamFamilyConfig::eps, v); }
+};
+
+/// Decay is added to the gradient.
+struct AdamConfig : AdamFamilyConfig<AdamConfig> {};
+/// Decay is taken off the parameter, apart from the gradient.
+struct AdamWConfig : AdamFamilyConfig<AdamWConfig> {
+  AdamWConfig() { weight_decay = 0.01; }
+};
+
+FERRITE_API void check_adam(std::string_view optimizer, double beta1, double beta2, double eps);
+
+}  // namespace ferrite::optim

@@ -1,0 +1,226 @@
+// Optimizer: one multi-tensor call per step for all parameters (one per group where there are groups),
+// written into the parameters' own buffers.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "ferrite/nn/module.hpp"
+#include "ferrite/optim/config.hpp"
+
+namespace ferrite::optim {
+
+/// How one multi-tensor call differs from the next.
+struct Update {
+  double lr = 0;
+  double weight_decay = 0;
+  std::int64_t step = 1;  // how often these parameters were updated, this time included
+};
+
+/// Whether the per-parameter tensors of an optimiser mean anything between steps.
+enum class Memory : std::uint8_t { kept, scratch };
+
+/// B is the differentiating backend the parameters live on; updates run on the kernels below it, so that
+/// Profiled and Parity see them.
+template <class B>
+class Optimizer {
+ public:
+  using Inner = typename B::Inner;
+  using Kernels = std::remove_reference_t<decltype(detail::kernel_backend(std::declval<B&>()))>;
+
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// "adamw"
+  virtual std::string_view name() const = 0;
+
+  /// Updates every parameter that has a gradient, in place; the others are passed over (see `missing`).
+  /// `divisor`: gradients are divided by it first, as after accumulating over that many micro-batches.
+  void step(const Gradients<Inner>& grads, double divisor = 1);
+
+  double learning_rate() const { return lr_; }
+  void set_learning_rate(double lr) { lr_ = lr; }
+  /// Names of the parameters these gradients leave out.
+  std::vector<std::string> missing(const Gradients<Inner>& grads) const {
+    std::vector<std::string> names;
+    for (const auto& p : parameters_)
+      if (!grads.find(p.tensor).defined()) names.push_back(p.name);
+    return names;
+  }
+  /// Global norm of the last step's gradients, before clipping by it; 0 without clip_norm.
+  double gradient_norm() const { return norm_.defined() ? norm_.template item<double>() : 0; }
+
+  /// Learning rate, step counts and the tensors kept per parameter ("block0.weight.exp_avg").
+  NamedTensors state() const;
+  /// Throws as check_state does; nothing is changed then.
+  void load_state(const NamedTensors& state);
+
+ protected:
+  Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
+            const OptimizerSettings& settings, std::vector<std::string> slots, Memory memory);
+
+  /// Runs the op. in: parameters, gradients, each slot's tensors, clip factor []; out: parameters, slots.
+  virtual void apply(Kernels& kernels, const Update& update, Ins in, Outs out) = 0;
+
+ private:
+  /// Parameters that one call can take together.
+  using Calls = std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>>;
+
+  Kernels& kernels() const { return detail::kernel_backend(parameters_[0].tensor.backend()); }
+  Tensor<Kernels> clip_factor(const std::vector<Array>& gradients, double divisor);
+  void run(const Update& update, const std::vector<std::size_t>& members, const std::vector<Array>& gradients,
+           const Array& clip);
+  std::vector<StateEntry> entries() const;
+
+  std::vector<nn::NamedParameter<B>> parameters_;
+  OptimizerSettings settings_;
+  std::vector<std::size_t> groups_;  // per parameter
+  std::vector<std::int64_t> steps_;  // per parameter
+  std::vector<std::string> slot_names_;
+  std::vector<std::vector<Array>> slots_;  // per slot and parameter
+  Memory memory_;
+  double lr_;
+  Tensor<Kernels> norm_;
+};
+
+template <class B>
+Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
+                        const OptimizerSettings& settings, std::vector<std::string> slots, Memory memory)
+    : parameters_(std::move(parameters)),
+      settings_(settings),
+      steps_(parameters_.size(), 0),
+      slot_names_(std::move(slots)),
+      slots_(slot_names_.size()),
+      memory_(memory),
+      lr_(settings.lr) {
+  if (parameters_.empty()) throw ValueError("[" + std::string(name) + "] no parameters: needs at least one");
+  Shape largest;
+  for (const auto& p : parameters_) {
+    groups_.push_back(settings_.group_of(p.name, p.tensor.shape()));
+    if (p.tensor.numel() > largest.numel()) largest = p.tensor.shape();
+  }
+  // Scratch is never read back, so that one buffer, seen in every shape, serves all parameters.
+  const auto zeros_of = [&](const Shape& shape, DType dtype) {
+    return zeros(kernels(), shape, op::LayerNorm::statistics_dtype(dtype)).primitive();
+  };
+  for (auto& slot : slots_) {
+    std::map<DType, Array> shared;
+    for (const auto& p : parameters_) {
+      if (memory_ == Memory::kept) {
+        slot.push_back(zeros_of(p.tensor.shape(), p.tensor.dtype()));
+        continue;
+      }
+      Array& scratch = shared[p.tensor.dtype()];
+      if (!scratch.defined()) scratch = zeros_of(largest, p.tensor.dtype());
+      slot.push_back(scratch.with_layout(Layout::contiguous(p.tensor.shape())));
+    }
+  }
+}
+
+template <class B>
+void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
+  std::vector<Array> gradients(parameters_.size());
+  std::vector<Array> present;
+  Calls calls;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor<Inner> grad = grads.find(parameters_[i].tensor);
+    if (!grad.defined()) continue;
+    gradients[i] = detail::kernel_array(grad.primitive());
+    if (settings_.clip_value) {
+      const double bound = *settings_.clip_value * divisor;
+      gradients[i] = clamp(Tensor<Kernels>(kernels(), gradients[i]), -bound, bound).primitive();
+    }
+    present.push_back(gradients[i]);
+    calls[{groups_[i], ++steps_[i]}].push_back(i);
+  }
+  if (present.empty()) return;
+  const Tensor<Kernels> clip = clip_factor(present, divisor);
+  for (const auto& [key, members] : calls) {
+    Update update{lr_, settings_.weight_decay, key.second};
+    if (key.first < settings_.groups.size()) {
+      const ParameterGroup& group = settings_.groups[key.first];
+      update.lr *= group.lr_scale;
+      update.weight_decay = group.weight_decay.value_or(update.weight_decay);
+    }
+    run(update, members, gradients, clip.primitive());
+  }
+}
+
+/// One number on the device for division and clipping, so that neither costs a pass nor waits for the host.
+template <class B>
+Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::clip_factor(const std::vector<Array>& gradients,
+                                                                 double divisor) {
+  Kernels& k = kernels();
+  if (!settings_.clip_norm) {
+    bool wide = true;
+    for (const Array& g : gradients) wide = wide && g.dtype() == DType::f64;
+    return full(k, {}, 1 / divisor, wide ? DType::f64 : DType::f32);
+  }
+  std::vector<Tensor<Kernels>> tensors;
+  for (const Array& g : gradients) tensors.push_back({k, g});
+  norm_ = global_norm(tensors) * (1 / divisor);
+  return minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * (1 / divisor);
+}
+
+template <class B>
+void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& members,
+                       const std::vector<Array>& gradients, const Array& clip) {
+  std::vector<const Array*> in;
+  std::vector<Array> out;
+  for (std::size_t i : members) {
+    in.push_back(&detail::kernel_array(parameters_[i].tensor.primitive()));
+    out.push_back(*in.back());
+  }
+  for (std::size_t i : members) in.push_back(&gradients[i]);
+  for (const auto& slot : slots_) {
+    for (std::size_t i : members) {
+      in.push_back(&slot[i]);
+      out.push_back(slot[i]);
+    }
+  }
+  in.push_back(&clip);
+  apply(kernels(), update, Ins(in.data(), in.size()), Outs(out));
+}
+
+template <class B>
+std::vector<StateEntry> Optimizer<B>::entries() const {
+  std::vector<StateEntry> list{{"lr", {{}, DType::f64}},
+                               {"steps", {{static_cast<std::int64_t>(parameters_.size())}, DType::i64}}};
+  if (memory_ == Memory::scratch) return list;
+  for (std::size_t s = 0; s < slots_.size(); ++s)
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      list.push_back({parameters_[i].name + "." + slot_names_[s], slots_[s][i].meta()});
+  return list;
+}
+
+template <class B>
+NamedTensors Optimizer<B>::state() const {
+  NamedTensors result;
+  result.emplace("lr", HostTensor::from(std::span<const double>(&lr_, 1), {}));
+  result.emplace("steps", HostTensor::from(std::span<const std::int64_t>(steps_),
+                                           {static_cast<std::int64_t>(steps_.size())}));
+  if (memory_ == Memory::scratch) return result;
+  for (std::size_t s = 0; s < slots_.size(); ++s)
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      result.emplace(parameters_[i].name + "." + slot_names_[s],
+                     to_host(Tensor<Kernels>(kernels(), slots_[s][i])));
+  return result;
+}
+
+template <class B>
+void Optimizer<B>::load_state(const NamedTensors& state) {
+  check_state("load_state", entries(), state);
+  const double lr = state.find("lr")->second.template as<double>()[0];
+  const auto steps = state.find("steps")->second.template as<std::int64_t>();
+  if (memory_ == Memory::kept) {
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        assign(Tensor<Kernels>(kernels(), slots_[s][i]),
+               state.find(parameters_[i].name + "." + slot_names_[s])->second);
+  }
+  lr_ = lr;
+  steps_.assign(steps.begin(), steps.end());
+}
+
+}  // namespace ferrite::optim

@@ -1,0 +1,43 @@
+// Schedule: the learning rate as a pure function of the step, so that a checkpoint needs no more than the
+// step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ferrite/core/export.hpp"
+
+namespace ferrite::optim {
+
+/// Steps count from 0. Factories throw ValueError for negative rates or lengths.
+class FERRITE_API Schedule {
+ public:
+  static Schedule constant(double lr);
+  /// lr (step + 1) / steps for the first `steps` steps, then lr.
+  static Schedule linear_warmup(double lr, std::int64_t steps);
+  /// Half a cosine from lr at step 0 to `floor` at step `total`, and `floor` from there on.
+  static Schedule cosine(double lr, std::int64_t total, double floor = 0);
+  /// lr times `factor` for every `every` steps done.
+  static Schedule step(double lr, std::int64_t every, double factor = 0.1);
+
+  /// The same with a linear warm-up over its first `steps` steps. A cosine still ends at its `total`: it
+  /// spans the steps from the end of the warm-up.
+  Schedule with_warmup(std::int64_t steps) const;
+
+  double at(std::int64_t step) const;
+  /// "cosine from 0.001 to 0 over 1000 steps after 100 of warm-up": what a checkpoint keeps to compare.
+  std::string describe() const;
+
+ private:
+  enum class Kind : std::uint8_t { constant, cosine, step };
+  Schedule(Kind kind, double lr, std::int64_t length);
+
+  Kind kind_;
+  double lr_;
+  std::int64_t length_;  // total of a cosine, or steps between two factors
+  double floor_ = 0;
+  double factor_ = 1;
+  std::int64_t warmup_ = 0;
+};
+
+}  // namespace ferrite::optim

@@ -1,0 +1,64 @@
+// Checkpoints: everything a run needs to go on bit for bit, in one safetensors file that is written whole or
+// not at all.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ferrite/core/rng.hpp"
+#include "ferrite/data/loader.hpp"
+#include "ferrite/io/host_tensor.hpp"
+
+namespace ferrite::train {
+
+/// In the file, tensors are called "model.NAME", "optimizer.NAME", "rng.NAME" (seed and position, i64 [2])
+/// and "trainer.step", "trainer.position", "trainer.best"; `settings` are the file's metadata.
+struct Checkpoint {
+  NamedTensors model;
+  NamedTensors optimizer;
+  std::map<std::string, RandomKey> rngs;
+  std::int64_t step = 0;
+  data::LoaderPosition position;
+  /// Best value of the watched metric so far.
+  std::optional<double> best;
+  /// What a resumed run must have in common with this one: optimiser, schedule, data.
+  std::map<std::string, std::string> settings;
+};
+
+/// Atomic; the previous file of this name survives a crash at any moment. Throws IoError.
+FERRITE_API void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
+/// Throws IoError or ParseError naming the file and what is wrong with it.
+FERRITE_API Checkpoint read_checkpoint(const std::filesystem::path& path);
+/// The model's tensors of a checkpoint, for inference: net.load_state(read_weights(path)).
+FERRITE_API NamedTensors read_weights(const std::filesystem::path& path);
+
+/// Throws ValueError naming what differs between a checkpoint and the run that is to go on from it.
+FERRITE_API void check_settings(const std::filesystem::path& path,
+                                const std::map<std::string, std::string>& saved,
+                                const std::map<std::string, std::string>& current);
+FERRITE_API void check_rngs(const std::filesystem::path& path, const std::map<std::string, RandomKey>& saved,
+                            const std::map<std::string, Rng*>& current);
+
+/// A folder of checkpoints "step-00000100.safetensors" and "best.safetensors".
+class FERRITE_API CheckpointFolder {
+ public:
+  /// Makes the folder. Of the numbered files the last `keep` stay. Throws IoError, ValueError if keep < 1.
+  explicit CheckpointFolder(std::filesystem::path folder, int keep = 3);
+
+  /// Returns the path. Older files are removed only after the new one is in place.
+  std::filesystem::path save(const Checkpoint& checkpoint) const;
+  std::filesystem::path save_best(const Checkpoint& checkpoint) const;
+  /// The numbered file of the highest step, if there is any.
+  std::optional<std::filesystem::path> latest() const;
+  std::filesystem::path best() const { return folder_ / "best.safetensors"; }
+
+ private:
+  std::map<std::int64_t, std::filesystem::path> numbered() const;
+
+  std::filesystem::path folder_;
+  int keep_;
+};
+
+}  // namespace ferrite::train

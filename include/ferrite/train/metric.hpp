@@ -1,0 +1,80 @@
+// Metrics: what an evaluation measures, batch by batch.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ferrite/data/dataset.hpp"
+#include "ferrite/nn/module.hpp"
+
+namespace ferrite::train {
+
+/// What a model says about a batch: a loss [] averaged over the rows, and the output it was computed from.
+template <class B>
+struct Prediction {
+  Tensor<B> loss;
+  Tensor<B> output;
+};
+
+/// How a model is applied to a batch; the trainer's one question to it.
+template <class B>
+using StepFunction = std::function<Prediction<B>(const data::Batch<B>&)>;
+
+/// The step function of a model and a loss: loss(model(x), y). The model must outlive it.
+template <class B, class Loss>
+StepFunction<B> supervised(nn::Layer<B>& model, Loss loss) {
+  return [&model, loss](const data::Batch<B>& batch) {
+    const Tensor<B> output = model.forward(batch.x);
+    return Prediction<B>{loss(output, batch.y), output};
+  };
+}
+
+template <class B>
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual std::string name() const = 0;
+  virtual void add(const Prediction<B>& prediction, const data::Batch<B>& batch) = 0;
+  virtual double value() const = 0;
+  virtual void reset() = 0;
+};
+
+/// Mean of the loss over all rows.
+template <class B>
+class MeanLoss final : public Metric<B> {
+ public:
+  std::string name() const override { return "loss"; }
+  void add(const Prediction<B>& p, const data::Batch<B>& batch) override {
+    sum_ += p.loss.template item<double>() * static_cast<double>(batch.size());
+    rows_ += batch.size();
+  }
+  double value() const override { return rows_ > 0 ? sum_ / static_cast<double>(rows_) : 0; }
+  void reset() override { *this = {}; }
+
+ private:
+  double sum_ = 0;
+  std::int64_t rows_ = 0;
+};
+
+/// Share of the targets that have the largest output. # Shapes: output [..., classes], y integer [...]
+template <class B>
+class Accuracy final : public Metric<B> {
+ public:
+  std::string name() const override { return "accuracy"; }
+  void add(const Prediction<B>& p, const data::Batch<B>& batch) override {
+    hits_ += sum(argmax(p.output.detach(), -1) == batch.y).template item<std::int64_t>();
+    targets_ += batch.y.numel();
+  }
+  double value() const override {
+    return targets_ > 0 ? static_cast<double>(hits_) / static_cast<double>(targets_) : 0;
+  }
+  void reset() override { *this = {}; }
+
+ private:
+  std::int64_t hits_ = 0;
+  std::int64_t targets_ = 0;
+};
+
+}  // namespace ferrite::train

@@ -1,0 +1,63 @@
+// Observer: who wants to know how a training run goes. The trainer itself prints nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ferrite/core/export.hpp"
+
+namespace ferrite::train {
+
+struct Progress {
+  std::int64_t step = 0;  // done
+  std::int64_t steps = 0;
+  std::int64_t epoch = 0;
+  double loss = 0;  // mean since the last report
+  double lr = 0;
+  double samples_per_second = 0;
+  double seconds_left = 0;
+};
+
+/// Metric values by name, in the order the metrics were added; "loss" comes first.
+struct FERRITE_API Evaluation {
+  std::vector<std::pair<std::string, double>> values;
+  /// Throws ValueError listing the names there are.
+  double operator[](std::string_view name) const;
+};
+
+class FERRITE_API Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_progress(const Progress&) {}
+  virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&) {}
+  virtual void on_checkpoint(std::int64_t /*step*/, const std::filesystem::path&) {}
+  virtual void on_finish() {}
+};
+
+/// Where a progress bar shows itself.
+enum class Show : std::uint8_t { on_terminals, always };
+
+/// One line that is rewritten in place: bar, step, loss, learning rate, samples per second, time left.
+/// Evaluations stay above it. Writes nothing unless the stream is a terminal (or Show::always says so).
+class FERRITE_API ProgressBar final : public Observer {
+ public:
+  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals);
+  void on_progress(const Progress& progress) override;
+  void on_evaluation(std::int64_t step, const Evaluation& evaluation) override;
+  void on_finish() override;
+
+ private:
+  void write(std::string_view text);
+
+  std::FILE* stream_;
+  bool visible_;
+  std::string line_;  // the bar as it stands on the terminal
+  std::chrono::steady_clock::time_point drawn_;
+};
+
+}  // namespace ferrite::train

@@ -1,0 +1,102 @@
+// ferrite devices: what this machine offers and what of it is used.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/command.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/core/thread_pool.hpp"
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace ferrite::cli {
+
+namespace {
+
+/// The value of the first line "key : value" of a file under /proc; empty if there is none.
+std::string proc_value(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(':');
+    if (line.compare(0, key.size(), key) != 0 || colon == std::string::npos) continue;
+    if (line.find_first_not_of(" \t", key.size()) != colon) continue;
+    const std::size_t start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return "";
+}
+
+std::string cpu_name() {
+  for (const char* key : {"model name", "Model", "Hardware"})
+    if (std::string name = proc_value("/proc/cpuinfo", key); !name.empty()) return name;
+  return "unknown";
+}
+
+std::vector<std::string> simd() {
+  std::vector<std::string> found;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2")) found.push_back("sse4.2");
+  if (__builtin_cpu_supports("avx2")) found.push_back("avx2");
+  if (__builtin_cpu_supports("fma")) found.push_back("fma");
+  if (__builtin_cpu_supports("avx512f")) found.push_back("avx512f");
+  if (__builtin_cpu_supports("avx512bw")) found.push_back("avx512bw");
+#elif defined(__aarch64__)
+  const unsigned long features = getauxval(AT_HWCAP);
+  if (features & HWCAP_ASIMD) found.push_back("neon");
+  if (features & HWCAP_ASIMDHP) found.push_back("fp16");
+  if (features & HWCAP_SVE) found.push_back("sve");
+#endif
+  return found;
+}
+
+/// MemAvailable counts caches that can be given up; free pages are the fallback where there is no /proc.
+double free_bytes() {
+  const std::string kilobytes = proc_value("/proc/meminfo", "MemAvailable");
+  if (!kilobytes.empty()) return 1024 * std::atof(kilobytes.c_str());
+  return static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+int run(bool as_json) {
+  const double gib = 1024.0 * 1024 * 1024;
+  const double total = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const unsigned cores = std::thread::hardware_concurrency();
+  const std::string backend = Cpu().describe();
+  if (as_json) {
+    const nlohmann::ordered_json json{{"cpu",
+                                       {{"name", cpu_name()},
+                                        {"cores", cores},
+                                        {"threads", num_threads()},
+                                        {"simd", simd()},
+                                        {"memory_bytes", total},
+                                        {"free_bytes", free_bytes()},
+                                        {"backend", backend}}},
+                                      {"cuda", nullptr}};
+    fmt::print("{}\n", json.dump(2));
+    return success;
+  }
+  fmt::print("cpu   {}\n", cpu_name());
+  fmt::print("      {} logical cores, {} threads used (FERRITE_NUM_THREADS), {}\n", cores, num_threads(),
+             fmt::join(simd(), " "));
+  fmt::print("      {:.1f} GiB memory, {:.1f} GiB free\n", total / gib, free_bytes() / gib);
+  fmt::print("      backend: {}\n", backend);
+  fmt::print("cuda  not built in\n");
+  return success;
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("devices", "Say what this machine has and what ferrite uses of it");
+  auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "Print JSON");
+  command->footer("Examples:\n  ferrite devices\n  FERRITE_NUM_THREADS=4 ferrite devices --json");
+  command->callback([&action, as_json] { action = [as_json] { return run(*as_json); }; });
+}
+
+}  // namespace ferrite::cli

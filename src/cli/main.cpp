@@ -1,0 +1,32 @@
+// The `ferrite` program: one subcommand per job.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "cli/command.hpp"
+
+int main(int argc, char** argv) {
+  using namespace ferrite::cli;
+  CLI::App app("ferrite: tensors on every backend, checked against each other", "ferrite");
+  app.set_version_flag("--version", "ferrite " FERRITE_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 success, 1 a difference was found, 2 bad usage or input.\n"
+      "`ferrite COMMAND --help` has examples.");
+  Action action;
+  add_ops(app, action);
+  add_replay(app, action);
+  add_devices(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? success : bad_input;  // help and version are successes
+  }
+  try {
+    return action();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "ferrite: {}\n", e.what());
+    return bad_input;
+  }
+}

@@ -1,0 +1,240 @@
+// ferrite ops: what every backend does for every op and dtype. Nothing here is written down by hand: kernels
+// are found by Runs and accepts, dtypes by the shape rules.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/op_samples.hpp"
+#include "ferrite/stacks.hpp"
+
+namespace ferrite::cli {
+
+namespace {
+
+/// How one backend evaluates one op for one dtype.
+enum class Support : std::uint8_t { none, view, kernel, fused, both_ways, forward_only, composed, missing };
+
+std::string_view to_string(Support support) {
+  constexpr std::string_view names[] = {"",          "view",         "kernel",   "fused",
+                                        "both ways", "forward only", "composed", "missing"};
+  return names[static_cast<int>(support)];
+}
+
+using ByDType = std::map<DType, Support>;
+
+struct Row {
+  std::string op;
+  std::vector<std::string> functions;
+  bool has_gradient = false;
+  std::map<std::string, ByDType> backends;
+};
+
+/// Calls f(op) for the members of a family: every value of the enums and bools among the attributes that
+/// changes the op's name. Other ops are called once.
+template <class Op, class F>
+void for_each_function(F&& f) {
+  std::vector<std::string> seen;
+  const auto take = [&](const Op& op) {
+    const std::string name(op_name(op));
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
+    seen.push_back(name);
+    f(op);
+  };
+  take(Op{});
+  Op op;
+  Op::attributes(op, [&](std::string_view, auto& field) {
+    using Field = std::remove_reference_t<decltype(field)>;
+    const Field before = field;
+    if constexpr (std::is_same_v<Field, bool>) {
+      field = !field;
+      take(op);
+    } else if constexpr (std::is_enum_v<Field> && !std::is_same_v<Field, DType>) {
+      for (int i = 0; i < count_of(Field{}); ++i) {
+        field = static_cast<Field>(i);
+        take(op);
+      }
+    }
+    field = before;
+  });
+}
+
+template <class B, class Op>
+Support support_of(const B& b, const Op& op, MetaSpan in) {
+  if constexpr (ViewOp<Op>) return Support::view;
+  constexpr bool composes = detail::Composes<B, Op> || detail::Assembles<B, Op>;
+  if constexpr (Runs<B, Op>) {
+    if (accepts(b, op, in)) return composes ? Support::fused : Support::kernel;
+  }
+  return composes ? Support::composed : Support::missing;
+}
+
+/// The dtypes some function of the op takes, and the least the backend does with them.
+template <class B, class Op>
+ByDType survey(const B& b) {
+  ByDType result;
+  for_each_function<Op>([&](const Op& member) {
+    for (const DType dtype : all_dtypes) {
+      Op op = member;
+      const Inputs in = sample(op, dtype);
+      try {
+        op.infer(in);
+      } catch (const DTypeError&) {
+        continue;
+      }
+      Support& support = result[dtype];
+      support = std::max(support, support_of(b, op, in));
+    }
+  });
+  return result;
+}
+
+/// Fused ops that are differentiated by ops of their own are fused both ways or forward only; those ops are
+/// there for the forward's dtypes.
+void pair_with_backward(std::map<std::string, Row>& rows) {
+  for (auto& [name, row] : rows) {
+    std::vector<Row*> backward;
+    for (const char* suffix : {"_backward", "_input_grad", "_weight_grad"})
+      if (const auto found = rows.find(name + suffix); found != rows.end()) backward.push_back(&found->second);
+    for (auto& [backend, by_dtype] : row.backends) {
+      for (Row* other : backward)
+        std::erase_if(other->backends[backend], [&](const auto& entry) { return !by_dtype.contains(entry.first); });
+      for (auto& [dtype, support] : by_dtype) {
+        if (support != Support::fused || !row.has_gradient) continue;
+        support = Support::both_ways;
+        for (Row* other : backward)
+          if (other->backends[backend][dtype] != Support::fused) support = Support::forward_only;
+      }
+    }
+  }
+}
+
+std::vector<Row> collect(const std::vector<std::string>& backends) {
+  const Reference reference;
+  const Cpu cpu;
+  std::map<std::string, Row> rows;
+  std::vector<std::string> order;
+  for_each_op([&]<class Op>() {
+    const std::string name(Op::type_name);
+    Row& row = rows[name];
+    order.push_back(name);
+    row.op = name;
+    row.has_gradient = HasVjp<Reference, Op>;
+    for_each_function<Op>([&](const Op& op) { row.functions.emplace_back(op_name(op)); });
+    for (const std::string& backend : backends)
+      row.backends[backend] = backend == "cpu" ? survey<Cpu, Op>(cpu) : survey<Reference, Op>(reference);
+  });
+  pair_with_backward(rows);
+  std::vector<Row> result;
+  for (const std::string& name : order) result.push_back(rows[name]);
+  return result;
+}
+
+/// "all", "float", "number", or the names.
+std::string summary(const std::vector<DType>& dtypes) {
+  const auto all_of = [&](auto&& member) {
+    std::size_t count = 0;
+    for (const DType d : all_dtypes) count += member(d) ? 1 : 0;
+    return dtypes.size() == count && std::all_of(dtypes.begin(), dtypes.end(), member);
+  };
+  if (all_of([](DType) { return true; })) return "all";
+  if (all_of(is_floating)) return "float";
+  if (all_of([](DType d) { return d != DType::bool_; })) return "number";
+  std::string text;
+  for (const DType d : dtypes) text += (text.empty() ? "" : " ") + std::string(ferrite::to_string(d));
+  return text;
+}
+
+/// "kernel all", or "both ways f32 f64, composed f16 bf16".
+std::string cell(const ByDType& by_dtype) {
+  std::map<Support, std::vector<DType>> groups;
+  for (const auto& [dtype, support] : by_dtype) groups[support].push_back(dtype);
+  std::string text;
+  for (const auto& [support, dtypes] : groups)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(support), summary(dtypes));
+  return text;
+}
+
+/// Words on lines of at most `width` characters.
+std::vector<std::string> wrapped(const std::vector<std::string>& words, std::size_t width) {
+  std::vector<std::string> lines(1);
+  for (const std::string& word : words) {
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
+}
+
+void print_table(const std::vector<Row>& rows, const std::vector<std::string>& backends) {
+  std::size_t name_width = 2;
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) name_width = std::max(name_width, row.op.size());
+  for (const std::string& backend : backends) {
+    std::size_t width = backend.size();
+    for (const Row& row : rows) width = std::max(width, cell(row.backends.at(backend)).size());
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto line = [&](std::string_view op, auto&& column, std::string_view functions) {
+    std::string row = fmt::format("{:<{}}  ", op, name_width);
+    for (std::size_t i = 0; i < backends.size(); ++i) row += fmt::format("{:<{}}  ", column(backends[i]), widths[i]);
+    row += functions;
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  };
+  line("op", [](const std::string& backend) { return backend; }, "functions");
+  for (const Row& row : rows) {
+    const bool family = row.functions.size() > 1 || row.functions[0] != row.op;
+    const auto functions = family ? wrapped(row.functions, 48) : std::vector<std::string>(1);
+    line(row.op, [&](const std::string& backend) { return cell(row.backends.at(backend)); }, functions[0]);
+    for (std::size_t i = 1; i < functions.size(); ++i)
+      line("", [](const std::string&) { return ""; }, functions[i]);
+  }
+  fmt::print(
+      "{}\nkernel        a primitive the backend must have\n"
+      "both ways     a fused kernel, forward and backward\n"
+      "forward only  a fused kernel whose backward is composed\n"
+      "fused         a fused kernel of an op that is not differentiated\n"
+      "composed      made of other ops; view: no kernel needed\n"
+      "float: f32 f64 f16 bf16; number: float and i32 i64 u8; all: number and bool\n",
+      text);
+}
+
+void print_json(const std::vector<Row>& rows) {
+  nlohmann::ordered_json ops = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    nlohmann::ordered_json support;
+    for (const auto& [backend, by_dtype] : row.backends)
+      for (const auto& [dtype, value] : by_dtype)
+        support[backend][std::string(ferrite::to_string(dtype))] = to_string(value);
+    ops.push_back({{"op", row.op}, {"functions", row.functions}, {"gradient", row.has_gradient}, {"support", support}});
+  }
+  fmt::print("{}\n", nlohmann::ordered_json{{"ops", ops}}.dump(2));
+}
+
+}  // namespace
+
+void add_ops(CLI::App& app, Action& action) {
+  struct Options {
+    std::vector<std::string> backends{"reference", "cpu"};
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("ops", "List what every backend does for every op and dtype");
+  command->add_option("--backend", options->backends, "Only these: reference, cpu")
+      ->check(CLI::IsMember({"reference", "cpu"}))
+      ->delimiter(',');
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer("Examples:\n  ferrite ops\n  ferrite ops --backend cpu\n  ferrite ops --json");
+  command->callback([&action, options] {
+    action = [options] {
+      const std::vector<Row> rows = collect(options->backends);
+      if (options->json) print_json(rows);
+      else print_table(rows, options->backends);
+      return success;
+    };
+  });
+}
+
+}  // namespace ferrite::cli

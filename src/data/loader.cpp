@@ -1,0 +1,63 @@
+// Which rows make which batch.
+#include "ferrite/data/loader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/core/rng.hpp"
+
+namespace ferrite::data {
+namespace {
+
+/// Apart from the streams an Rng of the same seed hands out, which count from 0.
+constexpr std::uint64_t shuffle_streams = std::uint64_t{1} << 63;
+
+}  // namespace
+
+DataLoader::DataLoader(Dataset dataset, LoaderConfig config) : dataset_(std::move(dataset)), config_(config) {
+  const std::int64_t n = dataset_.size(), size = config_.batch_size;
+  if (size < 1) throw ValueError(fmt::format("[loader] batch size {}: must be at least 1", size));
+  batches_ = config_.remainder == Remainder::drop ? n / size : (n + size - 1) / size;
+  if (batches_ == 0)
+    throw ValueError(fmt::format("[loader] {} rows in batches of {}: needs at least one batch", n, size));
+}
+
+std::string DataLoader::describe() const {
+  return fmt::format(
+      "{} rows in batches of {}{}, {}", dataset_.size(), config_.batch_size,
+      config_.remainder == Remainder::drop ? " without the last" : "",
+      config_.order == Order::shuffled ? fmt::format("shuffled by seed {}", config_.seed) : "in order");
+}
+
+HostBatch DataLoader::next() {
+  const std::int64_t n = dataset_.size();
+  if (order_epoch_ != position_.epoch) {
+    if (config_.order == Order::shuffled) {
+      order_ = random_permutation(
+          n, {config_.seed, shuffle_streams + static_cast<std::uint64_t>(position_.epoch)});
+    } else {
+      order_.resize(static_cast<std::size_t>(n));
+      std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    }
+    order_epoch_ = position_.epoch;
+  }
+  const std::int64_t begin = position_.batch * config_.batch_size;
+  const std::int64_t count = std::min(config_.batch_size, n - begin);
+  const HostBatch batch = dataset_.rows(
+      std::span(order_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)));
+  if (++position_.batch == batches_) position_ = {position_.epoch + 1, 0};
+  return batch;
+}
+
+void DataLoader::seek(LoaderPosition position) {
+  if (position.epoch < 0 || position.batch < 0 || position.batch >= batches_) {
+    throw ValueError(fmt::format("[loader] epoch {}, batch {}: batches of an epoch are 0 to {}",
+                                 position.epoch, position.batch, batches_ - 1));
+  }
+  position_ = position;
+}
+
+}  // namespace ferrite::data

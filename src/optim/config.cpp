@@ -1,0 +1,57 @@
+// Checks of optimiser settings.
+#include "ferrite/optim/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::optim {
+namespace {
+
+void check_not_negative(std::string_view optimizer, std::string_view what, double v) {
+  if (!(v >= 0) || !std::isfinite(v))
+    throw ValueError(fmt::format("[{}] {} {}: must be a finite number of at least 0", optimizer, what, v));
+}
+void check_below_one(std::string_view optimizer, std::string_view what, double v) {
+  if (!(v >= 0 && v < 1)) throw ValueError(fmt::format("[{}] {} {}: must lie in [0, 1)", optimizer, what, v));
+}
+
+}  // namespace
+
+bool biases_and_norms(std::string_view, const Shape& shape) { return shape.rank() < 2; }
+
+void OptimizerSettings::check(std::string_view optimizer) const {
+  check_not_negative(optimizer, "learning rate", lr);
+  check_not_negative(optimizer, "weight decay", weight_decay);
+  if (clip_norm) check_not_negative(optimizer, "clip norm", *clip_norm);
+  if (clip_value) check_not_negative(optimizer, "clip value", *clip_value);
+  for (const ParameterGroup& group : groups) {
+    check_not_negative(optimizer, "learning rate scale", group.lr_scale);
+    if (group.weight_decay) check_not_negative(optimizer, "weight decay", *group.weight_decay);
+    if (!group.selects) throw ValueError(fmt::format("[{}] a group without a selector", optimizer));
+  }
+}
+
+std::size_t OptimizerSettings::group_of(std::string_view name, const Shape& shape) const {
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const ParameterGroup& g) { return g.selects(name, shape); });
+  return static_cast<std::size_t>(found - groups.begin());
+}
+
+void SgdConfig::check() const {
+  OptimizerSettings::check("sgd");
+  check_not_negative("sgd", "momentum", momentum);
+  if (nesterov == Nesterov::yes && momentum == 0)
+    throw ValueError("[sgd] nesterov with momentum 0: needs a momentum");
+}
+
+void check_adam(std::string_view optimizer, double beta1, double beta2, double eps) {
+  check_below_one(optimizer, "beta1", beta1);
+  check_below_one(optimizer, "beta2", beta2);
+  check_not_negative(optimizer, "eps", eps);
+}
+
+}  // namespace ferrite::optim

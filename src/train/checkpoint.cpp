@@ -1,0 +1,175 @@
+// The layout of checkpoint files and the upkeep of their folder.
+#include "ferrite/train/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <system_error>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/io/safetensors.hpp"
+#include "ferrite/nn/state.hpp"
+
+namespace ferrite::train {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view format_key = "format";
+constexpr std::string_view format_name = "ferrite checkpoint 1";
+constexpr std::string_view file_prefix = "step-", file_suffix = ".safetensors";
+
+HostTensor integers(std::initializer_list<std::int64_t> values) {
+  return HostTensor::from(std::span<const std::int64_t>(values.begin(), values.size()),
+                          {static_cast<std::int64_t>(values.size())});
+}
+
+template <class T>
+std::span<const T> element_list(const fs::path& path, const NamedTensors& tensors, const std::string& name,
+                                std::int64_t count) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end())
+    throw ParseError(fmt::format("[checkpoint] {}: has no tensor '{}'", path.string(), name));
+  const HostTensor& t = found->second;
+  if (t.dtype() != dtype_of<T> || !(t.shape() == Shape{count})) {
+    throw ParseError(fmt::format("[checkpoint] {}: '{}' is {}: {} is needed", path.string(), name,
+                                 to_string(Meta{t.shape(), t.dtype()}),
+                                 to_string(Meta{{count}, dtype_of<T>})));
+  }
+  return t.as<T>();
+}
+
+SafeTensors read_file(const fs::path& path) {
+  SafeTensors file = read_safetensors(path);
+  const auto format = file.metadata.find(std::string(format_key));
+  if (format == file.metadata.end() || format->second != format_name) {
+    throw ParseError(fmt::format("[checkpoint] {}: its metadata must say {} = \"{}\"", path.string(),
+                                 format_key, format_name));
+  }
+  return file;
+}
+
+}  // namespace
+
+void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
+  SafeTensors file;
+  file.metadata = checkpoint.settings;
+  file.metadata[std::string(format_key)] = format_name;
+  file.tensors = with_prefix("model.", checkpoint.model);
+  file.tensors.merge(with_prefix("optimizer.", checkpoint.optimizer));
+  for (const auto& [name, key] : checkpoint.rngs) {
+    file.tensors.emplace("rng." + name, integers({std::bit_cast<std::int64_t>(key.seed),
+                                                  std::bit_cast<std::int64_t>(key.stream)}));
+  }
+  file.tensors.emplace("trainer.step", integers({checkpoint.step}));
+  file.tensors.emplace("trainer.position", integers({checkpoint.position.epoch, checkpoint.position.batch}));
+  if (checkpoint.best)
+    file.tensors.emplace("trainer.best",
+                         HostTensor::from(std::span<const double>(&*checkpoint.best, 1), {1}));
+  write_safetensors(path, file);
+}
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  SafeTensors file = read_file(path);
+  file.metadata.erase(std::string(format_key));
+  Checkpoint result;
+  result.settings = std::move(file.metadata);
+  result.model = strip_prefix("model.", file.tensors);
+  result.optimizer = strip_prefix("optimizer.", file.tensors);
+  const NamedTensors rngs = strip_prefix("rng.", file.tensors);
+  for (const auto& item : rngs) {
+    const auto words = element_list<std::int64_t>(path, rngs, item.first, 2);
+    result.rngs[item.first] = {std::bit_cast<std::uint64_t>(words[0]),
+                               std::bit_cast<std::uint64_t>(words[1])};
+  }
+  result.step = element_list<std::int64_t>(path, file.tensors, "trainer.step", 1)[0];
+  if (result.step < 0)
+    throw ParseError(fmt::format("[checkpoint] {}: step {} is negative", path.string(), result.step));
+  const auto position = element_list<std::int64_t>(path, file.tensors, "trainer.position", 2);
+  result.position = {position[0], position[1]};
+  if (file.tensors.contains("trainer.best"))
+    result.best = element_list<double>(path, file.tensors, "trainer.best", 1)[0];
+  return result;
+}
+
+NamedTensors read_weights(const fs::path& path) { return strip_prefix("model.", read_file(path).tensors); }
+
+void check_settings(const fs::path& path, const std::map<std::string, std::string>& saved,
+                    const std::map<std::string, std::string>& current) {
+  for (const auto& [name, value] : current) {
+    const auto found = saved.find(name);
+    const std::string_view other = found == saved.end() ? std::string_view("nothing") : found->second;
+    if (other != value) {
+      throw ValueError(fmt::format("[resume] {}: {} is \"{}\" there and \"{}\" here: they must be the same",
+                                   path.string(), name, other, value));
+    }
+  }
+}
+
+void check_rngs(const fs::path& path, const std::map<std::string, RandomKey>& saved,
+                const std::map<std::string, Rng*>& current) {
+  for (const auto& [name, rng] : current) {
+    const auto found = saved.find(name);
+    if (found == saved.end())
+      throw ValueError(
+          fmt::format("[resume] {}: has no position of the generator '{}'", path.string(), name));
+    if (found->second.seed != rng->seed()) {
+      throw ValueError(
+          fmt::format("[resume] {}: generator '{}' has seed {} there and {} here: they must be the same",
+                      path.string(), name, found->second.seed, rng->seed()));
+    }
+  }
+  for (const auto& item : saved) {
+    if (!current.contains(item.first))
+      throw ValueError(fmt::format("[resume] {}: this run has no generator '{}'", path.string(), item.first));
+  }
+}
+
+CheckpointFolder::CheckpointFolder(fs::path folder, int keep) : folder_(std::move(folder)), keep_(keep) {
+  if (keep < 1) throw ValueError(fmt::format("[checkpoint] keep {}: must be at least 1", keep));
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error)
+    throw IoError(
+        fmt::format("[checkpoint] {}: cannot make the folder: {}", folder_.string(), error.message()));
+}
+
+std::map<std::int64_t, fs::path> CheckpointFolder::numbered() const {
+  std::map<std::int64_t, fs::path> files;
+  std::error_code ignored;
+  for (fs::directory_iterator it(folder_, ignored), end; it != end; it.increment(ignored)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(file_prefix) || !name.ends_with(file_suffix)) continue;
+    const char* first = name.data() + file_prefix.size();
+    const char* last = name.data() + name.size() - file_suffix.size();
+    std::int64_t step = 0;
+    if (first < last && std::from_chars(first, last, step).ptr == last) files[step] = it->path();
+  }
+  return files;
+}
+
+fs::path CheckpointFolder::save(const Checkpoint& checkpoint) const {
+  const fs::path path = folder_ / fmt::format("{}{:08}{}", file_prefix, checkpoint.step, file_suffix);
+  write_checkpoint(path, checkpoint);
+  std::map<std::int64_t, fs::path> files = numbered();
+  while (files.size() > static_cast<std::size_t>(keep_) && files.begin()->first < checkpoint.step) {
+    std::error_code ignored;  // a file that cannot be removed costs space only
+    fs::remove(files.begin()->second, ignored);
+    files.erase(files.begin());
+  }
+  return path;
+}
+
+fs::path CheckpointFolder::save_best(const Checkpoint& checkpoint) const {
+  write_checkpoint(best(), checkpoint);
+  return best();
+}
+
+std::optional<fs::path> CheckpointFolder::latest() const {
+  const auto files = numbered();
+  if (files.empty()) return std::nullopt;
+  return files.rbegin()->second;
+}
+
+}  // namespace ferrite::train

@@ -1,0 +1,27 @@
+// Checks of a trainer's settings.
+#include "ferrite/train/config.hpp"
+
+#include <fmt/format.h>
+
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::train {
+namespace {
+
+void check_at_least(std::string_view what, std::int64_t value, std::int64_t least) {
+  if (value < least)
+    throw ValueError(fmt::format("[trainer] {} {}: must be at least {}", what, value, least));
+}
+
+}  // namespace
+
+void TrainerConfig::check() const {
+  check_at_least("steps", steps, 1);
+  check_at_least("micro_batches", micro_batches, 1);
+  check_at_least("report_every", report_every, 1);
+  check_at_least("evaluate_every", evaluate_every, 0);
+  check_at_least("checkpoint_every", checkpoint_every, 0);
+  check_at_least("keep_checkpoints", keep_checkpoints, 1);
+}
+
+}  // namespace ferrite::train

@@ -1,0 +1,219 @@
+// Profiled counts calls, time, work and memory per op, and writes traces that others can read.
+#include "ferrite/backend/profiled.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "ferrite/autodiff/autodiff.hpp"
+#include "ferrite/backend/reference.hpp"
+#include "ferrite/ops/list.hpp"
+#include "ferrite/tensor_data.hpp"
+
+namespace ferrite {
+namespace {
+
+/// Reference with a clock of its own, by which every measurement takes 1000 ns, and with one fused op that
+/// it takes for f32 only.
+struct Clocked : Reference {
+  using Reference::run;
+  std::int64_t now = 0;
+
+  struct Watch {
+    Clocked& owner;
+    std::int64_t start;
+    TimeSpan stop() {
+      owner.now += 1000;
+      return {start, owner.now - start};
+    }
+  };
+  Watch stopwatch() { return {*this, now}; }
+
+  void run(const op::Softmax& op, Ins in, Outs out) {
+    auto y = evaluate(static_cast<Reference&>(*this), op, in);
+    const Array* source[] = {&y[0]};
+    Reference::run(op::Copy{out[0].dtype()}, Ins(source, 1), out);
+  }
+  bool accepts(const op::Softmax&, MetaSpan in) const { return in[0].dtype == DType::f32; }
+  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none) {
+    if (mask == Accumulate::none) return Reference::run(op, in, out);
+    const auto y = evaluate(static_cast<Reference&>(*this), op, in);
+    const Array* operands[] = {&y[0], &out[0]};
+    Reference::run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), out);
+  }
+};
+
+const OpProfile& find(const Profile& profile, std::string_view name, OpKind kind) {
+  for (const OpProfile& op : profile.ops)
+    if (op.name == name && op.kind == kind) return op;
+  throw ValueError("no row for " + std::string(name));
+}
+
+struct File {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("ferrite-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".json");
+  ~File() { std::filesystem::remove(path); }
+  nlohmann::json read() const { return nlohmann::json::parse(std::ifstream(path)); }
+};
+
+TEST(Profiled, has_exactly_the_kernels_of_the_inner_backend) {
+  static_assert(Backend<Profiled<Clocked>>);
+  static_assert(Runs<Profiled<Clocked>, op::Softmax>);
+  static_assert(!Runs<Profiled<Reference>, op::Softmax>);
+  static_assert(RunsAccumulating<Profiled<Clocked>, op::Matmul>);
+  static_assert(!RunsAccumulating<Profiled<Reference>, op::Matmul>);
+}
+
+TEST(Profiled, counts_calls_time_work_and_memory_per_op) {
+  Profiled<Clocked> b;
+  const auto x = ones(b, {4, 8}), w = ones(b, {8, 2});
+  matmul(x, w);
+  matmul(x, w);
+  exp(x);
+  const Profile profile = b.profile();
+  EXPECT_EQ(profile.backend, "reference");
+  const OpProfile& product = find(profile, "matmul", OpKind::kernel);
+  EXPECT_EQ(product.calls, 2);
+  EXPECT_DOUBLE_EQ(product.seconds, 2e-6);
+  EXPECT_DOUBLE_EQ(product.min_seconds, 1e-6);
+  EXPECT_DOUBLE_EQ(product.max_seconds, 1e-6);
+  EXPECT_DOUBLE_EQ(product.mean_seconds(), 1e-6);
+  EXPECT_DOUBLE_EQ(product.flops, 2 * (2 * 4 * 8 * 2));
+  EXPECT_DOUBLE_EQ(product.flops_per_second(), 128e6);
+  EXPECT_DOUBLE_EQ(product.bytes, 2 * 4 * (32 + 16 + 8));
+  EXPECT_DOUBLE_EQ(product.bytes_per_second(), 224e6);
+  EXPECT_DOUBLE_EQ(product.allocated, 2 * 4 * 8);
+  EXPECT_DOUBLE_EQ(find(profile, "exp", OpKind::kernel).allocated, 4 * 32);
+  EXPECT_DOUBLE_EQ(find(profile, "fill", OpKind::kernel).allocated, 4 * (32 + 16));
+  EXPECT_DOUBLE_EQ(profile.kernel_seconds(), 5e-6);
+}
+
+TEST(Profiled, tells_fused_ops_from_composed_ones_and_lists_the_kernels_inside) {
+  Profiled<Clocked> b;
+  softmax(ones(b, {2, 3}));
+  softmax(ones(b, {2, 3}, DType::f64));  // not accepted: composed of max, sub, exp, sum, div
+  const Profile profile = b.profile();
+  EXPECT_EQ(find(profile, "softmax", OpKind::fused).calls, 1);
+  const OpProfile& composed = find(profile, "softmax", OpKind::composed);
+  EXPECT_EQ(composed.calls, 1);
+  EXPECT_DOUBLE_EQ(composed.seconds, 6e-6);  // five kernels and its own watch
+  EXPECT_DOUBLE_EQ(composed.allocated, 8 * (2 + 6 + 6 + 2 + 6));
+  for (const char* inside : {"max", "sub", "exp", "sum", "div"}) EXPECT_EQ(find(profile, inside, OpKind::kernel).calls, 1);
+  EXPECT_DOUBLE_EQ(profile.kernel_seconds(), 8e-6);  // two fills, the fused softmax, five kernels
+  EXPECT_EQ(profile.ops[0].kind, OpKind::composed);  // the slowest first
+}
+
+TEST(Profiled, measures_backward_and_accumulating_kernels_under_autodiff) {
+  Autodiff<Profiled<Clocked>> b;
+  const auto x = ones(b, {3, 4}), w = parameter(ones(b, {4, 2}), "w");
+  const auto loss = sum(matmul(x, w) + matmul(x * 2, w));
+  b.inner().reset();
+  loss.backward();
+  const Profile profile = b.inner().profile();
+  const OpProfile& products = find(profile, "matmul", OpKind::kernel);
+  EXPECT_EQ(products.calls, 2);
+  EXPECT_DOUBLE_EQ(products.allocated, 4 * 8);  // the second adds in place
+}
+
+TEST(Profiled, uses_a_clock_where_the_backend_has_none) {
+  Profiled<Reference> b;
+  const auto x = ones(b, {100, 100});
+  for (int i = 0; i < 3; ++i) exp(x);
+  const Profile profile = b.profile();
+  const OpProfile& op = find(profile, "exp", OpKind::kernel);
+  EXPECT_GT(op.min_seconds, 0);
+  EXPECT_LE(op.min_seconds, op.mean_seconds());
+  EXPECT_LE(op.mean_seconds(), op.max_seconds);
+  EXPECT_LE(op.max_seconds, op.seconds);
+}
+
+TEST(Profiled, prints_an_aligned_table_with_shares_and_a_total) {
+  Profiled<Clocked> b;
+  softmax(ones(b, {2, 3}, DType::f64));
+  const std::string all = table(b.profile());
+  EXPECT_NE(all.find("softmax  composed        1     6.00 us"), std::string::npos) << all;
+  EXPECT_NE(all.find("total    kernels         6     6.00 us 100.0 %"), std::string::npos) << all;
+  EXPECT_NE(all.find("16.7 %"), std::string::npos) << all;
+  const std::string top = table(b.profile(), 2);
+  EXPECT_NE(top.find("... 5 more"), std::string::npos) << top;
+  EXPECT_EQ(std::count(top.begin(), top.end(), '\n'), 6);
+}
+
+TEST(Profiled, writes_itself_as_json) {
+  Profiled<Clocked> b;
+  exp(ones(b, {5}));
+  const auto json = nlohmann::json::parse(to_json(b.profile()));
+  EXPECT_EQ(json["backend"], "reference");
+  EXPECT_EQ(json["ops"].size(), 2u);
+  EXPECT_EQ(json["ops"][0]["name"], "exp");
+  EXPECT_EQ(json["ops"][0]["kind"], "kernel");
+  EXPECT_EQ(json["ops"][0]["calls"], 1);
+  EXPECT_EQ(json["ops"][0]["seconds"], 1e-6);
+}
+
+TEST(Profiled, writes_a_trace_with_composed_ops_around_their_kernels) {
+  File file;
+  Profiled<Clocked> b(ProfiledConfig{}.with_trace(true));
+  const auto x = ones(b, {2, 3}, DType::f64);
+  softmax(x);
+  b.write_trace(file.path);
+  const auto json = file.read();
+  std::map<std::string, nlohmann::json> events;
+  for (const auto& event : json["traceEvents"])
+    if (event["ph"] == "X") events[event["name"]] = event;
+  ASSERT_EQ(events.size(), 7u);
+  EXPECT_EQ(events["fill"]["ts"], 0);
+  EXPECT_EQ(events["fill"]["dur"], 1);
+  EXPECT_EQ(events["exp"]["cat"], "kernel");
+  EXPECT_EQ(events["exp"]["args"]["shapes"], "f64[2, 3] -> f64[2, 3]");
+  EXPECT_EQ(events["exp"]["args"]["bytes"], 96);
+  const auto begin = [&](const char* name) { return events[name]["ts"].get<double>(); };
+  const auto end = [&](const char* name) { return begin(name) + events[name]["dur"].get<double>(); };
+  EXPECT_EQ(events["softmax"]["cat"], "composed");
+  for (const char* inside : {"max", "sub", "exp", "sum", "div"}) {
+    EXPECT_LE(begin("softmax"), begin(inside));
+    EXPECT_GE(end("softmax"), end(inside));
+    EXPECT_EQ(events[inside]["tid"], events["softmax"]["tid"]);
+  }
+}
+
+TEST(Profiled, bounds_the_trace_and_counts_what_it_drops) {
+  File file;
+  Profiled<Clocked> b(ProfiledConfig{}.with_trace(true).with_max_events(3));
+  for (int i = 0; i < 10; ++i) ones(b, {1});
+  EXPECT_EQ(b.profile().dropped_events, 7u);
+  EXPECT_EQ(find(b.profile(), "fill", OpKind::kernel).calls, 10);
+  b.write_trace(file.path);
+  EXPECT_EQ(file.read()["traceEvents"].size(), 4u);  // one names the process
+  EXPECT_EQ(file.read()["otherData"]["dropped_events"], 7);
+  b.reset();
+  EXPECT_EQ(b.profile().dropped_events, 0u);
+  EXPECT_TRUE(b.profile().ops.empty());
+}
+
+TEST(Profiled, keeps_no_events_unless_asked) {
+  File file;
+  Profiled<Clocked> b;
+  ones(b, {1});
+  b.write_trace(file.path);
+  EXPECT_EQ(file.read()["traceEvents"].size(), 1u);
+}
+
+TEST(Profiled, may_be_used_by_several_threads) {
+  File file;
+  Profiled<Reference> b(ProfiledConfig{}.with_trace(true));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) exp(ones(b, {8}));
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(find(b.profile(), "exp", OpKind::kernel).calls, 200);
+  b.write_trace(file.path);
+  EXPECT_EQ(file.read()["traceEvents"].size(), 401u);
+}
+
+}  // namespace
+}  // namespace ferrite

@@ -1,0 +1,43 @@
+#include "ferrite/ops/dropout.hpp"
+
+#include "backend_cpu/fused_support.hpp"
+#include "backend_cpu/random_words.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+TEST(CpuDropout, KeepsWhatTheDrawsSayInEveryDtypeAndLayout) {
+  for (const DType dtype : float_dtypes) {
+    for (const Shape& shape : {Shape{1}, Shape{3, 5}, Shape{7, 301}, Shape{2, 70, 1000}, Shape{0, 3}}) {
+      for (const double p : {0.0, 0.1, 0.5, 1.0}) {
+        SCOPED_TRACE(to_string(Meta{shape, dtype}));
+        check(op::Dropout{p, 12, (1ull << 40) + 3}, {uniform(shape, dtype, 1)}, [&](const Lists& in) {
+          Values y(in[0].size());
+          for (std::size_t i = 0; i < y.size(); ++i)
+            if (uniform_at<float>({12, (1ull << 40) + 3}, i) >= static_cast<float>(p)) y[i] = in[0][i] / (1 - p);
+          return Lists{y};
+        });
+      }
+    }
+  }
+}
+
+TEST(CpuDropout, DroppedElementsAreZeroEvenWhereXIsNot) {
+  const Array x = array_of({4}, DType::f32, {NAN, infinity, -infinity, 1});
+  EXPECT_EQ(values_of(run_list(op::Dropout{1, 1, 1}, {x})[0]), Values(4, 0.0));
+}
+
+TEST(RandomWords, AreTheWordsOfThePhiloxBlocks) {
+  const RandomKey key{0x123456789abcdefull, 0xfedcba987654321ull};
+  std::uint32_t words[cpu::words_per_draw];
+  for (const std::int64_t begin : {std::int64_t{0}, std::int64_t{4096}, (std::int64_t{1} << 34) - 128}) {
+    cpu::draw_words(key, begin, words);
+    for (std::int64_t i = 0; i < cpu::words_per_draw; ++i) {
+      const auto element = static_cast<std::uint64_t>(begin + i);
+      ASSERT_EQ(words[i], random_block(key, element / 4)[element % 4]) << begin + i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ferrite::testing

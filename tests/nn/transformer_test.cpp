@@ -1,0 +1,113 @@
+// Attention and transformer blocks against their definitions.
+#include "ferrite/nn/transformer.hpp"
+
+#include "nn/nn_test.hpp"
+
+namespace ferrite::nn {
+namespace {
+
+using testing::expect_error;
+using testing::expect_gradients;
+using testing::expect_values;
+
+template <class B>
+class Transformer : public ::testing::Test {};
+using TransformerBackends = ::testing::Types<testing::Exact, testing::Fast>;
+TYPED_TEST_SUITE(Transformer, TransformerBackends);
+
+TYPED_TEST(Transformer, AttentionIsWhatItsDefinitionSaysHeadByHead) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(3);
+  const std::int64_t n = 2, t = 3, dim = 4, heads = 2, width = dim / heads;
+  MultiHeadAttention<B> attn(backend, MultiHeadAttentionConfig{dim, heads}.with_dtype(DType::f64), rng);
+  const auto x = randn(backend, {n, t, dim}, rng, 0, 1, DType::f64);
+  const auto packed = attn.qkv.forward(x);
+  std::vector<Tensor<B>> outputs;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const auto part = [&](std::int64_t which) {
+      const std::int64_t start = which * dim + h * width;
+      return slice(packed, 2, start, start + width);
+    };
+    const auto scores =
+        matmul(part(0), transpose(part(1), 1, 2)) * (1 / std::sqrt(static_cast<double>(width)));
+    outputs.push_back(matmul(softmax(scores, -1), part(2)));
+  }
+  const auto expected = attn.proj.forward(cat(outputs, 2));
+  expect_values(attn.forward(x), expected.template to_vector<double>(), 1e-12);
+}
+
+TYPED_TEST(Transformer, CausalSightHidesTheFuture) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(3);
+  TransformerBlock<B> block(backend, TransformerBlockConfig{8, 2}.with_sight(Sight::causal), rng);
+  const auto x = randn(backend, {1, 5, 8}, rng);
+  const auto changed = cat<B>({slice(x, 1, 0, 3), randn(backend, {1, 2, 8}, rng)}, 1);
+  const auto before = slice(block.forward(x), 1, 0, 3), after = slice(block.forward(changed), 1, 0, 3);
+  expect_values(after, before.template to_vector<double>(), 1e-6);
+  TransformerBlock<B> open(backend, {8, 2}, rng);
+  const auto difference = max(abs(slice(open.forward(x), 1, 0, 3) - slice(open.forward(changed), 1, 0, 3)));
+  EXPECT_GT(difference.item(), 1e-3f);
+}
+
+TYPED_TEST(Transformer, AMaskHidesKeys) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(3);
+  MultiHeadAttention<B> causal(backend, MultiHeadAttentionConfig{4, 2}.with_sight(Sight::causal), rng);
+  MultiHeadAttention<B> open(backend, {4, 2}, rng);
+  open.load_state(causal.state());
+  const auto x = randn(backend, {2, 4, 4}, rng);
+  const auto mask = tril(ones(backend, {4, 4})) != 0;
+  expect_values(open.forward(x, mask), causal.forward(x).template to_vector<double>(), 1e-6);
+}
+
+TYPED_TEST(Transformer, ABlockAddsToItsInput) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(3);
+  TransformerBlock<B> block(backend, {4, 1}, rng);
+  NamedTensors state = block.state();
+  for (const char* name : {"attn.proj.weight", "ff.down.weight", "ff.down.bias"})
+    state[name] = to_host(zeros(backend, state.at(name).shape()));
+  block.load_state(state);
+  const auto x = randn(backend, {2, 3, 4}, rng);
+  expect_values(block.forward(x), x.template to_vector<double>());
+}
+
+TYPED_TEST(Transformer, DropoutOfABlockIsRepeatableAndOffInInference) {
+  using B = TypeParam;
+  B backend;
+  const auto run = [&](Mode mode) {
+    Rng rng(3);
+    TransformerBlock<B> block(backend, TransformerBlockConfig{8, 2}.with_dropout(0.5), rng);
+    block.set_mode(mode);
+    return block.forward(ones(backend, {1, 2, 8})).to_vector();
+  };
+  EXPECT_EQ(run(Mode::training), run(Mode::training));
+  EXPECT_NE(run(Mode::training), run(Mode::inference));
+}
+
+TYPED_TEST(Transformer, GradientsAgreeWithCentralDifferences) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(7);
+  TransformerBlock<B> block(
+      backend, TransformerBlockConfig{4, 2}.with_hidden(6).with_sight(Sight::causal).with_dtype(DType::f64),
+      rng);
+  const auto x = randn(backend, {2, 3, 4}, rng, 0, 1, DType::f64);
+  expect_gradients<B>(block, [&] { return block.forward(x); });
+}
+
+TYPED_TEST(Transformer, HeadsMustDivideTheDimension) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(1);
+  expect_error<ValueError>([&] { MultiHeadAttention<B>(backend, {6, 4}, rng); }, {"dim 6 and 4 heads"});
+  MultiHeadAttention<B> attn(backend, {4, 2}, rng);
+  expect_error<ShapeError>([&] { attn.forward(ones(backend, {3, 4})); }, {"[MultiHeadAttention] x"});
+}
+
+}  // namespace
+}  // namespace ferrite::nn

@@ -1,0 +1,258 @@
+// Optimisers against their published formulas in f64, and everything around the update itself: clipping,
+// groups, accumulation, skipped parameters, states.
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/optim/sgd.hpp"
+#include "nn/nn_test.hpp"
+
+namespace ferrite::optim {
+namespace {
+
+using testing::expect_error;
+using testing::expect_values;
+using testing::tensor_of;
+
+template <class B>
+class Optimizers : public ::testing::Test {
+ protected:
+  B backend;
+
+  nn::NamedParameter<B> leaf(std::string name, std::vector<double> values, DType dtype = DType::f64) {
+    const Shape shape{static_cast<std::int64_t>(values.size())};
+    return {name, parameter(tensor_of(backend, std::move(values), shape, dtype), name)};
+  }
+  /// Gradients of our choice: the derivative of sum(p g) in p is g.
+  void add_gradient(Gradients<typename B::Inner>& grads, const nn::NamedParameter<B>& p,
+                    std::vector<double> g) {
+    const auto weights = tensor_of(backend, std::move(g), p.tensor.shape(), p.tensor.dtype());
+    backward(sum(p.tensor * weights), grads);
+  }
+  Gradients<typename B::Inner> gradient(const nn::NamedParameter<B>& p, std::vector<double> g) {
+    Gradients<typename B::Inner> grads;
+    add_gradient(grads, p, std::move(g));
+    return grads;
+  }
+};
+using OptimizerBackends = ::testing::Types<testing::Exact, testing::Fast>;
+TYPED_TEST_SUITE(Optimizers, OptimizerBackends);
+
+const std::vector<double> start{1.0, -2.0, 0.5};
+
+/// A different gradient each step.
+std::vector<double> gradient_at(int step) { return {0.1 * step, -0.3 + 0.2 * step, 1.0 / step}; }
+
+TYPED_TEST(Optimizers, SgdFollowsItsFormula) {
+  for (const auto nesterov : {Nesterov::no, Nesterov::yes}) {
+    for (const double momentum : {0.0, 0.9}) {
+      if (momentum == 0 && nesterov == Nesterov::yes) continue;
+      const auto p = this->leaf("p", start);
+      Sgd<TypeParam> sgd(
+          {p},
+          SgdConfig{}.with_lr(0.1).with_momentum(momentum).with_nesterov(nesterov).with_weight_decay(0.01));
+      std::vector<double> expected = start, velocity(3, 0.0);
+      for (int t = 1; t <= 5; ++t) {
+        const auto g = gradient_at(t);
+        sgd.step(this->gradient(p, g));
+        for (std::size_t i = 0; i < 3; ++i) {
+          const double d = g[i] + 0.01 * expected[i];
+          velocity[i] = momentum * velocity[i] + d;
+          expected[i] -= 0.1 * (nesterov == Nesterov::yes ? d + momentum * velocity[i] : velocity[i]);
+        }
+        expect_values(p.tensor, expected, 1e-14);
+      }
+    }
+  }
+}
+
+TYPED_TEST(Optimizers, AdamAndAdamWFollowTheirFormulas) {
+  const auto check = [&](auto& optimizer, const nn::NamedParameter<TypeParam>& p, double coupled,
+                         double decoupled) {
+    std::vector<double> expected = start, m(3, 0.0), v(3, 0.0);
+    for (int t = 1; t <= 5; ++t) {
+      const auto given = gradient_at(t);
+      optimizer.step(this->gradient(p, given));
+      for (std::size_t i = 0; i < 3; ++i) {
+        const double g = given[i] + coupled * expected[i];
+        expected[i] *= 1 - 0.02 * decoupled;
+        m[i] = 0.8 * m[i] + 0.2 * g;
+        v[i] = 0.95 * v[i] + 0.05 * g * g;
+        const double m_hat = m[i] / (1 - std::pow(0.8, t)), v_hat = v[i] / (1 - std::pow(0.95, t));
+        expected[i] -= 0.02 * m_hat / (std::sqrt(v_hat) + 1e-6);
+      }
+      expect_values(p.tensor, expected, 1e-13);
+    }
+  };
+  const auto a = this->leaf("p", start), w = this->leaf("p", start);
+  Adam<TypeParam> adam(
+      {a}, AdamConfig{}.with_lr(0.02).with_betas(0.8, 0.95).with_eps(1e-6).with_weight_decay(0.1));
+  check(adam, a, 0.1, 0);
+  AdamW<TypeParam> adamw(
+      {w}, AdamWConfig{}.with_lr(0.02).with_betas(0.8, 0.95).with_eps(1e-6).with_weight_decay(0.1));
+  check(adamw, w, 0, 0.1);
+}
+
+TYPED_TEST(Optimizers, DefaultsArePyTorchs) {
+  EXPECT_EQ(AdamConfig{}.lr, 1e-3);
+  EXPECT_EQ(AdamConfig{}.beta1, 0.9);
+  EXPECT_EQ(AdamConfig{}.beta2, 0.999);
+  EXPECT_EQ(AdamConfig{}.eps, 1e-8);
+  EXPECT_EQ(AdamConfig{}.weight_decay, 0);
+  EXPECT_EQ(AdamWConfig{}.weight_decay, 0.01);
+  EXPECT_EQ(SgdConfig{}.lr, 1e-3);
+  EXPECT_EQ(SgdConfig{}.momentum, 0);
+  // The first step of Adam is lr in the direction of the gradient's sign.
+  const auto p = this->leaf("p", {1, 1, 1});
+  Adam<TypeParam> adam({p});
+  adam.step(this->gradient(p, {5, -0.01, 0}));
+  expect_values(p.tensor, {0.999, 1.001, 1}, 1e-8);
+}
+
+TYPED_TEST(Optimizers, ClippingByNormScalesAllGradientsTogether) {
+  const auto a = this->leaf("a", {0, 0}), b = this->leaf("b", {0});
+  Sgd<TypeParam> sgd({a, b}, SgdConfig{}.with_lr(1).with_clip_norm(1));
+  auto grads = this->gradient(a, {3, 0});
+  this->add_gradient(grads, b, {4});
+  sgd.step(grads);
+  expect_values(a.tensor, {-0.6, 0}, 1e-6);  // PyTorch divides by norm + 1e-6
+  expect_values(b.tensor, {-0.8}, 1e-6);
+  EXPECT_NEAR(sgd.gradient_norm(), 5, 1e-12);
+  sgd.step(this->gradient(b, {0.5}));  // below the bound: as it is
+  expect_values(b.tensor, {-1.3}, 1e-6);
+}
+
+TYPED_TEST(Optimizers, ClippingByValueClampsEachElement) {
+  const auto p = this->leaf("p", {0, 0, 0});
+  Sgd<TypeParam> sgd({p}, SgdConfig{}.with_lr(1).with_clip_value(0.5));
+  sgd.step(this->gradient(p, {3, -0.25, -7}));
+  expect_values(p.tensor, {-0.5, 0.25, 0.5});
+}
+
+TYPED_TEST(Optimizers, AccumulatedGradientsAreDividedBeforeClipping) {
+  const auto p = this->leaf("p", {0, 0});
+  Sgd<TypeParam> plain({p}, SgdConfig{}.with_lr(1));
+  auto grads = this->gradient(p, {1, 2});
+  this->add_gradient(grads, p, {3, -1});
+  this->add_gradient(grads, p, {5, 2});
+  plain.step(grads, 3);
+  expect_values(p.tensor, {-3, -1}, 1e-14);
+  const auto q = this->leaf("q", {0, 0}), r = this->leaf("r", {0, 0});
+  Sgd<TypeParam> by_norm({q}, SgdConfig{}.with_lr(1).with_clip_norm(2.5));
+  by_norm.step(this->gradient(q, {6, 8}), 2);  // the mean gradient (3, 4) has norm 5
+  expect_values(q.tensor, {-1.5, -2}, 1e-6);
+  EXPECT_NEAR(by_norm.gradient_norm(), 5, 1e-12);
+  Sgd<TypeParam> by_value({r}, SgdConfig{}.with_lr(1).with_clip_value(3.5));
+  by_value.step(this->gradient(r, {6, 8}), 2);
+  expect_values(r.tensor, {-3, -3.5}, 1e-14);
+}
+
+TYPED_TEST(Optimizers, GroupsHaveTheirOwnDecayAndRate) {
+  using B = TypeParam;
+  Rng rng(1);
+  nn::Linear<B> layer(this->backend, nn::LinearConfig{1, 1}.with_dtype(DType::f64), rng);
+  layer.load_state({{"weight", HostTensor::from(std::span<const double>({2.0}), {1, 1})},
+                    {"bias", HostTensor::from(std::span<const double>({2.0}), {1})}});
+  Sgd<B> sgd(layer.parameters(),
+             SgdConfig{}.with_lr(0.1).with_weight_decay(0.5).with_no_decay(biases_and_norms));
+  const auto zero = [&] { return (sum(layer.weight) * 0 + sum(layer.bias) * 0).backward(); };
+  sgd.step(zero());
+  expect_values(layer.weight, {2 - 0.1 * 0.5 * 2}, 1e-14);
+  expect_values(layer.bias, {2}, 1e-14);
+
+  const auto slow = this->leaf("slow", {1}), fast = this->leaf("fast", {1});
+  Sgd<B> scaled({slow, fast},
+                SgdConfig{}.with_lr(0.1).with_group(
+                    {[](std::string_view name, const Shape&) { return name == "slow"; }, 0.1, {}}));
+  auto grads = this->gradient(slow, {1});
+  this->add_gradient(grads, fast, {1});
+  scaled.step(grads);
+  expect_values(slow.tensor, {0.99}, 1e-14);
+  expect_values(fast.tensor, {0.9}, 1e-14);
+}
+
+TYPED_TEST(Optimizers, ParametersWithoutGradientStayAndCountTheirOwnSteps) {
+  const auto a = this->leaf("a", {1}), b = this->leaf("b", {1});
+  AdamW<TypeParam> adamw({a, b}, AdamWConfig{}.with_lr(0.1).with_weight_decay(0));
+  const auto only_a = this->gradient(a, {1});
+  EXPECT_EQ(adamw.missing(only_a), std::vector<std::string>{"b"});
+  adamw.step(only_a);
+  adamw.step(only_a);
+  expect_values(b.tensor, {1}, 1e-15);
+  auto both = this->gradient(a, {1});
+  this->add_gradient(both, b, {1});
+  EXPECT_TRUE(adamw.missing(both).empty());
+  adamw.step(both);
+  // A constant gradient moves by lr each step if the bias corrections are right for each parameter.
+  expect_values(a.tensor, {0.7}, 1e-6);
+  expect_values(b.tensor, {0.9}, 1e-6);
+  adamw.step(Gradients<typename TypeParam::Inner>{});  // none at all: nothing happens
+  expect_values(a.tensor, {0.7}, 1e-6);
+}
+
+TYPED_TEST(Optimizers, UpdatesGoIntoTheBufferOfTheLeaf) {
+  const auto p = this->leaf("p", {1});
+  const Tensor<TypeParam> held = p.tensor;
+  const auto graph = sum(square(held));
+  Sgd<TypeParam> sgd({p}, SgdConfig{}.with_lr(0.5));
+  sgd.step(this->gradient(p, {1}));
+  expect_values(held, {0.5});
+  expect_error<GradientError>([&] { graph.backward(); }, {"modified in place"});
+}
+
+TYPED_TEST(Optimizers, SixteenBitParametersKeepWideMoments) {
+  const auto p = this->leaf("p", {1, 1}, DType::bf16);
+  Adam<TypeParam> adam({p}, AdamConfig{}.with_lr(0.25));
+  adam.step(this->gradient(p, {1, -1}));
+  EXPECT_EQ(p.tensor.dtype(), DType::bf16);
+  expect_values(p.tensor, {0.75, 1.25}, 1e-2);
+  EXPECT_EQ(adam.state().at("p.exp_avg").dtype(), DType::f32);
+  const auto q = this->leaf("q", {1, 1}, DType::f16);
+  Sgd<TypeParam> sgd({q}, SgdConfig{}.with_lr(0.25));
+  sgd.step(this->gradient(q, {1, -1}));
+  expect_values(q.tensor, {0.75, 1.25}, 1e-3);
+}
+
+TYPED_TEST(Optimizers, AStateContinuesBitForBit) {
+  const auto run = [&](int interrupt_at) {
+    auto p = this->leaf("p", {1.0, -2.0, 0.5}, DType::f32);
+    auto optimizer = std::make_unique<AdamW<TypeParam>>(std::vector{p}, AdamWConfig{}.with_lr(0.1));
+    for (int t = 1; t <= 6; ++t) {
+      if (t == interrupt_at) {
+        const NamedTensors state = optimizer->state();
+        optimizer = std::make_unique<AdamW<TypeParam>>(std::vector{p}, AdamWConfig{});
+        optimizer->load_state(state);
+      }
+      optimizer->step(this->gradient(p, gradient_at(t)));
+    }
+    return p.tensor.to_vector();
+  };
+  EXPECT_EQ(run(4), run(0));
+}
+
+TYPED_TEST(Optimizers, AStateNamesItsTensorsAndIsCheckedWhole) {
+  const auto p = this->leaf("block0.weight", start);
+  Sgd<TypeParam> with_momentum({p}, SgdConfig{}.with_momentum(0.9)), without({p});
+  NamedTensors state = with_momentum.state();
+  ASSERT_EQ(state.size(), 3u);
+  EXPECT_TRUE(state.contains("block0.weight.momentum"));
+  EXPECT_EQ(without.state().size(), 2u);  // lr and steps
+  expect_error<ValueError>([&] { without.load_state(state); }, {"unexpected 'block0.weight.momentum'"});
+  state.erase("block0.weight.momentum");
+  expect_error<ValueError>([&] { with_momentum.load_state(state); }, {"missing 'block0.weight.momentum'"});
+}
+
+TYPED_TEST(Optimizers, SettingsOutsideTheirDomainAreRefused) {
+  using B = TypeParam;
+  const auto p = this->leaf("p", start);
+  expect_error<ValueError>([&] { Sgd<B>({p}, SgdConfig{}.with_lr(-1)); }, {"[sgd] learning rate -1"});
+  expect_error<ValueError>([&] { Sgd<B>({p}, SgdConfig{}.with_nesterov()); }, {"[sgd] nesterov", "momentum"});
+  expect_error<ValueError>([&] { Adam<B>({p}, AdamConfig{}.with_betas(1, 0.9)); }, {"[adam] beta1 1"});
+  expect_error<ValueError>([&] { AdamW<B>({p}, AdamWConfig{}.with_weight_decay(NAN)); },
+                           {"[adamw] weight decay"});
+  expect_error<ValueError>([&] { AdamW<B>({p}, AdamWConfig{}.with_clip_norm(-2)); },
+                           {"[adamw] clip norm -2"});
+  expect_error<ValueError>([&] { AdamW<B>(std::vector<nn::NamedParameter<B>>{}); },
+                           {"[adamw] no parameters"});
+}
+
+}  // namespace
+}  // namespace ferrite::optim

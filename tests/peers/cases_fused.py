@@ -1,0 +1,221 @@
+"""Softmax, normalisations, linear, attention, losses, convolutions, pools, dropout."""
+import numpy as np
+
+from cases import EXACT, Case
+from dtypes import FLOATS, INTEGERS, round_to
+from numpy_oracle import ORACLES
+
+import numpy_fused  # noqa: F401  its oracles are needed to make inputs of backward ops
+
+
+def add_to(cases):
+    add_softmax(cases)
+    add_norms(cases)
+    add_linear(cases)
+    add_attention(cases)
+    add_losses(cases)
+    add_convolutions(cases)
+    add_pools(cases)
+    add_dropout(cases)
+
+
+def forward(op, attributes, inputs):
+    """What the forward op gives, rounded: the saved tensors that a backward op gets."""
+    case = Case("", op, attributes, inputs)
+    with np.errstate(all="ignore"):
+        return [round_to(values, dtype) for values, dtype in ORACLES[op](case, *case.wide)]
+
+
+def add_softmax(cases):
+    for op in ("softmax", "log_softmax"):
+        for axis, length in ((-1, 5), (1, 4), (0, 3)):
+            attributes = {"axis": axis}
+            cases.add(op, str(axis), attributes, lambda s: [s.real(3, 4, 5)], FLOATS, grad=True, length=length)
+
+            def saved(s):
+                s.context["x"] = s.real(3, 4, 5)
+                return [*forward(op, attributes, [s.context["x"]]), s.real(3, 4, 5)]
+
+            cases.add(f"{op}_backward", str(axis), attributes, saved, FLOATS, length=length)
+        last = {"axis": -1}
+        cases.add(op, "wide", last, lambda s: [s.real(3, 1037, low=-8.0, high=8.0)], FLOATS, length=1037)
+        cases.add(op, "long_axis_0", {"axis": 0}, lambda s: [s.real(517, 3, low=-8.0, high=8.0)], FLOATS, length=517)
+        cases.add(op, "one", last, lambda s: [s.real(3, 1)], ["f32", "f64"], grad=True)
+        cases.add(op, "no_rows", last, lambda s: [s.real(0, 4)], ["f32"])
+        rows = [[1e4, 9.99e3, -1e4], [-np.inf, 0.0, 1.0], [-np.inf, -np.inf, -np.inf], [np.nan, 0.0, 1.0], [np.inf, 0.0, 1.0]]
+        cases.add(op, "special", last, lambda s: [s.of(rows)], FLOATS, length=3)
+
+
+def add_norms(cases):
+    shapes = {"": (3, 4, 6), "wide": (5, 1031), "2d": (7, 3)}
+    for label, shape in shapes.items():
+        eps, channels, rows = {"eps": 1e-5}, shape[-1], int(np.prod(shape[:-1]))
+        affine = lambda s, count: [s.real(channels) for _ in range(count)]
+        layer = lambda s: [s.real(*shape), *affine(s, 2)]
+        cases.add("layer_norm", label, eps, layer, FLOATS, grad=label != "wide", length=channels)
+        rms = lambda s: [s.real(*shape), *affine(s, 1)]
+        cases.add("rms_norm", label, eps, rms, FLOATS, grad=label != "wide", length=channels)
+
+        def layer_backward(s):
+            x, weight, bias = layer(s)
+            s.context["eps"] = 1e-5
+            return [s.real(*shape), x, weight, *forward("layer_norm", eps, [x, weight, bias])[1:]]
+
+        def rms_backward(s):
+            x, weight = rms(s)
+            s.context["eps"] = 1e-5
+            return [s.real(*shape), x, weight, *forward("rms_norm", eps, [x, weight])[1:]]
+
+        cases.add("layer_norm_backward", label, {}, layer_backward, FLOATS, length=max(channels, rows))
+        cases.add("rms_norm_backward", label, {}, rms_backward, FLOATS, length=max(channels, rows))
+    offset = lambda s: [s.of(500 + s.rng.integers(0, 9, (4, 64))), s.real(64), s.real(64)]
+    cases.add("layer_norm", "offset", {"eps": 1e-3}, offset, ["f32", "f64", "f16"], length=64)
+    cases.add("layer_norm", "constant_rows", {"eps": 1e-5}, lambda s: [s.of(np.full((2, 8), 3.0)), s.real(8), s.real(8)], FLOATS, length=8)
+    mixed = lambda s: [s.real(3, 6), s.real(6, dtype="f32"), s.real(6, dtype="f32")]
+    cases.add("layer_norm", "mixed", {"eps": 1e-5}, mixed, ["f16", "bf16"], length=6)
+    cases.add("rms_norm", "mixed", {"eps": 1e-5}, lambda s: mixed(s)[:2], ["f16", "bf16"], length=6)
+
+    for label, shape in {"2d": (6, 3), "4d": (4, 3, 2, 5), "3d": (2, 5, 37)}.items():
+        eps, count = {"eps": 1e-5}, int(np.prod(shape)) // shape[1]
+        batch = lambda s: [s.real(*shape), s.real(shape[1]), s.real(shape[1])]
+        cases.add("batch_norm", label, eps, batch, FLOATS, grad=True, length=count)
+
+        def batch_backward(s):
+            x, weight, bias = batch(s)
+            s.context["eps"] = 1e-5
+            return [s.real(*shape), x, weight, *forward("batch_norm", eps, [x, weight, bias])[1:]]
+
+        cases.add("batch_norm_backward", label, {}, batch_backward, FLOATS, length=count)
+
+
+def add_linear(cases):
+    for activation in ("none", "relu", "gelu", "silu", "tanh", "sigmoid"):
+        attributes = {"activation": activation}
+        inputs = lambda s: [s.real(5, 4), s.real(3, 4), s.real(3)]
+        cases.add("linear", activation, attributes, inputs, FLOATS, grad=True, length=4)
+        cases.add("linear", f"{activation}/no_bias", attributes, lambda s: inputs(s)[:2], ["f32", "f64"], grad=True, length=4)
+        wide = lambda s: [s.real(33, 130), s.real(70, 130), s.real(70)]
+        cases.add("linear", f"{activation}/wide", attributes, wide, FLOATS, length=130)
+    cases.add("linear", "empty", {"activation": "relu"}, lambda s: [s.real(0, 4), s.real(3, 4), s.real(3)], ["f32"])
+
+
+def add_attention(cases):
+    def add(label, attributes, masks, shapes=((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 3)), dtypes=FLOATS, grad=True, torch=True):
+        qkv = lambda s: [s.real(*shape) for shape in shapes]
+        length = shapes[0][3] + shapes[1][2]
+        cases.add("attention", label, attributes, lambda s: qkv(s) + masks(s), dtypes, grad=grad, torch=torch, length=length)
+
+        def backward(s):
+            inputs = qkv(s) + masks(s)
+            o, lse = forward("attention", attributes, inputs)
+            return [s.real(*o.shape), *inputs[:3], o, lse, *inputs[3:]]
+
+        cases.add("attention_backward", label, attributes, backward, dtypes, torch=torch, length=length + shapes[0][2])
+
+    none, plain, causal = lambda s: [], {"causal": False, "scale": 0.5}, {"causal": True, "scale": 0.5}
+    add("plain", plain, none)
+    add("causal", causal, none)
+    add("scale", {"causal": False, "scale": 0.2}, none)
+    keeps_first = lambda s: [s.boolean(2, 1, 5, 6) | (np.arange(6) == 0)]
+    add("bool_mask", plain, keeps_first)
+    add("causal_bool_mask", causal, keeps_first)
+    add("additive_mask", plain, lambda s: [s.real(5, 6)])
+    add("square_causal", causal, none, ((1, 2, 7, 4),) * 3)
+    add("one_query", causal, none, ((1, 2, 1, 4), (1, 2, 9, 4), (1, 2, 9, 4)))
+    add("long", {"causal": True, "scale": 0.25}, none, ((1, 1, 70, 16), (1, 1, 150, 16), (1, 1, 150, 8)), grad=False)
+    # Queries that see no key give 0: by causality with fewer keys than queries, and by the mask.
+    add("no_key_causal", causal, none, ((1, 1, 5, 4), (1, 1, 3, 4), (1, 1, 3, 4)), torch=False, grad=False)
+    add("no_key_masked", plain, lambda s: [np.arange(5).reshape(5, 1) % 2 == np.zeros((1, 6))], torch=False, grad=False)
+    add("minus_infinity", plain, lambda s: [s.of(np.where(np.tri(5, 6), 0.0, -np.inf))], grad=False)
+
+
+def add_losses(cases):
+    def cross_entropy(label, attributes, rows=6, classes=5, targets=INTEGERS, dtypes=FLOATS, low=-2.0, high=2.0):
+        for dtype in targets:
+            pick = lambda s: s.index(rows, limit=min(classes, 256), dtype=dtype)
+            logits = lambda s: s.real(rows, classes, low=low, high=high)
+            name, floats = f"{label}/{dtype}", dtypes if dtype == "i64" else ["f32"]
+            cases.add("softmax_cross_entropy", name, attributes, lambda s: [logits(s), pick(s)], floats, grad=classes < 100, length=classes)
+
+            def backward(s):
+                inputs = [logits(s), pick(s)]
+                lse = forward("softmax_cross_entropy", attributes, inputs)[1]
+                return [s.real(rows, dtype="f64" if s.dtype == "f64" else "f32"), *inputs, lse]
+
+            cases.add("softmax_cross_entropy_backward", name, attributes, backward, floats, length=1)
+
+    cross_entropy("plain", {"ignore_index": -100, "label_smoothing": 0.0})
+    cross_entropy("ignore", {"ignore_index": 2, "label_smoothing": 0.0})
+    cross_entropy("smoothing", {"ignore_index": -100, "label_smoothing": 0.1})
+    cross_entropy("both", {"ignore_index": 0, "label_smoothing": 0.25}, rows=11)
+    cross_entropy("wide", {"ignore_index": -1, "label_smoothing": 0.125}, rows=9, classes=1031, low=-9.0, high=9.0)
+    cross_entropy("large_logits", {"ignore_index": -100, "label_smoothing": 0.0}, low=-2e4, high=2e4, targets=["i64"])
+
+    for fn in ("mse", "l1", "huber", "bce_with_logits"):
+        attributes = {"fn": fn, "delta": 0.75}
+        pair = lambda s: [s.real(4, 5, low=-3.0, high=3.0), s.real(4, 5, low=0.0, high=1.0)]
+        cases.add("pointwise_loss", fn, attributes, pair, FLOATS, grad=True)
+        cases.add("pointwise_loss_backward", fn, attributes, lambda s: [*pair(s), s.real(4, 5)], FLOATS)
+        far = lambda s: [s.of([200.0, -200.0, 0.0, 30.0]), s.of([0.0, 1.0, 0.5, 1.0])]
+        cases.add("pointwise_loss", f"{fn}/far", attributes, far, ["f32", "f64", "bf16"])
+
+
+def add_convolutions(cases):
+    def add(label, x, weight, bias=False, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1):
+        geometry = {"stride": list(stride), "padding": list(padding), "dilation": list(dilation), "groups": groups}
+        inputs = lambda s: [s.real(*x), s.real(*weight)] + ([s.real(weight[0])] if bias else [])
+        length = int(np.prod(weight[1:]))
+        cases.add("conv2d", label, geometry, inputs, FLOATS, grad=True, length=length)
+        y = forward("conv2d", geometry, [np.zeros(x, np.float32), np.zeros(weight, np.float32)])[0].shape
+        per_input = weight[0] // groups * weight[2] * weight[3]
+        for_input = {**geometry, "input": list(x)}
+        cases.add("conv2d_input_grad", label, for_input, lambda s: [s.real(*y), s.real(*weight)], FLOATS, length=per_input)
+        for_weight = {**geometry, "weight": list(weight)}
+        cases.add("conv2d_weight_grad", label, for_weight, lambda s: [s.real(*y), s.real(*x)], FLOATS, length=y[0] * y[2] * y[3])
+
+    x = (2, 4, 6, 5)
+    add("plain", x, (3, 4, 3, 2))
+    add("bias", x, (3, 4, 3, 2), bias=True)
+    add("1x1", x, (3, 4, 1, 1))
+    add("stride", x, (3, 4, 3, 3), stride=(2, 1))
+    add("stride_leaves_rest", (1, 2, 8, 7), (2, 2, 3, 2), stride=(3, 2))
+    add("padding", x, (3, 4, 3, 3), padding=(1, 2))
+    add("dilation", x, (2, 4, 2, 2), dilation=(2, 3))
+    add("groups", x, (6, 2, 3, 3), bias=True, padding=(1, 1), groups=2)
+    add("depthwise", x, (4, 1, 3, 3), padding=(1, 1), groups=4)
+    add("everything", (2, 4, 9, 8), (4, 2, 3, 2), bias=True, stride=(2, 3), padding=(2, 1), dilation=(2, 2), groups=2)
+    add("whole_input", (2, 3, 4, 4), (5, 3, 4, 4))
+
+
+def add_pools(cases):
+    geometries = {
+        "plain": dict(kernel=[2, 2], stride=[0, 0], padding=[0, 0]),
+        "overlap": dict(kernel=[3, 3], stride=[2, 2], padding=[1, 1]),
+        "oblong": dict(kernel=[3, 2], stride=[1, 2], padding=[1, 0]),
+        "whole": dict(kernel=[6, 5], stride=[0, 0], padding=[0, 0]),
+    }
+    shape = (2, 3, 6, 5)
+    for label, geometry in geometries.items():
+        area = int(np.prod(geometry["kernel"]))
+        cases.add("max_pool2d", label, geometry, lambda s: [s.distinct(*shape)], FLOATS, grad=True, check=EXACT)
+        cases.add("avg_pool2d", label, geometry, lambda s: [s.real(*shape)], FLOATS, grad=True, length=area)
+
+        def backward(s):
+            y, index = forward("max_pool2d", geometry, [s.distinct(*shape)])
+            return [s.real(*y.shape), index]
+
+        cases.add("max_pool2d_backward", label, {"input": list(shape)}, backward, FLOATS, length=area)
+        y = forward("avg_pool2d", geometry, [np.zeros(shape, np.float32)])[0].shape
+        cases.add("avg_pool2d_backward", label, {**geometry, "input": list(shape)}, lambda s: [s.real(*y)], FLOATS, length=area)
+    # The first of equals, a NaN above all, and never a place in the padding.
+    planes = np.array([[[1.0, 1.0, 2.0, np.nan], [1.0, 0.0, np.nan, 2.0]] * 2, np.full((4, 4), -np.inf)])[None]
+    for label in ("plain", "overlap"):
+        cases.add("max_pool2d", f"{label}/special", geometries[label], lambda s: [s.of(planes)], FLOATS, check=EXACT)
+
+
+def add_dropout(cases):
+    for p in (0.0, 0.25, 0.5, 0.9, 1.0):
+        attributes = {"p": p, "seed": 0x1234567890ABCDEF, "stream": 3}
+        cases.add("dropout", f"{p}", attributes, lambda s: [s.real(7, 11)], FLOATS, grad=True)
+    large = {"p": 0.1, "seed": 1, "stream": 0xFFFFFFFF00000001}
+    cases.add("dropout", "large", large, lambda s: [s.real(50021)], ["f32", "bf16"])

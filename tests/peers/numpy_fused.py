@@ -1,0 +1,342 @@
+"""What the fused ops mean, said in NumPy and SciPy in float64; gradients by their formulas."""
+import numpy as np
+from scipy import signal, special
+
+import philox
+from dtypes import promote, statistics_dtype
+from numpy_oracle import UNARY, oracle
+
+# Softmax and normalisations.
+
+
+@oracle("softmax")
+def softmax(case, x):
+    return [(special.softmax(x, axis=case["axis"]), case.dtypes[0])]
+
+
+@oracle("softmax_backward")
+def softmax_backward(case, y, dy):
+    return [(y * (dy - np.sum(y * dy, axis=case["axis"], keepdims=True)), case.dtypes[0])]
+
+
+@oracle("log_softmax")
+def log_softmax(case, x):
+    return [(special.log_softmax(x, axis=case["axis"]), case.dtypes[0])]
+
+
+@oracle("log_softmax_backward")
+def log_softmax_backward(case, y, dy):
+    return [(dy - np.exp(y) * np.sum(dy, axis=case["axis"], keepdims=True), case.dtypes[0])]
+
+
+def normalised(x, axes, eps):
+    mean = np.mean(x, axis=axes, keepdims=True)
+    rstd = 1 / np.sqrt(np.var(x, axis=axes, keepdims=True) + eps)
+    return (x - mean) * rstd, mean, rstd
+
+
+def normalised_backward(dn, normed, rstd, axes):
+    """The gradient of x from that of (x - mean) rstd."""
+    mean = lambda v: np.mean(v, axis=axes, keepdims=True)
+    return (dn - mean(dn) - normed * mean(dn * normed)) * rstd
+
+
+@oracle("layer_norm")
+def layer_norm(case, x, weight, bias):
+    normed, mean, rstd = normalised(x, -1, case["eps"])
+    dtype = case.dtypes[0]
+    return [(normed * weight + bias, dtype), (mean[..., 0], statistics_dtype(dtype)), (rstd[..., 0], statistics_dtype(dtype))]
+
+
+@oracle("layer_norm_backward")
+def layer_norm_backward(case, dy, x, weight, mean, rstd):
+    normed = (x - mean[..., None]) * rstd[..., None]
+    rows = tuple(range(x.ndim - 1))
+    dx = normalised_backward(dy * weight, normed, rstd[..., None], -1)
+    return [(dx, case.dtypes[1]), (np.sum(dy * normed, rows), case.dtypes[2]), (np.sum(dy, rows), case.dtypes[2])]
+
+
+@oracle("rms_norm")
+def rms_norm(case, x, weight):
+    rstd = 1 / np.sqrt(np.mean(x * x, axis=-1) + case["eps"])
+    return [(x * rstd[..., None] * weight, case.dtypes[0]), (rstd, statistics_dtype(case.dtypes[0]))]
+
+
+@oracle("rms_norm_backward")
+def rms_norm_backward(case, dy, x, weight, rstd):
+    normed, dn = x * rstd[..., None], dy * weight
+    dx = (dn - normed * np.mean(dn * normed, axis=-1, keepdims=True)) * rstd[..., None]
+    return [(dx, case.dtypes[1]), (np.sum(dy * normed, tuple(range(x.ndim - 1))), case.dtypes[2])]
+
+
+def per_channel(x):
+    """The axes that are summed over, and the shape of [C] against x."""
+    return tuple(i for i in range(x.ndim) if i != 1), (1, -1) + (1,) * (x.ndim - 2)
+
+
+@oracle("batch_norm")
+def batch_norm(case, x, weight, bias):
+    axes, spread = per_channel(x)
+    normed, mean, rstd = normalised(x, axes, case["eps"])
+    dtype = case.dtypes[0]
+    y = normed * weight.reshape(spread) + bias.reshape(spread)
+    return [(y, dtype), (mean.reshape(-1), statistics_dtype(dtype)), (rstd.reshape(-1), statistics_dtype(dtype))]
+
+
+@oracle("batch_norm_backward")
+def batch_norm_backward(case, dy, x, weight, mean, rstd):
+    axes, spread = per_channel(x)
+    normed = (x - mean.reshape(spread)) * rstd.reshape(spread)
+    dx = normalised_backward(dy * weight.reshape(spread), normed, rstd.reshape(spread), axes)
+    return [(dx, case.dtypes[1]), (np.sum(dy * normed, axes), case.dtypes[2]), (np.sum(dy, axes), case.dtypes[2])]
+
+
+# Linear and attention.
+
+
+@oracle("linear")
+def linear(case, x, weight, bias=0.0):
+    dtype = case.dtypes[0]
+    for other in case.dtypes[1:]:
+        dtype = promote(dtype, other)
+    pre = x @ weight.T + bias
+    name = case["activation"]
+    if name == "none":
+        return [(pre, dtype)]
+    y = UNARY["gelu_tanh" if name == "gelu" else name](pre, 1)
+    return [(y, dtype), (pre, dtype)] if name in ("gelu", "silu") else [(y, dtype)]
+
+
+def attention_scores(case, q, k, mask):
+    scores = q @ np.swapaxes(k, -1, -2) * case["scale"]
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if case["causal"]:
+        t, s = scores.shape[-2:]
+        scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
+    return scores
+
+
+def weights_of(scores, lse):
+    return np.exp(scores - np.where(np.isfinite(lse), lse, 0)[..., None])
+
+
+@oracle("attention")
+def attention(case, q, k, v, mask=None):
+    scores = attention_scores(case, q, k, mask)
+    lse = special.logsumexp(scores, axis=-1)
+    return [(weights_of(scores, lse) @ v, case.dtypes[0]), (lse, statistics_dtype(case.dtypes[0]))]
+
+
+@oracle("attention_backward")
+def attention_backward(case, do, q, k, v, o, lse, mask=None):
+    p = weights_of(attention_scores(case, q, k, mask), lse)
+    dp = do @ np.swapaxes(v, -1, -2)
+    ds = p * (dp - np.sum(do * o, axis=-1, keepdims=True)) * case["scale"]
+    dtype = case.dtypes[1]
+    return [(ds @ k, dtype), (np.swapaxes(ds, -1, -2) @ q, dtype), (np.swapaxes(p, -1, -2) @ do, dtype)]
+
+
+# Losses.
+
+
+@oracle("softmax_cross_entropy")
+def softmax_cross_entropy(case, logits, targets):
+    smoothing, ignored = case["label_smoothing"], targets == case["ignore_index"]
+    log_p = special.log_softmax(logits, axis=1)
+    picked = log_p[np.arange(len(targets)), np.where(ignored, 0, targets)]
+    smooth = np.mean(log_p, axis=1) if smoothing else 0
+    loss = np.where(ignored, 0, -(1 - smoothing) * picked - smoothing * smooth)
+    dtype = statistics_dtype(case.dtypes[0])
+    return [(loss, dtype), (special.logsumexp(logits, axis=1), dtype)]
+
+
+@oracle("softmax_cross_entropy_backward")
+def softmax_cross_entropy_backward(case, dloss, logits, targets, lse):
+    smoothing, classes = case["label_smoothing"], logits.shape[1]
+    wanted = (targets[:, None] == np.arange(classes)) * (1 - smoothing) + smoothing / classes
+    scale = np.where(targets == case["ignore_index"], 0, dloss)
+    return [((np.exp(logits - lse[:, None]) - wanted) * scale[:, None], case.dtypes[1])]
+
+
+def huber(x, t, delta):
+    d = np.abs(x - t)
+    return np.where(d <= delta, d * d / 2, delta * (d - delta / 2))
+
+
+LOSS = {
+    "mse": lambda x, t, delta: (x - t) ** 2,
+    "l1": lambda x, t, delta: np.abs(x - t),
+    "huber": huber,
+    "bce_with_logits": lambda x, t, delta: np.logaddexp(0, x) - x * t,
+}
+LOSS_DERIVATIVE = {
+    "mse": lambda x, t, delta: 2 * (x - t),
+    "l1": lambda x, t, delta: np.sign(x - t),
+    "huber": lambda x, t, delta: np.clip(x - t, -delta, delta),
+    "bce_with_logits": lambda x, t, delta: special.expit(x) - t,
+}
+
+
+@oracle("pointwise_loss")
+def pointwise_loss(case, x, t):
+    return [(LOSS[case["fn"]](x, t, case["delta"]), promote(*case.dtypes))]
+
+
+@oracle("pointwise_loss_backward")
+def pointwise_loss_backward(case, x, t, dloss):
+    return [(dloss * LOSS_DERIVATIVE[case["fn"]](x, t, case["delta"]), case.dtypes[0])]
+
+
+# Convolutions and pools.
+
+
+def padded(x, padding, value=0.0):
+    return np.pad(x, [(0, 0), (0, 0)] + [(p, p) for p in padding], constant_values=value)
+
+
+def dilated(plane, steps):
+    """Zeros between the elements of a plane."""
+    wide = np.zeros([(n - 1) * step + 1 for n, step in zip(plane.shape, steps)])
+    wide[:: steps[0], :: steps[1]] = plane
+    return wide
+
+
+def channel_pairs(case, channels, outputs):
+    """(output channel, input channel, that channel's place in the weight) of every pair that a group connects."""
+    per_group, out_per_group = channels // case["groups"], outputs // case["groups"]
+    for o in range(outputs):
+        for c in range(per_group):
+            yield o, o // out_per_group * per_group + c, c
+
+
+@oracle("conv2d")
+def conv2d(case, x, weight, bias=None):
+    wide = padded(x, case["padding"])
+    planes = [[0.0] * len(weight) for _ in x]
+    for n in range(len(x)):
+        for o, c, k in channel_pairs(case, x.shape[1], len(weight)):
+            plane = signal.correlate2d(wide[n, c], dilated(weight[o, k], case["dilation"]), "valid")
+            planes[n][o] = planes[n][o] + plane[:: case["stride"][0], :: case["stride"][1]]
+    y = np.array(planes)
+    if bias is not None:
+        y = y + bias.reshape(1, -1, 1, 1)
+    return [(y, promote(*case.dtypes[:2]))]
+
+
+@oracle("conv2d_input_grad")
+def conv2d_input_grad(case, dy, weight):
+    dx = padded(np.zeros(case["input"]), case["padding"])
+    for n in range(len(dy)):
+        for o, c, k in channel_pairs(case, dx.shape[1], len(weight)):
+            part = signal.convolve2d(dilated(dy[n, o], case["stride"]), dilated(weight[o, k], case["dilation"]), "full")
+            dx[n, c, : part.shape[0], : part.shape[1]] += part
+    (top, left), (height, width) = case["padding"], case["input"][2:]
+    return [(dx[:, :, top : top + height, left : left + width], promote(*case.dtypes))]
+
+
+@oracle("conv2d_weight_grad")
+def conv2d_weight_grad(case, dy, x):
+    dw, wide = np.zeros(case["weight"]), padded(x, case["padding"])
+    kh, kw = case["weight"][2:]
+    for n in range(len(x)):
+        for o, c, k in channel_pairs(case, x.shape[1], len(dw)):
+            part = signal.correlate2d(wide[n, c], dilated(dy[n, o], case["stride"]), "valid")
+            dw[o, k] += part[:: case["dilation"][0], :: case["dilation"][1]][:kh, :kw]
+    return [(dw, promote(*case.dtypes))]
+
+
+def pool_windows(case, x, value):
+    """[N, C, Ho, Wo, kh, kw]"""
+    kernel = case["kernel"]
+    steps = [stride or extent for stride, extent in zip(case["stride"], kernel)]
+    views = np.lib.stride_tricks.sliding_window_view(padded(x, case["padding"], value), kernel, (2, 3))
+    return views[:, :, :: steps[0], :: steps[1]]
+
+
+@oracle("max_pool2d")
+def max_pool2d(case, x):
+    """A window's elements in row-major order without the padding; the first maximum, or the first NaN, wins."""
+    height, width = x.shape[2:]
+    places = np.broadcast_to(np.arange(height * width, dtype=float).reshape(1, 1, height, width), x.shape)
+    views, at = pool_windows(case, x, 0.0), pool_windows(case, places, -1.0)
+    y, index = np.empty(views.shape[:4]), np.empty(views.shape[:4], dtype=np.int64)
+    for window in np.ndindex(*views.shape[:4]):
+        inside = at[window] >= 0
+        values = views[window][inside]
+        best = np.argmax(values)
+        y[window], index[window] = values[best], at[window][inside][best]
+    return [(y, case.dtypes[0]), (index, "i64")]
+
+
+@oracle("max_pool2d_backward")
+def max_pool2d_backward(case, dy, index):
+    n, c, height, width = case["input"]
+    dx = np.zeros((n, c, height * width))
+    for place in np.ndindex(*dy.shape):
+        dx[place[0], place[1], index[place]] += dy[place]
+    return [(dx.reshape(case["input"]), case.dtypes[0])]
+
+
+@oracle("avg_pool2d")
+def avg_pool2d(case, x):
+    return [(np.mean(pool_windows(case, x, 0.0), axis=(4, 5)), case.dtypes[0])]
+
+
+@oracle("avg_pool2d_backward")
+def avg_pool2d_backward(case, dy):
+    kernel, padding = case["kernel"], case["padding"]
+    steps = [stride or extent for stride, extent in zip(case["stride"], kernel)]
+    dx = padded(np.zeros(case["input"]), padding)
+    for h in range(dy.shape[2]):
+        for w in range(dy.shape[3]):
+            top, left = h * steps[0], w * steps[1]
+            dx[:, :, top : top + kernel[0], left : left + kernel[1]] += dy[:, :, h : h + 1, w : w + 1] / np.prod(kernel)
+    height, width = case["input"][2:]
+    return [(dx[:, :, padding[0] : padding[0] + height, padding[1] : padding[1] + width], case.dtypes[0])]
+
+
+# Dropout and the optimisers.
+
+
+@oracle("dropout")
+def dropout(case, x):
+    draw = philox.unit_uniform("f32", case["seed"], case["stream"], x.size).reshape(x.shape)
+    kept = draw >= float(np.float32(case["p"]))
+    return [(np.where(kept, x / (1 - case["p"]) if case["p"] < 1 else 0, 0), case.dtypes[0])]
+
+
+def lists(tensors, count):
+    """`count` lists of equal length, and the clip factor."""
+    n = (len(tensors) - 1) // count
+    return [tensors[i * n : (i + 1) * n] for i in range(count)] + [tensors[-1]]
+
+
+@oracle("sgd")
+def sgd(case, *tensors):
+    parameters, gradients, buffers, clip = lists(tensors, 3)
+    momentum, n = case["momentum"], len(parameters)
+    updated, moved = [], []
+    for p, g, v in zip(parameters, gradients, buffers):
+        g = g * clip + case["weight_decay"] * p
+        v = momentum * v + g if momentum else v
+        step = g if not momentum else g + momentum * v if case["nesterov"] else v
+        updated.append(p - case["lr"] * step)
+        moved.append(v)
+    return list(zip(updated, case.dtypes[:n])) + list(zip(moved, case.dtypes[2 * n :]))
+
+
+@oracle("adam")
+def adam(case, *tensors):
+    parameters, gradients, firsts, seconds, clip = lists(tensors, 4)
+    beta1, beta2, decay, n = case["beta1"], case["beta2"], case["weight_decay"], len(parameters)
+    results = [[], [], []]
+    for p, g, m, v in zip(parameters, gradients, firsts, seconds):
+        g = g * clip + (0 if case["decoupled"] else decay * p)
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g * g
+        m_hat, v_hat = m / (1 - beta1 ** case["step"]), v / (1 - beta2 ** case["step"])
+        kept = p - case["lr"] * decay * p if case["decoupled"] else p
+        for result, value in zip(results, (kept - case["lr"] * m_hat / (np.sqrt(v_hat) + case["eps"]), m, v)):
+            result.append(value)
+    return list(zip(sum(results, []), case.dtypes[:n] + case.dtypes[2 * n : 4 * n]))

@@ -1,0 +1,147 @@
+"""Compares ferrite's ops with an implementation of someone else.
+
+    python op_peer.py --ferrite build/release/src/ferrite --oracle numpy
+    python op_peer.py --ferrite build/release/src/ferrite --oracle torch --filter attention
+
+numpy: results of every op; gradients of the f64 cases by differences. torch: results and gradients by autograd. Every
+case runs on every backend named by --backend. The last line counts; the exit code is 1 if anything differs, 77 if the
+oracle is not installed.
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import gradients
+import numpy_fused  # noqa: F401  registers its oracles
+import numpy_oracle
+import philox
+from cases import REDUCING, all_cases
+from compare import mismatch
+from coverage import uncovered
+from dtypes import NUMPY, is_floating, round_to
+from replay import Ferrite, ReplayError, write_call
+
+SKIPPED = 77
+
+
+class NumpyOracle:
+    name = "NumPy"
+
+    def accepts(self, case):
+        return True
+
+    def outputs(self, case):
+        return numpy_oracle.evaluate(case)
+
+    def gradient_mismatch(self, case, root, results):
+        if case.dtypes[0] == "f64" or "f64" in case.dtypes[1:]:
+            for i, expected in enumerate(gradients.numeric_gradients(case, root)):
+                if expected is not None:
+                    yield f"grad_in{i}", gradients.gradient_mismatch(results[f"grad_in{i}"], expected)
+
+
+class TorchOracle:
+    name = "PyTorch"
+
+    def __init__(self):
+        import torch_oracle
+
+        self.evaluate = torch_oracle.evaluate
+
+    def accepts(self, case):
+        return case.torch
+
+    def outputs(self, case):
+        """(values, dtype) where PyTorch computes the output; dtypes are NumPy's business."""
+        computed = self.evaluate(case, None)[0]
+        expected = numpy_oracle.evaluate(case)
+        return [(values, dtype) for values, (_, dtype) in zip(computed, expected)]
+
+    def gradient_mismatch(self, case, root, results):
+        for i, expected in enumerate(self.evaluate(case, root)[1]):
+            if expected is not None:
+                got = results[f"grad_in{i}"]
+                length = case.length * max(1, root.size / max(got.size, 1))
+                yield f"grad_in{i}", mismatch(got, expected, case.dtypes[i], REDUCING, length)
+
+
+def root_gradient(case):
+    """A gradient of the first output's shape and dtype, from the case's name alone."""
+    values, dtype = numpy_oracle.evaluate(case)[0]
+    rng = np.random.default_rng(len(case.name))
+    return round_to(rng.uniform(-1, 1, np.shape(values)), dtype)
+
+
+def run_case(case, number, oracle, ferrite, backends, folder):
+    """The failures of one case, as lines."""
+    path = folder / f"{number}.safetensors"
+    root = root_gradient(case) if case.grad else None
+    write_call(path, case.op, case.attributes, case.inputs, root)
+    failures = []
+    expected = oracle.outputs(case)
+    for backend in backends:
+        def fail(what, why):
+            if why:
+                failures.append(f"{case.name} on {backend}: {what}: {why}\n    {path}")
+
+        try:
+            results = ferrite.replay(path, backend, case.grad)
+            for i, (values, dtype) in enumerate(expected):
+                if values is not None:
+                    fail(f"out{i}", mismatch(results[f"out{i}"], values, dtype, case.check, case.length))
+            if f"out{len(expected)}" in results:
+                fail("outputs", f"more than the {len(expected)} expected")
+            if case.grad:
+                for what, why in oracle.gradient_mismatch(case, root.astype(float), results):
+                    fail(what, why)
+        except ReplayError as error:
+            fail("replay", str(error))
+        except KeyError as error:
+            fail("replay", f"gave no {error}")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ferrite", required=True, help="path of the program")
+    parser.add_argument("--oracle", choices=("numpy", "torch"), default="numpy")
+    parser.add_argument("--backend", action="append", help="reference or cpu; both unless given")
+    parser.add_argument("--filter", default="", help="regular expression that case names must match")
+    parser.add_argument("--keep", type=Path, help="folder in which the calls and results stay")
+    options = parser.parse_args()
+    try:
+        oracle = TorchOracle() if options.oracle == "torch" else NumpyOracle()
+    except ImportError as error:
+        print(f"SKIPPED: {error}. Install PyTorch to compare with it.")
+        return SKIPPED
+    philox.check_known_answers()
+    if "bf16" not in NUMPY:
+        print("bf16 is left out: the package ml_dtypes is not installed")
+
+    every = all_cases()
+    failures = [f"coverage: {op} has no case" for op in uncovered(every)]
+    cases = [case for case in every if re.search(options.filter, case.name) and oracle.accepts(case)]
+    ferrite, backends = Ferrite(options.ferrite), options.backend or ["reference", "cpu"]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            run = lambda numbered: run_case(numbered[1], numbered[0], oracle, ferrite, backends, folder)
+            results = list(pool.map(run, enumerate(cases)))
+    failures += [line for result in results for line in result]
+    for line in failures:
+        print(line)
+    failed = sum(1 for result in results if result)
+    print(f"{oracle.name}: {len(cases)} cases on {' and '.join(backends)}")
+    print(f"{len(cases) - failed} passed, {failed + len(failures) - sum(map(len, results))} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

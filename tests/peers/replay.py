@@ -1,0 +1,61 @@
+"""The road to ferrite and back: a call of one op as a .safetensors file, run by `ferrite replay`."""
+import json
+import math
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from safetensors import deserialize
+from safetensors.numpy import save_file
+
+from dtypes import NUMPY
+
+FILE_DTYPES = {"F32": "f32", "F64": "f64", "F16": "f16", "BF16": "bf16", "I32": "i32", "I64": "i64", "U8": "u8", "BOOL": "bool"}
+
+
+class ReplayError(Exception):
+    """ferrite refused the file or crashed."""
+
+
+def attribute(value):
+    """JSON has no infinities and no NaN: ferrite writes them as strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def write_call(path, op, attributes, inputs, root_gradient=None):
+    tensors = {f"in{i}": np.ascontiguousarray(x).reshape(x.shape) for i, x in enumerate(inputs)}
+    if root_gradient is not None:
+        tensors["grad0"] = np.ascontiguousarray(root_gradient).reshape(root_gradient.shape)
+    text = json.dumps({key: attribute(value) for key, value in attributes.items()})
+    save_file(tensors, path, {"op": op, "attributes": text})
+
+
+def read_tensors(path):
+    """By name, in the NumPy dtype of each."""
+    tensors = {}
+    for name, entry in deserialize(Path(path).read_bytes()):
+        dtype = NUMPY[FILE_DTYPES[entry["dtype"]]]
+        tensors[name] = np.frombuffer(bytes(entry["data"]), dtype=dtype).reshape(entry["shape"])
+    return tensors
+
+
+class Ferrite:
+    def __init__(self, program, timeout=120):
+        self.program = str(Path(program).resolve())
+        self.timeout = timeout
+
+    def replay(self, path, backend, with_gradients):
+        """The results of the call in `path`: out0, ... and, if asked for, grad_in0, ..."""
+        target = Path(path).with_suffix(f".{backend}.safetensors")
+        command = [self.program, "replay", str(path), "--backend", backend, "--out", str(target)]
+        if with_gradients:
+            command.append("--grad")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=self.timeout)
+        except subprocess.TimeoutExpired as error:
+            raise ReplayError(f"no result after {self.timeout} s") from error
+        if done.returncode != 0 or not target.exists():
+            raise ReplayError(f"exit code {done.returncode}: {(done.stderr or done.stdout).strip()[-600:]}")
+        return read_tensors(target)
