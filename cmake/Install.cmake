@@ -4,6 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS ferrite EXPORT ferrite-targets)
+# The program finds the library beside it, wherever the prefix is moved to.
+set_target_properties(ferrite_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS ferrite_cli)
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT ferrite-targets NAMESPACE ferrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ferrite)

@@ -11,7 +11,7 @@ using B = Autodiff<Cpu>;
 
 template <class Forward>
 void train(benchmark::State& state, nn::Module<B>& model, Forward forward) {
-  optim::AdamW optimizer(model, optim::AdamConfig{}.with_lr(1e-3));
+  optim::AdamW<B> optimizer(model.parameters(), optim::AdamWConfig{}.with_lr(1e-3));
   for (auto _ : state) {
     const Tensor<B> loss = forward();
     optimizer.step(loss.backward());

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backend_cpu/blocks.hpp"
 #include "ferrite/ops/conv2d.hpp"
 
 namespace ferrite::cpu {
@@ -81,6 +82,17 @@ void for_each_run(const ConvExtents& e, std::int64_t row, std::int64_t rows, std
   }
 }
 
+/// Copies a run. Most are shorter than a call of memcpy is worth.
+template <class T>
+void copy_run(const T* in, std::int64_t step, T* out, std::int64_t count) {
+  constexpr std::int64_t wide = 4;
+  std::int64_t k = 0;
+  if (step == 1) {
+    for (; k + wide <= count; k += wide) std::memcpy(out + k, in + k, wide * sizeof(T));
+  }
+  for (; k < count; ++k) out[k] = in[k * step];
+}
+
 /// The patches of channels [channel, channel + channels) of one group as columns: patches [channels kh kw, columns].
 /// x is the first element of that group in image 0.
 template <class T>
@@ -98,10 +110,7 @@ void gather_patches(const ConvExtents& e, const PixelBlock& block, const T* x, s
           T* target = patches + n * image_columns;
           for_each_run(e, block.row, block.rows, i, j,
                        [&](std::int64_t column, std::int64_t offset, std::int64_t count) {
-                         T* out = target + column;
-                         const T* in = source + offset;
-                         if (step == 1) std::copy_n(in, count, out);
-                         else for (std::int64_t k = 0; k < count; ++k) out[k] = in[k * step];
+                         copy_run(source + offset, step, target + column, count);
                        });
         }
       }
@@ -125,8 +134,8 @@ void scatter_patches(const ConvExtents& e, const PixelBlock& block, const T* pat
                        [&](std::int64_t column, std::int64_t offset, std::int64_t count) {
                          const T* in = source + column;
                          T* out = target + offset;
-                         if (step == 1) for (std::int64_t k = 0; k < count; ++k) out[k] += in[k];
-                         else for (std::int64_t k = 0; k < count; ++k) out[k * step] += in[k];
+                         if (step == 1) for_each_index(count, [=](std::int64_t k) { out[k] += in[k]; });
+                         else for_each_index(count, [=](std::int64_t k) { out[k * step] += in[k]; });
                        });
         }
       }

@@ -39,11 +39,11 @@ struct Problem {
     const Scratch<T> blocks(2 * query_block * key_block);
     T *p = blocks.data(), *ds = p + query_block * key_block;
     for (std::int64_t key = begin; key < end; key += key_block) {
-      const std::int64_t columns = std::min(key_block, end - key);
       const Operand<T> k_rows = scores.k().rows(head, key), v_rows = v.rows(head, key);
       const std::int64_t first = scores.first_query(key) / query_block * query_block;
       for (std::int64_t query = first; query < queries; query += query_block) {
         const std::int64_t rows = std::min(query_block, queries - query), at = head * queries + query;
+        const std::int64_t columns = std::min({key_block, end - key, scores.keys_seen(query + rows - 1) - key});
         const Operand<T> grad_rows = grad.rows(head, query), q_rows = scores.q().rows(head, query);
         scores.compute(head, query, rows, key, columns, p);
         gemm(rows, columns, width, T{1}, grad_rows, transposed(v_rows), T{0}, ds, columns);

@@ -1,5 +1,5 @@
-// batch_norm and its gradient: two walks over the planes [n, c], the first for the statistics of each plane, which
-// are then merged per channel in the order of n.
+// batch_norm and its gradient: two walks over the planes [n, c], the first for the statistics of each plane,
+// which are then merged per channel in the order of n.
 #include "ferrite/ops/batch_norm.hpp"
 
 #include <vector>
@@ -13,8 +13,8 @@ using namespace cpu;
 
 namespace {
 
-/// x [N, C, ...] as N * C planes of `length` elements. Short planes would leave vectors half empty: then the channel
-/// comes first, and each channel is one plane.
+/// x [N, C, ...] as N * C planes of `length` elements. Short planes would leave vectors half empty: then the
+/// channel comes first, and each channel is one plane.
 struct Planes {
   std::int64_t batch, channels, length;
   bool channel_first;
@@ -92,7 +92,8 @@ void Cpu::run(const op::BatchNorm& op, Ins in, Outs out) {
     W* const rstds = rstd.array().data<W>();
     for (std::int64_t c = 0; c < channels; ++c) {
       double centre = 0, squares = 0;
-      for (std::int64_t p = c; p < planes.count(); p += channels) centre += parts[static_cast<std::size_t>(p)].first;
+      for (std::int64_t p = c; p < planes.count(); p += channels)
+        centre += parts[static_cast<std::size_t>(p)].first;
       centre /= static_cast<double>(planes.batch);
       for (std::int64_t p = c; p < planes.count(); p += channels) {
         const Moments& part = parts[static_cast<std::size_t>(p)];
@@ -107,7 +108,8 @@ void Cpu::run(const op::BatchNorm& op, Ins in, Outs out) {
       Writer<W> write(y, n);
       for (std::int64_t p = begin; p < end; ++p) {
         const std::int64_t c = p % channels;
-        scale_plane(read(p * n, n), means[c], rstds[c] * weight.data<W>()[c], bias.data<W>()[c], write.row(p * n), n);
+        scale_plane(read(p * n, n), means[c], rstds[c] * weight.data<W>()[c], bias.data<W>()[c],
+                    write.row(p * n), n);
         write.finish(n);
       }
     });
@@ -133,7 +135,8 @@ void Cpu::run(const op::BatchNormBackward&, Ins in, Outs out, Accumulate mask) {
       Reader<W> read_dy(dy, n), read_x(x, n);
       for (std::int64_t p = begin; p < end; ++p) {
         const std::int64_t c = p % channels;
-        parts[static_cast<std::size_t>(p)] = plane_gradients(read_dy(p * n, n), read_x(p * n, n), means[c], rstds[c], n);
+        parts[static_cast<std::size_t>(p)] =
+            plane_gradients(read_dy(p * n, n), read_x(p * n, n), means[c], rstds[c], n);
       }
     });
     Writer<W> write_weight(dweight, channels), write_bias(dbias, channels);

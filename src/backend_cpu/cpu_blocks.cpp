@@ -70,18 +70,15 @@ struct Line {
   std::int64_t extent, source, target;  // strides
 };
 
-/// Two loops; the one that steps less through the source is the inner one, unless the lines would be very
-/// short.
+/// Two loops. The one that steps less through the source is the inner one, unless it is very short.
 template <class E>
 void copy_plane(const E* source, E* target, Line rows, Line columns) {
-  const bool swap = std::abs(rows.source) < std::abs(columns.source) && std::abs(rows.source) > 0;
-  if (swap) std::swap(rows, columns);
-  if (columns.extent < 8) {  // the call for a line would cost more than the line
-    for (std::int64_t i = 0; i < rows.extent; ++i)
-      for (std::int64_t j = 0; j < columns.extent; ++j)
-        target[i * rows.target + j * columns.target] = source[i * rows.source + j * columns.source];
-    return;
-  }
+  constexpr std::int64_t is_short = 8;
+  const auto steps_less = [](const Line& a, const Line& b) {
+    return a.source != 0 && std::abs(a.source) < std::abs(b.source);
+  };
+  if (rows.extent >= is_short && (steps_less(rows, columns) || columns.extent < is_short))
+    std::swap(rows, columns);
   for (std::int64_t i = 0; i < rows.extent; ++i)
     copy_line(source + i * rows.source, columns.source, target + i * rows.target, columns.target,
               columns.extent);

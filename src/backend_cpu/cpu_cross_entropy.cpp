@@ -18,8 +18,9 @@ Array checked_targets(Cpu& cpu, std::string_view name, const Array& targets, std
   const auto* target = result.data<const std::int64_t>();
   for (std::int64_t i = 0; i < result.shape().numel(); ++i) {
     if ((target[i] >= 0 && target[i] < classes) || target[i] == ignore_index) continue;
-    throw ValueError(fmt::format("[{}] target {} at position {} is out of range for {} classes (ignore_index is {})",
-                                 name, target[i], i, classes, ignore_index));
+    throw ValueError(
+        fmt::format("[{}] target {} at position {} is out of range for {} classes (ignore_index is {})", name,
+                    target[i], i, classes, ignore_index));
   }
   return result;
 }
@@ -87,7 +88,8 @@ void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accum
           std::fill_n(row, n, W{0});
         } else {
           const W scale = dloss.data<const W>()[r];
-          row_gradient(read(r * x.stride, n), lse.data<const W>()[r], smoothing / static_cast<W>(n), scale, row, n);
+          row_gradient(read(r * x.stride, n), lse.data<const W>()[r], smoothing / static_cast<W>(n), scale,
+                       row, n);
           row[target] -= (1 - smoothing) * scale;
         }
         write.finish(n);

@@ -1,4 +1,5 @@
-// index_select and embedding, which copy what ids name, and the gradient of embedding, which adds it up again.
+// index_select and embedding, which copy what ids name, and the gradient of embedding, which adds it up
+// again.
 #include "ferrite/ops/embedding.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ std::vector<std::int64_t> checked_ids(Cpu& cpu, const Array& ids, std::int64_t s
 std::vector<std::int64_t> checked_embedding_ids(Cpu& cpu, std::string_view name, const Array& ids,
                                                 std::int64_t rows) {
   return checked_ids(cpu, ids, rows, [&](std::int64_t id, std::size_t position) {
-    return fmt::format("[{}] id {} at position {} is out of range for a table of {} rows", name, id, position, rows);
+    return fmt::format("[{}] id {} at position {} is out of range for a table of {} rows", name, id, position,
+                       rows);
   });
 }
 
@@ -69,8 +71,8 @@ void select(const Array& x, int axis, const std::vector<std::int64_t>& ids, cons
   parallel_ranges(outer * count, chunk_size / nest.numel(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t o = i / count, k = i % count;
-      const std::int64_t source = outer_offset(x.layout(), axis, o) +
-                                  ids[static_cast<std::size_t>(k)] * x.layout().strides[axis];
+      const std::int64_t source =
+          outer_offset(x.layout(), axis, o) + ids[static_cast<std::size_t>(k)] * x.layout().strides[axis];
       const std::int64_t target = outer_offset(out.layout(), axis, o) + k * out.layout().strides[axis];
       copy_box(size_of(x.dtype()), box, x.data() + source * size, nest.stride[0], out.data() + target * size,
                nest.stride[1]);
@@ -88,7 +90,8 @@ struct Positions {
     for (std::size_t r = 1; r < begin.size(); ++r) begin[r] += begin[r - 1];
     std::vector<std::int64_t> next(begin.begin(), begin.end() - 1);
     for (std::size_t i = 0; i < ids.size(); ++i)
-      position[static_cast<std::size_t>(next[static_cast<std::size_t>(ids[i])]++)] = static_cast<std::int64_t>(i);
+      position[static_cast<std::size_t>(next[static_cast<std::size_t>(ids[i])]++)] =
+          static_cast<std::int64_t>(i);
   }
 };
 
@@ -97,7 +100,8 @@ struct Positions {
 bool Cpu::accepts(const op::IndexSelect& op, MetaSpan in) const {
   const Shape& shape = in[0].shape;
   std::int64_t run = 1;
-  for (int i = normalize_axis(op.type_name, op.axis, shape.rank()) + 1; i < shape.rank(); ++i) run *= shape[i];
+  for (int i = normalize_axis(op.type_name, op.axis, shape.rank()) + 1; i < shape.rank(); ++i)
+    run *= shape[i];
   return run >= 8;
 }
 
@@ -105,8 +109,8 @@ void Cpu::run(const op::IndexSelect& op, Ins in, Outs out) {
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
   const std::int64_t length = in[0].shape()[axis];
   const auto ids = checked_ids(*this, in[1], length, [&](std::int64_t id, std::size_t position) {
-    return fmt::format("[{}] index {} at position {} is out of range for axis {} of length {}", op.type_name, id,
-                       position, axis, length);
+    return fmt::format("[{}] index {} at position {} is out of range for axis {} of length {}", op.type_name,
+                       id, position, axis, length);
   });
   select(in[0], axis, ids, out[0]);
 }
@@ -123,7 +127,8 @@ void Cpu::run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask
   const Positions positions(checked_embedding_ids(*this, op.type_name, in[1], op.rows), op.rows);
   const Rows dy = rows_of(*this, in[0]);
   Destination dweight(*this, out[0], accumulates(mask, 0));
-  // Tasks are blocks of rows and columns, so that one id that is everywhere still makes work for several threads.
+  // Tasks are blocks of rows and columns, so that one id that is everywhere still makes work for several
+  // threads.
   constexpr std::int64_t columns = 256;
   const std::int64_t channels = dy.length, column_blocks = (channels + columns - 1) / columns;
   const std::int64_t rows = std::max<std::int64_t>(chunk_size / columns, 1);

@@ -1,5 +1,5 @@
-// layer_norm and rms_norm with their gradients. The two differ by the mean alone, so that they share their code:
-// rms_norm is the form that is not centred.
+// layer_norm and rms_norm with their gradients. The two differ by the mean alone, so that they share their
+// code: rms_norm is the form that is not centred.
 #include "ferrite/ops/layer_norm.hpp"
 
 #include <vector>
@@ -32,8 +32,10 @@ template <bool centred, class W>
   s.rstd = 1 / std::sqrt(squares / count + eps);
   simd::map(y, n, [&](auto at) {
     const auto scaled = (at(x) - s.mean) * s.rstd * at(weight);
-    if constexpr (centred) return scaled + at(bias);
-    else return scaled;
+    if constexpr (centred)
+      return scaled + at(bias);
+    else
+      return scaled;
   });
   return s;
 }
@@ -117,7 +119,8 @@ void normalize_backward(Cpu& cpu, Ins in, Outs out, Accumulate mask) {
         write.finish(n);
       }
     });
-    for (std::size_t k = 0; k < parameters; ++k) sum_rows(partial.data() + k * chunks * n, chunks, n, target[1 + k]);
+    for (std::size_t k = 0; k < parameters; ++k)
+      sum_rows(partial.data() + k * chunks * n, chunks, n, target[1 + k]);
   });
   for (Destination& t : target) t.commit();
 }

@@ -1,11 +1,8 @@
 // The pointwise losses and their gradients, each one elementwise kernel.
-#include <algorithm>
 #include <cmath>
 
-#include "backend_cpu/blocks.hpp"
 #include "backend_cpu/elementwise.hpp"
-#include "backend_cpu/fast_math.hpp"
-#include "backend_cpu/scalar_functions.hpp"
+#include "backend_cpu/simd.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/ops/pointwise_loss.hpp"
 
@@ -16,55 +13,61 @@ using namespace cpu;
 namespace {
 
 using op::LossFn;
+using simd::Vec;
 
-// log(1 + e^-|x|) and sigmoid of f32 in vector code, of f64 by the C library.
-FERRITE_INLINE float log_one_plus_exp(float x) { return fast::log1p(fast::exp(-std::fabs(x))); }
-FERRITE_INLINE double log_one_plus_exp(double x) { return std::log1p(std::exp(-std::fabs(x))); }
-FERRITE_INLINE float sigmoid(float x) { return fast::sigmoid(x); }
-FERRITE_INLINE double sigmoid(double x) { return scalar::sigmoid(x); }
-
-template <LossFn fn, class W>
-FERRITE_INLINE W loss_of(W x, W t, W delta) {
-  const W difference = x - t, distance = std::fabs(difference);
-  if constexpr (fn == LossFn::mse) return difference * difference;
-  if constexpr (fn == LossFn::l1) return distance;
-  if constexpr (fn == LossFn::huber)
-    return distance <= delta ? distance * distance * W(0.5) : (distance - W(0.5) * delta) * delta;
-  if constexpr (fn == LossFn::bce_with_logits) return (x < 0 ? W{0} : x) - x * t + log_one_plus_exp(x);
+/// log(1 + e) for e in [0, 1]: 2 atanh(e / (2 + e)), a minimax fit.
+FERRITE_INLINE Vec<float> log_one_plus(Vec<float> e) {
+  const Vec<float> s = e / (e + 2.0f), z = s * s;
+  const Vec<float> tail = z * (z * (z * 0.1408916715f + 0.1398030144f) + 0.2001245514f) + 0.3333315734f;
+  return (s + s) * (z * tail + 1.0f);
+}
+FERRITE_INLINE Vec<double> log_one_plus(Vec<double> e) {
+  for (std::int64_t j = 0; j < simd::lanes<double>; ++j) e[j] = std::log1p(e[j]);
+  return e;
 }
 
-template <LossFn fn, class W>
-FERRITE_INLINE W slope_of(W x, W t, W delta) {
-  const W difference = x - t;
-  if constexpr (fn == LossFn::mse) return difference * 2;
-  if constexpr (fn == LossFn::l1)
-    return difference > 0 ? W{1} : difference < 0 ? W{-1} : difference;  // NaN stays NaN
-  if constexpr (fn == LossFn::huber) {
-    const W above = difference < -delta ? -delta : difference;
-    return above > delta ? delta : above;
+template <LossFn fn, class V, class W>
+FERRITE_INLINE V loss_of(V x, V t, W delta) {
+  const V distance = simd::magnitude(x - t);
+  if constexpr (fn == LossFn::mse) {
+    return distance * distance;
+  } else if constexpr (fn == LossFn::l1) {
+    return distance;
+  } else if constexpr (fn == LossFn::huber) {
+    const V near = distance * distance * W(0.5), far = (distance - W(0.5) * delta) * delta;
+    return distance <= delta ? near : far;
+  } else {
+    return simd::larger(V{}, x) - x * t + log_one_plus(simd::exp(-simd::magnitude(x)));
   }
-  if constexpr (fn == LossFn::bce_with_logits) return sigmoid(x) - t;
 }
 
-// exp and log1p of doubles are calls.
-template <LossFn fn, class W>
-constexpr Loop loop_of =
-    fn == LossFn::bce_with_logits && std::is_same_v<W, double> ? Loop::scalar : Loop::vector;
+template <LossFn fn, class V, class W>
+FERRITE_INLINE V slope_of(V x, V t, W delta) {
+  const V difference = x - t, one = V{} + W{1};
+  if constexpr (fn == LossFn::mse) {
+    return difference + difference;
+  } else if constexpr (fn == LossFn::l1) {
+    const V not_above = difference < 0 ? -one : difference;  // 0 and NaN stay
+    return difference > 0 ? one : not_above;
+  } else if constexpr (fn == LossFn::huber) {
+    return simd::larger(V{} - delta, -simd::larger(V{} - delta, -difference));
+  } else {
+    const V e = simd::exp(-simd::magnitude(x));  // sigmoid without overflow
+    return (x < 0 ? e : one) / (e + one) - t;
+  }
+}
 
 template <LossFn fn, class W>
-void loss_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
+[[gnu::flatten]] void loss_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
   const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]);
-  W* y = static_cast<W*>(out);
-  for_each_index<loop_of<fn, W>>(
-      n, [=](std::int64_t i) { y[i] = loss_of<fn, W>(x[i], t[i], static_cast<W>(delta)); });
+  simd::map(static_cast<W*>(out), n, [&](auto at) { return loss_of<fn>(at(x), at(t), static_cast<W>(delta)); });
 }
 
 template <LossFn fn, class W>
-void gradient_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
+[[gnu::flatten]] void gradient_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
   const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]), *d = static_cast<const W*>(in[2]);
-  W* y = static_cast<W*>(out);
-  for_each_index<loop_of<fn, W>>(
-      n, [=](std::int64_t i) { y[i] = d[i] * slope_of<fn, W>(x[i], t[i], static_cast<W>(delta)); });
+  simd::map(static_cast<W*>(out), n,
+            [&](auto at) { return at(d) * slope_of<fn>(at(x), at(t), static_cast<W>(delta)); });
 }
 
 /// Calls f.template operator()<fn>().
@@ -96,14 +99,14 @@ void run_loss(BlockKernel narrow, BlockKernel wide, double delta, Ins in, const 
 
 void Cpu::run(const op::PointwiseLoss& op, Ins in, Outs out) {
   run_loss(choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, float>; }),
-           choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, double>; }), op.delta, in, out[0],
-           false);
+           choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, double>; }), op.delta, in,
+           out[0], false);
 }
 
 void Cpu::run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask) {
   run_loss(choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, float>; }),
-           choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, double>; }), op.delta, in,
-           out[0], accumulates(mask, 0));
+           choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, double>; }), op.delta,
+           in, out[0], accumulates(mask, 0));
 }
 
 }  // namespace ferrite

@@ -1,5 +1,5 @@
-// The multi-tensor ops. All tensors of a list are cut into pieces that threads share, so that many small parameters
-// cost one parallel job; each step reads and writes every element once.
+// The multi-tensor ops. All tensors of a list are cut into pieces that threads share, so that many small
+// parameters cost one parallel job; each step reads and writes every element once.
 #include <cmath>
 #include <vector>
 
@@ -31,11 +31,13 @@ std::vector<Piece> pieces_of(Ins in, std::size_t count) {
 
 template <class F>
 void for_pieces(const std::vector<Piece>& pieces, F&& f) {
-  parallel_for(static_cast<std::int64_t>(pieces.size()), [&](std::int64_t i) { f(pieces[static_cast<std::size_t>(i)]); });
+  parallel_for(static_cast<std::int64_t>(pieces.size()),
+               [&](std::int64_t i) { f(pieces[static_cast<std::size_t>(i)]); });
 }
 
-/// kernel(x, y, n) for every block of every tensor: x[k] are n elements of input list k, y[k] of output list k, which
-/// may be the same memory. Computed in the type of the third list, the state; without one, of the parameters.
+/// kernel(x, y, n) for every block of every tensor: x[k] are n elements of input list k, y[k] of output list
+/// k, which may be the same memory. Computed in the type of the third list, the state; without one, of the
+/// parameters.
 template <std::size_t inputs, std::size_t outputs, class Kernel>
 void update_lists(Cpu& cpu, Ins in, Outs out, std::size_t count, Kernel&& kernel) {
   std::vector<Array> sources;
@@ -46,8 +48,10 @@ void update_lists(Cpu& cpu, Ins in, Outs out, std::size_t count, Kernel&& kernel
     visit_wide(in[(inputs > 2 ? 2 : 0) * count + piece.tensor].dtype(), [&]<class W>() {
       SmallVector<Reader<W>, inputs> read;
       SmallVector<Writer<W>, outputs> write;
-      for (std::size_t k = 0; k < inputs; ++k) read.push_back(Reader<W>(sources[k * count + piece.tensor], block_size));
-      for (std::size_t k = 0; k < outputs; ++k) write.push_back(Writer<W>(targets[k * count + piece.tensor], block_size));
+      for (std::size_t k = 0; k < inputs; ++k)
+        read.push_back(Reader<W>(sources[k * count + piece.tensor], block_size));
+      for (std::size_t k = 0; k < outputs; ++k)
+        write.push_back(Writer<W>(targets[k * count + piece.tensor], block_size));
       for (std::int64_t begin = piece.begin; begin < piece.end; begin += block_size) {
         const std::int64_t n = std::min(block_size, piece.end - begin);
         const W* x[inputs];
@@ -161,7 +165,8 @@ void Cpu::run(const op::Sgd& op, Ins in, Outs out) {
   update_lists<2, 1>(*this, in, out, count,
                      [&](auto x, auto y, std::int64_t n) { plain_sgd_block(op, clip, x, y, n); });
   for (std::size_t i = 0; i < count; ++i) {  // the buffers stay as they are, wherever they are
-    if (in[2 * count + i].data() != out[count + i].data()) copy_into(*this, in[2 * count + i], out[count + i]);
+    if (in[2 * count + i].data() != out[count + i].data())
+      copy_into(*this, in[2 * count + i], out[count + i]);
   }
 }
 

@@ -1,5 +1,5 @@
-// max_pool2d, avg_pool2d and their gradients: plane by plane, a row of outputs at a time. The taps of the window are
-// the outer loops and the outputs the inner one, which has no branches and becomes vector code.
+// max_pool2d, avg_pool2d and their gradients: plane by plane, a row of outputs at a time. The taps of the
+// window are the outer loops and the outputs the inner one, which has no branches and becomes vector code.
 #include "ferrite/ops/pool2d.hpp"
 
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ struct Planes {
   std::int64_t input() const { return vertical.input * horizontal.input; }
   std::int64_t output() const { return vertical.output * horizontal.output; }
 
-  /// For the taps inside the input, in row-major order of the window: f(start, first, last), where output w of row
-  /// `h` in [first, last) meets the input's element start + w * step.
+  /// For the taps inside the input, in row-major order of the window: f(start, first, last), where output w
+  /// of row `h` in [first, last) meets the input's element start + w * step.
   template <class F>
   void for_taps(std::int64_t h, F&& f) const {
     for (std::int64_t i = 0; i < vertical.kernel; ++i) {
@@ -63,27 +63,33 @@ void visit_step(std::int64_t step, F&& f) {
     f(step);
 }
 
+/// As wide as W, so that values and places fill vectors alike.
 template <class W>
-void max_plane(const Planes& planes, const W* x, W* y, std::int64_t* index) {
+using Place = std::conditional_t<sizeof(W) == 4, std::int32_t, std::int64_t>;
+
+/// `places` is room for one row of outputs.
+template <class W>
+void max_plane(const Planes& planes, const W* x, W* y, std::int64_t* index, Place<W>* places) {
   const Axis &rows = planes.vertical, &columns = planes.horizontal;
   for (std::int64_t h = 0; h < rows.output; ++h, y += columns.output, index += columns.output) {
     // The first element of the window stands until a larger one comes, so that a window of -inf has a place too.
     const std::int64_t top = std::max<std::int64_t>(h * rows.step - rows.padding, 0) * columns.input;
     for (std::int64_t w = 0; w < columns.output; ++w) {
       y[w] = -std::numeric_limits<W>::infinity();
-      index[w] = top + std::max<std::int64_t>(w * columns.step - columns.padding, 0);
+      places[w] = static_cast<Place<W>>(top + std::max<std::int64_t>(w * columns.step - columns.padding, 0));
     }
     visit_step(columns.step, [&](auto step) {
       planes.for_taps(h, [&](std::int64_t start, std::int64_t first, std::int64_t last) {
-        for (std::int64_t w = first; w < last; ++w) {
-          const std::int64_t at = start + w * step;
-          const W value = x[at], best = y[w];
-          const bool larger = (value > best) | ((value != value) & (best == best));
-          y[w] = larger ? value : best;
-          index[w] = larger ? at : index[w];
-        }
+        for_each_index(last - first, [=, from = x + start + first * step, best = y + first, place = places + first,
+                                      begin = static_cast<Place<W>>(start + first * step)](std::int64_t w) {
+          const W value = from[w * step], old = best[w];
+          const bool larger = (value > old) | ((value != value) & (old == old));
+          best[w] = larger ? value : old;
+          place[w] = larger ? static_cast<Place<W>>(begin + w * step) : place[w];
+        });
       });
     });
+    std::copy_n(places, columns.output, index);
   }
 }
 
@@ -95,7 +101,9 @@ void mean_plane(const Planes& planes, const W* x, W* y) {
     std::fill_n(y, columns.output, W{0});
     visit_step(columns.step, [&](auto step) {
       planes.for_taps(h, [&](std::int64_t start, std::int64_t first, std::int64_t last) {
-        for (std::int64_t w = first; w < last; ++w) y[w] += x[start + w * step];
+        for_each_index(last - first, [=, from = x + start + first * step, to = y + first](std::int64_t w) {
+          to[w] += from[w * step];
+        });
       });
     });
     for (std::int64_t w = 0; w < columns.output; ++w) y[w] *= share;
@@ -110,8 +118,9 @@ void mean_plane_backward(const Planes& planes, const W* dy, W* dx) {
   for (std::int64_t h = 0; h < rows.output; ++h, dy += columns.output) {
     visit_step(columns.step, [&](auto step) {
       planes.for_taps(h, [&](std::int64_t start, std::int64_t first, std::int64_t last) {
-        FERRITE_VECTORIZE
-        for (std::int64_t w = first; w < last; ++w) dx[start + w * step] += dy[w] * share;
+        for_each_index(last - first, [=, to = dx + start + first * step, from = dy + first](std::int64_t w) {
+          to[w * step] += from[w] * share;
+        });
       });
     });
   }
@@ -137,9 +146,12 @@ void Cpu::run(const op::MaxPool2d& op, Ins in, Outs out) {
   const Planes planes(op.geometry, in[0].shape(), out[0].shape());
   const Array x = dense(*this, in[0]);
   Destination y(*this, out[0], false), index(*this, out[1], false);
-  visit_wide(x.dtype(), [&]<class W>() {
+  // Planes with more places than 32 bits can name are computed in f64, whose places have 64.
+  const bool vast = planes.input() > std::numeric_limits<std::int32_t>::max();
+  visit_wide(vast ? DType::f64 : x.dtype(), [&]<class W>() {
     for_planes<W>(x, planes.input(), y, planes.output(), planes.count, [&](std::int64_t p, const W* from, W* to) {
-      max_plane(planes, from, to, index.array().template data<std::int64_t>() + p * planes.output());
+      std::vector<Place<W>> places(static_cast<std::size_t>(planes.horizontal.output));
+      max_plane(planes, from, to, index.array().template data<std::int64_t>() + p * planes.output(), places.data());
     });
   });
   y.commit();
@@ -156,8 +168,9 @@ void Cpu::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask
       std::fill_n(to, n, W{0});
       for (std::int64_t i = 0; i < m; ++i) {
         if (place[i] < 0 || place[i] >= n)
-          throw ValueError(fmt::format("[{}] index {} at position {} is out of range for planes of {} elements",
-                                       op.type_name, place[i], p * m + i, n));
+          throw ValueError(
+              fmt::format("[{}] index {} at position {} is out of range for planes of {} elements",
+                          op.type_name, place[i], p * m + i, n));
         to[place[i]] += from[i];
       }
     });

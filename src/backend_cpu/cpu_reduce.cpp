@@ -25,7 +25,8 @@ struct Axis {
 };
 using Axes = SmallVector<Axis, 8>;
 
-constexpr std::int64_t widest_tile = 1024;
+/// Rows should be read whole: prefetching stops where they are cut.
+constexpr std::int64_t widest_tile = block_size;
 
 class Reduction {
  public:
@@ -111,7 +112,7 @@ void Reduction::choose_loops() {
 }
 
 void Reduction::cut() {
-  constexpr std::int64_t enough_tasks = 64;
+  constexpr std::int64_t enough_tasks = 32;
   std::int64_t length = 1;
   for (std::size_t i = 0; i < reduced_.size(); ++i) {
     length *= reduced_[i].extent;
@@ -165,15 +166,15 @@ void Reduction::fold_by_runs(const Tile& tile, const Axes& reduced, std::int64_t
   BlockBuffer buffer, scratch;
   const Axis& run = reduced[reduced.size() - 1];
   const bool direct = (run.in == 1 || run.extent == 1) && in_.dtype() == folder_.input;
-  const std::int64_t longest = direct ? run.extent : block_size;
   auto fold = [&](std::int64_t offset, std::int64_t first) {
-    for (std::int64_t i = 0; i < run.extent; i += longest) {
-      const Box box{1, {std::min(longest, run.extent - i)}};
+    if (direct) return folder_.fold_runs(totals, tile.width, input(offset), across_.in, run.extent, first);
+    for (std::int64_t i = 0; i < run.extent; i += block_size) {
+      const Box box{1, {std::min(block_size, run.extent - i)}};
       for (std::int64_t j = 0; j < tile.width; ++j) {
         const std::byte* x = input(offset + j * across_.in + i * run.in);
-        folder_.fold_run(totals + static_cast<std::size_t>(j) * folder_.total_size,
-                         direct ? x : load_box(box, in_.dtype(), x, &run.in, folder_.input, buffer, scratch),
-                         box.extent[0], first + i * run.position);
+        folder_.fold_runs(totals + static_cast<std::size_t>(j) * folder_.total_size, 1,
+                          load_box(box, in_.dtype(), x, &run.in, folder_.input, buffer, scratch), 0,
+                          box.extent[0], first + i * run.position);
       }
     }
   };
@@ -182,26 +183,18 @@ void Reduction::fold_by_runs(const Tile& tile, const Axes& reduced, std::int64_t
 
 void Reduction::fold_by_rows(const Tile& tile, const Axes& reduced, std::int64_t in, std::int64_t position,
                              std::byte* totals) const {
-  constexpr std::int64_t most_rows = 64;
   BlockBuffer buffer, scratch;
   const Axis& down = reduced[reduced.size() - 1];
   const bool direct = (across_.in == 1 || tile.width == 1) && in_.dtype() == folder_.input;
-  const std::int64_t rows = std::min(most_rows, direct ? most_rows : block_size / tile.width);
+  const std::int64_t rows = block_size / tile.width;
   const std::int64_t stride[] = {down.in, across_.in};
-  const auto size = static_cast<std::int64_t>(size_of(folder_.input));
   auto fold = [&](std::int64_t offset, std::int64_t first) {
+    if (direct) return folder_.fold_rows(totals, input(offset), down.in, down.extent, tile.width, first);
     for (std::int64_t i = 0; i < down.extent; i += rows) {
       const Box box{2, {std::min(rows, down.extent - i), tile.width}};
-      const auto* x = input(offset + i * down.in);
-      std::int64_t step = down.in;
-      if (!direct) {
-        x = static_cast<const std::byte*>(
-            load_box(box, in_.dtype(), x, stride, folder_.input, buffer, scratch));
-        step = tile.width;
-      }
-      const void* row[most_rows];
-      for (std::int64_t r = 0; r < box.extent[0]; ++r) row[r] = x + r * step * size;
-      folder_.fold_rows(totals, row, box.extent[0], tile.width, first + i * down.position);
+      const void* x =
+          load_box(box, in_.dtype(), input(offset + i * down.in), stride, folder_.input, buffer, scratch);
+      folder_.fold_rows(totals, x, tile.width, box.extent[0], tile.width, first + i * down.position);
     }
   };
   for_each(reduced.begin(), reduced.size() - 1, in, position, fold);

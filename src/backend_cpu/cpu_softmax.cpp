@@ -45,8 +45,7 @@ void along_axis(Cpu& cpu, std::string_view name, int axis, Ins in, const Array& 
   axis = normalize_axis(name, axis, out.shape().rank());
   Destination target(cpu, axis_last(out, axis), accumulates(mask, 0));
   SmallVector<Rows, 2> rows;
-  for (std::size_t k = 0; k < in.size(); ++k)
-    rows.push_back(rows_of(cpu, axis_last(in[k], axis)));
+  for (std::size_t k = 0; k < in.size(); ++k) rows.push_back(rows_of(cpu, axis_last(in[k], axis)));
   const std::int64_t n = rows[0].length;
   visit_wide(out.dtype(), [&]<class W>() {
     for_row_ranges(rows[0].count, n, [&](std::int64_t begin, std::int64_t end) {

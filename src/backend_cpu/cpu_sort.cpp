@@ -1,5 +1,5 @@
-// sort: every line becomes unsigned keys whose order is the order wanted, with the places as tie breakers, which makes
-// any sort a stable one.
+// sort: every line becomes unsigned keys whose order is the order wanted, with the places as tie breakers,
+// which makes any sort a stable one.
 #include "ferrite/ops/sort.hpp"
 
 #include <bit>
@@ -43,9 +43,12 @@ struct Entry {
   }
 };
 std::int64_t place_of(const Entry& e) { return e.place; }
-void sort_entries(std::vector<Entry>& entries, std::vector<Entry>&) { std::sort(entries.begin(), entries.end()); }
+void sort_entries(std::vector<Entry>& entries, std::vector<Entry>&) {
+  std::sort(entries.begin(), entries.end());
+}
 
-/// A 32-bit key above a 32-bit place. Long lines go through four rounds of a counting sort by one byte of the key.
+/// A 32-bit key above a 32-bit place. Long lines go through four rounds of a counting sort by one byte of the
+/// key.
 std::int64_t place_of(std::uint64_t entry) { return static_cast<std::int64_t>(entry & 0xffffffffu); }
 void sort_entries(std::vector<std::uint64_t>& entries, std::vector<std::uint64_t>& scratch) {
   if (entries.size() < 512) return std::sort(entries.begin(), entries.end());
@@ -67,11 +70,13 @@ void sort_lines(const Rows& x, bool descending, const Array& values, const Array
   using Key = decltype(key_of(T{}));
   const std::int64_t n = x.length;
   for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::conditional_t<narrow, std::uint64_t, Entry>> entries(static_cast<std::size_t>(n)), scratch;
+    std::vector<std::conditional_t<narrow, std::uint64_t, Entry>> entries(static_cast<std::size_t>(n)),
+        scratch;
     for (std::int64_t r = begin; r < end; ++r) {
       const Stored* const line = x.array.data<const Stored>() + r * x.stride;
       for (std::int64_t i = 0; i < n; ++i) {
-        const Key key = descending ? static_cast<Key>(~key_of(convert<T>(line[i]))) : key_of(convert<T>(line[i]));
+        const Key key =
+            descending ? static_cast<Key>(~key_of(convert<T>(line[i]))) : key_of(convert<T>(line[i]));
         if constexpr (narrow)
           entries[static_cast<std::size_t>(i)] = std::uint64_t{key} << 32 | static_cast<std::uint64_t>(i);
         else

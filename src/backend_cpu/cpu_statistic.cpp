@@ -1,5 +1,5 @@
-// mean, var, logsumexp and norm in one op: the reduced axes become rows, and every row is reduced while it is in the
-// cache. Long rows are cut into segments, so that one row alone keeps all threads busy.
+// mean, var, logsumexp and norm in one op: the reduced axes become rows, and every row is reduced while it is
+// in the cache. Long rows are cut into segments, so that one row alone keeps all threads busy.
 #include "ferrite/ops/statistic.hpp"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct Row {
   }
   template <class F>
   double sum(F&& f) const {
-    return reduce(f, [](const std::vector<double>& parts) { return std::accumulate(parts.begin(), parts.end(), 0.0); });
+    return reduce(
+        f, [](const std::vector<double>& parts) { return std::accumulate(parts.begin(), parts.end(), 0.0); });
   }
 };
 
@@ -51,13 +52,13 @@ template <class W>
 }
 template <class W>
 [[gnu::flatten]] W segment_magnitudes(const W* x, std::int64_t n) {
-  return simd::sum<W>(n, [&](auto at) { return simd::larger(-at(x), at(x)); });
+  return simd::sum<W>(n, [&](auto at) { return simd::magnitude(at(x)); });
 }
 /// The largest magnitude, 0 of nothing; NaN if there is one.
 template <class W>
 [[gnu::flatten]] W segment_largest(const W* x, std::int64_t n) {
   if (simd::has_nan<W>(n, [&](auto at) { return at(x); })) return std::numeric_limits<W>::quiet_NaN();
-  return std::max(W{0}, simd::max<W>(n, [&](auto at) { return simd::larger(-at(x), at(x)); }));
+  return std::max(W{0}, simd::max<W>(n, [&](auto at) { return simd::magnitude(at(x)); }));
 }
 template <class W>
 [[gnu::flatten]] W segment_logsumexp(const W* x, std::int64_t n) {
@@ -103,7 +104,8 @@ Array reduced_axes_last(const Array& x, const Shape& axes) {
 /// x in rows of `length` elements, by a copy where there is no other way.
 Rows rows_of_length(Cpu& cpu, const Array& x, std::int64_t count, std::int64_t length) {
   const auto view = x.layout().reshape({count, length});
-  return rows_of(cpu, view ? x.with_layout(*view) : dense(cpu, x).with_layout(Layout::contiguous({count, length})));
+  return rows_of(
+      cpu, view ? x.with_layout(*view) : dense(cpu, x).with_layout(Layout::contiguous({count, length})));
 }
 
 /// The mean over other axes than the last ones, where adding whole rows beats a transposed copy.

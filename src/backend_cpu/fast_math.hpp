@@ -85,7 +85,7 @@ FERRITE_INLINE float expm1_limited(float x) {
   return e.n == 0 ? e.fraction : y;
 }
 FERRITE_INLINE float expm1(float x) {
-  return unless_nan(x, expm1_limited(with_sign_of(x, limited_magnitude(x, 89.0f))));
+  return unless_nan(x, with_sign_of(x, expm1_limited(with_sign_of(x, limited_magnitude(x, 89.0f)))));
 }
 
 FERRITE_INLINE float log(float x) {
@@ -110,7 +110,7 @@ FERRITE_INLINE float log(float x) {
 FERRITE_INLINE float log1p(float x) {
   const float u = 1.0f + x;
   const float lost = (x - (u - 1.0f)) / u;  // what rounding took from u, to first order
-  return log(u) + (magnitude_bits(u) - 1u < infinity_bits - 1u ? lost : 0.0f);
+  return with_sign_of(x, log(u) + (magnitude_bits(u) - 1u < infinity_bits - 1u ? lost : 0.0f));
 }
 
 /// x P(x^2) / Q(x^2), below 6 ulp; beyond 9.02 the result rounds to 1.
@@ -225,9 +225,8 @@ FERRITE_INLINE SinCos sincos(float x) {
   // pi/2 in two parts, the first of 26 bits: its product with n is exact.
   const double r = (x - n * 1.5707963109016418) - n * 1.5893254773528197e-8;
   const double z = r * r;
-  const double s = r + r * z *
-                           polynomial(z, {-0.16666666663628974, 0.0083333317869710731,
-                                          -0.00019840039615371033, 2.7243860098121922e-6});
+  const double s = r * (1.0 + z * polynomial(z, {-0.16666666663628974, 0.0083333317869710731,
+                                                 -0.00019840039615371033, 2.7243860098121922e-6}));
   const double c = 1.0 - 0.5 * z +
                    z * z *
                        polynomial(z, {0.041666666664131604, -0.0013888887598581369, 2.4800560960983664e-5,

@@ -24,11 +24,14 @@ class Folder {
   const std::size_t total_size;
 
   virtual void start(void* totals, std::int64_t n) const = 0;
-  /// Folds x[0], ..., x[n - 1] into one total; x[i] stands at position first + i.
-  virtual void fold_run(void* total, const void* x, std::int64_t n, std::int64_t first) const = 0;
-  /// totals[j] folds rows[0][j], rows[1][j], ...; row r stands at position first + r.
-  virtual void fold_rows(void* totals, const void* const* rows, std::int64_t count, std::int64_t n,
-                         std::int64_t first) const = 0;
+  /// totals[j] folds the n elements of run j; runs begin `stride` elements apart, their elements stand at
+  /// positions first, first + 1, ...
+  virtual void fold_runs(void* totals, std::int64_t count, const void* runs, std::int64_t stride,
+                         std::int64_t n, std::int64_t first) const = 0;
+  /// totals[j] folds element j of every row; rows begin `stride` elements apart, row r stands at position
+  /// first + r.
+  virtual void fold_rows(void* totals, const void* rows, std::int64_t stride, std::int64_t count,
+                         std::int64_t n, std::int64_t first) const = 0;
   /// Folds in totals of later positions.
   virtual void merge(void* totals, const void* later, std::int64_t n) const = 0;
   virtual void results(const void* totals, void* y, std::int64_t n) const = 0;
@@ -37,7 +40,7 @@ class Folder {
 /// At most this many bytes for one total.
 inline constexpr std::size_t max_total_size = 16;
 
-/// Sums and products of floats are kept in f64: with the cost of memory, the width is free.
+/// Sums and products of floats are kept in f64; of f32, four are added before they are widened.
 const Folder& folder_for(op::ReduceFn fn, DType input);
 const Folder& folder_for(op::ArgReduceFn fn, DType input);
 

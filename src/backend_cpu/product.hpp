@@ -155,11 +155,11 @@ struct Tiling {
   std::int64_t row_tiles = 1, column_tiles = 1, depth_parts = 1;
 };
 
-/// gemm copies its operands for every tile, which costs 2 % for tiles of 256 x 512 and 10 % for 64 x 64. So the
-/// result is halved, always along its longer side (with rows weighing double), until there are four tiles, and
-/// further as long as the tiles are large.
+/// gemm copies its operands for every tile, which costs 2 % for tiles of 256 x 512 and 10 % for 64 x 64; but too few
+/// tiles leave threads idle. So the result is halved, always along its longer side (with rows weighing double),
+/// until there are four tiles, and further, up to sixteen, as long as every tile keeps enough work.
 inline Tiling choose_tiling(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
-  constexpr std::int64_t most_tiles = 16, large_tile = 256 * 512, least_extent = 64;
+  constexpr std::int64_t most_tiles = 16, least_extent = 64, least_work = 1 << 22;
   const bool vector = m == 1 || n == 1;  // bound by memory: less work is worth a thread
   const std::int64_t work = m * n * std::max<std::int64_t>(k, 1);
   const std::int64_t pieces = std::min(work >> (vector ? 17 : 20), most_tiles / std::min(batch, most_tiles));
@@ -172,7 +172,8 @@ inline Tiling choose_tiling(std::int64_t batch, std::int64_t m, std::int64_t n, 
     const std::int64_t rows = m / tiling.row_tiles, columns = n / tiling.column_tiles;
     const bool halve_rows = 2 * rows > columns;
     if ((halve_rows ? rows : columns) / 2 < least_extent) break;
-    if (tiles >= 4 && !vector && rows * columns / 2 < large_tile) break;
+    const std::int64_t least_tile = tiles < 8 ? 64 * 128 : 128 * 128;
+    if (tiles >= 4 && !vector && (work / (2 * tiles) < least_work || rows * columns / 2 < least_tile)) break;
     (halve_rows ? tiling.row_tiles : tiling.column_tiles) *= 2;
   }
   // Whatever the shape, a tile and its copies stay small.

@@ -1,5 +1,5 @@
-// Philox words in bulk: the numbers of core/rng.hpp, 64 blocks side by side so that the rounds become vector code
-// (twice as fast as block after block).
+// Philox words in bulk: the numbers of core/rng.hpp, 64 blocks side by side so that the rounds become vector
+// code (twice as fast as block after block).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace ferrite::cpu {
 /// Elements per call of draw_words.
 inline constexpr std::int64_t words_per_draw = 256;
 
-/// Words `begin` to `begin + 255` of a sequence, where word i is word i % 4 of block i / 4. `begin` is a multiple of 4.
+/// Words `begin` to `begin + 255` of a sequence, where word i is word i % 4 of block i / 4. `begin` is a
+/// multiple of 4.
 inline void draw_words(RandomKey key, std::int64_t begin, std::uint32_t* words) {
   constexpr int blocks = words_per_draw / 4;
   std::uint32_t c0[blocks], c1[blocks], c2[blocks], c3[blocks];

@@ -57,8 +57,8 @@ class Destination {
   bool add_, temporary_;
 };
 
-/// Reads runs of an array's elements as W: in place where they are of that type, else converted into a scratch
-/// row, which holds until the next read. One per thread.
+/// Reads runs of an array's elements as W: in place where they are of that type, else converted into a
+/// scratch row, which holds until the next read. One per thread.
 template <class W>
 class Reader {
  public:
@@ -129,8 +129,7 @@ void sum_rows(const W* rows, std::int64_t count, std::int64_t n, const Destinati
     Writer<W> write(out, columns);
     W* const total = write.row(begin);
     std::fill_n(total, end - begin, W{0});
-    for (std::int64_t r = 0; r < count; ++r)
-      add_block(dtype_of<W>, rows + r * n + begin, total, end - begin);
+    for (std::int64_t r = 0; r < count; ++r) add_block(dtype_of<W>, rows + r * n + begin, total, end - begin);
     write.finish(end - begin);
   });
 }

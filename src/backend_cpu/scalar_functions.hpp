@@ -133,7 +133,8 @@ T apply_unary(op::UnaryFn fn, T x, T alpha) {
     case tanh: return std::tanh(x);
     case sigmoid: return scalar::sigmoid(x);
     case erf: return std::erf(x);
-    case gelu_tanh: return x / 2 * (1 + std::tanh(T(sqrt_2_over_pi) * (x + T(gelu_cubic) * x * x * x)));
+    // x / 2 (1 + tanh u) = x sigmoid(2 u), without the cancellation for negative x
+    case gelu_tanh: return x * scalar::sigmoid(T(2 * sqrt_2_over_pi) * (x + T(gelu_cubic) * x * x * x));
     case gelu_erf: return x / 2 * std::erfc(-x * T(sqrt_half));
     case silu: return x * scalar::sigmoid(x);
     case softplus: {

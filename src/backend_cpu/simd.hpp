@@ -76,9 +76,9 @@ struct Part {
   }
 };
 
-inline constexpr int unroll = 4;  // independent chains, to hide the latency of additions and of exp
+inline constexpr int unroll = 6;  // independent chains, to hide the latency of additions and of exp
 
-/// Computes f(place) for all places in [begin, end), four vectors at a time, and hands each to
+/// Computes f(place) for all places in [begin, end), `unroll` vectors at a time, and hands each to
 /// sink(place, accumulator index, value).
 template <class W, class F, class Sink>
 FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sink) {
@@ -114,7 +114,8 @@ FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
       for (std::size_t k = 0; k < K; ++k) partial[k][j] += at.keep(v[k], 0);
     });
     for (std::size_t k = 0; k < K; ++k) {
-      const Vec<W> v = (partial[k][0] + partial[k][1]) + (partial[k][2] + partial[k][3]);
+      Vec<W> v = partial[k][0];
+      for (int j = 1; j < unroll; ++j) v += partial[k][j];
       for (std::int64_t j = 0; j < lanes<W>; ++j) total[k] += v[j];
     }
   }
@@ -148,14 +149,20 @@ FERRITE_INLINE Vec<float> larger(Vec<float> a, Vec<float> b) {
 }
 FERRITE_INLINE Vec<double> larger(Vec<double> a, Vec<double> b) { return a > b ? a : b; }
 
+template <class V>
+FERRITE_INLINE V magnitude(V x) {
+  return larger(-x, x);
+}
+
 /// -infinity for n = 0. A NaN in the row may or may not be the result.
 template <class W, class F>
 FERRITE_INLINE W max(std::int64_t n, F&& f) {
   constexpr W least = -std::numeric_limits<W>::infinity();
   const Vec<W> none = Vec<W>{} + least;
-  Vec<W> top[unroll] = {none, none, none, none};
+  Vec<W> top[unroll] = {none, none, none, none, none, none};
   walk<W>(0, n, f, [&](auto at, int j, Vec<W> v) { top[j] = larger(top[j], at.keep(v, least)); });
-  const Vec<W> v = larger(larger(top[0], top[1]), larger(top[2], top[3]));
+  Vec<W> v = top[0];
+  for (int j = 1; j < unroll; ++j) v = larger(v, top[j]);
   W result = v[0];
   for (std::int64_t j = 1; j < lanes<W>; ++j) result = v[j] > result ? v[j] : result;
   return result;

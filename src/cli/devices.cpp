@@ -35,7 +35,9 @@ std::string proc_value(const char* file, const std::string& key) {
 std::string cpu_name() {
   for (const char* key : {"model name", "Model", "Hardware"})
     if (std::string name = proc_value("/proc/cpuinfo", key); !name.empty()) return name;
-  return "unknown";
+  const std::string part = proc_value("/proc/cpuinfo", "CPU part");  // Arm kernels give numbers only
+  if (part.empty()) return "unknown";
+  return fmt::format("Arm part {} of implementer {}", part, proc_value("/proc/cpuinfo", "CPU implementer"));
 }
 
 std::vector<std::string> simd() {
@@ -56,15 +58,15 @@ std::vector<std::string> simd() {
 }
 
 /// MemAvailable counts caches that can be given up; free pages are the fallback where there is no /proc.
-double free_bytes() {
+std::int64_t free_bytes() {
   const std::string kilobytes = proc_value("/proc/meminfo", "MemAvailable");
-  if (!kilobytes.empty()) return 1024 * std::atof(kilobytes.c_str());
-  return static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (!kilobytes.empty()) return 1024 * std::atoll(kilobytes.c_str());
+  return std::int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
 int run(bool as_json) {
   const double gib = 1024.0 * 1024 * 1024;
-  const double total = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const std::int64_t total = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   const unsigned cores = std::thread::hardware_concurrency();
   const std::string backend = Cpu().describe();
   if (as_json) {
@@ -83,7 +85,8 @@ int run(bool as_json) {
   fmt::print("cpu   {}\n", cpu_name());
   fmt::print("      {} logical cores, {} threads used (FERRITE_NUM_THREADS), {}\n", cores, num_threads(),
              fmt::join(simd(), " "));
-  fmt::print("      {:.1f} GiB memory, {:.1f} GiB free\n", total / gib, free_bytes() / gib);
+  fmt::print("      {:.1f} GiB memory, {:.1f} GiB free\n", static_cast<double>(total) / gib,
+             static_cast<double>(free_bytes()) / gib);
   fmt::print("      backend: {}\n", backend);
   fmt::print("cuda  not built in\n");
   return success;

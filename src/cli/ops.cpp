@@ -25,10 +25,14 @@ std::string_view to_string(Support support) {
 
 using ByDType = std::map<DType, Support>;
 
+/// Behind the name of the op whose gradient they compute.
+constexpr const char* backward_suffixes[] = {"_backward", "_input_grad", "_weight_grad"};
+
 struct Row {
   std::string op;
   std::vector<std::string> functions;
-  bool has_gradient = false;
+  bool has_gradient = false;  // of its own; others are differentiated through their composition
+  bool is_backward = false;
   std::map<std::string, ByDType> backends;
 };
 
@@ -91,19 +95,19 @@ ByDType survey(const B& b) {
   return result;
 }
 
-/// Fused ops that are differentiated by ops of their own are fused both ways or forward only; those ops are
-/// there for the forward's dtypes.
+/// Fused ops are fused both ways if their gradient is made of kernels: of their own backward ops, or of
+/// primitives. Backward ops are there for the forward's dtypes.
 void pair_with_backward(std::map<std::string, Row>& rows) {
   for (auto& [name, row] : rows) {
     std::vector<Row*> backward;
-    for (const char* suffix : {"_backward", "_input_grad", "_weight_grad"})
+    for (const char* suffix : backward_suffixes)
       if (const auto found = rows.find(name + suffix); found != rows.end()) backward.push_back(&found->second);
     for (auto& [backend, by_dtype] : row.backends) {
       for (Row* other : backward)
         std::erase_if(other->backends[backend], [&](const auto& entry) { return !by_dtype.contains(entry.first); });
       for (auto& [dtype, support] : by_dtype) {
-        if (support != Support::fused || !row.has_gradient) continue;
-        support = Support::both_ways;
+        if (support != Support::fused || row.is_backward) continue;
+        support = row.has_gradient ? Support::both_ways : Support::forward_only;
         for (Row* other : backward)
           if (other->backends[backend][dtype] != Support::fused) support = Support::forward_only;
       }
@@ -122,6 +126,8 @@ std::vector<Row> collect(const std::vector<std::string>& backends) {
     order.push_back(name);
     row.op = name;
     row.has_gradient = HasVjp<Reference, Op>;
+    row.is_backward = std::any_of(std::begin(backward_suffixes), std::end(backward_suffixes),
+                                  [&](std::string_view suffix) { return name.ends_with(suffix); });
     for_each_function<Op>([&](const Op& op) { row.functions.emplace_back(op_name(op)); });
     for (const std::string& backend : backends)
       row.backends[backend] = backend == "cpu" ? survey<Cpu, Op>(cpu) : survey<Reference, Op>(reference);
@@ -194,8 +200,8 @@ void print_table(const std::vector<Row>& rows, const std::vector<std::string>& b
   fmt::print(
       "{}\nkernel        a primitive the backend must have\n"
       "both ways     a fused kernel, forward and backward\n"
-      "forward only  a fused kernel whose backward is composed\n"
-      "fused         a fused kernel of an op that is not differentiated\n"
+      "forward only  a fused kernel; its gradient, if it has one, is composed\n"
+      "fused         a fused kernel of a backward op\n"
       "composed      made of other ops; view: no kernel needed\n"
       "float: f32 f64 f16 bf16; number: float and i32 i64 u8; all: number and bool\n",
       text);

@@ -59,64 +59,87 @@ Array upload(B& b, const HostTensor& x, const Layout& layout) {
   return upload(b, to_host(host, room.primitive())).with_layout(layout);
 }
 
-/// Adds to what accumulating outputs held before: inside the kernel where the backend has one that can.
-template <class B, class Op>
-Primitives<B> run_accumulating(B& b, const Op& op, Ins in, const ReplayFile& file) {
-  const Metas metas = detail::metas_of(in);
-  if constexpr (RunsAccumulating<B, Op>) {
-    if (accepts(b, op, metas)) {
-      Primitives<B> out;
-      const Metas results = op.infer(metas);
-      for (std::size_t k = 0; k < results.size(); ++k) {
-        const bool adds = accumulates(file.accumulate, k);
-        if (adds) detail::check_shape("replay", fmt::format("before{}", k), file.before[k].shape(), results[k].shape);
-        out.push_back(adds ? upload(b, file.before[k]) : b.allocate(results[k]));
-      }
-      b.run(op, in, out, file.accumulate);
-      return out;
-    }
+/// One op on one backend with its type erased: for every op of every backend only these are compiled.
+template <class B>
+struct Calls {
+  using D = Autodiff<B>;
+  using Primitive = typename D::Primitive;
+
+  Primitives<B> (*evaluate)(B&, const void* op, Ins);
+  Primitives<D> (*record)(D&, const void* op, Refs<Primitive>);
+  /// Null where no kernel of the backend accumulates.
+  void (*accumulate)(B&, const void* op, Ins, Outs, Accumulate) = nullptr;
+  bool (*accepts)(const B&, const void* op, MetaSpan);
+  Metas (*infer)(const void* op, MetaSpan);
+
+  template <class Op>
+  static Calls of() {
+    Calls calls;
+    calls.evaluate = [](B& b, const void* op, Ins in) { return ferrite::evaluate(b, *static_cast<const Op*>(op), in); };
+    calls.record = [](D& d, const void* op, Refs<Primitive> in) { return ferrite::evaluate(d, *static_cast<const Op*>(op), in); };
+    if constexpr (RunsAccumulating<B, Op>)
+      calls.accumulate = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) { b.run(*static_cast<const Op*>(op), in, out, mask); };
+    calls.accepts = [](const B& b, const void* op, MetaSpan in) { return ferrite::accepts(b, *static_cast<const Op*>(op), in); };
+    calls.infer = [](const void* op, MetaSpan in) { return static_cast<const Op*>(op)->infer(in); };
+    return calls;
   }
-  Primitives<B> out = evaluate(b, op, in);
+};
+
+/// Adds to what accumulating outputs held before: inside the kernel where the backend has one that can.
+template <class B>
+Primitives<B> run_accumulating(B& b, const Calls<B>& calls, const void* op, Ins in, const ReplayFile& file) {
+  const Metas metas = detail::metas_of(in), results = calls.infer(op, metas);
+  SmallVector<Array, 3> before;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const bool adds = accumulates(file.accumulate, k);
+    if (adds) detail::check_shape("replay", fmt::format("before{}", k), file.before[k].shape(), results[k].shape);
+    before.push_back(adds ? upload(b, file.before[k]) : b.allocate(results[k]));
+  }
+  if (calls.accumulate && calls.accepts(b, op, metas)) {
+    Primitives<B> out;
+    for (Array& y : before) out.push_back(y);
+    calls.accumulate(b, op, in, out, file.accumulate);
+    return out;
+  }
+  Primitives<B> out = calls.evaluate(b, op, in);
   for (std::size_t k = 0; k < out.size(); ++k) {
-    if (!accumulates(file.accumulate, k)) continue;
-    const Array before = upload(b, file.before[k]);
-    const Array* operands[] = {&before, &out[k]};
-    out[k] = evaluate(b, op::Binary{op::BinaryFn::add}, Ins(operands, 2))[0];
+    const Array* operands[] = {&before[k], &out[k]};
+    if (accumulates(file.accumulate, k)) out[k] = evaluate(b, op::Binary{op::BinaryFn::add}, Ins(operands, 2))[0];
   }
   return out;
 }
 
-template <class B, class Op>
-void run_forward(B& b, const Op& op, const ReplayFile& file, Result& result) {
+template <class B>
+void run_forward(B& b, const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file, Result& result) {
   std::vector<Array> inputs;
   std::vector<const Array*> refs;
   for (std::size_t i = 0; i < file.inputs.size(); ++i) inputs.push_back(upload(b, file.inputs[i], file.layouts[i]));
   for (const Array& x : inputs) refs.push_back(&x);
   const Ins in(refs.data(), refs.size());
-  const auto out = file.accumulate == Accumulate::none ? evaluate(b, op, in) : run_accumulating(b, op, in, file);
+  const auto out = file.accumulate == Accumulate::none ? calls.evaluate(b, op.op, in)
+                                                       : run_accumulating(b, calls, op.op, in, file);
   for (const Array& y : out) result.outputs.push_back(to_host(b, y));
   if (file.expected.empty()) return;
   if (file.expected.size() != result.outputs.size())
-    throw ShapeError(fmt::format("[replay] the file has {} outputs: {} has {}", file.expected.size(), op_name(op),
+    throw ShapeError(fmt::format("[replay] the file has {} outputs: {} has {}", file.expected.size(), op.name(),
                                  result.outputs.size()));
-  result.comparisons = detail::compare_outputs({detail::ErasedOp::of(op), file.accumulate, file.inputs, file.before,
-                                                result.outputs, file.expected});
+  result.comparisons = detail::compare_outputs({op, file.accumulate, file.inputs, file.before, result.outputs, file.expected});
 }
 
 /// Every floating input becomes a leaf; the root gradient is grad0 or ones.
-template <class B, class Op>
-void run_backward(Autodiff<B>& b, const Op& op, const ReplayFile& file, Result& result) {
+template <class B>
+void run_backward(Autodiff<B>& b, const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file, Result& result) {
   using D = Autodiff<B>;
-  SmallVector<Tensor<D>, 4> inputs;
-  SmallVector<const typename D::Primitive*, 4> refs;
+  std::vector<Tensor<D>> inputs;
+  std::vector<const typename D::Primitive*> refs;
   for (std::size_t i = 0; i < file.inputs.size(); ++i) {
     const Tensor<D> x(b, b.wrap(upload(b.inner(), file.inputs[i], file.layouts[i])));
     inputs.push_back(is_floating(x.dtype()) ? parameter(x, fmt::format("in{}", i)) : x);
   }
   for (const Tensor<D>& x : inputs) refs.push_back(&x.primitive());
-  const auto out = evaluate(b, op, Refs<typename D::Primitive>(refs.data(), refs.size()));
-  const Tensor<B> ones_like_root = full(b.inner(), out[0].layout().shape, 1, out[0].dtype());
-  const Tensor<B> root = file.root_gradient ? Tensor<B>(b.inner(), upload(b.inner(), *file.root_gradient)) : ones_like_root;
+  const auto out = calls.record(b, op.op, Refs<typename D::Primitive>(refs.data(), refs.size()));
+  const Tensor<B> root = file.root_gradient ? Tensor<B>(b.inner(), upload(b.inner(), *file.root_gradient))
+                                            : full(b.inner(), out[0].layout().shape, 1, out[0].dtype());
   const Gradients<B> grads = b.backward(out[0], BackwardConfig<B>{}.with_root(cast(root, out[0].dtype())));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_floating(inputs[i].dtype())) continue;
@@ -127,19 +150,26 @@ void run_backward(Autodiff<B>& b, const Op& op, const ReplayFile& file, Result& 
 }
 
 template <class B>
-Result run_on(const ReplayFile& file, bool grad) {
+Result run_on(const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file, bool grad) {
   Result result;
-  bool found = false;
+  Autodiff<B> b;
+  run_forward(b.inner(), calls, op, file, result);
+  if (grad) run_backward(b, calls, op, file, result);
+  return result;
+}
+
+Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
+  std::optional<Result> result;
   for_each_op([&]<class Op>() {
     if (file.op != Op::type_name) return;
-    found = true;
     const Op op = parse_attributes<Op>(file.attributes);
-    Autodiff<B> b;
-    run_forward(b.inner(), op, file, result);
-    if (grad) run_backward(b, op, file, result);
+    const auto erased = detail::ErasedOp::of(op);
+    if (backend == "reference") result = run_on(Calls<Reference>::of<Op>(), erased, file, grad);
+    else if (backend == "parity") result = run_on(Calls<CpuParity>::of<Op>(), erased, file, grad);
+    else result = run_on(Calls<Cpu>::of<Op>(), erased, file, grad);
   });
-  if (!found) throw ParseError(fmt::format("[replay] there is no op '{}'; `ferrite ops` lists them", file.op));
-  return result;
+  if (!result) throw ParseError(fmt::format("[replay] there is no op '{}'; `ferrite ops` lists them", file.op));
+  return *std::move(result);
 }
 
 void write_results(const Options& options, const ReplayFile& file, const Result& result) {
@@ -202,9 +232,7 @@ int run(const Options& options) {
   const ReplayFile file = read_replay_file(options.file, options.op, options.attributes);
   Result result;
   try {
-    if (options.backend == "reference") result = run_on<Reference>(file, options.grad);
-    else if (options.backend == "parity") result = run_on<CpuParity>(file, options.grad);
-    else result = run_on<Cpu>(file, options.grad);
+    result = run_on(options.backend, file, options.grad);
   } catch (const BackendError& e) {  // parity found a difference, or a kernel failed
     fmt::print(stderr, "ferrite: {}\n", e.what());
     return difference;

@@ -14,7 +14,8 @@ TEST(CpuDropout, KeepsWhatTheDrawsSayInEveryDtypeAndLayout) {
         check(op::Dropout{p, 12, (1ull << 40) + 3}, {uniform(shape, dtype, 1)}, [&](const Lists& in) {
           Values y(in[0].size());
           for (std::size_t i = 0; i < y.size(); ++i)
-            if (uniform_at<float>({12, (1ull << 40) + 3}, i) >= static_cast<float>(p)) y[i] = in[0][i] / (1 - p);
+            if (uniform_at<float>({12, (1ull << 40) + 3}, i) >= static_cast<float>(p))
+              y[i] = in[0][i] / (1 - p);
           return Lists{y};
         });
       }

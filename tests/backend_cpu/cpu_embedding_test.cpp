@@ -9,8 +9,8 @@ struct Case {
   Shape ids;
   std::int64_t rows, channels;
 };
-const Case cases[] = {{{7}, 5, 3}, {{2, 9}, 4, 33}, {{3, 1, 2}, 100, 300}, {{}, 3, 8}, {{4000}, 3, 17}, {{900}, 700, 64},
-                      {{0}, 4, 5}};
+const Case cases[] = {{{7}, 5, 3},      {{2, 9}, 4, 33}, {{3, 1, 2}, 100, 300}, {{}, 3, 8}, {{4000}, 3, 17},
+                      {{900}, 700, 64}, {{0}, 4, 5}};
 
 double counted(double id, double size) { return id < 0 ? id + size : id; }
 
@@ -61,11 +61,17 @@ TEST(CpuEmbedding, ContributionsAreAddedInOrderOfPosition) {
 }
 
 TEST(CpuEmbedding, IdsOutOfRangeAreNamed) {
-  const Array weight = uniform({10, 4}, DType::f32, 1), ids = array_of({2, 3}, DType::i64, {1, -10, 9, 12, -11, 0});
-  EXPECT_EQ(error_of<ValueError>([&] { run_list(op::Embedding{}, {weight, ids}); }),
+  const Array weight = uniform({10, 4}, DType::f32, 1),
+              ids = array_of({2, 3}, DType::i64, {1, -10, 9, 12, -11, 0});
+  EXPECT_EQ(error_of<ValueError>([&] {
+              run_list(op::Embedding{}, {weight, ids});
+            }),
             "[embedding] id 12 at position 3 is out of range for a table of 10 rows");
-  const Array dy = uniform({2, 3, 4}, DType::f32, 1), low = array_of({2, 3}, DType::i32, {1, -10, 9, 2, -11, 0});
-  EXPECT_EQ(error_of<ValueError>([&] { run_list(op::EmbeddingBackward{10}, {dy, low}); }),
+  const Array dy = uniform({2, 3, 4}, DType::f32, 1),
+              low = array_of({2, 3}, DType::i32, {1, -10, 9, 2, -11, 0});
+  EXPECT_EQ(error_of<ValueError>([&] {
+              run_list(op::EmbeddingBackward{10}, {dy, low});
+            }),
             "[embedding_backward] id -11 at position 4 is out of range for a table of 10 rows");
 }
 
@@ -85,7 +91,8 @@ TEST(CpuIndexSelect, PicksAlongAnyAxisOfEveryDtypeAndLayout) {
         for (std::int64_t o = 0; o < outer; ++o)
           for (const double id : in[1])
             for (std::int64_t i = 0; i < inner; ++i)
-              y.push_back(in[0][at((o * shape[a] + static_cast<std::int64_t>(counted(id, extent))) * inner + i)]);
+              y.push_back(
+                  in[0][at((o * shape[a] + static_cast<std::int64_t>(counted(id, extent))) * inner + i)]);
         return Lists{y};
       });
     }
@@ -94,7 +101,9 @@ TEST(CpuIndexSelect, PicksAlongAnyAxisOfEveryDtypeAndLayout) {
 
 TEST(CpuIndexSelect, AnIndexOutOfRangeIsNamed) {
   const Array x = uniform({4, 10}, DType::f32, 1), index = array_of({2}, DType::i64, {3, 4});
-  EXPECT_EQ(error_of<ValueError>([&] { run_list(op::IndexSelect{0}, {x, index}); }),
+  EXPECT_EQ(error_of<ValueError>([&] {
+              run_list(op::IndexSelect{0}, {x, index});
+            }),
             "[index_select] index 4 at position 1 is out of range for axis 0 of length 4");
 }
 

@@ -63,7 +63,8 @@ TEST_P(CpuLayerNorm, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
     for (const Shape& shape : shapes) {
       SCOPED_TRACE(to_string(Meta{shape, dtype}));
       const Shape channels{shape.back()};
-      const Array x = uniform(shape, dtype, 1), weight = uniform(channels, dtype, 2), bias = uniform(channels, dtype, 3);
+      const Array x = uniform(shape, dtype, 1), weight = uniform(channels, dtype, 2),
+                  bias = uniform(channels, dtype, 3);
       const auto oracle = [&](const Lists& in) { return normalized(in, at(shape.back()), 1e-5, GetParam()); };
       // A row of one element is eps alone: the smallest change of the mean is multiplied by 300.
       const Closeness close{shape.back() < 3 ? 2000 : 12 + std::sqrt(static_cast<double>(shape.back())), 1};
@@ -81,8 +82,10 @@ TEST_P(CpuLayerNorm, BackwardMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
       SCOPED_TRACE(to_string(Meta{shape, dtype}));
       const Shape channels{shape.back()};
       const DType wide = op::LayerNorm::statistics_dtype(dtype);
-      const Array dy = uniform(shape, dtype, 4), x = uniform(shape, dtype, 5), weight = uniform(channels, dtype, 6);
-      const Array mean = uniform(leading(shape), wide, 7, -1, 1), rstd = uniform(leading(shape), wide, 8, 0.5, 2);
+      const Array dy = uniform(shape, dtype, 4), x = uniform(shape, dtype, 5),
+                  weight = uniform(channels, dtype, 6);
+      const Array mean = uniform(leading(shape), wide, 7, -1, 1),
+                  rstd = uniform(leading(shape), wide, 8, 0.5, 2);
       const auto oracle = [&](const Lists& in) { return gradients(in, GetParam()); };
       const double terms = static_cast<double>(std::max(shape.back(), shape.numel() / shape.back()));
       const Closeness close{4 * std::sqrt(terms) + 8, 8};
@@ -97,8 +100,9 @@ TEST_P(CpuLayerNorm, BackwardMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
 TEST(CpuLayerNormValues, ALargeMeanDoesNotSpoilTheVariance) {
   Values x;
   for (int i = 0; i < 1000; ++i) x.push_back(1e4 + (i % 2));
-  const Array y = run_list(op::LayerNorm{0}, {array_of({1, 1000}, DType::f32, x), uniform({1000}, DType::f32, 1, 1, 1),
-                                              uniform({1000}, DType::f32, 1, 0, 0)})[0];
+  const Array y =
+      run_list(op::LayerNorm{0}, {array_of({1, 1000}, DType::f32, x), uniform({1000}, DType::f32, 1, 1, 1),
+                                  uniform({1000}, DType::f32, 1, 0, 0)})[0];
   const Values values = values_of(y);
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], i % 2 ? 1 : -1, 1e-5);
 }
@@ -106,12 +110,14 @@ TEST(CpuLayerNormValues, ALargeMeanDoesNotSpoilTheVariance) {
 TEST(CpuLayerNormValues, ParametersMayHaveAnotherDtypeThanX) {
   const Array x = uniform({6, 40}, DType::bf16, 1), weight = uniform({40}, DType::f32, 2),
               bias = uniform({40}, DType::f32, 3);
-  check(op::LayerNorm{1e-5}, {x, weight, bias}, [&](const Lists& in) { return normalized(in, 40, 1e-5, true); });
+  check(op::LayerNorm{1e-5}, {x, weight, bias},
+        [&](const Lists& in) { return normalized(in, 40, 1e-5, true); });
 }
 
 TEST(CpuLayerNormValues, NoRowsGiveZeroGradients) {
   const Array none = uniform({0, 5}, DType::f32, 1), statistics = uniform({0}, DType::f32, 1);
-  const auto out = run_list(op::LayerNormBackward{}, {none, none, uniform({5}, DType::f32, 2), statistics, statistics});
+  const auto out =
+      run_list(op::LayerNormBackward{}, {none, none, uniform({5}, DType::f32, 2), statistics, statistics});
   EXPECT_EQ(values_of(out[1]), Values(5, 0.0));
   EXPECT_EQ(values_of(out[2]), Values(5, 0.0));
 }

@@ -31,26 +31,35 @@ TEST(CpuLoss, MatchesTheFormulasInEveryDtypeAndLayout) {
         const bool probabilities = fn == LossFn::bce_with_logits;
         const Array x = uniform(shape, dtype, 1, -6, 6), d = uniform(shape, dtype, 3);
         const Array t = uniform(shape, dtype, 2, probabilities ? 0 : -3, probabilities ? 1 : 3);
-        check(op::PointwiseLoss{fn, 1.5}, {x, t}, [&](const Lists& in) {
-          Values y;
-          for (std::size_t i = 0; i < in[0].size(); ++i) y.push_back(loss_of(fn, in[0][i], in[1][i], 1.5));
-          return Lists{y};
-        }, {4, 4});
-        check(op::PointwiseLossBackward{fn, 1.5}, {x, t, d}, [&](const Lists& in) {
-          Values y;
-          for (std::size_t i = 0; i < in[0].size(); ++i) y.push_back(in[2][i] * slope_of(fn, in[0][i], in[1][i], 1.5));
-          return Lists{y};
-        }, {4, 4});
+        check(op::PointwiseLoss{fn, 1.5}, {x, t},
+              [&](const Lists& in) {
+                Values y;
+                for (std::size_t i = 0; i < in[0].size(); ++i)
+                  y.push_back(loss_of(fn, in[0][i], in[1][i], 1.5));
+                return Lists{y};
+              },
+              {4, 4});
+        check(op::PointwiseLossBackward{fn, 1.5}, {x, t, d},
+              [&](const Lists& in) {
+                Values y;
+                for (std::size_t i = 0; i < in[0].size(); ++i)
+                  y.push_back(in[2][i] * slope_of(fn, in[0][i], in[1][i], 1.5));
+                return Lists{y};
+              },
+              {4, 4});
       }
     }
   }
 }
 
 TEST(CpuLoss, LargeLogitsDoNotOverflow) {
-  const Array x = array_of({4}, DType::f32, {1e4, -1e4, 1e4, -1e4}), t = array_of({4}, DType::f32, {1, 0, 0, 1});
-  EXPECT_EQ(values_of(run_list(op::PointwiseLoss{LossFn::bce_with_logits}, {x, t})[0]), (Values{0, 0, 1e4, 1e4}));
+  const Array x = array_of({4}, DType::f32, {1e4, -1e4, 1e4, -1e4}),
+              t = array_of({4}, DType::f32, {1, 0, 0, 1});
+  EXPECT_EQ(values_of(run_list(op::PointwiseLoss{LossFn::bce_with_logits}, {x, t})[0]),
+            (Values{0, 0, 1e4, 1e4}));
   const Array d = array_of({4}, DType::f32, {1, 1, 1, 1});
-  EXPECT_EQ(values_of(run_list(op::PointwiseLossBackward{LossFn::bce_with_logits}, {x, t, d})[0]), (Values{0, 0, 1, -1}));
+  EXPECT_EQ(values_of(run_list(op::PointwiseLossBackward{LossFn::bce_with_logits}, {x, t, d})[0]),
+            (Values{0, 0, 1, -1}));
 }
 
 TEST(CpuLoss, MixedDtypesAreComputedInTheWiderOne) {

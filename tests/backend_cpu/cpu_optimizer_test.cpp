@@ -31,7 +31,8 @@ Lists adam_of(const op::Adam& op, const Lists& in) {
       const double g = in[count + k][i] * in.back()[0] + (op.decoupled ? 0 : op.weight_decay * p);
       const double m = op.beta1 * in[2 * count + k][i] + (1 - op.beta1) * g;
       const double v = op.beta2 * in[3 * count + k][i] + (1 - op.beta2) * g * g;
-      const double update = m / (1 - std::pow(op.beta1, step)) / (std::sqrt(v / (1 - std::pow(op.beta2, step))) + op.eps);
+      const double update =
+          m / (1 - std::pow(op.beta1, step)) / (std::sqrt(v / (1 - std::pow(op.beta2, step))) + op.eps);
       out[k].push_back(p * (op.decoupled ? 1 - op.lr * op.weight_decay : 1) - op.lr * update);
       out[count + k].push_back(m);
       out[2 * count + k].push_back(v);
@@ -70,7 +71,8 @@ TEST(CpuOptimizer, AdamMatchesTheFormulasInEveryDtypeAndLayout) {
 
 TEST(CpuOptimizer, SgdMatchesTheFormulasInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const op::Sgd& op : {op::Sgd{0.1, 0, false, 0.2}, op::Sgd{0.1, 0.9, false, 0}, op::Sgd{0.1, 0.9, true, 0.2}}) {
+    for (const op::Sgd& op :
+         {op::Sgd{0.1, 0, false, 0.2}, op::Sgd{0.1, 0.9, false, 0}, op::Sgd{0.1, 0.9, true, 0.2}}) {
       SCOPED_TRACE(to_string(dtype));
       const auto in = joined({list_of(dtype, 1, false), list_of(dtype, 11, false), list_of(dtype, 21, true)},
                              array_of({}, DType::f32, {2}));
@@ -85,7 +87,8 @@ TEST(CpuOptimizer, StepsWorkInPlaceWhateverTheLayout) {
     const op::Sgd sgd{0.1, 0.5, true, 0.1}, plain{0.1, 0, false, 0};
     const auto test = [&](const auto& op, std::size_t lists, const auto& oracle) {
       std::vector<Array> in;
-      for (std::size_t k = 0; k < lists; ++k) in.push_back(relaid(uniform({30, 40}, DType::f32, k + 1, 0.1, 2), storage));
+      for (std::size_t k = 0; k < lists; ++k)
+        in.push_back(relaid(uniform({30, 40}, DType::f32, k + 1, 0.1, 2), storage));
       in.push_back(array_of({}, DType::f32, {1}));
       const Lists want = oracle(op, lists_of(in));
       std::vector<Array> out{in[0]};
@@ -101,18 +104,22 @@ TEST(CpuOptimizer, StepsWorkInPlaceWhateverTheLayout) {
 
 TEST(CpuOptimizer, GlobalNormMatchesTheSumOfSquares) {
   for (const DType dtype : float_dtypes) {
-    check(op::GlobalNorm{}, list_of(dtype, 1, false), [&](const Lists& in) {
-      double total = 0;
-      for (const Values& list : in)
-        for (const double v : list) total += v * v;
-      return Lists{{std::sqrt(total)}};
-    }, {30, 1});
+    check(op::GlobalNorm{}, list_of(dtype, 1, false),
+          [&](const Lists& in) {
+            double total = 0;
+            for (const Values& list : in)
+              for (const double v : list) total += v * v;
+            return Lists{{std::sqrt(total)}};
+          },
+          {30, 1});
   }
 }
 
 TEST(CpuOptimizer, GlobalNormOfVeryLargeAndVerySmallNumbers) {
-  EXPECT_FLOAT_EQ(3e25f, static_cast<float>(values_of(run_list(op::GlobalNorm{}, {array_of({9}, DType::f32, Values(9, 1e25))})[0])[0]));
-  EXPECT_FLOAT_EQ(3e-30f, static_cast<float>(values_of(run_list(op::GlobalNorm{}, {array_of({9}, DType::f32, Values(9, 1e-30))})[0])[0]));
+  EXPECT_FLOAT_EQ(3e25f, static_cast<float>(values_of(run_list(
+                             op::GlobalNorm{}, {array_of({9}, DType::f32, Values(9, 1e25))})[0])[0]));
+  EXPECT_FLOAT_EQ(3e-30f, static_cast<float>(values_of(run_list(
+                              op::GlobalNorm{}, {array_of({9}, DType::f32, Values(9, 1e-30))})[0])[0]));
   EXPECT_EQ(0, values_of(run_list(op::GlobalNorm{}, {array_of({9}, DType::f32, Values(9, 0.0))})[0])[0]);
   EXPECT_TRUE(std::isnan(values_of(run_list(op::GlobalNorm{}, {array_of({2}, DType::f32, {1, NAN})})[0])[0]));
 }

@@ -5,7 +5,8 @@
 namespace ferrite::testing {
 namespace {
 
-/// Calls f(index of element i of the line) for the lines along `axis`, each a list of places in row-major order.
+/// Calls f(index of element i of the line) for the lines along `axis`, each a list of places in row-major
+/// order.
 void for_lines(const Shape& shape, int axis, const std::function<void(const std::vector<std::size_t>&)>& f) {
   std::int64_t inner = 1;
   for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
@@ -52,7 +53,8 @@ TEST(CpuSoftmax, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
       }
       // exp turns the rounding of x - max, up to 16 in size, into a relative error.
       check(op::Softmax{c.axis}, {x},
-            [&](const Lists& in) { return Lists{softmax_of(in[0], c.shape, positive(c), false)}; }, {16, 1e-6});
+            [&](const Lists& in) { return Lists{softmax_of(in[0], c.shape, positive(c), false)}; },
+            {16, 1e-6});
       check(op::LogSoftmax{c.axis}, {x},
             [&](const Lists& in) { return Lists{softmax_of(in[0], c.shape, positive(c), true)}; }, {8, 1});
     }
@@ -91,7 +93,8 @@ TEST(CpuSoftmax, BackwardsMatchTheNaiveLoopsInEveryDtypeAndLayout) {
 }
 
 TEST(CpuSoftmax, HugeLogitsDoNotOverflowAndMinusInfinityGetsNoWeight) {
-  const Array x = array_of({2, 5}, DType::f32, {1e30, 1e30, -1e30, -infinity, 0, 3e38, -infinity, -infinity, 0, -3e38});
+  const Array x =
+      array_of({2, 5}, DType::f32, {1e30, 1e30, -1e30, -infinity, 0, 3e38, -infinity, -infinity, 0, -3e38});
   const Values y = values_of(run_list(op::Softmax{-1}, {x})[0]);
   EXPECT_EQ(y, (Values{0.5, 0.5, 0, 0, 0, 1, 0, 0, 0, 0}));
   const Values log_y = values_of(run_list(op::LogSoftmax{-1}, {x})[0]);
@@ -111,9 +114,11 @@ TEST(CpuSoftmax, RowsOfMinusInfinityOrWithNanAreNan) {
 
 TEST(CpuSoftmax, ReadsBroadcastInputs) {
   const Array row = uniform({1, 40}, DType::f32, 5), many = row.with_layout(row.layout().expand({6, 40}));
-  const Values y = values_of(run_list(op::Softmax{-1}, {many})[0]), one = values_of(run_list(op::Softmax{-1}, {row})[0]);
+  const Values y = values_of(run_list(op::Softmax{-1}, {many})[0]),
+               one = values_of(run_list(op::Softmax{-1}, {row})[0]);
   for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], one[i % 40]);
-  const Array column = uniform({40, 1}, DType::f32, 6), flat = column.with_layout(column.layout().expand({40, 8}));
+  const Array column = uniform({40, 1}, DType::f32, 6),
+              flat = column.with_layout(column.layout().expand({40, 8}));
   for (const double v : values_of(run_list(op::Softmax{-1}, {flat})[0])) ASSERT_EQ(v, 0.125);
 }
 

@@ -33,7 +33,8 @@ struct Case {
   Shape shape;
   int axis;
 };
-const Case cases[] = {{{1}, 0}, {{9}, 0}, {{4, 33}, 1}, {{30, 5}, 0}, {{3, 7, 4}, 1}, {{3, 2000}, 1}, {{200, 300}, -1}, {{0, 3}, 1}, {{3, 0}, -1}};
+const Case cases[] = {{{1}, 0},       {{9}, 0},         {{4, 33}, 1}, {{30, 5}, 0}, {{3, 7, 4}, 1},
+                      {{3, 2000}, 1}, {{200, 300}, -1}, {{0, 3}, 1},  {{3, 0}, -1}};
 
 TEST(CpuSort, SortsStablyInEveryDtypeLayoutAndOrder) {
   for (const DType dtype : all_dtypes) {
@@ -41,10 +42,13 @@ TEST(CpuSort, SortsStablyInEveryDtypeLayoutAndOrder) {
       for (const bool descending : {false, true}) {
         SCOPED_TRACE(to_string(Meta{c.shape, dtype}));
         // Few distinct values, so that stability shows.
-        const Array x = array_of(c.shape, dtype, values_of(uniform(c.shape, DType::i64, 1, dtype == DType::u8 ? 0 : -9, 9)));
-        check(op::Sort{c.axis, descending}, {x}, [&](const Lists& in) {
-          return sorted(in[0], c.shape, c.axis < 0 ? c.axis + c.shape.rank() : c.axis, descending);
-        }, {0, 1});
+        const Array x = array_of(c.shape, dtype,
+                                 values_of(uniform(c.shape, DType::i64, 1, dtype == DType::u8 ? 0 : -9, 9)));
+        check(op::Sort{c.axis, descending}, {x},
+              [&](const Lists& in) {
+                return sorted(in[0], c.shape, c.axis < 0 ? c.axis + c.shape.rank() : c.axis, descending);
+              },
+              {0, 1});
       }
     }
   }

@@ -1,5 +1,6 @@
-// How the tests of the fused memory-bound kernels work: one check runs an op in every way it can be run (layouts of
-// inputs and outputs, thread counts, accumulating) and compares with naive loops in double that the test brings.
+// How the tests of the fused memory-bound kernels work: one check runs an op in every way it can be run
+// (layouts of inputs and outputs, thread counts, accumulating) and compares with naive loops in double that
+// the test brings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +52,8 @@ inline Array relaid(const Array& x, Storage storage) {
 }
 
 template <class Op>
-std::vector<Array> allocate_outputs(const Op& op, const std::vector<Array>& in, Storage storage, double fill) {
+std::vector<Array> allocate_outputs(const Op& op, const std::vector<Array>& in, Storage storage,
+                                    double fill) {
   Metas metas;
   for (const Array& x : in) metas.push_back(x.meta());
   std::vector<Array> out;
@@ -77,7 +79,8 @@ void run_into(const Op& op, const std::vector<Array>& in, std::vector<Array>& ou
 
 /// Into fresh arrays full of NaN, so that an element nobody wrote shows.
 template <class Op>
-std::vector<Array> run_list(const Op& op, const std::vector<Array>& in, Storage storage = Storage::contiguous) {
+std::vector<Array> run_list(const Op& op, const std::vector<Array>& in,
+                            Storage storage = Storage::contiguous) {
   auto out = allocate_outputs(op, in, storage, std::numeric_limits<double>::quiet_NaN());
   run_into(op, in, out);
   return out;
@@ -101,14 +104,15 @@ inline void expect_same_bits(const Lists& got, const Lists& want, const std::str
   }
 }
 
-/// How close results must be: |got - want| <= ulps * epsilon(dtype) * max(|want|, floor), where the floor is at least
-/// the smallest normal number of the dtype.
+/// How close results must be: |got - want| <= ulps * epsilon(dtype) * max(|want|, floor), where the floor is
+/// at least the smallest normal number of the dtype.
 struct Closeness {
   double ulps = 4;
   double floor = 1;
 };
 
-inline void expect_near(const std::vector<Array>& got, const Lists& want, Closeness close, const std::string& what) {
+inline void expect_near(const std::vector<Array>& got, const Lists& want, Closeness close,
+                        const std::string& what) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t k = 0; k < got.size(); ++k) {
     const Values values = values_of(got[k]);
@@ -125,8 +129,8 @@ inline void expect_near(const std::vector<Array>& got, const Lists& want, Closen
   }
 }
 
-/// Checks `op` on contiguous inputs against oracle(inputs); then that every storage of inputs and outputs and every
-/// thread count gives the same bits, and that accumulating adds.
+/// Checks `op` on contiguous inputs against oracle(inputs); then that every storage of inputs and outputs and
+/// every thread count gives the same bits, and that accumulating adds.
 template <class Op, class Oracle>
 void check(const Op& op, const std::vector<Array>& in, Oracle&& oracle, Closeness close = {}) {
   const Lists want = oracle(lists_of(in));

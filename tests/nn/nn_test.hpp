@@ -41,7 +41,8 @@ void expect_gradients(nn::Module<B>& module, const std::function<Tensor<B>()>& f
   const Tensor<B> weights = rand(first.backend(), first.shape(), rng, -1, 1, DType::f64);
   const auto loss = [&] { return sum(forward() * weights); };
   const auto grads = loss().backward();
-  for (const auto& [name, tensor] : module.parameters()) {
+  for (const auto& parameter : module.parameters()) {
+    const Tensor<B>& tensor = parameter.tensor;
     const std::vector<double> values = tensor.template to_vector<double>();
     const std::vector<double> gradient = grads.of(tensor).template to_vector<double>();
     for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 16) {
@@ -56,7 +57,7 @@ void expect_gradients(nn::Module<B>& module, const std::function<Tensor<B>()>& f
       const double numeric = (loss_at(values[i] + h) - loss_at(values[i] - h)) / (2 * h);
       loss_at(values[i]);
       EXPECT_NEAR(gradient[i], numeric, tolerance * std::max(1.0, std::abs(numeric)))
-          << name << " element " << i;
+          << parameter.name << " element " << i;
     }
   }
 }

@@ -3,6 +3,7 @@
 A case is one op with its attributes and inputs. The same cases serve both oracles. Inputs depend on the case's name
 alone, so that a case can be run by itself and adding one changes no other.
 """
+
 import zlib
 from dataclasses import dataclass, field
 
@@ -24,9 +25,11 @@ class Case:
     inputs: list
     check: str = REDUCING
     length: float = 1  # terms that go into one element of the result
+    ulps: float = 4  # what f32 and f64 elementwise functions may be off by
     grad: bool = False  # differentiable here, away from ties and jumps
     torch: bool = True  # PyTorch has the same definition
-    context: dict = field(default_factory=dict)  # what only an oracle needs: the x behind a saved y
+    # What only an oracle or the comparison needs: the x behind a saved y; how far one epsilon of x moves y.
+    context: dict = field(default_factory=dict)
 
     @property
     def dtypes(self):
@@ -96,9 +99,18 @@ class Cases(list):
                 continue
             name = "/".join(part for part in (op, label, dtype) if part)
             source = Source(name, dtype)
-            made = inputs(source)
+            with np.errstate(all="ignore"):
+                made = inputs(source)
             self.append(
-                Case(name, op, dict(attributes), made, grad=grad and dtype in ("f32", "f64"), context=source.context, **options)
+                Case(
+                    name,
+                    op,
+                    dict(attributes),
+                    made,
+                    grad=grad and dtype in ("f32", "f64"),
+                    context=source.context,
+                    **options
+                )
             )
 
 

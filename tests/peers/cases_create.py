@@ -1,7 +1,8 @@
 """fill, iota, random, copy."""
+
 import numpy as np
 
-from cases import ELEMENTWISE, EXACT
+from cases import EXACT
 from dtypes import EVERY, FLOATS, NUMBERS, NUMPY
 
 # Seeds and streams beyond 32 bits, so that both halves of the key and the counter matter.
@@ -37,7 +38,17 @@ def to_be_cast(s):
     if s.dtype in FLOATS:
         # Inexact in 16 bits, ties, out of range for integers, and what has no integer at all.
         values = [0.0, -0.0, 0.5, 1.5, -2.75, 255.0, 256.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1e5, -1e5]
-        values += [1 + 2.0**-9 + 2.0**-40, 3e9, -3e9, 1e19, -1e19, np.inf, -np.inf, np.nan, *s.rng.normal(size=40) * 1e3]
+        values += [
+            1 + 2.0**-9 + 2.0**-40,
+            3e9,
+            -3e9,
+            1e19,
+            -1e19,
+            np.inf,
+            -np.inf,
+            np.nan,
+            *s.rng.normal(size=40) * 1e3,
+        ]
         return [s.of(values)]
     values = [0, 1, 2, 100, 255] + ([-1, -128, 2**31 - 1, -(2**31), 2**24 + 1] if s.dtype != "u8" else [])
     return [s.of(values + ([2**53 + 1, -(2**63), 2**63 - 1, 2**40 + 3] if s.dtype == "i64" else []))]
@@ -45,7 +56,15 @@ def to_be_cast(s):
 
 def add_random(cases):
     def add(fn, dtype, low, high, shape=(3, 7), key=(SEED, STREAM), **options):
-        attributes = {"fn": fn, "shape": list(shape), "dtype": dtype, "seed": key[0], "stream": key[1], "low": low, "high": high}
+        attributes = {
+            "fn": fn,
+            "shape": list(shape),
+            "dtype": dtype,
+            "seed": key[0],
+            "stream": key[1],
+            "low": low,
+            "high": high,
+        }
         label = f"{fn}_{low}_{high}_{'x'.join(map(str, shape))}_{key[0] & 255}"
         cases.add("random", label, attributes, lambda s: [], [dtype], torch=False, **options)
 

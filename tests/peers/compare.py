@@ -2,23 +2,26 @@
 
 exact         the bits of the rounded expectation, signs of zeros included; one NaN is as good as another
 elementwise   relative to each element: half an ulp (and a trace) for f16 and bf16, which are computed wider and rounded
-              once; 4 epsilon for f32 and f64; signs of zeros as in exact
+              once; `ulps` epsilon for f32 and f64; signs of zeros as in exact. Where a case gives a magnitude |x f'(x)|
+              it counts beside |y|: rounding the argument once moves the result by an epsilon of it. Where it gives a
+              floor, ferrite states that smaller results may be 0
 reducing      8 epsilon sqrt(length), relative to the element plus the root mean square of the result, since terms may
               cancel; the rule ferrite states for its own ops
 """
+
 import numpy as np
 
 from cases import ELEMENTWISE, EXACT, REDUCING
 from dtypes import EPSILON, LARGEST, SMALLEST, is_floating, name_of, round_to
 
 
-def tolerance(check, dtype, length):
+def tolerance(check, dtype, length, ulps):
     if check == ELEMENTWISE:
-        return (0.51 if dtype in ("f16", "bf16") else 4) * EPSILON[dtype]
+        return (0.51 if dtype in ("f16", "bf16") else ulps) * EPSILON[dtype]
     return 8 * EPSILON[dtype] * np.sqrt(max(length, 1.0))
 
 
-def mismatch(got, expected, dtype, check, length):
+def mismatch(got, expected, dtype, check, length=1, ulps=4, magnitude=0.0, floor=0.0):
     """Nothing if `got` is right, otherwise what is wrong with it. `expected` is wide."""
     expected = np.asarray(expected)
     if name_of(got) != dtype:
@@ -37,8 +40,10 @@ def mismatch(got, expected, dtype, check, length):
             return report(got, rounded, same)
         value = clipped(got.astype(np.float64), dtype)
         wanted = clipped(expected.astype(np.float64), dtype)
-        scale = 0.0 if check == ELEMENTWISE else root_mean_square(wanted)
-        allowed = tolerance(check, dtype, length) * (np.abs(wanted) + scale) + SMALLEST[dtype]
+        scale = magnitude if check == ELEMENTWISE else root_mean_square(wanted)
+        allowed = (
+            tolerance(check, dtype, length, ulps) * (np.abs(wanted) + np.nan_to_num(scale)) + floor + SMALLEST[dtype]
+        )
         close = np.abs(value - wanted) <= allowed  # false if either is NaN
         close &= np.isfinite(expected) & ((got != 0) | (rounded != 0))
         return report(got, expected, same | close, allowed)

@@ -1,49 +1,23 @@
-"""Which ops and which functions of the families there are, read from the headers, and whether each has a case."""
-import re
-from pathlib import Path
+"""Whether every op of ferrite, and every function of its families, has a case."""
 
-OPS = Path(__file__).resolve().parents[2] / "include" / "ferrite" / "ops"
-
-
-def op_types():
-    """C++ name -> type name of every entry of the op list."""
-    listed = set(re.findall(r"^\s*X\((\w+)\)", (OPS / "list.hpp").read_text(), re.MULTILINE))
-    pattern = re.compile(r"struct FERRITE_API (\w+) \{\s*static constexpr std::string_view type_name = \"(\w+)\"")
-    named = dict(match for header in OPS.glob("*.hpp") for match in pattern.findall(header.read_text()))
-    return {name: named[name] for name in listed}
+# Where a function's name is not simply the attribute "fn".
+NAMES = {
+    "random": lambda case: {"uniform": "rand", "normal": "randn", "integer": "randint"}.get(case["fn"], case["fn"]),
+    "scan": lambda case: "cumsum",
+    "triangle": lambda case: "tril" if case["lower"] else "triu",
+    "adam": lambda case: "adamw" if case["decoupled"] else "adam",
+    "unary_backward": lambda case: "unary_backward",
+    "pointwise_loss_backward": lambda case: "pointwise_loss_backward",
+}
 
 
-def functions(enum):
-    """The enumerators of a family."""
-    for header in OPS.glob("*.hpp"):
-        found = re.search(rf"enum class {enum} : [\w:]+ \{{(.*?)\}};", header.read_text(), re.DOTALL)
-        if found:
-            body = re.sub(r"//[^\n]*", "", found.group(1))
-            return [name.strip() for name in body.split(",") if name.strip()]
-    raise LookupError(f"no header defines {enum}")
+def function_of(case):
+    if case.op in NAMES:
+        return NAMES[case.op](case)
+    return case.attributes.get("fn", case.op)
 
 
-# The families, with the attribute that chooses the function.
-FAMILIES = [
-    ("unary", "fn", "UnaryFn"),
-    ("binary", "fn", "BinaryFn"),
-    ("binary", "side", "ScalarSide"),
-    ("where", "side", "ScalarSide"),
-    ("reduce", "fn", "ReduceFn"),
-    ("argreduce", "fn", "ArgReduceFn"),
-    ("statistic", "fn", "StatisticFn"),
-    ("random", "fn", "RandomFn"),
-    ("linear", "activation", "Activation"),
-    ("pointwise_loss", "fn", "LossFn"),
-    ("pointwise_loss_backward", "fn", "LossFn"),
-]
-
-
-def uncovered(cases):
-    """What has no case: "softmax", "unary exp", ..."""
-    covered = {case.op for case in cases}
-    missing = [op for op in sorted(op_types().values()) if op not in covered]
-    for op, attribute, enum in FAMILIES:
-        seen = {case[attribute] for case in cases if case.op == op}
-        missing += [f"{op} {name}" for name in functions(enum) if name not in seen]
-    return missing
+def uncovered(cases, ops):
+    """What has no case ("softmax", "unary exp", ...), by the op list of the program."""
+    seen = {(case.op, function_of(case)) for case in cases}
+    return [f"{op} {function}" for op, functions in ops.items() for function in functions if (op, function) not in seen]

@@ -3,6 +3,7 @@
 Oracles compute in float64, int64 or bool ("wide" values); `round_to` brings a wide result to a dtype. bf16 needs the
 ml_dtypes package; without it the bf16 cases are left out.
 """
+
 import numpy as np
 
 try:

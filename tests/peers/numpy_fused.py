@@ -1,4 +1,5 @@
 """What the fused ops mean, said in NumPy and SciPy in float64; gradients by their formulas."""
+
 import numpy as np
 from scipy import signal, special
 
@@ -45,7 +46,11 @@ def normalised_backward(dn, normed, rstd, axes):
 def layer_norm(case, x, weight, bias):
     normed, mean, rstd = normalised(x, -1, case["eps"])
     dtype = case.dtypes[0]
-    return [(normed * weight + bias, dtype), (mean[..., 0], statistics_dtype(dtype)), (rstd[..., 0], statistics_dtype(dtype))]
+    return [
+        (normed * weight + bias, dtype),
+        (mean[..., 0], statistics_dtype(dtype)),
+        (rstd[..., 0], statistics_dtype(dtype)),
+    ]
 
 
 @oracle("layer_norm_backward")

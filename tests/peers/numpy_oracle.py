@@ -2,6 +2,7 @@
 
 An oracle takes the case and its inputs as wide values and returns (values, dtype) per output.
 """
+
 import numpy as np
 from scipy import special
 
@@ -61,7 +62,10 @@ def cast(values, dtype):
     if is_floating(dtype) or values.dtype != np.float64:
         return values
     limits = np.iinfo(NUMPY[dtype])
-    exact = [0 if np.isnan(v) else limits.max if v >= limits.max else limits.min if v <= limits.min else int(v) for v in values.flat]
+    exact = [
+        0 if np.isnan(v) else limits.max if v >= limits.max else limits.min if v <= limits.min else int(v)
+        for v in values.flat
+    ]
     return np.array(exact, dtype=np.int64).reshape(values.shape)
 
 
@@ -419,5 +423,3 @@ def cat(case, *tensors):
 @oracle("triangle")
 def triangle(case, x):
     return [((np.tril if case["lower"] else np.triu)(x, case["diagonal"]), case.dtypes[0])]
-
-

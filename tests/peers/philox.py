@@ -1,4 +1,5 @@
 """Philox4x32-10 and ferrite's rules from words to values, written from include/ferrite/core/rng.hpp in NumPy."""
+
 import numpy as np
 
 from dtypes import round_to

@@ -1,4 +1,5 @@
 """The road to ferrite and back: a call of one op as a .safetensors file, run by `ferrite replay`."""
+
 import json
 import math
 import subprocess
@@ -10,7 +11,16 @@ from safetensors.numpy import save_file
 
 from dtypes import NUMPY
 
-FILE_DTYPES = {"F32": "f32", "F64": "f64", "F16": "f16", "BF16": "bf16", "I32": "i32", "I64": "i64", "U8": "u8", "BOOL": "bool"}
+FILE_DTYPES = {
+    "F32": "f32",
+    "F64": "f64",
+    "F16": "f16",
+    "BF16": "bf16",
+    "I32": "i32",
+    "I64": "i64",
+    "U8": "u8",
+    "BOOL": "bool",
+}
 
 
 class ReplayError(Exception):
@@ -45,6 +55,11 @@ class Ferrite:
     def __init__(self, program, timeout=120):
         self.program = str(Path(program).resolve())
         self.timeout = timeout
+
+    def ops(self):
+        """Type name -> names of its functions (one, its own, unless the op is a family)."""
+        listed = subprocess.run([self.program, "ops", "--json"], capture_output=True, text=True, check=True)
+        return {entry["op"]: entry["functions"] for entry in json.loads(listed.stdout)["ops"]}
 
     def replay(self, path, backend, with_gradients):
         """The results of the call in `path`: out0, ... and, if asked for, grad_in0, ..."""

@@ -52,10 +52,11 @@ class MultiHeadAttention final : public Layer<B> {
     detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
     const std::int64_t n = x.size(0), t = x.size(1), dim = x.size(2);
     const Tensor<B> packed = reshape(qkv.forward(x), {n, t, 3, heads_, dim / heads_});
-    const Tensor<B> heads = permute(packed, {2, 0, 3, 1, 4});  // [3, N, heads, T, dim / heads]
-    const Tensor<B> seen = attention(select(heads, 0, 0), select(heads, 0, 1), select(heads, 0, 2),
-                                     AttentionConfig{}.with_causal(sight_ == Sight::causal), mask);
-    return proj.forward(reshape(permute(seen, {0, 2, 1, 3}), {n, t, dim}));
+    // One part after the other, then turned: this way gradients go back into `packed` without a copy of it.
+    const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
+    const Tensor<B> seen =
+        attention(part(0), part(1), part(2), AttentionConfig{}.with_causal(sight_ == Sight::causal), mask);
+    return proj.forward(reshape(transpose(seen, 1, 2), {n, t, dim}));
   }
 
  private:

@@ -75,7 +75,7 @@ struct FERRITE_API OneHot {
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
-    return {cast(unsqueeze(in[0], -1) == arange(b, classes, in[0].dtype()), dtype)};
+    return {cast(unsqueeze(in[0], -1) == arange(b, classes), dtype)};
   }
 };
 

@@ -50,7 +50,7 @@ template <class B>
 void Slice::vjp(Vjp<B>& v) const {
   if (v.add_to_view(0, *this, v.grad())) return;
   const Shape& shape = v.input_meta(0).shape;
-  const int a = axis;
+  const int a = normalize_axis(type_name, axis, shape.rank());
   Tensor<B> dy = v.grad();
   std::int64_t first = start;
   const std::int64_t stride = step < 0 ? -step : step;

@@ -44,15 +44,15 @@ struct FERRITE_API MaxPool2d {
   static void attributes(auto& self, auto&& visit) { PoolGeometry::attributes(self.geometry, visit); }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
-    const Tensor<B> w = geometry.windows_of(in[0], -std::numeric_limits<double>::infinity());
-    const Tensor<B> flat = flatten(w, 4, 5);
-    const Tensor<B> at = argmax(flat, -1);  // position inside the window
-    const Tensor<B> y = squeeze(gather(flat, 4, unsqueeze(at, -1)), {-1});
-    const Tensor<B> row = floor(cast(at, DType::f64) / geometry.kernel[1]);
-    const Tensor<B> dh = cast(row, DType::i64), dw = at - dh * geometry.kernel[1];
-    const Tensor<B> top = unsqueeze(arange(b, y.size(2)) * geometry.step(0) - geometry.padding[0], 1);
-    const Tensor<B> left = arange(b, y.size(3)) * geometry.step(1) - geometry.padding[1];
-    return {y, (dh + top) * in[0].size(3) + dw + left};
+    const std::int64_t height = in[0].size(2), width = in[0].size(3), plane = height * width;
+    const Tensor<B> w = flatten(geometry.windows_of(in[0], -std::numeric_limits<double>::infinity()), 4, 5);
+    const Tensor<B> hit = logical_or(w == max(w, {-1}, KeepDim::yes), isnan(w));
+    // Padding lies behind every place of the plane, so that it never wins, not even among -inf.
+    const Tensor<B> places = reshape(arange(b, plane), {1, 1, height, width});
+    const Tensor<B> at = flatten(geometry.windows_of(places, static_cast<double>(plane)), 4, 5);
+    const Tensor<B> index = min(where(hit, at, plane), {-1});
+    const Tensor<B> y = gather(flatten(in[0], 2, 3), 2, flatten(index, 2, 3));
+    return {reshape(y, index.shape()), index};
   }
   Saves saves() const { return {0, 2u}; }
   template <class B>

@@ -3,9 +3,21 @@
 
 #include "ferrite/op.hpp"
 #include "ferrite/ops/gather.hpp"
+#include "ferrite/ops/pad.hpp"
 
 namespace ferrite {
 namespace op {
+
+/// The gradient of a scatter's source (input 2): what arrived at the places of the index (input 1), 0 where
+/// the source was longer than the index.
+template <class B>
+void add_source_gradient(Vjp<B>& v, int axis) {
+  const Tensor<B> index = v.input(1);
+  Shape beyond = v.input_meta(2).shape;
+  if (index.shape() == beyond) return v.into(2, Gather{axis}, v.grad(), index);
+  for (int i = 0; i < beyond.rank(); ++i) beyond[i] -= index.shape()[i];
+  v.add(2, pad(eval(Gather{axis}, v.grad(), index), Shape::filled(beyond.rank(), 0), beyond));
+}
 
 /// # Shapes: x, index, source of one rank, source at least as long as index -> x's shape.
 /// A copy of x with out[index[i][j]][j] = source[i][j] for axis 0. Of several writes to one element the one
@@ -22,7 +34,7 @@ struct FERRITE_API Scatter {
     const Tensor<B> index = v.input(1);
     if (v.needs(0))
       v.into(0, Scatter{axis}, v.grad(), index, full(v.backend(), index.shape(), 0, v.grad().dtype()));
-    if (v.needs(2)) v.into(2, Gather{axis}, v.grad(), index);
+    if (v.needs(2)) add_source_gradient(v, axis);
   }
 };
 

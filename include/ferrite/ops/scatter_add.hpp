@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ferrite/op.hpp"
-#include "ferrite/ops/gather.hpp"
+#include "ferrite/ops/scatter.hpp"
 
 namespace ferrite {
 namespace op {
@@ -19,7 +19,7 @@ struct FERRITE_API ScatterAdd {
   template <class B>
   void vjp(Vjp<B>& v) const {
     if (v.needs(0)) v.add(0, v.grad());
-    if (v.needs(2)) v.into(2, Gather{axis}, v.grad(), v.input(1));
+    if (v.needs(2)) add_source_gradient(v, axis);
   }
 };
 

@@ -14,7 +14,8 @@ FERRITE_API std::string_view to_string(StatisticFn fn);
 constexpr int count_of(StatisticFn) { return static_cast<int>(StatisticFn::norm) + 1; }
 
 /// `parameter`: degrees of freedom taken off the count (var), order p of the norm (1, 2 or infinity).
-/// Integers give float_result. The mean of nothing is a ShapeError.
+/// Integers give float_result. f16 and bf16 are computed in f32 and rounded once: a sum may exceed the range
+/// of f16 where its mean does not. The mean of nothing is a ShapeError.
 struct FERRITE_API Statistic {
   static constexpr std::string_view type_name = "statistic";
   StatisticFn fn = StatisticFn::mean;
@@ -33,28 +34,34 @@ struct FERRITE_API Statistic {
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> x = cast(in[0], float_result(in[0].dtype()));
+    const DType dtype = float_result(in[0].dtype());
+    return {cast(of(cast(in[0], dtype == DType::f64 ? DType::f64 : DType::f32)), dtype)};
+  }
+
+ private:
+  template <class B>
+  Tensor<B> of(const Tensor<B>& x) const {
     const Shape all = normalize_axes(name(), axes, x.rank());
     const double count = static_cast<double>(reduced_count(x.shape(), all));
     const KeepDim keep = keepdim ? KeepDim::yes : KeepDim::no;
     switch (fn) {
       case StatisticFn::mean:
-        return {sum(x, axes, keep) * (1.0 / count)};
+        return sum(x, axes, keep) * (1.0 / count);
       case StatisticFn::var: {
         const Tensor<B> centred = x - sum(x, axes, KeepDim::yes) * (1.0 / count);
-        return {sum(square(centred), axes, keep) * (1.0 / (count - parameter))};
+        return sum(square(centred), axes, keep) * (1.0 / (count - parameter));
       }
       case StatisticFn::logsumexp: {
         // An infinite maximum would give inf - inf; the shift only has to be finite and large enough.
         const Tensor<B> top = max(x, axes, KeepDim::yes).detach();
         const Tensor<B> shift = where(isfinite(top), top, 0);
         const Tensor<B> y = log(sum(exp(x - shift), axes, KeepDim::yes)) + shift;
-        return {keepdim ? y : reshape(y, reduced_shape(x.shape(), all, false))};
+        return keepdim ? y : reshape(y, reduced_shape(x.shape(), all, false));
       }
       default: {
-        if (std::isinf(parameter)) return {max(abs(x), axes, keep)};
-        if (parameter == 1) return {sum(abs(x), axes, keep)};
-        return {sqrt(sum(square(x), axes, keep))};
+        if (std::isinf(parameter)) return max(abs(x), axes, keep);
+        if (parameter == 1) return sum(abs(x), axes, keep);
+        return sqrt(sum(square(x), axes, keep));
       }
     }
   }

@@ -22,7 +22,7 @@ struct FERRITE_API Triangle {
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const Tensor<B>& x = in[0];
     const Tensor<B> row = unsqueeze(arange(b, x.size(-2)), 1) + diagonal, column = arange(b, x.size(-1));
-    return {where(lower ? column <= row : column >= row, x, 0)};
+    return {where(lower ? column <= row : column >= row, x, false)};  // of a bool, false alone leaves a bool
   }
 };
 

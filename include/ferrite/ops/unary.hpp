@@ -200,9 +200,9 @@ Tensors<B> UnaryBackward::compose(B&, TensorSpan<B> in) const {
     case UnaryFn::erf:
       return {dy * exp(-(s * s)) * 1.1283791670955126};  // 2 / sqrt(pi)
     case UnaryFn::gelu_tanh: {
-      const Tensor<B> t = tanh((s + s * s * s * 0.044715) * 0.7978845608028654);
-      const Tensor<B> dt = (1 - t * t) * (s * s * (3 * 0.044715) + 1) * 0.7978845608028654;
-      return {dy * ((t + 1) * 0.5 + s * dt * 0.5)};
+      // x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the tanh form cancels for negative x.
+      const Tensor<B> g = sigmoid((s + s * s * s * 0.044715) * 1.5957691216057308);
+      return {dy * (g + s * g * (1 - g) * (s * s * (3 * 0.044715) + 1) * 1.5957691216057308)};
     }
     case UnaryFn::gelu_erf: {
       const Tensor<B> cdf = (erf(s * 0.7071067811865476) + 1) * 0.5;

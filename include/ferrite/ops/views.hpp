@@ -119,7 +119,9 @@ struct FERRITE_API Fold {
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Shape& shape = v.input_meta(0).shape;
-    v.add(0, eval(Windows{axis, shape.back(), step, dilation}, v.grad()));
+    const int a = normalize_axis(type_name, axis, shape.rank() - 1);
+    // A length beyond the last window has room for more windows than there were.
+    v.add(0, eval(Slice{a, 0, shape[a], 1}, eval(Windows{a, shape.back(), step, dilation}, v.grad())));
   }
 };
 

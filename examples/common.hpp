@@ -1,0 +1,57 @@
+// What all examples share: the same four flags, and one text for every backend.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "ferrite/ferrite.hpp"
+
+namespace examples {
+
+struct Options {
+  std::string backend = "cpu";
+  std::uint64_t seed = 0;
+  std::int64_t steps = 100;
+  std::string trace;
+};
+
+/// Calls f(backend) with the differentiating backend that --backend names. Cpu runs under Profiled, so that
+/// its profile can be shown and traced.
+template <class F>
+void with_backend(const Options& options, F&& f) {
+  using namespace ferrite;
+  if (options.backend == "reference") {
+    Autodiff<Reference> backend;
+    f(backend);
+  } else if (options.backend == "parity") {
+    Autodiff<CpuParity> backend;
+    f(backend);
+    std::printf("\n%s", backend.inner().table().c_str());
+  } else {
+    Autodiff<Profiled<Cpu>> backend(ProfiledConfig{}.with_trace(!options.trace.empty()));
+    f(backend);
+    if (!options.trace.empty()) backend.inner().write_trace(options.trace);
+  }
+}
+
+/// Reads the flags into options. Returns the exit code if the program is to end at once (--help, bad usage).
+std::optional<int> parse(int argc, char** argv, const std::string& description, Options& options);
+/// examples/data/`name`
+std::string data_file(const std::string& name);
+
+/// A main function: parses the flags, runs body(backend, options), and turns errors into messages.
+template <class Body>
+int run(int argc, char** argv, const std::string& description, Options options, Body&& body) {
+  if (const auto code = parse(argc, argv, description, options)) return *code;
+  try {
+    with_backend(options, [&](auto& backend) { body(backend, options); });
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace examples

@@ -1,0 +1,55 @@
+// Layers, optimisers and trainers on the backend stacks of ferrite/stacks.hpp, compiled once in the library
+// so that a user's program only refers to them. Other stacks work too, and are then compiled where they are
+// used.
+#pragma once
+
+#include "ferrite/nn/conv.hpp"
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/nn/norm.hpp"
+#include "ferrite/nn/sequential.hpp"
+#include "ferrite/nn/transformer.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/optim/sgd.hpp"
+#include "ferrite/stacks.hpp"
+#include "ferrite/train/trainer.hpp"
+
+#define FERRITE_LAYERS(linkage, B)   \
+  linkage nn::Module<B>;             \
+  linkage nn::Linear<B>;             \
+  linkage nn::Embedding<B>;          \
+  linkage nn::LayerNorm<B>;          \
+  linkage nn::RmsNorm<B>;            \
+  linkage nn::BatchNorm2d<B>;        \
+  linkage nn::Conv2d<B>;             \
+  linkage nn::MaxPool2d<B>;          \
+  linkage nn::AvgPool2d<B>;          \
+  linkage nn::Activate<B>;           \
+  linkage nn::Flatten<B>;            \
+  linkage nn::Apply<B>;              \
+  linkage nn::Dropout<B>;            \
+  linkage nn::Sequential<B>;         \
+  linkage nn::MultiHeadAttention<B>; \
+  linkage nn::FeedForward<B>;        \
+  linkage nn::TransformerBlock<B>;
+
+#define FERRITE_TRAINING(linkage, B)                \
+  FERRITE_LAYERS(linkage, B)                        \
+  linkage Engine<B::Inner>;                         \
+  linkage optim::Optimizer<B>;                      \
+  linkage optim::Sgd<B>;                            \
+  linkage optim::AdamFamily<B, optim::AdamConfig>;  \
+  linkage optim::AdamFamily<B, optim::AdamWConfig>; \
+  linkage train::MeanLoss<B>;                       \
+  linkage train::Accuracy<B>;                       \
+  linkage train::Trainer<B>;
+
+namespace ferrite {
+
+FERRITE_LAYERS(extern template class FERRITE_API, Reference)
+FERRITE_LAYERS(extern template class FERRITE_API, Cpu)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Reference>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cpu>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cpu>>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CpuParity>)
+
+}  // namespace ferrite

@@ -1,0 +1,7 @@
+// Layers on the plain backends, compiled once.
+#include "ferrite/train/stacks.hpp"
+
+namespace ferrite {
+FERRITE_LAYERS(template class, Cpu)
+FERRITE_LAYERS(template class, Reference)
+}  // namespace ferrite

@@ -1,0 +1,51 @@
+// Runs the `ferrite` program as a user does and reads what it says.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace ferrite::testing {
+
+struct Reply {
+  int code = -1;
+  std::string output;  // stdout and stderr together
+};
+
+/// `arguments` go through the shell: quote what needs it. `environment` is like "NAME=value".
+inline Reply run_ferrite(const std::string& arguments, const std::string& environment = "") {
+  const std::string command = environment + " '" FERRITE_CLI "' " + arguments + " 2>&1";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("cannot run " + command);
+  Reply reply;
+  std::array<char, 4096> chunk;
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), pipe)) reply.output.append(chunk.data(), n);
+  const int status = ::pclose(pipe);
+  reply.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return reply;
+}
+
+inline void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
+}
+
+/// A folder of its own for one test, removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "ferrite-cli-XXXXXX").string()) {
+    if (!::mkdtemp(path_.data())) throw std::runtime_error("no scratch folder");
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace ferrite::testing

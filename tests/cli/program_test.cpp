@@ -1,0 +1,105 @@
+// The program as a whole: help, version, bad usage; `ferrite ops` and `ferrite devices`.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/cli_test.hpp"
+#include "ferrite/core/thread_pool.hpp"
+#include "ferrite/ops/list.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+TEST(Program, explains_itself) {
+  const Reply help = run_ferrite("--help");
+  EXPECT_EQ(help.code, 0);
+  for (const char* part : {"ops", "replay", "devices", "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
+    expect_contains(help.output, part);
+  for (const char* command : {"ops", "replay", "devices"}) {
+    const Reply run = run_ferrite(std::string(command) + " --help");
+    EXPECT_EQ(run.code, 0);
+    expect_contains(run.output, "Examples:\n  ");
+    expect_contains(run.output, "--json");
+  }
+  EXPECT_EQ(run_ferrite("--version").code, 0);
+}
+
+TEST(Program, exits_with_2_on_bad_usage_and_says_what_is_wrong) {
+  EXPECT_EQ(run_ferrite("").code, 2);
+  const Reply unknown = run_ferrite("paint");
+  EXPECT_EQ(unknown.code, 2);
+  expect_contains(unknown.output, "there is no command 'paint'");
+  EXPECT_EQ(run_ferrite("ops --frobnicate").code, 2);
+  const Reply backend = run_ferrite("ops --backend gpu");
+  EXPECT_EQ(backend.code, 2);
+  expect_contains(backend.output, "gpu not in {reference,cpu}");
+  EXPECT_EQ(run_ferrite("replay").code, 2);
+}
+
+nlohmann::json entry(const nlohmann::json& listing, const std::string& op) {
+  for (const auto& row : listing["ops"])
+    if (row["op"] == op) return row;
+  ADD_FAILURE() << "no row for " << op;
+  return {};
+}
+
+TEST(OpsCommand, lists_every_op_for_every_backend) {
+  const Reply run = run_ferrite("ops --json");
+  ASSERT_EQ(run.code, 0);
+  const auto listing = nlohmann::json::parse(run.output);
+  std::set<std::string> listed;
+  for (const auto& row : listing["ops"]) {
+    listed.insert(row["op"]);
+    for (const char* backend : {"reference", "cpu"}) EXPECT_FALSE(row["support"][backend].empty()) << row;
+    for (const auto& [dtype, support] : row["support"]["reference"].items()) EXPECT_NE(support, "missing") << row;
+  }
+  for_each_op([&]<class Op>() { EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name; });
+}
+
+TEST(OpsCommand, tells_kernels_views_and_compositions_apart_by_dtype) {
+  const auto listing = nlohmann::json::parse(run_ferrite("ops --json").output);
+  const auto softmax = entry(listing, "softmax")["support"];
+  EXPECT_EQ(softmax["reference"]["f32"], "composed");
+  EXPECT_EQ(softmax["cpu"]["f32"], "both ways");
+  EXPECT_FALSE(softmax["cpu"].contains("i32"));  // softmax takes floats
+  EXPECT_EQ(entry(listing, "softmax_backward")["support"]["cpu"]["f32"], "fused");
+  EXPECT_EQ(entry(listing, "layer_norm_backward")["support"]["reference"].size(), 4u);
+  const auto matmul = entry(listing, "matmul")["support"];
+  EXPECT_EQ(matmul["cpu"]["i64"], "kernel");
+  EXPECT_FALSE(matmul["cpu"].contains("bool"));
+  EXPECT_EQ(entry(listing, "permute")["support"]["cpu"]["bool"], "view");
+  EXPECT_EQ(entry(listing, "reduce")["functions"], (std::vector<std::string>{"sum", "prod", "max", "min", "any", "all"}));
+  EXPECT_EQ(entry(listing, "triangle")["functions"], (std::vector<std::string>{"tril", "triu"}));
+}
+
+TEST(OpsCommand, prints_a_table_of_the_chosen_backends) {
+  const Reply both = run_ferrite("ops"), one = run_ferrite("ops --backend reference");
+  expect_contains(both.output.substr(0, both.output.find('\n')), "cpu");
+  EXPECT_EQ(one.output.substr(0, one.output.find('\n')).find("cpu"), std::string::npos);
+  expect_contains(one.output, "matmul                          kernel number\n");
+  expect_contains(one.output, "softmax                         composed float\n");
+  expect_contains(one.output, "argmax argmin\n");
+}
+
+TEST(DevicesCommand, says_what_the_machine_has) {
+  const Reply run = run_ferrite("devices --json", "FERRITE_NUM_THREADS=3");
+  ASSERT_EQ(run.code, 0);
+  const auto devices = nlohmann::json::parse(run.output);
+  EXPECT_EQ(devices["cpu"]["threads"], 3);
+  EXPECT_FALSE(devices["cpu"]["name"].get<std::string>().empty());
+  EXPECT_GT(devices["cpu"]["cores"], 0);
+  EXPECT_GT(devices["cpu"]["memory_bytes"], 1 << 20);
+  EXPECT_LE(devices["cpu"]["free_bytes"], devices["cpu"]["memory_bytes"]);
+  EXPECT_TRUE(devices["cuda"].is_null());
+  const Reply text = run_ferrite("devices");
+  expect_contains(text.output, "backend: cpu (");
+  expect_contains(text.output, "cuda  not built in");
+}
+
+TEST(DevicesCommand, refuses_a_bad_thread_count) {
+  const Reply run = run_ferrite("devices", "FERRITE_NUM_THREADS=many");
+  EXPECT_EQ(run.code, 2);
+  expect_contains(run.output, "FERRITE_NUM_THREADS");
+}
+
+}  // namespace
+}  // namespace ferrite::testing

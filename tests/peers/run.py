@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Tests ferrite against implementations of others.
+
+    tests/peers/run.py --ferrite build/release/src/ferrite --io-peer build/release/tests/io_peer
+    tests/peers/run.py --ferrite build/release/src/ferrite --oracle torch
+
+With NumPy and SciPy (default): makes a virtual environment, installs what is needed into it, and runs the comparison of
+all ops (op_peer.py) and of the file formats (io_peer.py). With torch: runs op_peer.py in the Python that runs this
+script, which must have PyTorch. The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
+and cannot be installed.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SKIPPED = 77
+PACKAGES = ("numpy", "scipy", "safetensors")
+OPTIONAL = ("ml_dtypes",)  # bf16 for NumPy
+
+
+def has(python, packages):
+    return subprocess.run([python, "-c", "import " + ", ".join(packages)], capture_output=True).returncode == 0
+
+
+def install(python, packages):
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def python_of(folder):
+    """The Python of a virtual environment with the packages; exits as skipped where it cannot be made."""
+    python = str(folder / "bin" / "python")
+    if not Path(python).exists() or not has(python, PACKAGES):
+        print(f"making a virtual environment in {folder}", flush=True)
+        made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], capture_output=True, text=True)
+        if made.returncode == 0:
+            made = install(python, PACKAGES)
+        if made.returncode != 0:
+            reason = (made.stderr or made.stdout).strip().splitlines()[-1:] or ["no message"]
+            print(f"SKIPPED: no virtual environment with {', '.join(PACKAGES)}: {reason[0]}")
+            sys.exit(SKIPPED)
+    if not has(python, OPTIONAL):
+        install(python, OPTIONAL)  # op_peer.py says what is left out without it
+    return python
+
+
+class Tally:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def run(self, *command):
+        """Shows what a peer prints and adds up what it counts; returns its exit code."""
+        with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) as peer:
+            counted = False
+            for line in peer.stdout:
+                counts = re.fullmatch(r"(\d+) passed, (\d+) failed\n", line)
+                if counts:
+                    counted = True
+                    self.passed += int(counts[1])
+                    self.failed += int(counts[2])
+                else:
+                    self.passed += line.endswith(": ok\n")
+                    print(line, end="", flush=True)
+        if peer.returncode not in (0, SKIPPED) and not counted:
+            self.failed += 1
+        return peer.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ferrite", required=True, help="path of the program")
+    parser.add_argument("--io-peer", help="path of the program built from io_peer.cpp")
+    parser.add_argument("--oracle", choices=("numpy", "torch"), default="numpy")
+    parser.add_argument("--venv", type=Path, default=HERE.parents[1] / ".venv", help="the virtual environment's folder")
+    options, rest = parser.parse_known_args()
+    tally = Tally()
+    python = python_of(options.venv) if options.oracle == "numpy" else sys.executable
+    if options.oracle == "torch" and not has(python, PACKAGES + ("torch",)):
+        print(f"SKIPPED: {python} lacks one of {', '.join(PACKAGES + ('torch',))}")
+        return SKIPPED
+    if options.io_peer:
+        tally.run(python, HERE / "io_peer.py", options.io_peer)
+    tally.run(python, HERE / "op_peer.py", "--ferrite", options.ferrite, "--oracle", options.oracle, *rest)
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
