@@ -11,7 +11,8 @@ struct Problem {
   TensorList in;
 
   Problem(benchmark::State& state, bool causal) {
-    const std::int64_t batch = state.range(0), heads = state.range(1), length = state.range(2), depth = state.range(3);
+    const std::int64_t batch = state.range(0), heads = state.range(1), length = state.range(2),
+                       depth = state.range(3);
     op = {causal, 1.0 / std::sqrt(static_cast<double>(depth))};
     for (std::uint64_t i = 0; i < 3; ++i) in.push_back(random_tensor(cpu, {batch, heads, length, depth}, i));
   }
@@ -19,7 +20,8 @@ struct Problem {
 
 void attention(benchmark::State& state, bool causal) {
   Problem p(state, causal);
-  side_by_side(state, [&] { fused(p.op, p.in); }, [&] { composed(p.cpu, p.op, p.in); });
+  side_by_side(
+      state, [&] { fused(p.op, p.in); }, [&] { composed(p.cpu, p.op, p.in); });
 }
 
 void attention_backward(benchmark::State& state, bool causal) {
@@ -27,7 +29,8 @@ void attention_backward(benchmark::State& state, bool causal) {
   const Tensors<Cpu> out = fused(p.op, p.in);
   const op::AttentionBackward op{p.op.causal, p.op.scale};
   const TensorList in = {random_tensor(p.cpu, p.in[0].shape(), 4), p.in[0], p.in[1], p.in[2], out[0], out[1]};
-  side_by_side(state, [&] { fused(op, in); }, [&] { composed(p.cpu, op, in); });
+  side_by_side(
+      state, [&] { fused(op, in); }, [&] { composed(p.cpu, op, in); });
 }
 
 void shapes(benchmark::internal::Benchmark* b) {

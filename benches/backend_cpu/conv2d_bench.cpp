@@ -24,8 +24,10 @@ struct Problem {
 
   template <class Op>
   void compare(benchmark::State& state, const Op& op, const TensorList& in) {
-    side_by_side(state, [&] { fused(op, in); }, [&] { composed(cpu, op, in); });
-    const double flops = 2.0 * static_cast<double>(dy.numel()) * static_cast<double>(weight.numel() / weight.size(0));
+    side_by_side(
+        state, [&] { fused(op, in); }, [&] { composed(cpu, op, in); });
+    const double flops =
+        2.0 * static_cast<double>(dy.numel()) * static_cast<double>(weight.numel() / weight.size(0));
     state.counters["gflops"] = flops / state.counters["ours_us"] / 1e3;
   }
 };
@@ -47,7 +49,10 @@ void shapes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"images", "channels", "outputs", "size", "kernel", "stride"});
   b->Iterations(rounds)->UseManualTime()->Unit(benchmark::kMicrosecond);
   b->Args({64, 1, 16, 8, 3, 1})->Args({64, 16, 32, 8, 3, 1})->Args({64, 32, 64, 4, 3, 1});
-  b->Args({8, 64, 64, 56, 3, 1})->Args({8, 64, 256, 56, 1, 1})->Args({1, 256, 256, 14, 3, 1})->Args({4, 3, 64, 112, 7, 2});
+  b->Args({8, 64, 64, 56, 3, 1})
+      ->Args({8, 64, 256, 56, 1, 1})
+      ->Args({1, 256, 256, 14, 3, 1})
+      ->Args({4, 3, 64, 112, 7, 2});
 }
 
 BENCHMARK(conv2d)->Apply(shapes);

@@ -38,9 +38,10 @@ void direct(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
   const auto as_int = [](std::int64_t x) { return static_cast<int>(x); };
   openblas_set_num_threads(num_threads());
   for (std::int64_t i = 0; i < batch; ++i) {
-    cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
-                as_int(m), as_int(n), as_int(k), 1.0f, a.data<float>() + i * m * k, as_int(a.shape()[2]),
-                b.data<float>() + i * k * n, as_int(b.shape()[2]), 0.0f, c.data<float>() + i * m * n, as_int(n));
+    cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                transpose_b ? CblasTrans : CblasNoTrans, as_int(m), as_int(n), as_int(k), 1.0f,
+                a.data<float>() + i * m * k, as_int(a.shape()[2]), b.data<float>() + i * k * n,
+                as_int(b.shape()[2]), 0.0f, c.data<float>() + i * m * n, as_int(n));
   }
   openblas_set_num_threads(1);
 #else
@@ -59,7 +60,8 @@ void bench_matmul(benchmark::State& state, bool transpose_a, bool transpose_b) {
   const double flops = 2.0 * static_cast<double>(batch * m * n) * static_cast<double>(k);
   state.counters["gflops"] = flops / state.counters["ours_us"] / 1e3;
   for (std::int64_t i = 0; i < batch * m * n; ++i) {
-    if (std::abs(ours.data<float>()[i] - theirs.data<float>()[i]) > 1e-3f) return state.SkipWithError("results differ");
+    if (std::abs(ours.data<float>()[i] - theirs.data<float>()[i]) > 1e-3f)
+      return state.SkipWithError("results differ");
   }
 }
 

@@ -22,4 +22,5 @@
 #include "ferrite/tensor.hpp"
 #include "ferrite/tensor_data.hpp"
 #include "ferrite/train/checkpoint.hpp"
+#include "ferrite/train/stacks.hpp"
 #include "ferrite/train/trainer.hpp"

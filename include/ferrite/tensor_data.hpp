@@ -42,6 +42,12 @@ FERRITE_API std::string format_elements(const Meta& meta, const void* data);
 
 }  // namespace detail
 
+/// Uninitialised memory, for those who fill it at once. FERRITE_POISON=1 shows elements nobody wrote.
+template <class B>
+Tensor<B> empty(B& b, const Shape& shape, DType dtype = DType::f32) {
+  check_extents("empty", shape);
+  return {b, detail::wrap_array(b, detail::kernel_backend(b).allocate({shape, dtype}))};
+}
 /// A tensor with the bytes at `data`: dense, row-major, of the given shape and dtype.
 template <class B>
 Tensor<B> from_bytes(B& b, const Meta& meta, const void* data) {

@@ -1,4 +1,5 @@
-// What the forward and the backward kernel of attention share: heads as matrices, and blocks of masked scores.
+// What the forward and the backward kernel of attention share: heads as matrices, and blocks of masked
+// scores.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,8 @@
 
 namespace ferrite::cpu {
 
-/// Queries and keys per block. Two blocks of scores stay in the second-level cache, and gemm is near its full speed.
+/// Queries and keys per block. Two blocks of scores stay in the second-level cache, and gemm is near its full
+/// speed.
 inline constexpr std::int64_t query_block = 64, key_block = 128;
 
 /// x [B, H, rows, columns] as B H matrices that gemm can read.
@@ -29,8 +31,9 @@ class Heads {
 
   /// The matrix of one head from row `row` on; heads are counted through all batches.
   Operand<T> rows(std::int64_t head, std::int64_t row) const {
-    return {array_.data<T>() + head / heads_ * batch_stride_ + head % heads_ * head_stride_ + row * row_stride_,
-            row_stride_};
+    return {
+        array_.data<T>() + head / heads_ * batch_stride_ + head % heads_ * head_stride_ + row * row_stride_,
+        row_stride_};
   }
 
  private:
@@ -53,8 +56,14 @@ template <class T>
 class Scores {
  public:
   Scores(Cpu& cpu, const Array& q, const Array& k, const Array* mask, bool causal, double scale)
-      : q_(cpu, q), k_(cpu, k), heads_(q.shape()[1]), depth_(q.shape()[3]), scale_(static_cast<T>(scale)),
-        causal_(causal), shift_(k.shape()[2] - q.shape()[2]), keys_(k.shape()[2]) {
+      : q_(cpu, q),
+        k_(cpu, k),
+        heads_(q.shape()[1]),
+        depth_(q.shape()[3]),
+        scale_(static_cast<T>(scale)),
+        causal_(causal),
+        shift_(k.shape()[2] - q.shape()[2]),
+        keys_(k.shape()[2]) {
     if (!mask) return;
     mask_ = mask->with_layout(mask->layout().expand({q.shape()[0], heads_, q.shape()[2], keys_}));
   }
@@ -71,10 +80,12 @@ class Scores {
     return causal_ ? std::max<std::int64_t>(key - shift_, 0) : 0;
   }
 
-  /// Scores [rows, columns] of the queries from `query` on and the keys from `key` on; -infinity where hidden.
-  void compute(std::int64_t head, std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns,
-               T* scores) const {
-    gemm(rows, columns, depth_, scale_, q_.rows(head, query), transposed(k_.rows(head, key)), T{0}, scores, columns);
+  /// Scores [rows, columns] of the queries from `query` on and the keys from `key` on; -infinity where
+  /// hidden.
+  void compute(std::int64_t head, std::int64_t query, std::int64_t rows, std::int64_t key,
+               std::int64_t columns, T* scores) const {
+    gemm(rows, columns, depth_, scale_, q_.rows(head, query), transposed(k_.rows(head, key)), T{0}, scores,
+         columns);
     for (std::int64_t i = 0; i < rows; ++i) {
       T* row = scores + i * columns;
       if (mask_.defined()) apply_mask(head, query + i, key, columns, row);
@@ -86,7 +97,8 @@ class Scores {
  private:
   static constexpr T hidden = -std::numeric_limits<T>::infinity();
 
-  void apply_mask(std::int64_t head, std::int64_t query, std::int64_t key, std::int64_t columns, T* row) const {
+  void apply_mask(std::int64_t head, std::int64_t query, std::int64_t key, std::int64_t columns,
+                  T* row) const {
     const Shape& s = mask_.layout().strides;
     const std::int64_t offset = head / heads_ * s[0] + head % heads_ * s[1] + query * s[2] + key * s[3];
     if (mask_.dtype() == DType::bool_) {
@@ -109,7 +121,8 @@ class Scores {
 /// The kernels take f32 and f64, with a mask of bool or of the same dtype.
 inline bool accepts_attention(MetaSpan in, std::size_t mask_index) {
   if (!all_f32_or_f64(in.first(std::min(in.size(), mask_index)))) return false;
-  return in.size() <= mask_index || in[mask_index].dtype == DType::bool_ || in[mask_index].dtype == in[0].dtype;
+  return in.size() <= mask_index || in[mask_index].dtype == DType::bool_ ||
+         in[mask_index].dtype == in[0].dtype;
 }
 
 }  // namespace ferrite::cpu

@@ -1,5 +1,5 @@
-// How a convolution becomes matrix products: the input under each output pixel as a column (im2col), some columns
-// at a time, and the reverse.
+// How a convolution becomes matrix products: the input under each output pixel as a column (im2col), some
+// columns at a time, and the reverse.
 #pragma once
 
 #include <algorithm>
@@ -19,36 +19,45 @@ struct ConvExtents {
   Shape stride, padding, dilation;
 
   ConvExtents(const op::ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y)
-      : images(x[0]), groups(geometry.groups), channels(weight[1]), outputs(weight[0] / geometry.groups),
-        height(x[2]), width(x[3]), kernel_height(weight[2]), kernel_width(weight[3]), out_height(y[2]),
-        out_width(y[3]), stride(geometry.stride), padding(geometry.padding), dilation(geometry.dilation) {}
+      : images(x[0]),
+        groups(geometry.groups),
+        channels(weight[1]),
+        outputs(weight[0] / geometry.groups),
+        height(x[2]),
+        width(x[3]),
+        kernel_height(weight[2]),
+        kernel_width(weight[3]),
+        out_height(y[2]),
+        out_width(y[3]),
+        stride(geometry.stride),
+        padding(geometry.padding),
+        dilation(geometry.dilation) {}
 
   std::int64_t taps() const { return kernel_height * kernel_width; }
   std::int64_t patch() const { return channels * taps(); }
   std::int64_t pixels() const { return height * width; }
   std::int64_t out_pixels() const { return out_height * out_width; }
   /// The patches are the input itself.
-  bool is_pointwise() const {
-    return taps() == 1 && stride == Shape{1, 1} && padding == Shape{0, 0};
-  }
+  bool is_pointwise() const { return taps() == 1 && stride == Shape{1, 1} && padding == Shape{0, 0}; }
 };
 
-/// Some output pixels: rows [row, row + rows) of images [image, image + images), which are all rows if there are
-/// several images. As columns of a matrix they go image by image.
+/// Some output pixels: rows [row, row + rows) of images [image, image + images), which are all rows if there
+/// are several images. As columns of a matrix they go image by image.
 struct PixelBlock {
   std::int64_t image, images, row, rows;
 
   std::int64_t columns(const ConvExtents& e) const { return images * rows * e.out_width; }
 };
 
-/// Cuts the output into blocks that give gemm enough columns to be fast, and no more than the cache holds: several
-/// small images, or some rows of a large one.
+/// Cuts the output into blocks that give gemm enough columns to be fast, and no more than the cache holds:
+/// several small images, or some rows of a large one.
 struct PixelBlocks {
   std::int64_t images, rows;  // per block, the last ones may have less
 
   explicit PixelBlocks(const ConvExtents& e) {
     constexpr std::int64_t least_columns = 128, cache_elements = 1 << 16;
-    const std::int64_t columns = std::max(least_columns, cache_elements / std::max<std::int64_t>(e.patch(), 1));
+    const std::int64_t columns =
+        std::max(least_columns, cache_elements / std::max<std::int64_t>(e.patch(), 1));
     images = std::clamp<std::int64_t>(least_columns / e.out_pixels(), 1, std::max<std::int64_t>(e.images, 1));
     rows = std::clamp<std::int64_t>(columns / e.out_width, 1, e.out_height);
     if (images > 1) rows = e.out_height;
@@ -66,10 +75,12 @@ struct PixelBlocks {
   }
 };
 
-/// Calls f(column, x offset, count) for the runs of patch element (i, j) that lie inside the input: `count` output
-/// pixels from `column` on, whose inputs start at the offset within the channel and are stride[1] apart.
+/// Calls f(column, x offset, count) for the runs of patch element (i, j) that lie inside the input: `count`
+/// output pixels from `column` on, whose inputs start at the offset within the channel and are stride[1]
+/// apart.
 template <class F>
-void for_each_run(const ConvExtents& e, std::int64_t row, std::int64_t rows, std::int64_t i, std::int64_t j, F&& f) {
+void for_each_run(const ConvExtents& e, std::int64_t row, std::int64_t rows, std::int64_t i, std::int64_t j,
+                  F&& f) {
   const std::int64_t left = j * e.dilation[1] - e.padding[1];  // input column of output column 0
   const std::int64_t begin = left >= 0 ? 0 : (-left - 1) / e.stride[1] + 1;
   const std::int64_t room = e.width - left;
@@ -93,8 +104,8 @@ void copy_run(const T* in, std::int64_t step, T* out, std::int64_t count) {
   for (; k < count; ++k) out[k] = in[k * step];
 }
 
-/// The patches of channels [channel, channel + channels) of one group as columns: patches [channels kh kw, columns].
-/// x is the first element of that group in image 0.
+/// The patches of channels [channel, channel + channels) of one group as columns: patches [channels kh kw,
+/// columns]. x is the first element of that group in image 0.
 template <class T>
 void gather_patches(const ConvExtents& e, const PixelBlock& block, const T* x, std::int64_t channel,
                     std::int64_t channels, T* patches) {
@@ -134,8 +145,10 @@ void scatter_patches(const ConvExtents& e, const PixelBlock& block, const T* pat
                        [&](std::int64_t column, std::int64_t offset, std::int64_t count) {
                          const T* in = source + column;
                          T* out = target + offset;
-                         if (step == 1) for_each_index(count, [=](std::int64_t k) { out[k] += in[k]; });
-                         else for_each_index(count, [=](std::int64_t k) { out[k * step] += in[k]; });
+                         if (step == 1)
+                           for_each_index(count, [=](std::int64_t k) { out[k] += in[k]; });
+                         else
+                           for_each_index(count, [=](std::int64_t k) { out[k * step] += in[k]; });
                        });
         }
       }

@@ -41,8 +41,8 @@ template <class T>
 
 /// o [rows, E] and lse [rows] of the queries from `query` on; `scores` has room for one block.
 template <class T>
-void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::int64_t query, std::int64_t rows,
-            std::int64_t width, T* block, T* o, T* lse) {
+void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::int64_t query,
+            std::int64_t rows, std::int64_t width, T* block, T* o, T* lse) {
   Running<T> running[query_block];
   const std::int64_t keys = scores.keys_seen(query + rows - 1);
   for (std::int64_t key = 0; key < keys; key += key_block) {
@@ -57,8 +57,10 @@ void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::
   for (std::int64_t i = 0; i < rows; ++i) {
     const bool sees_none = running[i].sum == T{0};
     lse[i] = sees_none ? -std::numeric_limits<T>::infinity() : running[i].top + std::log(running[i].sum);
-    if (sees_none) std::fill_n(o + i * width, width, T{0});
-    else scale_row(o + i * width, width, 1 / running[i].sum);
+    if (sees_none)
+      std::fill_n(o + i * width, width, T{0});
+    else
+      scale_row(o + i * width, width, 1 / running[i].sum);
   }
 }
 

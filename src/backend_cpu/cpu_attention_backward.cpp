@@ -1,5 +1,5 @@
-// The gradients of attention. Weights are computed again from the scores and the saved log-sum-exp, one block at a
-// time, so that nothing of the size of all scores is ever stored.
+// The gradients of attention. Weights are computed again from the scores and the saved log-sum-exp, one block
+// at a time, so that nothing of the size of all scores is ever stored.
 #include <cmath>
 
 #include "backend_cpu/attention_scores.hpp"
@@ -35,7 +35,8 @@ struct Problem {
   T scale;
 
   /// Adds what the keys [begin, end) of one head contribute to its gradients.
-  void differentiate(std::int64_t head, std::int64_t begin, std::int64_t end, const T* delta, T* dq, T* dk, T* dv) const {
+  void differentiate(std::int64_t head, std::int64_t begin, std::int64_t end, const T* delta, T* dq, T* dk,
+                     T* dv) const {
     const Scratch<T> blocks(2 * query_block * key_block);
     T *p = blocks.data(), *ds = p + query_block * key_block;
     for (std::int64_t key = begin; key < end; key += key_block) {
@@ -43,7 +44,8 @@ struct Problem {
       const std::int64_t first = scores.first_query(key) / query_block * query_block;
       for (std::int64_t query = first; query < queries; query += query_block) {
         const std::int64_t rows = std::min(query_block, queries - query), at = head * queries + query;
-        const std::int64_t columns = std::min({key_block, end - key, scores.keys_seen(query + rows - 1) - key});
+        const std::int64_t columns =
+            std::min({key_block, end - key, scores.keys_seen(query + rows - 1) - key});
         const Operand<T> grad_rows = grad.rows(head, query), q_rows = scores.q().rows(head, query);
         scores.compute(head, query, rows, key, columns, p);
         gemm(rows, columns, width, T{1}, grad_rows, transposed(v_rows), T{0}, ds, columns);
@@ -89,9 +91,12 @@ void backward(const Problem<T>& p, std::int64_t heads, Gradient<T> dq, Gradient<
     const std::int64_t head = index / segments, segment = index % segments;
     const std::int64_t begin = segment * blocks / segments * key_block;
     const std::int64_t end = std::min(p.keys, (segment + 1) * blocks / segments * key_block);
-    T* sum = segment == 0 ? dq.data + head * size : sums.data() + (head * (segments - 1) + segment - 1) * size;
-    if (segment == 0) dq.prepare(head * size, (head + 1) * size);
-    else std::fill_n(sum, size, T{0});
+    T* sum =
+        segment == 0 ? dq.data + head * size : sums.data() + (head * (segments - 1) + segment - 1) * size;
+    if (segment == 0)
+      dq.prepare(head * size, (head + 1) * size);
+    else
+      std::fill_n(sum, size, T{0});
     dk.prepare((head * p.keys + begin) * p.depth, (head * p.keys + end) * p.depth);
     dv.prepare((head * p.keys + begin) * p.width, (head * p.keys + end) * p.width);
     p.differentiate(head, begin, end, delta.data(), sum, dk.data + head * p.keys * p.depth,
@@ -119,9 +124,17 @@ void Cpu::run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask
   visit_wide(lse.dtype(), [&]<class T>() {
     const Problem<T> problem{
         Scores<T>(*this, in[1], in[2], in.size() > 6 ? &in[6] : nullptr, op.causal, op.scale),
-        Heads<T>(*this, in[3]), Heads<T>(*this, in[0]), Heads<T>(*this, in[4]), lse.data<T>(),
-        q[2], v[2], q[3], v[3], static_cast<T>(op.scale)};
-    backward(problem, q[0] * q[1], Gradient<T>(gradients[0]), Gradient<T>(gradients[1]), Gradient<T>(gradients[2]));
+        Heads<T>(*this, in[3]),
+        Heads<T>(*this, in[0]),
+        Heads<T>(*this, in[4]),
+        lse.data<T>(),
+        q[2],
+        v[2],
+        q[3],
+        v[3],
+        static_cast<T>(op.scale)};
+    backward(problem, q[0] * q[1], Gradient<T>(gradients[0]), Gradient<T>(gradients[1]),
+             Gradient<T>(gradients[2]));
   });
   for (Destination& d : gradients) d.commit();
 }

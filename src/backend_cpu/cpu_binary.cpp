@@ -87,7 +87,7 @@ BlockKernel where_kernel_for(DType dtype) {
 void Cpu::run(const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   const Meta metas[] = {in[0].meta(), in[in.size() - 1].meta()};
   const DType operand = op.operand_dtype(MetaSpan(metas, in.size()));
-  const bool logical = op::is_logical(op.fn);
+  const bool logical = op::is_logical(op.fn), accumulate = accumulates(mask, 0);
   const DType dtype = logical ? DType::bool_ : cpu::compute_dtype(operand);
   const cpu::ScalarValue value(op.scalar, operand, dtype);
 
@@ -101,13 +101,13 @@ void Cpu::run(const op::Binary& op, Ins in, Outs out, Accumulate mask) {
     else
       source.array = &in[next++];
   }
-  if (logical) return cpu::run_elementwise({cpu::logical_kernel_for(op.fn), DType::bool_}, sources, out[0]);
+  if (logical)
+    return cpu::run_elementwise({cpu::logical_kernel_for(op.fn), DType::bool_}, sources, out[0], accumulate);
   cpu::visit_compute(dtype, [&]<class T>() {
     static constexpr cpu::Kernels kernels =
         cpu::binary_kernels<T>(std::make_index_sequence<op::binary_fn_count>{});
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;
-    cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0],
-                         accumulates(mask, 0));
+    cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0], accumulate);
   });
 }
 

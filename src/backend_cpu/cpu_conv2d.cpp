@@ -1,5 +1,5 @@
-// conv2d and its two gradients as products of the weight, the patches and the output, one block of output pixels
-// at a time.
+// conv2d and its two gradients as products of the weight, the patches and the output, one block of output
+// pixels at a time.
 #include "ferrite/ops/conv2d.hpp"
 
 #include "backend_cpu/conv_patches.hpp"
@@ -64,11 +64,12 @@ void convolve(const ConvExtents& e, const T* x, const T* weight, const T* bias, 
         std::fill_n(sums + o * stride, columns, bias ? bias[group * e.outputs + o] : T{0});
       const Operand<T> patches =
           patch_matrix(e, block, x + group * e.channels * e.pixels(), 0, e.channels, scratch.data());
-      gemm(e.outputs, columns, e.patch(), T{1}, {weight + group * e.outputs * e.patch(), e.patch()}, patches, T{1},
-           sums, stride);
+      gemm(e.outputs, columns, e.patch(), T{1}, {weight + group * e.outputs * e.patch(), e.patch()}, patches,
+           T{1}, sums, stride);
       for (std::int64_t n = 0; !direct && n < block.images; ++n) {
         for (std::int64_t o = 0; o < e.outputs; ++o)
-          std::copy_n(gathered + (o * block.images + n) * pixels, pixels, target + n * image_stride + o * pixels);
+          std::copy_n(gathered + (o * block.images + n) * pixels, pixels,
+                      target + n * image_stride + o * pixels);
       }
     }
   });
@@ -81,8 +82,9 @@ void input_gradient(const ConvExtents& e, const T* dy, const T* weight, T* dx, b
   const std::int64_t image_blocks = blocks.image_blocks(e), row_blocks = blocks.row_blocks(e);
   const std::int64_t most_columns = blocks.most_columns(e);
   // Patches of neighbouring rows overlap, those of different channels do not.
-  const std::int64_t channel_parts = std::clamp<std::int64_t>(
-      wanted_chunks / std::max<std::int64_t>(image_blocks * e.groups, 1), 1, std::max<std::int64_t>(e.patch() / 64, 1));
+  const std::int64_t channel_parts =
+      std::clamp<std::int64_t>(wanted_chunks / std::max<std::int64_t>(image_blocks * e.groups, 1), 1,
+                               std::max<std::int64_t>(e.patch() / 64, 1));
   const std::int64_t part_channels = (e.channels - 1) / channel_parts + 1;
   const std::int64_t count = image_blocks * e.groups * channel_parts;
   const std::int64_t work = e.outputs * part_channels * e.taps() * most_columns * row_blocks + 1;
@@ -98,7 +100,8 @@ void input_gradient(const ConvExtents& e, const T* dy, const T* weight, T* dx, b
       for (std::int64_t r = 0; r < row_blocks; ++r) {
         const PixelBlock block = blocks.at(e, index / channel_parts / e.groups, r);
         const std::int64_t columns = block.columns(e);
-        const Operand<T> kernel{weight + (group * e.outputs * e.channels + channel) * e.taps(), e.patch(), true};
+        const Operand<T> kernel{weight + (group * e.outputs * e.channels + channel) * e.taps(), e.patch(),
+                                true};
         const Operand<T> grad = output_matrix(e, block, dy + group * e.outputs * e.out_pixels(), gathered);
         if (e.is_pointwise() && block.images == 1) {
           gemm(rows, columns, e.outputs, T{1}, kernel, grad, add ? T{1} : T{0},
@@ -106,7 +109,8 @@ void input_gradient(const ConvExtents& e, const T* dy, const T* weight, T* dx, b
           continue;
         }
         for (std::int64_t n = 0; r == 0 && !add && n < block.images; ++n)
-          std::fill_n(target + (block.image + n) * image_stride + channel * e.pixels(), channels * e.pixels(), T{0});
+          std::fill_n(target + (block.image + n) * image_stride + channel * e.pixels(), channels * e.pixels(),
+                      T{0});
         gemm(rows, columns, e.outputs, T{1}, kernel, grad, T{0}, scratch.data(), columns);
         scatter_patches(e, block, scratch.data(), channel, channels, target);
       }
@@ -114,8 +118,8 @@ void input_gradient(const ConvExtents& e, const T* dy, const T* weight, T* dx, b
   });
 }
 
-/// dweight (+)= dy times the patches transposed. The pixels are cut into segments whose sums are added up in order;
-/// many channels give enough parallel work without.
+/// dweight (+)= dy times the patches transposed. The pixels are cut into segments whose sums are added up in
+/// order; many channels give enough parallel work without.
 template <class T>
 void weight_gradient(const ConvExtents& e, const T* dy, const T* x, T* dweight, bool add) {
   const PixelBlocks blocks(e);
@@ -193,8 +197,8 @@ void Cpu::run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask)
   const Array dy = dense(*this, in[0]), x = dense(*this, in[1]);
   Destination dweight(*this, out[0], accumulates(mask, 0));
   visit_wide(dy.dtype(), [&]<class T>() {
-    weight_gradient(ConvExtents(op.geometry, x.shape(), op.weight, dy.shape()), dy.data<const T>(), x.data<const T>(),
-                    dweight.array().data<T>(), dweight.add());
+    weight_gradient(ConvExtents(op.geometry, x.shape(), op.weight, dy.shape()), dy.data<const T>(),
+                    x.data<const T>(), dweight.array().data<T>(), dweight.add());
   });
   dweight.commit();
 }

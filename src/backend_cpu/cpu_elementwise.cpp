@@ -5,6 +5,7 @@
 
 #include "backend_cpu/blocks.hpp"
 #include "backend_cpu/elementwise.hpp"
+#include "ferrite/core/error.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cpu {
@@ -29,21 +30,23 @@ void apply(const Elementwise& op, const void* const* in, void* out, std::int64_t
     std::memcpy(out, in[0], static_cast<std::size_t>(n) * size_of(op.dtype));
 }
 
-/// Elements [begin, end); values for all elements are spread over a block first.
+/// Elements [begin, end), all operands arrays.
 void run_dense_range(const Elementwise& op, std::span<const Source> sources, const Array& out,
                      std::int64_t begin, std::int64_t end) {
-  const bool arrays_only =
-      std::all_of(sources.begin(), sources.end(), [](const Source& s) { return s.array; });
   const void* in[max_sources];
-  if (arrays_only) {
-    for (std::size_t k = 0; k < sources.size(); ++k) in[k] = at_offset(*sources[k].array, begin);
-    return apply(op, in, at_offset(out, begin), end - begin);
-  }
+  for (std::size_t k = 0; k < sources.size(); ++k) in[k] = at_offset(*sources[k].array, begin);
+  apply(op, in, at_offset(out, begin), end - begin);
+}
+
+/// Elements [begin, end); values for all elements are spread over a block first.
+void run_dense_range_with_values(const Elementwise& op, std::span<const Source> sources, const Array& out,
+                                 std::int64_t begin, std::int64_t end) {
   BlockBuffer values[max_sources];
   for (std::size_t k = 0; k < sources.size(); ++k) {
     if (!sources[k].array)
       fill_block(sources[k].dtype, sources[k].value, values[k].bytes, std::min(block_size, end - begin));
   }
+  const void* in[max_sources];
   for (std::int64_t i = begin; i < end; i += block_size) {
     for (std::size_t k = 0; k < sources.size(); ++k)
       in[k] = sources[k].array ? static_cast<const void*>(at_offset(*sources[k].array, i)) : values[k].bytes;
@@ -133,14 +136,18 @@ void run_strided(const Elementwise& op, std::span<const Source> sources, const A
 
 void run_elementwise(const Elementwise& op, std::span<const Source> sources, const Array& out,
                      bool accumulate) {
+  if (accumulate && op.dtype != compute_dtype(op.dtype))
+    throw BackendError("[elementwise] accumulating truth values: only numbers can be added up");
   const std::int64_t n = out.shape().numel();
   if (n == 0) return;
   bool dense = !accumulate && out.dtype() == op.dtype && out.layout().is_contiguous();
   for (std::size_t k = 0; dense && k < sources.size(); ++k) dense = is_dense(sources[k], out);
   if (!dense) return run_strided(op, sources, out, accumulate);
-  parallel_ranges(n, chunk_size, [&](std::int64_t begin, std::int64_t end) {
-    run_dense_range(op, sources, out, begin, end);
-  });
+  const bool arrays_only =
+      std::all_of(sources.begin(), sources.end(), [](const Source& s) { return s.array; });
+  const auto run_range = arrays_only ? run_dense_range : run_dense_range_with_values;
+  parallel_ranges(n, chunk_size,
+                  [&](std::int64_t begin, std::int64_t end) { run_range(op, sources, out, begin, end); });
 }
 
 }  // namespace ferrite::cpu

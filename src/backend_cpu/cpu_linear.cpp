@@ -44,7 +44,8 @@ RowFunction<T> row_function(Activation activation) {
 
 /// The product goes to `pre`, its activation to `y`; both are dense and may be the same.
 template <class T>
-void linear(const Array& x, const Array& weight, const T* bias, Activation activation, const Array& pre, T* y) {
+void linear(const Array& x, const Array& weight, const T* bias, Activation activation, const Array& pre,
+            T* y) {
   const Product<T> product{matrix_of<const T>(x), matrix_of<const T>(weight).transposed(), matrix_of<T>(pre)};
   const RowFunction<T> activate = row_function<T>(activation);
   const std::int64_t stride = product.c.columns;

@@ -1,4 +1,5 @@
-// Matmul for every dtype and layout. f32 and f64 go to gemm as they are, f16 and bf16 as f32, integers as i64.
+// Matmul for every dtype and layout. f32 and f64 go to gemm as they are, f16 and bf16 as f32, integers as
+// i64.
 #include "ferrite/ops/matmul.hpp"
 
 #include "backend_cpu/product.hpp"

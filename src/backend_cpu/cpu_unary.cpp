@@ -86,7 +86,7 @@ void Cpu::run(const op::Unary& op, Ins in, Outs out, Accumulate mask) {
   const bool accumulate = accumulates(mask, 0);
   if (op.fn == op::UnaryFn::logical_not) {
     const cpu::Source source{&in[0], nullptr, DType::bool_};
-    return cpu::run_elementwise({cpu::logical_not_kernel, DType::bool_}, {&source, 1}, out[0]);
+    return cpu::run_elementwise({cpu::logical_not_kernel, DType::bool_}, {&source, 1}, out[0], accumulate);
   }
   // Real functions of integers have float results; all others are computed in the input's kind.
   const DType dtype = cpu::compute_dtype(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype());

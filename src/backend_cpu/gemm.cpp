@@ -1,5 +1,5 @@
-// OpenBLAS for large products, Eigen for small ones, vectors and integers: below some 50^3 multiplications the
-// call itself costs OpenBLAS more than Eigen needs for the product, and its gemm is slow on vectors.
+// OpenBLAS for large products, Eigen for small ones, vectors and integers: below some 50^3 multiplications
+// the call itself costs OpenBLAS more than Eigen needs for the product, and its gemm is slow on vectors.
 #include "backend_cpu/gemm.hpp"
 
 #include <fmt/format.h>
@@ -37,32 +37,36 @@ void eigen_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Operand
   };
   const auto with_b = [&](const auto& x) {
     const Eigen::OuterStride<> stride(b.stride);
-    if (b.transposed) multiply(x, ConstMap<T, Eigen::ColMajor>(b.data, k, n, stride));
-    else multiply(x, ConstMap<T, Eigen::RowMajor>(b.data, k, n, stride));
+    if (b.transposed)
+      multiply(x, ConstMap<T, Eigen::ColMajor>(b.data, k, n, stride));
+    else
+      multiply(x, ConstMap<T, Eigen::RowMajor>(b.data, k, n, stride));
   };
   const Eigen::OuterStride<> stride(a.stride);
-  if (a.transposed) with_b(ConstMap<T, Eigen::ColMajor>(a.data, m, k, stride));
-  else with_b(ConstMap<T, Eigen::RowMajor>(a.data, m, k, stride));
+  if (a.transposed)
+    with_b(ConstMap<T, Eigen::ColMajor>(a.data, m, k, stride));
+  else
+    with_b(ConstMap<T, Eigen::RowMajor>(a.data, m, k, stride));
 }
 
 #if FERRITE_HAVE_OPENBLAS
 
 void blas_gemm(int m, int n, int k, float alpha, Operand<float> a, Operand<float> b, float beta, float* c,
                int c_stride) {
-  cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
-              m, n, k, alpha, a.data, static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), beta, c,
-              c_stride);
+  cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
+              b.transposed ? CblasTrans : CblasNoTrans, m, n, k, alpha, a.data, static_cast<int>(a.stride),
+              b.data, static_cast<int>(b.stride), beta, c, c_stride);
 }
-void blas_gemm(int m, int n, int k, double alpha, Operand<double> a, Operand<double> b, double beta, double* c,
-               int c_stride) {
-  cblas_dgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
-              m, n, k, alpha, a.data, static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), beta, c,
-              c_stride);
+void blas_gemm(int m, int n, int k, double alpha, Operand<double> a, Operand<double> b, double beta,
+               double* c, int c_stride) {
+  cblas_dgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
+              b.transposed ? CblasTrans : CblasNoTrans, m, n, k, alpha, a.data, static_cast<int>(a.stride),
+              b.data, static_cast<int>(b.stride), beta, c, c_stride);
 }
 
-/// OpenBLAS packs operands into buffers of its own and prefetches beyond their ends. Where nobody has touched the
-/// pages there yet, every prefetch costs 0.2 us: a fifth of the time of a product of 256^3 on Neoverse V1, most of
-/// it for 32^3. Two thin products touch what any tile of ours will use.
+/// OpenBLAS packs operands into buffers of its own and prefetches beyond their ends. Where nobody has touched
+/// the pages there yet, every prefetch costs 0.2 us: a fifth of the time of a product of 256^3 on Neoverse
+/// V1, most of it for 32^3. Two thin products touch what any tile of ours will use.
 void touch_packing_buffers() {
   constexpr int rows = 528, columns = 800, depth = 640, thin = 16;
   const std::vector<float> zeros(columns * depth);
@@ -72,8 +76,8 @@ void touch_packing_buffers() {
   blas_gemm(rows, thin, depth, 1.0f, deep, {zeros.data(), thin}, 0.0f, result.data(), thin);
 }
 
-/// Our pool calls gemm from several threads at once; OpenBLAS's own threads would fight with it, and would make
-/// results depend on their number.
+/// Our pool calls gemm from several threads at once; OpenBLAS's own threads would fight with it, and would
+/// make results depend on their number.
 void prepare_blas() {
   [[maybe_unused]] static const bool single_threaded = (openblas_set_num_threads(1), true);
   [[maybe_unused]] static thread_local const bool touched = (touch_packing_buffers(), true);
@@ -102,8 +106,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Operand<T> a,
   eigen_gemm(m, n, k, alpha, a, b, beta, c, c_stride);
 }
 
-template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Operand<float>, Operand<float>, float, float*,
-                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Operand<float>, Operand<float>, float,
+                   float*, std::int64_t);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Operand<double>, Operand<double>, double,
                    double*, std::int64_t);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, std::uint64_t, Operand<std::uint64_t>,

@@ -1,6 +1,7 @@
-// Products of strided matrices. The result is cut into tiles by shape alone, never by the number of threads, and
-// each tile is one gemm, so that any number of threads gives the same bits. An operand whose strides gemm cannot
-// express, or whose elements are not those gemm computes in, is copied panel by panel; the others are not.
+// Products of strided matrices. The result is cut into tiles by shape alone, never by the number of threads,
+// and each tile is one gemm, so that any number of threads gives the same bits. An operand whose strides gemm
+// cannot express, or whose elements are not those gemm computes in, is copied panel by panel; the others are
+// not.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +37,10 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double,
 
 template <class To, class From>
 FERRITE_INLINE To convert_wide(From x) {
-  if constexpr (std::is_integral_v<From>) return static_cast<To>(x);
-  else return convert<To>(x);
+  if constexpr (std::is_integral_v<From>)
+    return static_cast<To>(x);
+  else
+    return convert<To>(x);
 }
 
 /// True if all inputs are f32, or all are f64: what the fused contractions take.
@@ -64,7 +67,8 @@ template <class T>
 Matrix<T> matrix_of(const Array& x) {
   const Layout& l = x.layout();
   const int last = l.shape.rank() - 1;
-  return {x.data<std::remove_const_t<T>>(), l.shape[last - 1], l.shape[last], l.strides[last - 1], l.strides[last]};
+  return {x.data<std::remove_const_t<T>>(), l.shape[last - 1], l.shape[last], l.strides[last - 1],
+          l.strides[last]};
 }
 
 /// The matrix as gemm takes it, or nothing where its strides are neither those of rows nor of columns.
@@ -149,15 +153,16 @@ void multiply_tile(const Matrix<const T>& a, const Matrix<const T>& b, const Mat
   }
 }
 
-/// How the products of a batch are cut: the result into tiles, or, for a small result of a long product, the inner
-/// axis into parts whose sums are added up in order.
+/// How the products of a batch are cut: the result into tiles, or, for a small result of a long product, the
+/// inner axis into parts whose sums are added up in order.
 struct Tiling {
   std::int64_t row_tiles = 1, column_tiles = 1, depth_parts = 1;
 };
 
-/// gemm copies its operands for every tile, which costs 2 % for tiles of 256 x 512 and 10 % for 64 x 64; but too few
-/// tiles leave threads idle. So the result is halved, always along its longer side (with rows weighing double),
-/// until there are four tiles, and further, up to sixteen, as long as every tile keeps enough work.
+/// gemm copies its operands for every tile, which costs 2 % for tiles of 256 x 512 and 10 % for 64 x 64; but
+/// too few tiles leave threads idle. So the result is halved, always along its longer side (with rows
+/// weighing double), until there are four tiles, and further, up to sixteen, as long as every tile keeps
+/// enough work.
 inline Tiling choose_tiling(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t most_tiles = 16, least_extent = 64, least_work = 1 << 22;
   const bool vector = m == 1 || n == 1;  // bound by memory: less work is worth a thread
@@ -209,8 +214,8 @@ void multiply_in_parts(const Product<T>& p, std::int64_t parts, bool add) {
 }
 
 /// Multiplies `batch` products of equal extents, product_at(i) for i in [0, batch), on the thread pool. Then
-/// done(c, i, row, column) for each tile c of result i, which begins at (row, column), on the thread that has it in
-/// its cache.
+/// done(c, i, row, column) for each tile c of result i, which begins at (row, column), on the thread that has
+/// it in its cache.
 template <class T, class ProductAt, class Done>
 void multiply(std::int64_t batch, ProductAt&& product_at, bool add, Done&& done) {
   if (batch == 0) return;
@@ -231,7 +236,8 @@ void multiply(std::int64_t batch, ProductAt&& product_at, bool add, Done&& done)
     const std::int64_t size = (extent - 1) / tiles + 1;
     return tiles == 1 ? extent : (size + kernel - 1) / kernel * kernel;
   };
-  const std::int64_t tile_rows = tile_extent(m, tiling.row_tiles), tile_columns = tile_extent(n, tiling.column_tiles);
+  const std::int64_t tile_rows = tile_extent(m, tiling.row_tiles),
+                     tile_columns = tile_extent(n, tiling.column_tiles);
   const std::int64_t row_tiles = (m - 1) / tile_rows + 1, column_tiles = (n - 1) / tile_columns + 1;
   const std::int64_t tiles = row_tiles * column_tiles;
   // Small products share a chunk, so that it is worth a thread; which ones do has no influence on the bits.
@@ -240,7 +246,8 @@ void multiply(std::int64_t batch, ProductAt&& product_at, bool add, Done&& done)
   parallel_ranges(batch * tiles, chunk_work / work, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const std::int64_t index = tile / tiles;
-      const std::int64_t row = tile % tiles / column_tiles * tile_rows, column = tile % column_tiles * tile_columns;
+      const std::int64_t row = tile % tiles / column_tiles * tile_rows,
+                         column = tile % column_tiles * tile_columns;
       const std::int64_t rows = std::min(tile_rows, m - row), columns = std::min(tile_columns, n - column);
       const Product<T> p = product_at(index);
       const Matrix<T> c = p.c.block(row, column, rows, columns);

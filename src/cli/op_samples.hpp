@@ -71,7 +71,10 @@ inline Inputs sample(op::Statistic& op, DType d) {
   if (op.fn == op::StatisticFn::norm) op.parameter = 2;
   return alike(1, {2, 3}, d);
 }
-inline Inputs sample(op::UnaryBackward&, DType d) { return alike(2, {2, 3}, d); }
+inline Inputs sample(op::UnaryBackward& op, DType d) {
+  op.fn = op::UnaryFn::exp;
+  return alike(2, {2, 3}, d);
+}
 inline Inputs sample(op::OneHot& op, DType d) {
   op.dtype = d;
   op.classes = 3;

@@ -73,7 +73,8 @@ inline Array allocate(const Shape& shape, DType dtype, Storage storage = Storage
   return x.with_layout(layout);
 }
 
-/// Numbers in [-1, 1) for floats, -4..4 for signed integers, 0..4 for u8; depends on the shape and seed alone.
+/// Numbers in [-1, 1) for floats, -4..4 for signed integers, 0..4 for u8; depends on the shape and seed
+/// alone.
 inline Array random(const Shape& shape, DType dtype, Storage storage = Storage::contiguous,
                     std::uint64_t seed = 1) {
   const Array x = allocate(shape, dtype, storage);
@@ -81,9 +82,12 @@ inline Array random(const Shape& shape, DType dtype, Storage storage = Storage::
   const RandomKey key{seed, static_cast<std::uint64_t>(shape.numel())};
   for (std::int64_t i = 0; i < shape.numel(); ++i) {
     const double u = uniform_at<double>(key, static_cast<std::uint64_t>(i));
-    if (is_floating(dtype)) values.push_back(2 * u - 1);
-    else if (dtype == DType::bool_) values.push_back(u < 0.6);
-    else values.push_back(std::floor(dtype == DType::u8 ? 5 * u : 9 * u - 4));
+    if (is_floating(dtype))
+      values.push_back(2 * u - 1);
+    else if (dtype == DType::bool_)
+      values.push_back(u < 0.6);
+    else
+      values.push_back(std::floor(dtype == DType::u8 ? 5 * u : 9 * u - 4));
   }
   assign(x, values);
   return x;
@@ -97,7 +101,8 @@ inline std::vector<Meta> metas_of(std::initializer_list<Array> in) {
 
 /// Runs the op's kernel into arrays that exist already.
 template <class Op>
-void run_into(const Op& op, std::initializer_list<Array> in, std::span<Array> out, std::uint32_t accumulate = 0) {
+void run_into(const Op& op, std::initializer_list<Array> in, std::span<Array> out,
+              std::uint32_t accumulate = 0) {
   Cpu cpu;
   std::vector<const Array*> inputs;
   for (const Array& x : in) inputs.push_back(&x);

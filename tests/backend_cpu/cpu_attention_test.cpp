@@ -38,7 +38,8 @@ Results naive(const op::Attention& op, const Inputs& in) {
   const Values q = values_of(in.q), k = values_of(in.k), v = values_of(in.v), grad = values_of(in.grad);
   Values mask;
   if (in.mask) mask = values_of(in.mask->with_layout(in.mask->layout().expand({s[0], s[1], queries, keys})));
-  Results r{Values(grad.size(), 0.0), {}, Values(q.size(), 0.0), Values(k.size(), 0.0), Values(v.size(), 0.0)};
+  Results r{
+      Values(grad.size(), 0.0), {}, Values(q.size(), 0.0), Values(k.size(), 0.0), Values(v.size(), 0.0)};
   for (std::int64_t h = 0; h < heads; ++h) {
     for (std::int64_t i = 0; i < queries; ++i) {
       const std::int64_t row = h * queries + i;
@@ -47,10 +48,13 @@ Results naive(const op::Attention& op, const Inputs& in) {
       for (std::int64_t j = 0; j < keys; ++j) {
         if (op.causal && j > i + keys - queries) continue;
         double score = 0;
-        for (std::int64_t d = 0; d < depth; ++d) score += q[at(row * depth + d)] * k[at((h * keys + j) * depth + d)];
+        for (std::int64_t d = 0; d < depth; ++d)
+          score += q[at(row * depth + d)] * k[at((h * keys + j) * depth + d)];
         score *= op.scale;
-        if (in.mask && in.mask->dtype() == DType::bool_) score = mask[at(row * keys + j)] != 0 ? score : -infinity;
-        else if (in.mask) score += mask[at(row * keys + j)];
+        if (in.mask && in.mask->dtype() == DType::bool_)
+          score = mask[at(row * keys + j)] != 0 ? score : -infinity;
+        else if (in.mask)
+          score += mask[at(row * keys + j)];
         p[at(j)] = score;
         top = std::max(top, score);
       }
@@ -128,8 +132,11 @@ TEST(CpuAttention, AgreesWithTheLoopsForwardAndBackward) {
 TEST(CpuAttention, TakesBoolAndFloatingMasksOfAnyBroadcastShape) {
   for (const Extents& e : extents()) {
     for (const DType dtype : {DType::bool_, DType::f32}) {
-      for (const Shape& shape : {Shape{e.batch, e.heads, e.queries, e.keys}, {e.batch, 1, 1, e.keys},
-                                 {e.queries, 1}, {e.heads, e.queries, e.keys}, {1, e.keys}}) {
+      for (const Shape& shape : {Shape{e.batch, e.heads, e.queries, e.keys},
+                                 {e.batch, 1, 1, e.keys},
+                                 {e.queries, 1},
+                                 {e.heads, e.queries, e.keys},
+                                 {1, e.keys}}) {
         Inputs in = inputs(e, DType::f32);
         for (const Storage storage : {Storage::contiguous, Storage::transposed, Storage::spaced}) {
           in.mask = random(shape, dtype, storage, 5);
@@ -153,7 +160,7 @@ TEST(CpuAttention, GivesZeroToQueriesThatSeeNoKey) {
     masked.mask = random({5, 150}, dtype);
     Values mask = values_of(*masked.mask);
     for (std::size_t j = 0; j < 150; ++j) {
-      mask[j] = dtype == DType::bool_ ? 0 : -infinity;              // the first query sees none
+      mask[j] = dtype == DType::bool_ ? 0 : -infinity;                     // the first query sees none
       if (j < 140) mask[300 + j] = dtype == DType::bool_ ? 0 : -infinity;  // the third only the last keys
     }
     assign(*masked.mask, mask);
@@ -194,7 +201,8 @@ TEST(CpuAttention, WritesAndAccumulatesGradientsIntoEveryLayout) {
   const op::Attention op{true, 0.3};
   const Results want = naive(op, in);
   for (const Storage storage : all_storages) {
-    std::vector<Array> out = {allocate(in.grad.shape(), DType::f32, storage), allocate({2, 2, 70}, DType::f32, storage)};
+    std::vector<Array> out = {allocate(in.grad.shape(), DType::f32, storage),
+                              allocate({2, 2, 70}, DType::f32, storage)};
     run_into(op, {in.q, in.k, in.v}, out);
     expect_close(out[0], want.o, 1e-5);
     expect_close(out[1], want.lse, 1e-5);
@@ -207,14 +215,18 @@ TEST(CpuAttention, WritesAndAccumulatesGradientsIntoEveryLayout) {
         const Values before = values_of(gradients[i]);
         for (std::size_t j = 0; (mask >> i & 1) != 0 && j < before.size(); ++j) sums[i][j] += before[j];
       }
-      run_into(op::AttentionBackward{op.causal, op.scale}, {in.grad, in.q, in.k, in.v, out[0], out[1]}, gradients, mask);
+      run_into(op::AttentionBackward{op.causal, op.scale}, {in.grad, in.q, in.k, in.v, out[0], out[1]},
+               gradients, mask);
       for (std::size_t i = 0; i < 3; ++i) expect_close(gradients[i], sums[i], 1e-5);
     }
   }
 }
 
 TEST(CpuAttention, TakesEmptyExtents) {
-  for (const Extents& e : {Extents{0, 2, 3, 4, 5, 6}, {1, 2, 0, 4, 5, 6}, {1, 2, 3, 0, 5, 6}, {1, 2, 3, 4, 0, 6},
+  for (const Extents& e : {Extents{0, 2, 3, 4, 5, 6},
+                           {1, 2, 0, 4, 5, 6},
+                           {1, 2, 3, 0, 5, 6},
+                           {1, 2, 3, 4, 0, 6},
                            {1, 2, 3, 4, 5, 0}}) {
     expect_attention({false, 1}, inputs(e, DType::f32));
     expect_attention({true, 1}, inputs(e, DType::f32));

@@ -35,9 +35,9 @@ const std::vector<Case>& cases() {
 }
 
 std::string describe(const Case& c) {
-  return "x " + to_string(c.x) + " weight " + to_string(c.weight) + " stride " + to_string(c.geometry.stride) +
-         " padding " + to_string(c.geometry.padding) + " dilation " + to_string(c.geometry.dilation) + " groups " +
-         std::to_string(c.geometry.groups);
+  return "x " + to_string(c.x) + " weight " + to_string(c.weight) + " stride " +
+         to_string(c.geometry.stride) + " padding " + to_string(c.geometry.padding) + " dilation " +
+         to_string(c.geometry.dilation) + " groups " + std::to_string(c.geometry.groups);
 }
 
 Shape output_shape(const Case& c, DType dtype = DType::f32) {
@@ -58,12 +58,14 @@ void for_each_product(const Case& c, F&& f) {
           for (std::int64_t k = 0; k < w[1]; ++k)
             for (std::int64_t i = 0; i < w[2]; ++i)
               for (std::int64_t j = 0; j < w[3]; ++j) {
-                const std::int64_t h = r * c.geometry.stride[0] + i * c.geometry.dilation[0] - c.geometry.padding[0];
-                const std::int64_t v = s * c.geometry.stride[1] + j * c.geometry.dilation[1] - c.geometry.padding[1];
+                const std::int64_t h =
+                    r * c.geometry.stride[0] + i * c.geometry.dilation[0] - c.geometry.padding[0];
+                const std::int64_t v =
+                    s * c.geometry.stride[1] + j * c.geometry.dilation[1] - c.geometry.padding[1];
                 if (h < 0 || h >= x[2] || v < 0 || v >= x[3]) continue;
                 const std::int64_t channel = o / group_outputs * w[1] + k;
-                f(at(((n * x[1] + channel) * x[2] + h) * x[3] + v), at(((o * w[1] + k) * w[2] + i) * w[3] + j),
-                  at(((n * w[0] + o) * y[2] + r) * y[3] + s));
+                f(at(((n * x[1] + channel) * x[2] + h) * x[3] + v),
+                  at(((o * w[1] + k) * w[2] + i) * w[3] + j), at(((n * w[0] + o) * y[2] + r) * y[3] + s));
               }
 }
 
@@ -88,7 +90,8 @@ Sums naive(const Case& c, const Array& x, const Array& weight, const Array& dy) 
 void expect_case(const Case& c, DType dtype, Storage storage) {
   SCOPED_TRACE(describe(c));
   const Array x = random(c.x, dtype, storage), weight = random(c.weight, dtype, storage, 2);
-  const Array dy = random(output_shape(c), dtype, storage, 3), bias = random({c.weight[0]}, dtype, Storage::contiguous, 4);
+  const Array dy = random(output_shape(c), dtype, storage, 3),
+              bias = random({c.weight[0]}, dtype, Storage::contiguous, 4);
   const Sums want = naive(c, x, weight, dy);
   const double tolerance = sum_tolerance(dtype, want.longest);
   expect_close(run(op::Conv2d{c.geometry}, {x, weight})[0], want.y, tolerance);
@@ -123,7 +126,8 @@ TEST(CpuConv2d, WritesAndAccumulatesGradientsIntoEveryLayout) {
       Array y[] = {allocate(dy.shape(), DType::f32, storage)};
       run_into(op::Conv2d{c.geometry}, {x, weight}, y);
       expect_close(y[0], want.y, tolerance);
-      Array dx[] = {random(c.x, DType::f32, storage, 5)}, dweight[] = {random(c.weight, DType::f32, storage, 6)};
+      Array dx[] = {random(c.x, DType::f32, storage, 5)},
+            dweight[] = {random(c.weight, DType::f32, storage, 6)};
       Values dx_sum = values_of(dx[0]), dweight_sum = values_of(dweight[0]);
       for (std::size_t i = 0; i < dx_sum.size(); ++i) dx_sum[i] += want.dx[i];
       for (std::size_t i = 0; i < dweight_sum.size(); ++i) dweight_sum[i] += want.dweight[i];

@@ -11,12 +11,18 @@ constexpr Activation all_activations[] = {Activation::none, Activation::relu, Ac
 
 double activated(Activation activation, double x) {
   switch (activation) {
-    case Activation::relu: return std::max(x, 0.0);
-    case Activation::gelu: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::silu: return x / (1 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
-    default: return x;
+    case Activation::relu:
+      return std::max(x, 0.0);
+    case Activation::gelu:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    default:
+      return x;
   }
 }
 
@@ -44,7 +50,8 @@ TEST(CpuLinear, AppliesBiasAndEveryActivation) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (const Activation activation : all_activations) {
       const op::Linear op{activation};
-      for (const Shape& e : {Shape{1, 1, 1}, {3, 5, 7}, {1, 40, 33}, {70, 31, 1}, {65, 130, 257}, {200, 300, 260}}) {
+      for (const Shape& e :
+           {Shape{1, 1, 1}, {3, 5, 7}, {1, 40, 33}, {70, 31, 1}, {65, 130, 257}, {200, 300, 260}}) {
         SCOPED_TRACE(std::string(op::to_string(activation)) + " " + to_string(e));
         const Array x = random({e[0], e[1]}, dtype), w = random({e[2], e[1]}, dtype, Storage::contiguous, 2);
         const Array b = random({e[2]}, dtype, Storage::contiguous, 3);
@@ -66,11 +73,13 @@ TEST(CpuLinear, TakesEveryStorageOfInputsAndOutputs) {
   for (const Storage storage : all_storages) {
     const Array x = random({33, 20}, DType::f32, storage), w = random({41, 20}, DType::f32, storage, 2);
     const Array all_bias = random({2, 41}, DType::f32, storage, 3);
-    const Array b = all_bias.with_layout(Layout{{41}, {all_bias.layout().strides[1]}, all_bias.layout().offset});
+    const Array b =
+        all_bias.with_layout(Layout{{41}, {all_bias.layout().strides[1]}, all_bias.layout().offset});
     for (const Activation activation : all_activations) {
       const op::Linear op{activation};
       std::vector<Array> out;
-      for (const Meta& meta : op.infer(metas_of({x, w, b}))) out.push_back(allocate(meta.shape, meta.dtype, storage));
+      for (const Meta& meta : op.infer(metas_of({x, w, b})))
+        out.push_back(allocate(meta.shape, meta.dtype, storage));
       run_into(op, {x, w, b}, out);
       expect_results(op, out, naive_linear(x, w, &b), 1e-5);
     }
@@ -86,9 +95,12 @@ TEST(CpuLinear, SplitsLongRows) {
 
 TEST(CpuLinear, TakesEmptyExtents) {
   const Array b = random({4}, DType::f32);
-  const Array y = run(op::Linear{Activation::relu}, {random({3, 0}, DType::f32), random({4, 0}, DType::f32), b})[0];
-  expect_results({Activation::relu}, {&y, 1}, naive_linear(random({3, 0}, DType::f32), random({4, 0}, DType::f32), &b), 0);
-  EXPECT_EQ(run(op::Linear{}, {random({0, 3}, DType::f32), random({4, 3}, DType::f32)})[0].shape(), (Shape{0, 4}));
+  const Array y =
+      run(op::Linear{Activation::relu}, {random({3, 0}, DType::f32), random({4, 0}, DType::f32), b})[0];
+  expect_results({Activation::relu}, {&y, 1},
+                 naive_linear(random({3, 0}, DType::f32), random({4, 0}, DType::f32), &b), 0);
+  EXPECT_EQ(run(op::Linear{}, {random({0, 3}, DType::f32), random({4, 3}, DType::f32)})[0].shape(),
+            (Shape{0, 4}));
 }
 
 TEST(CpuLinear, LeavesOtherDtypesToTheComposition) {
@@ -101,8 +113,9 @@ TEST(CpuLinear, LeavesOtherDtypesToTheComposition) {
 TEST(CpuLinear, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const Shape& e : {Shape{300, 200, 500}, {8, 9000, 12}}) {
     expect_same_bits_for_any_thread_count([&] {
-      return run(op::Linear{Activation::gelu},
-                 {random({e[0], e[1]}, DType::f32), random({e[2], e[1]}, DType::f32), random({e[2]}, DType::f32)});
+      return run(
+          op::Linear{Activation::gelu},
+          {random({e[0], e[1]}, DType::f32), random({e[2], e[1]}, DType::f32), random({e[2]}, DType::f32)});
     });
   }
 }

@@ -38,9 +38,21 @@ struct Extents {
 };
 
 TEST(CpuMatmul, AgreesWithThreeLoopsForEverySize) {
-  for (const Extents e : {Extents{1, 1, 1}, {1, 1, 700}, {1, 37, 19}, {41, 1, 23}, {2, 3, 4}, {7, 5, 3}, {16, 16, 16},
-                          {17, 33, 65}, {64, 64, 64}, {65, 63, 127}, {128, 512, 30}, {130, 300, 257}, {513, 70, 41},
-                          {3, 2100, 66}, {600, 5, 90}}) {
+  for (const Extents e : {Extents{1, 1, 1},
+                          {1, 1, 700},
+                          {1, 37, 19},
+                          {41, 1, 23},
+                          {2, 3, 4},
+                          {7, 5, 3},
+                          {16, 16, 16},
+                          {17, 33, 65},
+                          {64, 64, 64},
+                          {65, 63, 127},
+                          {128, 512, 30},
+                          {130, 300, 257},
+                          {513, 70, 41},
+                          {3, 2100, 66},
+                          {600, 5, 90}}) {
     for (const DType dtype : {DType::f32, DType::f64})
       expect_matmul(random({e.m, e.k}, dtype), random({e.k, e.n}, dtype, Storage::contiguous, 2));
   }
@@ -58,7 +70,8 @@ TEST(CpuMatmul, TakesEveryDtypeInEveryStorage) {
 
 TEST(CpuMatmul, PacksLongPanelsOfStridedOperands) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32}) {
-    expect_matmul(random({70, 1100}, dtype, Storage::spaced), random({1100, 90}, dtype, Storage::reversed, 2));
+    expect_matmul(random({70, 1100}, dtype, Storage::spaced),
+                  random({1100, 90}, dtype, Storage::reversed, 2));
     expect_matmul(random({70, 1100}, dtype, Storage::transposed), random({1100, 90}, dtype));
   }
 }
@@ -66,7 +79,8 @@ TEST(CpuMatmul, PacksLongPanelsOfStridedOperands) {
 TEST(CpuMatmul, PromotesMixedDtypes) {
   expect_matmul(random({5, 6}, DType::f16), random({6, 7}, DType::f32, Storage::transposed, 2));
   expect_matmul(random({5, 6}, DType::i32), random({6, 7}, DType::bool_, Storage::spaced, 2));
-  expect_matmul(random({5, 6}, DType::f64, Storage::reversed), random({6, 7}, DType::i64, Storage::contiguous, 2));
+  expect_matmul(random({5, 6}, DType::f64, Storage::reversed),
+                random({6, 7}, DType::i64, Storage::contiguous, 2));
 }
 
 TEST(CpuMatmul, WrapsAroundWhereIntegersOverflow) {
@@ -79,7 +93,8 @@ TEST(CpuMatmul, WrapsAroundWhereIntegersOverflow) {
 TEST(CpuMatmul, BroadcastsBatchAxes) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::i64}) {
     expect_matmul(random({3, 1, 5, 6}, dtype), random({4, 6, 7}, dtype, Storage::transposed, 2));
-    expect_matmul(random({5, 6}, dtype, Storage::padded_rows), random({2, 3, 6, 7}, dtype, Storage::contiguous, 2));
+    expect_matmul(random({5, 6}, dtype, Storage::padded_rows),
+                  random({2, 3, 6, 7}, dtype, Storage::contiguous, 2));
     expect_matmul(random({2, 1, 1, 33, 20}, dtype), random({3, 1, 20, 31}, dtype, Storage::reversed, 2));
   }
   const Array row = random({1, 40}, DType::f32), stretched = row.with_layout(row.layout().expand({50, 40}));
@@ -95,7 +110,8 @@ TEST(CpuMatmul, RunsManySmallProducts) {
 TEST(CpuMatmul, SplitsLongInnerAxes) {
   for (const DType dtype : {DType::f32, DType::f16, DType::i32}) {
     expect_matmul(random({1, 600000}, dtype), random({600000, 1}, dtype, Storage::contiguous, 2));
-    expect_matmul(random({24, 9001}, dtype, Storage::transposed), random({9001, 40}, dtype, Storage::contiguous, 2));
+    expect_matmul(random({24, 9001}, dtype, Storage::transposed),
+                  random({9001, 40}, dtype, Storage::contiguous, 2));
   }
 }
 
@@ -107,8 +123,10 @@ TEST(CpuMatmul, GivesZerosForAnEmptyInnerAxis) {
 }
 
 TEST(CpuMatmul, TakesEmptyExtents) {
-  EXPECT_EQ(run(op::Matmul{}, {random({0, 3}, DType::f32), random({3, 4}, DType::f32)})[0].shape(), (Shape{0, 4}));
-  EXPECT_EQ(run(op::Matmul{}, {random({2, 3}, DType::f32), random({3, 0}, DType::f32)})[0].shape(), (Shape{2, 0}));
+  EXPECT_EQ(run(op::Matmul{}, {random({0, 3}, DType::f32), random({3, 4}, DType::f32)})[0].shape(),
+            (Shape{0, 4}));
+  EXPECT_EQ(run(op::Matmul{}, {random({2, 3}, DType::f32), random({3, 0}, DType::f32)})[0].shape(),
+            (Shape{2, 0}));
   EXPECT_EQ(run(op::Matmul{}, {random({0, 2, 3}, DType::f32), random({3, 4}, DType::f32)})[0].shape(),
             (Shape{0, 2, 4}));
 }
@@ -157,11 +175,13 @@ TEST(CpuMatmul, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
     for (const Extents e : {Extents{300, 520, 210}, {128, 130, 5000}, {1, 3000, 900}, {16, 16, 70000}}) {
       expect_same_bits_for_any_thread_count([&] {
-        return run(op::Matmul{}, {random({e.m, e.k}, dtype), random({e.k, e.n}, dtype, Storage::transposed, 2)});
+        return run(op::Matmul{},
+                   {random({e.m, e.k}, dtype), random({e.k, e.n}, dtype, Storage::transposed, 2)});
       });
     }
     expect_same_bits_for_any_thread_count([&] {
-      return run(op::Matmul{}, {random({9, 70, 80}, dtype), random({9, 80, 60}, dtype, Storage::contiguous, 2)});
+      return run(op::Matmul{},
+                 {random({9, 70, 80}, dtype), random({9, 80, 60}, dtype, Storage::contiguous, 2)});
     });
   }
 }

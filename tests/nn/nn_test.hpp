@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "ferrite/nn/module.hpp"
-#include "ferrite/stacks.hpp"
+#include "ferrite/train/stacks.hpp"
 #include "io/io_test.hpp"
 
 namespace ferrite::testing {

@@ -11,7 +11,7 @@ reducing      8 epsilon sqrt(length), relative to the element plus the root mean
 
 import numpy as np
 
-from cases import ELEMENTWISE, EXACT, REDUCING
+from case import ELEMENTWISE, EXACT, REDUCING
 from dtypes import EPSILON, LARGEST, SMALLEST, is_floating, name_of, round_to
 
 

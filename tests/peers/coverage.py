@@ -18,6 +18,13 @@ def function_of(case):
 
 
 def uncovered(cases, ops):
-    """What has no case ("softmax", "unary exp", ...), by the op list of the program."""
+    """What of the program's op list has no case: "softmax", "unary exp", "gradient of matmul", ..."""
     seen = {(case.op, function_of(case)) for case in cases}
-    return [f"{op} {function}" for op, functions in ops.items() for function in functions if (op, function) not in seen]
+    differentiated = {case.op for case in cases if case.grad}
+    missing = []
+    for op in ops:
+        functions = [name for name in op["functions"] if (op["op"], name) not in seen]
+        missing += [op["op"] if name == op["op"] else f"{op['op']} {name}" for name in functions]
+        if op["gradient"] and op["op"] not in differentiated:
+            missing.append(f"gradient of {op['op']}")
+    return missing

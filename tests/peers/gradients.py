@@ -3,7 +3,7 @@
 import numpy as np
 
 from dtypes import is_floating
-from numpy_oracle import ORACLES
+from numpy_oracle.registry import ORACLES
 
 # Fourth order: an error of about STEP^4 from the formula and epsilon / STEP from rounding, both below TOLERANCE.
 STEP = 1e-3

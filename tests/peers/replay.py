@@ -57,9 +57,9 @@ class Ferrite:
         self.timeout = timeout
 
     def ops(self):
-        """Type name -> names of its functions (one, its own, unless the op is a family)."""
+        """The op list: per op its type name, the functions of its family and whether it has a gradient."""
         listed = subprocess.run([self.program, "ops", "--json"], capture_output=True, text=True, check=True)
-        return {entry["op"]: entry["functions"] for entry in json.loads(listed.stdout)["ops"]}
+        return json.loads(listed.stdout)["ops"]
 
     def replay(self, path, backend, with_gradients):
         """The results of the call in `path`: out0, ... and, if asked for, grad_in0, ..."""

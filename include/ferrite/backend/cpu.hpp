@@ -1,6 +1,6 @@
-// Cpu: the fast backend on host memory. OpenBLAS for matrix products, Eigen's packet math for elementwise
-// functions and reductions, one thread pool (FERRITE_NUM_THREADS). Results do not depend on the number of
-// threads: work is cut into chunks by shape alone.
+// Cpu: the fast backend on host memory. OpenBLAS for matrix products, vector code for all else, one thread pool
+// (FERRITE_NUM_THREADS). Results do not depend on the number of threads: work is cut into chunks by the layouts
+// alone.
 #pragma once
 
 #include <string>
@@ -77,7 +77,7 @@ class FERRITE_API Cpu {
   /// "cpu (OpenBLAS 0.3.21, 2 threads)"
   std::string describe() const;
 
-  // Primitives. Those with a mask add to outputs whose bit is set.
+  // Primitives. Those with a mask add to outputs whose bit is set; bool results cannot be added (BackendError).
   void run(const op::Fill& op, Ins in, Outs out);
   void run(const op::Iota& op, Ins in, Outs out);
   void run(const op::Random& op, Ins in, Outs out);

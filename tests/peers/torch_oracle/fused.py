@@ -1,4 +1,4 @@
-"""What the fused ops mean in PyTorch; see torch_oracle.py."""
+"""Softmax, normalisations, linear, attention, losses, dropout."""
 
 import numpy as np
 import torch
@@ -6,7 +6,9 @@ import torch.nn.functional as F
 
 import philox
 from dtypes import widen
-from torch_oracle import UNARY, gradient_of, oracle, tensor
+from torch_oracle.elementwise import UNARY
+from torch_oracle.registry import oracle
+from torch_oracle.tensors import gradient_of, tensor
 
 # Softmax and normalisations.
 
@@ -141,59 +143,7 @@ def pointwise_loss_backward(case, x, t, dloss):
     return gradient_of(lambda x: LOSS[case["fn"]](x, t, case["delta"]), [x], dloss)[0]
 
 
-# Convolutions and pools.
-
-
-def geometry(case):
-    return {key: case[key] for key in ("stride", "padding", "dilation", "groups")}
-
-
-@oracle("conv2d")
-def conv2d(case, x, weight, bias=None):
-    return F.conv2d(x, weight, bias, **geometry(case))
-
-
-@oracle("conv2d_input_grad")
-def conv2d_input_grad(case, dy, weight):
-    x = torch.zeros(case["input"], dtype=torch.float64)
-    return gradient_of(lambda x: F.conv2d(x, weight, **geometry(case)), [x], dy)[0]
-
-
-@oracle("conv2d_weight_grad")
-def conv2d_weight_grad(case, dy, x):
-    weight = torch.zeros(case["weight"], dtype=torch.float64)
-    return gradient_of(lambda w: F.conv2d(x, w, **geometry(case)), [weight], dy)[0]
-
-
-def pool_geometry(case):
-    stride = [stride or kernel for stride, kernel in zip(case["stride"], case["kernel"])]
-    return {"kernel_size": case["kernel"], "stride": stride, "padding": case["padding"]}
-
-
-@oracle("max_pool2d")
-def max_pool2d(case, x):
-    return F.max_pool2d(x, **pool_geometry(case), return_indices=True)
-
-
-@oracle("max_pool2d_backward")
-def max_pool2d_backward(case, dy, index):
-    n, c, height, width = case["input"]
-    plane = torch.zeros(n, c, height * width, dtype=torch.float64)
-    return plane.scatter_add(2, index.flatten(2), dy.flatten(2)).reshape(case["input"])
-
-
-@oracle("avg_pool2d")
-def avg_pool2d(case, x):
-    return F.avg_pool2d(x, **pool_geometry(case))
-
-
-@oracle("avg_pool2d_backward")
-def avg_pool2d_backward(case, dy):
-    x = torch.zeros(case["input"], dtype=torch.float64)
-    return gradient_of(lambda x: F.avg_pool2d(x, **pool_geometry(case)), [x], dy)[0]
-
-
-# Dropout (with ferrite's mask, since each library draws its own) and the optimisers.
+# Dropout, with ferrite's mask, since each library draws its own.
 
 
 @oracle("dropout")
@@ -201,50 +151,3 @@ def dropout(case, x):
     draw = philox.unit_uniform("f32", case["seed"], case["stream"], x.numel()).reshape(x.shape)
     kept = torch.from_numpy(draw >= float(np.float32(case["p"])))
     return x * kept / (1 - case["p"]) if case["p"] < 1 else x * 0
-
-
-def one_step(parameters, gradients, clip, make):
-    """Parameters after one step of a torch optimiser that `make` builds."""
-    leaves = [p.detach().clone().requires_grad_() for p in parameters]
-    for leaf, gradient in zip(leaves, gradients):
-        leaf.grad = gradient * clip
-    optimizer = make(leaves)
-    optimizer.step()
-    return leaves, optimizer
-
-
-def lists(tensors, count):
-    n = (len(tensors) - 1) // count
-    return [tensors[i * n : (i + 1) * n] for i in range(count)] + [tensors[-1]]
-
-
-@oracle("sgd")
-def sgd(case, *tensors):
-    parameters, gradients, buffers, clip = lists(tensors, 3)
-
-    def make(leaves):
-        keys = ("lr", "momentum", "nesterov", "weight_decay")
-        optimizer = torch.optim.SGD(leaves, **{key: case[key] for key in keys})
-        for leaf, buffer in zip(leaves, buffers):
-            optimizer.state[leaf]["momentum_buffer"] = buffer.clone()
-        return optimizer
-
-    leaves, optimizer = one_step(parameters, gradients, clip, make)
-    return leaves + [optimizer.state[leaf]["momentum_buffer"] for leaf in leaves]
-
-
-@oracle("adam")
-def adam(case, *tensors):
-    parameters, gradients, firsts, seconds, clip = lists(tensors, 4)
-
-    def make(leaves):
-        kind = torch.optim.AdamW if case["decoupled"] else torch.optim.Adam
-        betas = (case["beta1"], case["beta2"])
-        optimizer = kind(leaves, lr=case["lr"], betas=betas, eps=case["eps"], weight_decay=case["weight_decay"])
-        for leaf, m, v in zip(leaves, firsts, seconds):
-            step = torch.tensor(float(case["step"] - 1))
-            optimizer.state[leaf].update(step=step, exp_avg=m.clone(), exp_avg_sq=v.clone())
-        return optimizer
-
-    leaves, optimizer = one_step(parameters, gradients, clip, make)
-    return leaves + [optimizer.state[leaf][key] for key in ("exp_avg", "exp_avg_sq") for leaf in leaves]

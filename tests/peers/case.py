@@ -1,4 +1,4 @@
-"""The calls that ferrite and its peers are compared on: what a case is, and the list of all of them.
+"""What a case is: one call that ferrite and its peers are compared on, and how its inputs are made.
 
 A case is one op with its attributes and inputs. The same cases serve both oracles. Inputs depend on the case's name
 alone, so that a case can be run by itself and adding one changes no other.
@@ -112,19 +112,3 @@ class Cases(list):
                     **options
                 )
             )
-
-
-def all_cases():
-    import cases_create
-    import cases_elementwise
-    import cases_fused
-    import cases_layout
-    import cases_reduce
-    import cases_training
-
-    cases = Cases()
-    for family in (cases_create, cases_elementwise, cases_layout, cases_reduce, cases_fused, cases_training):
-        family.add_to(cases)
-    names = [case.name for case in cases]
-    assert len(set(names)) == len(names), "two cases share a name"
-    return cases

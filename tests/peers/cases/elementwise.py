@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cases import ELEMENTWISE, EXACT
+from case import ELEMENTWISE, EXACT
 from dtypes import EVERY, FLOATS, INTEGERS, NUMBERS, round_to
-from numpy_oracle import DERIVATIVE, FROM_OUTPUT, UNARY
+from numpy_oracle.elementwise import DERIVATIVE, FROM_OUTPUT, UNARY
 
 INTEGER_UNARY = ("neg", "abs", "sign", "square", "relu", "floor", "ceil", "round")
 LOGICAL_UNARY = ("logical_not", "isnan", "isfinite")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cases import EXACT
+from case import EXACT
 from dtypes import EVERY, FLOATS, NUMBERS, NUMPY
 
 # Seeds and streams beyond 32 bits, so that both halves of the key and the counter matter.

@@ -1,6 +1,6 @@
 """Views, pad, cat, fold, triangle, and the indexing ops."""
 
-from cases import EXACT
+from case import EXACT
 from dtypes import EVERY, FLOATS, INTEGERS, NUMBERS
 
 

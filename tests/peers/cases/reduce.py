@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cases import EXACT
+from case import EXACT
 from dtypes import EVERY, FLOATS, INTEGERS, NUMBERS
 
 INFINITY = float("inf")

@@ -1,0 +1,80 @@
+// Tensors and host memory: creation, conversion, copies between backends, printing.
+#include "ferrite/ferrite.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ferrite {
+namespace {
+
+TEST(Tensor, IsAValueThatSharesItsBuffer) {
+  Cpu b;
+  const auto x = arange(b, 6, DType::f32);
+  const Tensor<Cpu> copy = x;
+  EXPECT_EQ(copy.primitive().buffer(), x.primitive().buffer());
+  EXPECT_EQ(reshape(x, {2, 3}).primitive().buffer(), x.primitive().buffer());
+  EXPECT_NE(clone(x).primitive().buffer(), x.primitive().buffer());
+}
+
+TEST(Tensor, ComesFromAndGoesToHostMemory) {
+  Cpu b;
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  const auto x = from_vector(b, values, {2, 3});
+  EXPECT_EQ(x.dtype(), DType::f32);
+  EXPECT_EQ(transpose(x, 0, 1).to_vector(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(from_span(b, std::span<const float>(values).subspan(2, 2), {2}).to_vector<int>(),
+            (std::vector<int>{3, 4}));
+  EXPECT_EQ(from_vector(b, std::vector<bool>{true, false}).to_vector<bool>(),
+            (std::vector<bool>{true, false}));
+  EXPECT_EQ(full(b, {}, 2.5, DType::bf16).item(), 2.5f);
+  EXPECT_EQ(empty(b, {2, 0, 3}).numel(), 0);
+  EXPECT_THROW(from_vector(b, values, {4}), ShapeError);
+}
+
+TEST(Tensor, CreationFunctionsGiveTheirNumbers) {
+  Cpu b;
+  EXPECT_EQ(arange(b, 1, 2, 0.25, DType::f32).to_vector(), (std::vector<float>{1, 1.25, 1.5, 1.75}));
+  EXPECT_EQ(arange(b, 5, 0, -2, DType::i32).to_vector<int>(), (std::vector<int>{5, 3, 1}));
+  EXPECT_EQ(linspace(b, 0, 1, 5).to_vector(), (std::vector<float>{0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(eye(b, 2).to_vector(), (std::vector<float>{1, 0, 0, 1}));
+  EXPECT_EQ(one_hot(arange(b, 2), 3).to_vector(), (std::vector<float>{1, 0, 0, 0, 1, 0}));
+}
+
+TEST(Tensor, RandomNumbersAreTheSameOnEveryBackend) {
+  Cpu cpu;
+  Reference reference;
+  for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    Rng a(7), b(7);
+    EXPECT_EQ(to_bytes(rand(cpu, {1000}, a, -1, 3, dtype)),
+              to_bytes(rand(reference, {1000}, b, -1, 3, dtype)));
+  }
+  Rng a(7), b(7);
+  EXPECT_EQ(to_bytes(randint(cpu, {1000}, a, -5, 100)), to_bytes(randint(reference, {1000}, b, -5, 100)));
+  EXPECT_EQ(to_bytes(bernoulli(cpu, {1000}, a, 0.3)), to_bytes(bernoulli(reference, {1000}, b, 0.3)));
+  const auto x = randn(cpu, {1000}, a).to_vector(), y = randn(reference, {1000}, b).to_vector();
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 4e-6 * std::max(1.0f, std::abs(y[i])));
+  EXPECT_EQ(a.position(), 3u + 1u);
+}
+
+TEST(Tensor, MovesBetweenBackendsWithoutHistory) {
+  Cpu cpu;
+  Autodiff<Reference> ad;
+  const auto x = parameter(arange(ad, 4, DType::f32), "x");
+  const Tensor<Cpu> moved = to(cpu, transpose(reshape(x * 2, {2, 2}), 0, 1));
+  EXPECT_EQ(moved.to_vector(), (std::vector<float>{0, 4, 2, 6}));
+}
+
+TEST(Tensor, PrintsAsNumPyDoes) {
+  Cpu b;
+  EXPECT_EQ(to_string(reshape(arange(b, 6), {2, 3})), "[[0, 1, 2],\n [3, 4, 5]]");
+  EXPECT_EQ(to_string(from_vector(b, std::vector<float>{1, -2.5, 10})), "[ 1.0, -2.5, 10.0]");
+  EXPECT_EQ(to_string(from_vector(b, std::vector<float>{1, 2})), "[1., 2.]");
+  EXPECT_EQ(to_string(full(b, {}, 3, DType::i32)), "3");
+  EXPECT_EQ(to_string(arange(b, 2) == 1), "[false,  true]");
+  EXPECT_EQ(to_string(from_vector(b, std::vector<float>{NAN, INFINITY})), "[nan, inf]");
+  EXPECT_EQ(to_string(zeros(b, {0})), "[]");
+  EXPECT_EQ(to_string(arange(b, 2000)), "[   0,    1,    2, ..., 1997, 1998, 1999]");
+  EXPECT_EQ(to_string(zeros(b, {2, 1, 2}, DType::i32)), "[[[0, 0]],\n\n [[0, 0]]]");
+}
+
+}  // namespace
+}  // namespace ferrite
