@@ -27,7 +27,8 @@ BENCHMARK_CAPTURE(forward, softmax_f16, op::Softmax{}, DType::f16)->Apply(setup)
 BENCHMARK_CAPTURE(backward, softmax_f32, op::Softmax{}, op::SoftmaxBackward{}, DType::f32)->Apply(setup);
 BENCHMARK_CAPTURE(backward, softmax_bf16, op::Softmax{}, op::SoftmaxBackward{}, DType::bf16)->Apply(setup);
 BENCHMARK_CAPTURE(forward, log_softmax_f32, op::LogSoftmax{}, DType::f32)->Apply(setup);
-BENCHMARK_CAPTURE(backward, log_softmax_f32, op::LogSoftmax{}, op::LogSoftmaxBackward{}, DType::f32)->Apply(setup);
+BENCHMARK_CAPTURE(backward, log_softmax_f32, op::LogSoftmax{}, op::LogSoftmaxBackward{}, DType::f32)
+    ->Apply(setup);
 
 }  // namespace
 }  // namespace ferrite::bench

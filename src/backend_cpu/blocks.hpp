@@ -130,8 +130,6 @@ class BoxWalk {
   std::int64_t count() const { return count_; }
   /// Boxes that make up a chunk of parallel work.
   std::int64_t boxes_per_chunk() const;
-  /// True if operands run through memory in different orders, so that boxes are tiles of two axes.
-  bool is_tiled() const { return tiled_; }
   const LoopNest& nest() const { return nest_; }
 
   /// Goes to box `index` in [0, count()).
@@ -150,7 +148,7 @@ class BoxWalk {
   std::int64_t begin_[max_rank] = {};  // of the current box
   Box box_;
   std::int64_t count_ = 1;
-  bool tiled_ = false;
+  bool tiled_ = false;  // operands run through memory in different orders: boxes are tiles of two axes
 };
 
 }  // namespace ferrite::cpu

@@ -70,15 +70,11 @@ struct Line {
   std::int64_t extent, source, target;  // strides
 };
 
-/// Two loops. The one that steps less through the source is the inner one, unless it is very short.
+/// Two loops, the longer one inside where the other is very short.
 template <class E>
 void copy_plane(const E* source, E* target, Line rows, Line columns) {
   constexpr std::int64_t is_short = 8;
-  const auto steps_less = [](const Line& a, const Line& b) {
-    return a.source != 0 && std::abs(a.source) < std::abs(b.source);
-  };
-  if (rows.extent >= is_short && (steps_less(rows, columns) || columns.extent < is_short))
-    std::swap(rows, columns);
+  if (columns.extent < is_short && rows.extent >= is_short) std::swap(rows, columns);
   for (std::int64_t i = 0; i < rows.extent; ++i)
     copy_line(source + i * rows.source, columns.source, target + i * rows.target, columns.target,
               columns.extent);
@@ -177,8 +173,9 @@ void store_box(const Box& box, DType given, const void* block, DType dtype, void
 BoxWalk::BoxWalk(const LoopNest& nest) : nest_(nest) {
   choose_tile();
   box_.rank = nest_.rank;
-  // A tile is 64 long on the innermost axis; other boxes take rows whole, and several where rows are short.
-  constexpr std::int64_t tile_width = 64, enough = block_size / 4;
+  // A tile is narrow and long: an operand that runs along the other axis is then read as a few streams, which
+  // prefetching follows. Other boxes take rows whole, and several where rows are short.
+  constexpr std::int64_t tile_width = 16, enough = block_size / 4;
   std::int64_t size = 1;
   for (int i = nest_.rank - 1; i >= 0; --i) {
     const bool innermost = i == nest_.rank - 1;

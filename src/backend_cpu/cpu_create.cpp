@@ -37,7 +37,8 @@ std::uint64_t wide_word(const Words& words, std::int64_t i) {
 /// Box-Muller as in normals_from_words: a pair of words gives a pair of elements.
 [[gnu::flatten]] void normals(const Words& words, std::int64_t pairs, float* y) {
   for_each_index(pairs, [&](std::int64_t i) {
-    const float u = static_cast<float>(std::uint64_t{words[2 * i]} + 1) * 0x1p-32f;
+    const auto u =
+        static_cast<float>(static_cast<double>(words[2 * i]) + 1) * 0x1p-32f;  // in double: no overflow
     const float theta =
         static_cast<float>(words[2 * i + 1]) * static_cast<float>(6.283185307179586476925 * 0x1p-32);
     const float r = std::sqrt(-2.0f * fast::log(u));
@@ -54,25 +55,50 @@ void normals(const Words& words, std::int64_t pairs, double* y) {
   }
 }
 
+/// u in [0, 1) of type T, exact.
+template <class T>
+void uniforms(const Words& words, std::int64_t n, double* u) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<T, double>)
+      u[i] = uniform_from_wide_word(wide_word(words, i));
+    else
+      u[i] = uniform_from_word<T>(words[i]);
+  }
+}
+
+/// u * factor and then u + low, each rounded. Two functions, so that no compiler fuses them into one
+/// rounding.
+[[gnu::noinline]] void multiply(double* u, std::int64_t n, double factor) {
+  for (std::int64_t i = 0; i < n; ++i) u[i] *= factor;
+}
+[[gnu::noinline]] void add(double* u, std::int64_t n, double low) {
+  for (std::int64_t i = 0; i < n; ++i) u[i] += low;
+}
+
+/// As scalar::uniform_between, for a batch.
+template <class T>
+void fill_uniform(const op::Random& op, const Words& words, T* y, std::int64_t n) {
+  double u[words_per_draw];
+  uniforms<T>(words, n, u);
+  if (op.low != 0 || op.high != 1) {
+    multiply(u, n, op.high - op.low);
+    add(u, n, op.low);
+  }
+  const T low = convert<T>(op.low);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T value = convert<T>(u[i]);
+    y[i] = convert<double>(value) < op.high ? value : low;
+  }
+}
+
 /// The elements that one batch yields, n of them wanted.
 template <class T>
 void fill_batch(const op::Random& op, const Words& words, T* y, std::int64_t n) {
   using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
   switch (op.fn) {
     case op::RandomFn::uniform:
-      if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>)
-        return;  // excluded by the op's dtype rule
-      else {
-        const bool unit = op.low == 0 && op.high == 1;  // u itself, exact in T
-        for (std::int64_t i = 0; i < n; ++i) {
-          Computed u;
-          if constexpr (std::is_same_v<T, double>)
-            u = uniform_from_wide_word(wide_word(words, i));
-          else
-            u = uniform_from_word<T>(words[i]);
-          y[i] = unit ? convert<T>(u) : scalar::uniform_between<T>(op.low, op.high, u);
-        }
-      }
+      if constexpr (!std::is_integral_v<T>)
+        fill_uniform(op, words, y, n);  // the op's rule excludes the others
       return;
     case op::RandomFn::normal: {
       Computed z[words_per_draw];

@@ -16,7 +16,8 @@ static_assert(block_size % words_per_draw == 0 && chunk_size % block_size == 0);
 
 /// An element is kept where its draw, the top 24 bits of the word, is at least `threshold` = p 2^24.
 template <class W>
-void drop_block(const std::uint32_t* words, std::uint32_t threshold, W scale, const W* x, W* y, std::int64_t n) {
+void drop_block(const std::uint32_t* words, std::uint32_t threshold, W scale, const W* x, W* y,
+                std::int64_t n) {
   for_each_index(n, [=](std::int64_t i) {
     const W scaled = x[i] * scale;  // always, or the loop would have a branch
     y[i] = words[i] >> 8 >= threshold ? scaled : W{0};

@@ -115,8 +115,7 @@ void run_strided(const Elementwise& op, std::span<const Source> sources, const A
     ++operands;
   }
   const BoxWalk all(LoopNest(std::span(layouts, operands)));
-  const bool plain_copy =
-      !op.kernel && !accumulate && !all.is_tiled() && sources[0].array && op.dtype == out.dtype();
+  const bool plain_copy = !op.kernel && !accumulate && sources[0].array && op.dtype == out.dtype();
   parallel_ranges(all.count(), all.boxes_per_chunk(), [&](std::int64_t begin, std::int64_t end) {
     BoxWalk walk = all;
     walk.seek(begin);

@@ -136,9 +136,11 @@ void scatter(const Array& out, const Array& index, const Array& source, int axis
   const int inner = nest.rank - 1;
   const std::int64_t width = nest.extent[inner];
   // Neighbouring lines are taken together, in strips that give every thread its share.
-  const std::int64_t strip =
-      std::clamp<std::int64_t>(chunk_size / std::max<std::int64_t>(count, 1), 16, block_size);
+  constexpr std::int64_t enough_tasks = 32;
+  const std::int64_t strip = std::clamp<std::int64_t>(nest.numel() / enough_tasks, 16, block_size);
   const std::int64_t strips = (width - 1) / strip + 1;
+  const bool whole_rows =
+      nest.stride[0][inner] == 1 && nest.stride[1][inner] == 0 && nest.stride[2][inner] == 1;
   const bool along_axis = std::abs(index_step) < std::abs(nest.stride[1][inner]);
   const std::int64_t grain =
       std::max<std::int64_t>(chunk_size / (std::min(strip, width) * std::max<std::int64_t>(count, 1)), 1);
@@ -153,12 +155,19 @@ void scatter(const Array& out, const Array& index, const Array& source, int axis
       E* y = out.data<E>() + offset[0];
       const auto* at = index.data<std::int64_t>() + offset[1];
       const E* x = source.data<E>() + offset[2];
+      const auto line_at = [=](std::int64_t given) {
+        return y + (given < 0 ? given + length : given) * step;
+      };
       const auto visit = [&](std::int64_t k, std::int64_t j) {
-        const std::int64_t given = at[k * index_step + j * nest.stride[1][inner]];
-        combine(y[(given < 0 ? given + length : given) * step + j * nest.stride[0][inner]],
+        combine(line_at(at[k * index_step + j * nest.stride[1][inner]])[j * nest.stride[0][inner]],
                 x[k * source_step + j * nest.stride[2][inner]]);
       };
-      if (along_axis) {
+      if (whole_rows) {
+        for (std::int64_t k = 0; k < count; ++k) {
+          E* line = line_at(at[k * index_step]);
+          for (std::int64_t j = 0; j < n; ++j) combine(line[j], x[k * source_step + j]);
+        }
+      } else if (along_axis) {
         for (std::int64_t j = 0; j < n; ++j)
           for (std::int64_t k = 0; k < count; ++k) visit(k, j);
       } else {

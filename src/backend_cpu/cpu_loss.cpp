@@ -60,12 +60,14 @@ FERRITE_INLINE V slope_of(V x, V t, W delta) {
 template <LossFn fn, class W>
 [[gnu::flatten]] void loss_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
   const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]);
-  simd::map(static_cast<W*>(out), n, [&](auto at) { return loss_of<fn>(at(x), at(t), static_cast<W>(delta)); });
+  simd::map(static_cast<W*>(out), n,
+            [&](auto at) { return loss_of<fn>(at(x), at(t), static_cast<W>(delta)); });
 }
 
 template <LossFn fn, class W>
 [[gnu::flatten]] void gradient_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
-  const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]), *d = static_cast<const W*>(in[2]);
+  const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]),
+          *d = static_cast<const W*>(in[2]);
   simd::map(static_cast<W*>(out), n,
             [&](auto at) { return at(d) * slope_of<fn>(at(x), at(t), static_cast<W>(delta)); });
 }

@@ -72,7 +72,8 @@ template <class W>
 void max_plane(const Planes& planes, const W* x, W* y, std::int64_t* index, Place<W>* places) {
   const Axis &rows = planes.vertical, &columns = planes.horizontal;
   for (std::int64_t h = 0; h < rows.output; ++h, y += columns.output, index += columns.output) {
-    // The first element of the window stands until a larger one comes, so that a window of -inf has a place too.
+    // The first element of the window stands until a larger one comes, so that a window of -inf has a place
+    // too.
     const std::int64_t top = std::max<std::int64_t>(h * rows.step - rows.padding, 0) * columns.input;
     for (std::int64_t w = 0; w < columns.output; ++w) {
       y[w] = -std::numeric_limits<W>::infinity();
@@ -80,13 +81,14 @@ void max_plane(const Planes& planes, const W* x, W* y, std::int64_t* index, Plac
     }
     visit_step(columns.step, [&](auto step) {
       planes.for_taps(h, [&](std::int64_t start, std::int64_t first, std::int64_t last) {
-        for_each_index(last - first, [=, from = x + start + first * step, best = y + first, place = places + first,
-                                      begin = static_cast<Place<W>>(start + first * step)](std::int64_t w) {
-          const W value = from[w * step], old = best[w];
-          const bool larger = (value > old) | ((value != value) & (old == old));
-          best[w] = larger ? value : old;
-          place[w] = larger ? static_cast<Place<W>>(begin + w * step) : place[w];
-        });
+        for_each_index(last - first,
+                       [=, from = x + start + first * step, best = y + first, place = places + first,
+                        begin = static_cast<Place<W>>(start + first * step)](std::int64_t w) {
+                         const W value = from[w * step], old = best[w];
+                         const bool larger = (value > old) | ((value != value) & (old == old));
+                         best[w] = larger ? value : old;
+                         place[w] = larger ? static_cast<Place<W>>(begin + w * step) : place[w];
+                       });
       });
     });
     std::copy_n(places, columns.output, index);
@@ -149,10 +151,12 @@ void Cpu::run(const op::MaxPool2d& op, Ins in, Outs out) {
   // Planes with more places than 32 bits can name are computed in f64, whose places have 64.
   const bool vast = planes.input() > std::numeric_limits<std::int32_t>::max();
   visit_wide(vast ? DType::f64 : x.dtype(), [&]<class W>() {
-    for_planes<W>(x, planes.input(), y, planes.output(), planes.count, [&](std::int64_t p, const W* from, W* to) {
-      std::vector<Place<W>> places(static_cast<std::size_t>(planes.horizontal.output));
-      max_plane(planes, from, to, index.array().template data<std::int64_t>() + p * planes.output(), places.data());
-    });
+    for_planes<W>(
+        x, planes.input(), y, planes.output(), planes.count, [&](std::int64_t p, const W* from, W* to) {
+          std::vector<Place<W>> places(static_cast<std::size_t>(planes.horizontal.output));
+          max_plane(planes, from, to, index.array().template data<std::int64_t>() + p * planes.output(),
+                    places.data());
+        });
   });
   y.commit();
   index.commit();

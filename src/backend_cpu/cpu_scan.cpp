@@ -80,14 +80,31 @@ class RunningSums {
       const auto* x = static_cast<const C*>(load_box(box, in_.dtype(), at(in_, lines.in + i * step_in_),
                                                      stride_in, dtype_of<C>, buffer, scratch));
       auto* y = reinterpret_cast<C*>(result.bytes);
-      for (std::int64_t r = 0; r < box.extent[0]; ++r, x += width, y += width) {
-        for_each_index(width, [&](std::int64_t j) {
-          total[j] += static_cast<Total>(x[j]);
-          y[j] = static_cast<C>(total[j]);
-        });
-      }
+      if (width == 1)
+        add_up(x, y, box.extent[0], total[0]);
+      else
+        add_up(x, y, box.extent[0], width, total);
       store_box(box, dtype_of<C>, result.bytes, out_.dtype(), at(out_, lines.out + i * step_out_), stride_out,
                 scratch);
+    }
+  }
+
+  template <class C, class Total>
+  static void add_up(const C* x, C* y, std::int64_t n, Total& total) {
+    Total sum = total;
+    for (std::int64_t i = 0; i < n; ++i) {
+      sum += static_cast<Total>(x[i]);
+      y[i] = static_cast<C>(sum);
+    }
+    total = sum;
+  }
+  template <class C, class Total>
+  static void add_up(const C* x, C* y, std::int64_t rows, std::int64_t width, Total* total) {
+    for (std::int64_t r = 0; r < rows; ++r, x += width, y += width) {
+      for_each_index(width, [=](std::int64_t j) {
+        total[j] += static_cast<Total>(x[j]);
+        y[j] = static_cast<C>(total[j]);
+      });
     }
   }
 

@@ -102,10 +102,12 @@ void pair_with_backward(std::map<std::string, Row>& rows) {
     std::vector<Row*> backward;
     for (const char* suffix : backward_suffixes)
       if (const auto found = rows.find(name + suffix); found != rows.end()) backward.push_back(&found->second);
-    for (auto& [backend, by_dtype] : row.backends) {
+    for (auto& entry : row.backends) {
+      const std::string& backend = entry.first;
+      ByDType& forward = entry.second;
       for (Row* other : backward)
-        std::erase_if(other->backends[backend], [&](const auto& entry) { return !by_dtype.contains(entry.first); });
-      for (auto& [dtype, support] : by_dtype) {
+        std::erase_if(other->backends[backend], [&](const auto& e) { return !forward.contains(e.first); });
+      for (auto& [dtype, support] : forward) {
         if (support != Support::fused || row.is_backward) continue;
         support = row.has_gradient ? Support::both_ways : Support::forward_only;
         for (Row* other : backward)

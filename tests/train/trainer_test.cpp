@@ -66,9 +66,11 @@ TYPED_TEST(Training, AnEvaluationChangesNothing) {
   run.trainer.advance(3);
   const NamedTensors before = run.net.state();
   const auto position = run.loader.position();
+  const auto noise = run.noise.position();
   const auto first = run.trainer.evaluate(points(50, 3));
   EXPECT_TRUE(same_bits(run.net.state(), before));  // running statistics included
   EXPECT_EQ(run.loader.position(), position);
+  EXPECT_EQ(run.noise.position(), noise);
   EXPECT_EQ(run.net.mode(), nn::Mode::training);
   EXPECT_TRUE(std::isfinite(first["loss"]));
 }

@@ -9,7 +9,7 @@
 namespace ferrite {
 
 template <class B>
-class Engine {
+class FERRITE_API Engine {
  public:
   using Primitive = typename B::Primitive;
   using Pointer = typename Node<B>::Pointer;

@@ -159,6 +159,9 @@ Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
   for (auto& metric : metrics_) metric->reset();
+  // What an evaluation draws is given back, so that training does not depend on how often it is watched.
+  std::map<Rng*, std::uint64_t> positions;
+  for (const auto& item : rngs()) positions[item.second] = item.second->position();
   data::DataLoader loader(
       dataset,
       data::LoaderConfig{}.with_batch_size(loader_.config().batch_size).with_order(data::Order::sequential));
@@ -166,6 +169,7 @@ Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
     const Prediction<B> prediction = apply_(batch);
     for (auto& metric : metrics_) metric->add(prediction, batch);
   }
+  for (const auto& [rng, position] : positions) rng->set_position(position);
   Evaluation result;
   for (auto& metric : metrics_) result.values.emplace_back(metric->name(), metric->value());
   return result;
