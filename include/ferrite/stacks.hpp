@@ -14,6 +14,7 @@ namespace ferrite {
 
 using CpuParity = Parity<Cpu, Reference>;
 
+// `linkage` is extern here, and empty in the one file under src/stacks/ that compiles the stack.
 #define FERRITE_EVALUATE(linkage, Stack, Op) \
   linkage template FERRITE_API Primitives<Stack> evaluate(Stack&, const op::Op&, Refs<Stack::Primitive>);
 
@@ -33,5 +34,13 @@ FERRITE_ALL_OPS(FERRITE_EXTERN_AD_REFERENCE)
 FERRITE_ALL_OPS(FERRITE_EXTERN_AD_CPU)
 FERRITE_ALL_OPS(FERRITE_EXTERN_AD_PARITY)
 FERRITE_ALL_OPS(FERRITE_EXTERN_AD_PROFILED)
+#undef FERRITE_EXTERN_REFERENCE
+#undef FERRITE_EXTERN_CPU
+#undef FERRITE_EXTERN_PARITY
+#undef FERRITE_EXTERN_PROFILED
+#undef FERRITE_EXTERN_AD_REFERENCE
+#undef FERRITE_EXTERN_AD_CPU
+#undef FERRITE_EXTERN_AD_PARITY
+#undef FERRITE_EXTERN_AD_PROFILED
 
 }  // namespace ferrite

@@ -35,7 +35,9 @@ inline Inputs sample(op::Copy& op, DType d) {
   op.dtype = d;
   return alike(1, {2, 3}, d);
 }
-inline Inputs sample(op::Binary& op, DType d) { return alike(op.side == op::ScalarSide::none ? 2 : 1, {2, 3}, d); }
+inline Inputs sample(op::Binary& op, DType d) {
+  return alike(op.side == op::ScalarSide::none ? 2 : 1, {2, 3}, d);
+}
 inline Inputs sample(op::Where& op, DType d) {
   Inputs in{{{2, 3}, DType::bool_}, {{2, 3}, d}, {{2, 3}, d}};
   if (op.side != op::ScalarSide::none) in.pop_back();
@@ -133,7 +135,9 @@ inline Inputs sample(op::AvgPool2dBackward& op, DType d) {
 }
 inline Inputs sample(op::PointwiseLoss&, DType d) { return alike(2, {2, 3}, d); }
 inline Inputs sample(op::PointwiseLossBackward&, DType d) { return alike(3, {2, 3}, d); }
-inline Inputs sample(op::Sgd&, DType d) { return {{{3}, d}, {{3}, d}, statistics({3}, d), statistics({}, d)}; }
+inline Inputs sample(op::Sgd&, DType d) {
+  return {{{3}, d}, {{3}, d}, statistics({3}, d), statistics({}, d)};
+}
 inline Inputs sample(op::Adam&, DType d) {
   return {{{3}, d}, {{3}, d}, statistics({3}, d), statistics({3}, d), statistics({}, d)};
 }

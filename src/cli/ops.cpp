@@ -101,7 +101,8 @@ void pair_with_backward(std::map<std::string, Row>& rows) {
   for (auto& [name, row] : rows) {
     std::vector<Row*> backward;
     for (const char* suffix : backward_suffixes)
-      if (const auto found = rows.find(name + suffix); found != rows.end()) backward.push_back(&found->second);
+      if (const auto found = rows.find(name + suffix); found != rows.end())
+        backward.push_back(&found->second);
     for (auto& entry : row.backends) {
       const std::string& backend = entry.first;
       ByDType& forward = entry.second;
@@ -187,17 +188,21 @@ void print_table(const std::vector<Row>& rows, const std::vector<std::string>& b
   std::string text;
   const auto line = [&](std::string_view op, auto&& column, std::string_view functions) {
     std::string row = fmt::format("{:<{}}  ", op, name_width);
-    for (std::size_t i = 0; i < backends.size(); ++i) row += fmt::format("{:<{}}  ", column(backends[i]), widths[i]);
+    for (std::size_t i = 0; i < backends.size(); ++i)
+      row += fmt::format("{:<{}}  ", column(backends[i]), widths[i]);
     row += functions;
     text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
   };
-  line("op", [](const std::string& backend) { return backend; }, "functions");
+  line(
+      "op", [](const std::string& backend) { return backend; }, "functions");
   for (const Row& row : rows) {
     const bool family = row.functions.size() > 1 || row.functions[0] != row.op;
     const auto functions = family ? wrapped(row.functions, 48) : std::vector<std::string>(1);
-    line(row.op, [&](const std::string& backend) { return cell(row.backends.at(backend)); }, functions[0]);
+    line(
+        row.op, [&](const std::string& backend) { return cell(row.backends.at(backend)); }, functions[0]);
     for (std::size_t i = 1; i < functions.size(); ++i)
-      line("", [](const std::string&) { return ""; }, functions[i]);
+      line(
+          "", [](const std::string&) { return ""; }, functions[i]);
   }
   fmt::print(
       "{}\nkernel        a primitive the backend must have\n"
@@ -216,7 +221,8 @@ void print_json(const std::vector<Row>& rows) {
     for (const auto& [backend, by_dtype] : row.backends)
       for (const auto& [dtype, value] : by_dtype)
         support[backend][std::string(ferrite::to_string(dtype))] = to_string(value);
-    ops.push_back({{"op", row.op}, {"functions", row.functions}, {"gradient", row.has_gradient}, {"support", support}});
+    ops.push_back(
+        {{"op", row.op}, {"functions", row.functions}, {"gradient", row.has_gradient}, {"support", support}});
   }
   fmt::print("{}\n", nlohmann::ordered_json{{"ops", ops}}.dump(2));
 }
@@ -238,8 +244,10 @@ void add_ops(CLI::App& app, Action& action) {
   command->callback([&action, options] {
     action = [options] {
       const std::vector<Row> rows = collect(options->backends);
-      if (options->json) print_json(rows);
-      else print_table(rows, options->backends);
+      if (options->json)
+        print_json(rows);
+      else
+        print_table(rows, options->backends);
       return success;
     };
   });

@@ -24,7 +24,8 @@ struct Result {
   NamedTensors gradients;
   std::vector<std::string> without_gradient;
   bool agrees() const {
-    return std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return c.agrees(); });
+    return std::all_of(comparisons.begin(), comparisons.end(),
+                       [](const Comparison& c) { return c.agrees(); });
   }
 };
 
@@ -75,11 +76,19 @@ struct Calls {
   template <class Op>
   static Calls of() {
     Calls calls;
-    calls.evaluate = [](B& b, const void* op, Ins in) { return ferrite::evaluate(b, *static_cast<const Op*>(op), in); };
-    calls.record = [](D& d, const void* op, Refs<Primitive> in) { return ferrite::evaluate(d, *static_cast<const Op*>(op), in); };
+    calls.evaluate = [](B& b, const void* op, Ins in) {
+      return ferrite::evaluate(b, *static_cast<const Op*>(op), in);
+    };
+    calls.record = [](D& d, const void* op, Refs<Primitive> in) {
+      return ferrite::evaluate(d, *static_cast<const Op*>(op), in);
+    };
     if constexpr (RunsAccumulating<B, Op>)
-      calls.accumulate = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) { b.run(*static_cast<const Op*>(op), in, out, mask); };
-    calls.accepts = [](const B& b, const void* op, MetaSpan in) { return ferrite::accepts(b, *static_cast<const Op*>(op), in); };
+      calls.accumulate = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
+        b.run(*static_cast<const Op*>(op), in, out, mask);
+      };
+    calls.accepts = [](const B& b, const void* op, MetaSpan in) {
+      return ferrite::accepts(b, *static_cast<const Op*>(op), in);
+    };
     calls.infer = [](const void* op, MetaSpan in) { return static_cast<const Op*>(op)->infer(in); };
     return calls;
   }
@@ -92,7 +101,8 @@ Primitives<B> run_accumulating(B& b, const Calls<B>& calls, const void* op, Ins 
   SmallVector<Array, 3> before;
   for (std::size_t k = 0; k < results.size(); ++k) {
     const bool adds = accumulates(file.accumulate, k);
-    if (adds) detail::check_shape("replay", fmt::format("before{}", k), file.before[k].shape(), results[k].shape);
+    if (adds)
+      detail::check_shape("replay", fmt::format("before{}", k), file.before[k].shape(), results[k].shape);
     before.push_back(adds ? upload(b, file.before[k]) : b.allocate(results[k]));
   }
   if (calls.accumulate && calls.accepts(b, op, metas)) {
@@ -104,16 +114,19 @@ Primitives<B> run_accumulating(B& b, const Calls<B>& calls, const void* op, Ins 
   Primitives<B> out = calls.evaluate(b, op, in);
   for (std::size_t k = 0; k < out.size(); ++k) {
     const Array* operands[] = {&before[k], &out[k]};
-    if (accumulates(file.accumulate, k)) out[k] = evaluate(b, op::Binary{op::BinaryFn::add}, Ins(operands, 2))[0];
+    if (accumulates(file.accumulate, k))
+      out[k] = evaluate(b, op::Binary{op::BinaryFn::add}, Ins(operands, 2))[0];
   }
   return out;
 }
 
 template <class B>
-void run_forward(B& b, const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file, Result& result) {
+void run_forward(B& b, const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file,
+                 Result& result) {
   std::vector<Array> inputs;
   std::vector<const Array*> refs;
-  for (std::size_t i = 0; i < file.inputs.size(); ++i) inputs.push_back(upload(b, file.inputs[i], file.layouts[i]));
+  for (std::size_t i = 0; i < file.inputs.size(); ++i)
+    inputs.push_back(upload(b, file.inputs[i], file.layouts[i]));
   for (const Array& x : inputs) refs.push_back(&x);
   const Ins in(refs.data(), refs.size());
   const auto out = file.accumulate == Accumulate::none ? calls.evaluate(b, op.op, in)
@@ -121,14 +134,16 @@ void run_forward(B& b, const Calls<B>& calls, const detail::ErasedOp& op, const 
   for (const Array& y : out) result.outputs.push_back(to_host(b, y));
   if (file.expected.empty()) return;
   if (file.expected.size() != result.outputs.size())
-    throw ShapeError(fmt::format("[replay] the file has {} outputs: {} has {}", file.expected.size(), op.name(),
-                                 result.outputs.size()));
-  result.comparisons = detail::compare_outputs({op, file.accumulate, file.inputs, file.before, result.outputs, file.expected});
+    throw ShapeError(fmt::format("[replay] the file has {} outputs: {} has {}", file.expected.size(),
+                                 op.name(), result.outputs.size()));
+  result.comparisons =
+      detail::compare_outputs({op, file.accumulate, file.inputs, file.before, result.outputs, file.expected});
 }
 
 /// Every floating input becomes a leaf; the root gradient is grad0 or ones.
 template <class B>
-void run_backward(Autodiff<B>& b, const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file, Result& result) {
+void run_backward(Autodiff<B>& b, const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFile& file,
+                  Result& result) {
   using D = Autodiff<B>;
   std::vector<Tensor<D>> inputs;
   std::vector<const typename D::Primitive*> refs;
@@ -144,8 +159,10 @@ void run_backward(Autodiff<B>& b, const Calls<B>& calls, const detail::ErasedOp&
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_floating(inputs[i].dtype())) continue;
     const Tensor<B> grad = grads.find(inputs[i]);
-    if (grad.defined()) result.gradients[fmt::format("grad_in{}", i)] = to_host(b.inner(), grad.primitive());
-    else result.without_gradient.push_back(fmt::format("in{}", i));
+    if (grad.defined())
+      result.gradients[fmt::format("grad_in{}", i)] = to_host(b.inner(), grad.primitive());
+    else
+      result.without_gradient.push_back(fmt::format("in{}", i));
   }
 }
 
@@ -164,17 +181,23 @@ Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
     if (file.op != Op::type_name) return;
     const Op op = parse_attributes<Op>(file.attributes);
     const auto erased = detail::ErasedOp::of(op);
-    if (backend == "reference") result = run_on(Calls<Reference>::of<Op>(), erased, file, grad);
-    else if (backend == "parity") result = run_on(Calls<CpuParity>::of<Op>(), erased, file, grad);
-    else result = run_on(Calls<Cpu>::of<Op>(), erased, file, grad);
+    if (backend == "reference")
+      result = run_on(Calls<Reference>::of<Op>(), erased, file, grad);
+    else if (backend == "parity")
+      result = run_on(Calls<CpuParity>::of<Op>(), erased, file, grad);
+    else
+      result = run_on(Calls<Cpu>::of<Op>(), erased, file, grad);
   });
-  if (!result) throw ParseError(fmt::format("[replay] there is no op '{}'; `ferrite ops` lists them", file.op));
+  if (!result)
+    throw ParseError(fmt::format("[replay] there is no op '{}'; `ferrite ops` lists them", file.op));
   return *std::move(result);
 }
 
 void write_results(const Options& options, const ReplayFile& file, const Result& result) {
-  SafeTensors content{{{"op", file.op}, {"attributes", file.attributes}, {"backend", options.backend}}, result.gradients};
-  for (std::size_t k = 0; k < result.outputs.size(); ++k) content.tensors[fmt::format("out{}", k)] = result.outputs[k];
+  SafeTensors content{{{"op", file.op}, {"attributes", file.attributes}, {"backend", options.backend}},
+                      result.gradients};
+  for (std::size_t k = 0; k < result.outputs.size(); ++k)
+    content.tensors[fmt::format("out{}", k)] = result.outputs[k];
   write_safetensors(options.out, content);
 }
 
@@ -193,8 +216,11 @@ void print_text(const Options& options, const ReplayFile& file, const Result& re
     } else if (const Comparison& c = result.comparisons[k]; c.agrees()) {
       fmt::print(": agrees with the file, worst error {:.3g} of what is allowed\n", c.ratio);
     } else {
-      fmt::print(": differs from the file in {} of {} elements\n    worst at element {}: {} has {:.9g}, the file {:.9g}; error {:.3g}, allowed {:.3g}\n",
-                 c.differing, result.outputs[k].numel(), c.index, options.backend, c.value, c.expected, c.error, c.allowed);
+      fmt::print(
+          ": differs from the file in {} of {} elements\n    worst at element {}: {} has {:.9g}, the file "
+          "{:.9g}; error {:.3g}, allowed {:.3g}\n",
+          c.differing, result.outputs[k].numel(), c.index, options.backend, c.value, c.expected, c.error,
+          c.allowed);
     }
     print_values(result.outputs[k]);
   }
@@ -209,7 +235,9 @@ void print_text(const Options& options, const ReplayFile& file, const Result& re
 void print_json(const Options& options, const ReplayFile& file, const Result& result) {
   using Json = nlohmann::ordered_json;
   const auto tensor = [](const std::string& name, const HostTensor& x) {
-    return Json{{"name", name}, {"dtype", to_string(x.dtype())}, {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())}};
+    return Json{{"name", name},
+                {"dtype", to_string(x.dtype())},
+                {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())}};
   };
   // JSON has no infinities: they become null.
   Json outputs = Json::array(), gradients = Json::array();
@@ -217,14 +245,24 @@ void print_json(const Options& options, const ReplayFile& file, const Result& re
     Json entry = tensor(fmt::format("out{}", k), result.outputs[k]);
     if (!result.comparisons.empty()) {
       const Comparison& c = result.comparisons[k];
-      entry.update({{"agrees", c.agrees()}, {"ratio", c.ratio}, {"differing", c.differing}, {"index", c.index},
-                    {"value", c.value}, {"expected", c.expected}, {"error", c.error}, {"allowed", c.allowed}});
+      entry.update({{"agrees", c.agrees()},
+                    {"ratio", c.ratio},
+                    {"differing", c.differing},
+                    {"index", c.index},
+                    {"value", c.value},
+                    {"expected", c.expected},
+                    {"error", c.error},
+                    {"allowed", c.allowed}});
     }
     outputs.push_back(std::move(entry));
   }
   for (const auto& [name, grad] : result.gradients) gradients.push_back(tensor(name, grad));
-  const Json json{{"op", file.op},       {"attributes", Json::parse(file.attributes)}, {"backend", options.backend},
-                  {"outputs", outputs}, {"gradients", gradients},                     {"without_gradient", result.without_gradient}};
+  const Json json{{"op", file.op},
+                  {"attributes", Json::parse(file.attributes)},
+                  {"backend", options.backend},
+                  {"outputs", outputs},
+                  {"gradients", gradients},
+                  {"without_gradient", result.without_gradient}};
   fmt::print("{}\n", json.dump(2));
 }
 
@@ -238,8 +276,10 @@ int run(const Options& options) {
     return difference;
   }
   if (!options.out.empty()) write_results(options, file, result);
-  if (options.json) print_json(options, file, result);
-  else print_text(options, file, result);
+  if (options.json)
+    print_json(options, file, result);
+  else
+    print_text(options, file, result);
   return result.agrees() ? success : difference;
 }
 
@@ -247,14 +287,20 @@ int run(const Options& options) {
 
 void add_replay(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("replay", "Run the op call of a .safetensors file and compare or write its results");
-  command->add_option("file", options->file, "Written by Parity, or by hand: metadata op and attributes, tensors in0, in1, ...")->required();
-  command->add_option("--backend", options->backend, "reference, cpu, or parity (cpu checked against reference)")
+  CLI::App* command =
+      app.add_subcommand("replay", "Run the op call of a .safetensors file and compare or write its results");
+  command
+      ->add_option("file", options->file,
+                   "Written by Parity, or by hand: metadata op and attributes, tensors in0, in1, ...")
+      ->required();
+  command
+      ->add_option("--backend", options->backend, "reference, cpu, or parity (cpu checked against reference)")
       ->check(CLI::IsMember({"reference", "cpu", "parity"}))
       ->capture_default_str();
   command->add_option("--op", options->op, "The op, instead of the file's");
   command->add_option("--attributes", options->attributes, "Its attributes as JSON, instead of the file's");
-  command->add_flag("--grad", options->grad, "Also the gradients of all floating inputs, from the root gradient grad0 or ones");
+  command->add_flag("--grad", options->grad,
+                    "Also the gradients of all floating inputs, from the root gradient grad0 or ones");
   command->add_option("--out", options->out, "Write out0, ... and grad_in0, ... to this .safetensors file");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(

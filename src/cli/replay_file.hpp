@@ -18,7 +18,7 @@ struct ReplayFile {
   std::string attributes;
   Accumulate accumulate = Accumulate::none;
   std::vector<HostTensor> inputs;
-  std::vector<Layout> layouts;      // of the inputs
+  std::vector<Layout> layouts;       // of the inputs
   std::vector<HostTensor> expected;  // empty if the file has none
   std::vector<HostTensor> before;    // one per accumulating output, by position; shape [0] for the others
   std::optional<HostTensor> root_gradient;

@@ -60,7 +60,8 @@ double distance(double a, double b, double limit) {
   return std::abs(std::clamp(a, -limit, limit) - std::clamp(b, -limit, limit));
 }
 
-void take(Comparison& result, std::int64_t index, double value, double expected, double error, double allowed) {
+void take(Comparison& result, std::int64_t index, double value, double expected, double error,
+          double allowed) {
   if (error == 0) return;
   const double ratio = allowed > 0 ? error / allowed : HUGE_VAL;
   if (!(error <= allowed)) ++result.differing;
@@ -143,7 +144,8 @@ namespace {
 
 /// Reference's outputs in float64, every floating input element x taken as x (1 +- relative) with signs that
 /// are a function of `round`.
-std::vector<std::vector<double>> evaluate_perturbed(const ComparedCall& call, double relative, std::uint64_t round) {
+std::vector<std::vector<double>> evaluate_perturbed(const ComparedCall& call, double relative,
+                                                    std::uint64_t round) {
   Reference reference;
   std::vector<Array> arrays;
   const auto upload = [&](const HostTensor& x, std::uint64_t stream) {

@@ -46,13 +46,16 @@ ByteSpan byte_span(const Array& array) {
   const bool empty = layout.shape.numel() == 0;
   const auto size = static_cast<std::int64_t>(size_of(array.dtype()));
   ByteSpan span;
-  span.bytes = {array.buffer(), Layout{{empty ? 0 : (last - first + 1) * size}, {1}, empty ? 0 : first * size}, DType::u8};
+  span.bytes = {array.buffer(),
+                Layout{{empty ? 0 : (last - first + 1) * size}, {1}, empty ? 0 : first * size}, DType::u8};
   span.layout = layout;
   span.layout.offset = empty ? 0 : layout.offset - first;
   return span;
 }
 
-std::string short_name(const std::string& description) { return description.substr(0, description.find(' ')); }
+std::string short_name(const std::string& description) {
+  return description.substr(0, description.find(' '));
+}
 
 }  // namespace detail
 
@@ -74,7 +77,8 @@ std::string joined(const std::vector<Meta>& metas) {
 }
 
 std::string verdict(const ParityReport& r) {
-  const bool backend = r.backend_error <= r.comparison.allowed, reference = r.reference_error <= r.comparison.allowed;
+  const bool backend = r.backend_error <= r.comparison.allowed,
+             reference = r.reference_error <= r.comparison.allowed;
   if (backend && reference) return "both are close to it";
   if (backend || reference) return (backend ? r.backend : r.reference) + " is right";
   return "neither is right";
@@ -83,11 +87,14 @@ std::string verdict(const ParityReport& r) {
 }  // namespace
 
 std::string ParityReport::message() const {
-  std::string text = fmt::format("[{}] {} and {} differ: {} -> {}{}, attributes {}\n", op, backend, reference,
-                                 joined(inputs), joined(outputs), accumulated ? " (accumulating)" : "", attributes);
-  text += fmt::format("  output {} at {}: {} has {:.9g}, {} has {:.9g}; error {:.3g}, allowed {:.3g}; {} of {} elements differ\n",
-                      output, to_string(place), backend, comparison.value, reference, comparison.expected,
-                      comparison.error, comparison.allowed, comparison.differing, outputs[output].shape.numel());
+  std::string text =
+      fmt::format("[{}] {} and {} differ: {} -> {}{}, attributes {}\n", op, backend, reference,
+                  joined(inputs), joined(outputs), accumulated ? " (accumulating)" : "", attributes);
+  text += fmt::format(
+      "  output {} at {}: {} has {:.9g}, {} has {:.9g}; error {:.3g}, allowed {:.3g}; {} of {} elements "
+      "differ\n",
+      output, to_string(place), backend, comparison.value, reference, comparison.expected, comparison.error,
+      comparison.allowed, comparison.differing, outputs[output].shape.numel());
   text += fmt::format("  in float64 it is {:.9g}: {} is off by {:.3g}, {} by {:.3g}; {}\n", exact, backend,
                       backend_error, reference, reference_error, verdict(*this));
   if (!file_error.empty()) return text + "  the inputs could not be written: " + file_error;
@@ -110,7 +117,10 @@ struct ParityMonitor::State {
 };
 
 ParityMonitor::ParityMonitor(ParityConfig config, std::string backend, std::string reference)
-    : config_(std::move(config)), backend_(std::move(backend)), reference_(std::move(reference)), state_(new State) {}
+    : config_(std::move(config)),
+      backend_(std::move(backend)),
+      reference_(std::move(reference)),
+      state_(new State) {}
 ParityMonitor::~ParityMonitor() = default;
 
 bool ParityMonitor::begin(std::string_view op) {
@@ -121,8 +131,9 @@ bool ParityMonitor::begin(std::string_view op) {
 
 void ParityMonitor::check(const detail::ComparedCall& call, std::span<const Layout> layouts) {
   const std::vector<Comparison> results = detail::compare_outputs(call);
-  const auto worst = std::max_element(results.begin(), results.end(),
-                                      [](const Comparison& a, const Comparison& b) { return a.ratio < b.ratio; });
+  const auto worst =
+      std::max_element(results.begin(), results.end(),
+                       [](const Comparison& a, const Comparison& b) { return a.ratio < b.ratio; });
   const bool mismatch = worst != results.end() && !worst->agrees();
   std::size_t known = 0;
   {
@@ -133,8 +144,9 @@ void ParityMonitor::check(const detail::ComparedCall& call, std::span<const Layo
     if (mismatch) ++counts.mismatches;
     known = state_->reports.size();
   }
-  const bool throws = config_.throws == ParityConfig::Throw::by_mode ? config_.mode == ParityMode::resync
-                                                                     : config_.throws == ParityConfig::Throw::yes;
+  const bool throws = config_.throws == ParityConfig::Throw::by_mode
+                          ? config_.mode == ParityMode::resync
+                          : config_.throws == ParityConfig::Throw::yes;
   if (!mismatch || (!throws && known >= max_reports)) return;
   ParityReport report = describe(call, static_cast<std::size_t>(worst - results.begin()), *worst);
   write(report, call, layouts);
@@ -222,9 +234,11 @@ std::string ParityMonitor::table() const {
     total.mismatches += counts.mismatches;
     total.worst = std::max(total.worst, counts.worst);
   }
-  std::string text = fmt::format("{:<{}} {:>10} {:>10} {:>10} {:>14}\n", "op", width, "calls", "compared", "mismatches", "error/allowed");
+  std::string text = fmt::format("{:<{}} {:>10} {:>10} {:>10} {:>14}\n", "op", width, "calls", "compared",
+                                 "mismatches", "error/allowed");
   const auto line = [&](std::string_view name, const State::Counts& c) {
-    text += fmt::format("{:<{}} {:>10} {:>10} {:>10} {:>14.3g}\n", name, width, c.calls, c.compared, c.mismatches, c.worst);
+    text += fmt::format("{:<{}} {:>10} {:>10} {:>10} {:>14.3g}\n", name, width, c.calls, c.compared,
+                        c.mismatches, c.worst);
   };
   for (const auto& [name, counts] : state_->ops) line(name, counts);
   line("total", total);

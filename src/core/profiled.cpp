@@ -82,7 +82,8 @@ struct ProfileRecorder::State {
 
   explicit State(ProfiledConfig c) : config(c) {}
 
-  void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out) {
+  void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in,
+           MetaSpan out) {
     OpProfile& op = of(name, kind);
     const double seconds = static_cast<double>(span.duration) / 1e9;
     op.min_seconds = op.calls == 0 ? seconds : std::min(op.min_seconds, seconds);
@@ -97,8 +98,10 @@ struct ProfileRecorder::State {
       ++dropped;
       return;
     }
-    const int thread = threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;
-    events.push_back({text(std::string(name)), text(joined(in) + " -> " + joined(out)), span, cost, thread, kind});
+    const int thread =
+        threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;
+    events.push_back(
+        {text(std::string(name)), text(joined(in) + " -> " + joined(out)), span, cost, thread, kind});
   }
 
   OpProfile& of(std::string_view name, OpKind kind) {
@@ -136,12 +139,14 @@ double ProfileRecorder::total_allocated() const {
   return state_->total_allocated;
 }
 
-void ProfileRecorder::add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in, MetaSpan out) {
+void ProfileRecorder::add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in,
+                          MetaSpan out) {
   const std::lock_guard lock(state_->mutex);
   state_->add(name, kind, span, cost, std::exchange(state_->pending_allocated, 0), in, out);
 }
 
-void ProfileRecorder::add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out) {
+void ProfileRecorder::add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes,
+                                   MetaSpan in, MetaSpan out) {
   const std::lock_guard lock(state_->mutex);
   state_->add(name, OpKind::composed, span, cost, allocated_bytes, in, out);
 }
@@ -175,8 +180,8 @@ std::string table(const Profile& profile, std::size_t top) {
     composed = composed || profile.ops[i].kind == OpKind::composed;
   }
   constexpr auto row = "{:<{}}  {:<8} {:>8} {:>11} {:>7} {:>11} {:>11} {:>11} {:>14} {:>11} {:>11}\n";
-  std::string text = fmt::format(row, "op", width, "kind", "calls", "time", "share", "mean", "min", "max", "rate",
-                                 "traffic", "allocated");
+  std::string text = fmt::format(row, "op", width, "kind", "calls", "time", "share", "mean", "min", "max",
+                                 "rate", "traffic", "allocated");
   std::int64_t calls = 0;
   double flops = 0, bytes = 0, allocated = 0;
   for (const OpProfile& op : profile.ops) {
@@ -190,14 +195,17 @@ std::string table(const Profile& profile, std::size_t top) {
   for (std::size_t i = 0; i < shown; ++i) {
     const OpProfile& op = profile.ops[i];
     text += fmt::format(row, op.name, width, to_string(op.kind), op.calls, duration(op.seconds),
-                        fmt::format("{:.1f} %", total > 0 ? 100 * op.seconds / total : 0), duration(op.mean_seconds()),
-                        duration(op.min_seconds), duration(op.max_seconds), scaled(op.flops_per_second(), "FLOP/s"),
-                        scaled(op.bytes_per_second(), "B/s"), scaled(op.allocated, "B"));
+                        fmt::format("{:.1f} %", total > 0 ? 100 * op.seconds / total : 0),
+                        duration(op.mean_seconds()), duration(op.min_seconds), duration(op.max_seconds),
+                        scaled(op.flops_per_second(), "FLOP/s"), scaled(op.bytes_per_second(), "B/s"),
+                        scaled(op.allocated, "B"));
   }
   if (shown < profile.ops.size()) text += fmt::format("... {} more\n", profile.ops.size() - shown);
   text += fmt::format(row, "total", width, "kernels", calls, duration(total), "100.0 %", "", "", "",
-                      scaled(per_second(flops), "FLOP/s"), scaled(per_second(bytes), "B/s"), scaled(allocated, "B"));
-  if (composed) text += "composed: from beginning to end; the kernels inside are listed as well and make the total\n";
+                      scaled(per_second(flops), "FLOP/s"), scaled(per_second(bytes), "B/s"),
+                      scaled(allocated, "B"));
+  if (composed)
+    text += "composed: from beginning to end; the kernels inside are listed as well and make the total\n";
   return text;
 }
 

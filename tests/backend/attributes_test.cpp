@@ -18,15 +18,15 @@ struct Scramble {
   void operator()(std::string_view, double& v) { v = v / 3 + 0.1 * ++count; }
   void operator()(std::string_view, int& v) { v -= ++count; }
   void operator()(std::string_view, std::int64_t& v) { v += (std::int64_t{1} << 40) + ++count; }
-  void operator()(std::string_view, std::uint64_t& v) { v = ~std::uint64_t{0} - static_cast<std::uint64_t>(++count); }
+  void operator()(std::string_view, std::uint64_t& v) {
+    v = ~std::uint64_t{0} - static_cast<std::uint64_t>(++count);
+  }
   void operator()(std::string_view, Shape& v) { v = {++count, -1, std::int64_t{1} << 35}; }
   void operator()(std::string_view, DType& v) { v = DType::bf16; }
   void operator()(std::string_view, Scalar& v) { v = 0.1 + ++count; }
   template <class E>
-    requires std::is_enum_v<E>
-  void operator()(std::string_view, E& v) {
-    v = static_cast<E>(count_of(E{}) - 1);
-  }
+  requires std::is_enum_v<E>
+  void operator()(std::string_view, E& v) { v = static_cast<E>(count_of(E{}) - 1); }
 };
 
 /// Fails unless every attribute of two ops is equal.
@@ -73,13 +73,16 @@ TEST(Attributes, of_every_op_survive_the_way_through_text) {
 TEST(Attributes, are_written_as_readable_json) {
   EXPECT_EQ(format_attributes(op::Softmax{2}), R"({"axis":2})");
   EXPECT_EQ(format_attributes(op::Matmul{}), "{}");
-  EXPECT_EQ(format_attributes(op::Fill{{2, 3}, DType::bf16, true}), R"({"shape":[2,3],"dtype":"bf16","value":true})");
-  EXPECT_EQ(format_attributes(op::Reduce{op::ReduceFn::sum, {}, false}), R"({"fn":"sum","axes":[],"keepdim":false})");
+  EXPECT_EQ(format_attributes(op::Fill{{2, 3}, DType::bf16, true}),
+            R"({"shape":[2,3],"dtype":"bf16","value":true})");
+  EXPECT_EQ(format_attributes(op::Reduce{op::ReduceFn::sum, {}, false}),
+            R"({"fn":"sum","axes":[],"keepdim":false})");
   EXPECT_EQ(format_attributes(op::Linear{Activation::gelu}), R"({"activation":"gelu"})");
 }
 
 TEST(Attributes, keep_a_scalar_integer_or_real) {
-  const op::Binary integer{op::BinaryFn::mul, op::ScalarSide::right, 2}, real{op::BinaryFn::mul, op::ScalarSide::right, 2.0};
+  const op::Binary integer{op::BinaryFn::mul, op::ScalarSide::right, 2},
+      real{op::BinaryFn::mul, op::ScalarSide::right, 2.0};
   EXPECT_EQ(format_attributes(integer), R"({"fn":"mul","side":"right","scalar":2})");
   EXPECT_EQ(format_attributes(real), R"({"fn":"mul","side":"right","scalar":2.0})");
   EXPECT_EQ(parse_attributes<op::Binary>(format_attributes(integer)).scalar.kind(), Scalar::Kind::integer);
@@ -136,9 +139,15 @@ TEST(Attributes, reject_values_of_the_wrong_kind) {
 }
 
 TEST(Attributes, reject_what_is_no_json_object) {
-  EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>("[1]"); }), "[softmax] attributes are array: needs a JSON object");
-  EXPECT_NE(message_of([] { parse_attributes<op::Softmax>("{\"axis\":"); }).find("[softmax] attributes are not JSON"), std::string::npos);
-  EXPECT_NE(message_of([] { parse_attributes<op::Softmax>("\xff"); }).find("[softmax] attributes are not JSON"), std::string::npos);
+  EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>("[1]"); }),
+            "[softmax] attributes are array: needs a JSON object");
+  EXPECT_NE(message_of([] {
+              parse_attributes<op::Softmax>("{\"axis\":");
+            }).find("[softmax] attributes are not JSON"),
+            std::string::npos);
+  EXPECT_NE(
+      message_of([] { parse_attributes<op::Softmax>("\xff"); }).find("[softmax] attributes are not JSON"),
+      std::string::npos);
 }
 
 enum class Flavour : std::uint8_t { sweet, sour };

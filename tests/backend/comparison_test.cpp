@@ -58,7 +58,9 @@ TEST(Comparison, wants_integers_and_bools_equal) {
   EXPECT_FALSE(compare(tensor<std::int64_t>({large + 1}), tensor<std::int64_t>({large}), 1).agrees());
   EXPECT_FALSE(compare(tensor<std::int32_t>({1, 2}), tensor<std::int32_t>({1, 3}), 1).agrees());
   const std::uint8_t two = 2, one = 1;  // a bool that a broken kernel wrote
-  const auto flag = [](const std::uint8_t& b) { return HostTensor::copy_of(DType::bool_, {1}, std::as_bytes(std::span(&b, 1))); };
+  const auto flag = [](const std::uint8_t& b) {
+    return HostTensor::copy_of(DType::bool_, {1}, std::as_bytes(std::span(&b, 1)));
+  };
   EXPECT_FALSE(compare(flag(two), flag(one), 1).agrees());
 }
 
@@ -74,9 +76,14 @@ TEST(Comparison, of_empty_tensors_finds_nothing) {
 
 /// The call of an op with f32 inputs and outputs given by hand.
 template <class Op>
-std::vector<Comparison> compared(const Op& op, std::vector<HostTensor> inputs, std::vector<HostTensor> outputs,
-                                 std::vector<HostTensor> expected) {
-  return detail::compare_outputs({detail::ErasedOp::of(op), Accumulate::none, std::move(inputs), {}, std::move(outputs), std::move(expected)});
+std::vector<Comparison> compared(const Op& op, std::vector<HostTensor> inputs,
+                                 std::vector<HostTensor> outputs, std::vector<HostTensor> expected) {
+  return detail::compare_outputs({detail::ErasedOp::of(op),
+                                  Accumulate::none,
+                                  std::move(inputs),
+                                  {},
+                                  std::move(outputs),
+                                  std::move(expected)});
 }
 
 TEST(Comparison, accepts_another_index_with_the_same_value) {
@@ -92,7 +99,9 @@ TEST(Comparison, finds_the_value_behind_an_index_along_its_axis) {
   // [outer 2, axis 2, inner 2], argmax along axis 1.
   const std::vector<float> values{0, 1, 0, 5, 7, 2, 8, 2};
   const HostTensor x = HostTensor::from(std::span<const float>(values), {2, 2, 2});
-  const auto places = [](std::vector<std::int64_t> p) { return HostTensor::from(std::span<const std::int64_t>(p), {2, 2}); };
+  const auto places = [](std::vector<std::int64_t> p) {
+    return HostTensor::from(std::span<const std::int64_t>(p), {2, 2});
+  };
   const op::ArgReduce argmax{op::ArgReduceFn::argmax, 1, false};
   EXPECT_TRUE(compared(argmax, {x}, {places({1, 1, 1, 1})}, {places({0, 1, 1, 0})})[0].agrees());
   const Comparison wrong = compared(argmax, {x}, {places({0, 0, 1, 0})}, {places({0, 1, 1, 0})})[0];
@@ -106,7 +115,8 @@ TEST(Comparison, forgives_cancellation_where_the_op_magnifies_rounding) {
   const HostTensor x = tensor<float>({1e4f, -1e4f, 1});
   EXPECT_TRUE(compared(sum, {x}, {tensor<float>({1.001f})}, {tensor<float>({1})})[0].agrees());
   EXPECT_FALSE(compared(sum, {x}, {tensor<float>({1.1f})}, {tensor<float>({1})})[0].agrees());
-  EXPECT_FALSE(compared(sum, {tensor<float>({1, -1, 1})}, {tensor<float>({1.001f})}, {tensor<float>({1})})[0].agrees());
+  EXPECT_FALSE(compared(sum, {tensor<float>({1, -1, 1})}, {tensor<float>({1.001f})}, {tensor<float>({1})})[0]
+                   .agrees());
 }
 
 TEST(Comparison, forgives_nothing_in_an_op_that_only_rounds) {

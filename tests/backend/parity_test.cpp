@@ -25,8 +25,10 @@ struct Suspect : Reference {
     auto results = evaluate(reference, op, in);
     for (std::size_t k = 0; k < out.size(); ++k) {
       const Array* operands[] = {&results[k], &out[k]};
-      if (accumulates(mask, k)) reference.run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), out.subspan(k, 1));
-      else reference.run(op::Copy{out[k].dtype()}, Ins(operands, 1), out.subspan(k, 1));
+      if (accumulates(mask, k))
+        reference.run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), out.subspan(k, 1));
+      else
+        reference.run(op::Copy{out[k].dtype()}, Ins(operands, 1), out.subspan(k, 1));
     }
   }
 };
@@ -57,7 +59,9 @@ struct ForgetsToAccumulate : Suspect {
 
 struct Accumulates : Suspect {
   using Suspect::run;
-  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none) { run_right(op, in, out, mask); }
+  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none) {
+    run_right(op, in, out, mask);
+  }
 };
 
 /// A folder that goes when the test ends.
@@ -96,11 +100,13 @@ TEST(Parity, names_a_wrong_fused_forward) {
   Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {2, 4});
   const std::string message = message_of([&] { softmax(x, 1); });
-  expect_contains(message, "[softmax] suspect and reference differ: f32[2, 4] -> f32[2, 4], attributes {\"axis\":1}");
+  expect_contains(message,
+                  "[softmax] suspect and reference differ: f32[2, 4] -> f32[2, 4], attributes {\"axis\":1}");
   expect_contains(message, "output 0 at [1, 1]: suspect has ");
   expect_contains(message, "1 of 8 elements differ");
   expect_contains(message, "reference is right");
-  const std::string command = "replay: ferrite replay " + (folder.path / "softmax-1.safetensors").string() + " --backend suspect";
+  const std::string command =
+      "replay: ferrite replay " + (folder.path / "softmax-1.safetensors").string() + " --backend suspect";
   EXPECT_EQ(message.substr(message.size() - command.size()), command);
 }
 
@@ -121,7 +127,8 @@ TEST(Parity, names_a_kernel_that_forgets_to_accumulate) {
   const auto x = sample(b, {3, 4}), w = parameter(sample(b, {4, 2}, 2), "w");
   const auto loss = sum(matmul(x, w) + matmul(x * 2, w));  // two contributions to the gradient of w
   const std::string message = message_of([&] { loss.backward(); });
-  expect_contains(message, "[matmul] suspect and reference differ: f32[4, 3], f32[3, 2] -> f32[4, 2] (accumulating)");
+  expect_contains(message,
+                  "[matmul] suspect and reference differ: f32[4, 3], f32[3, 2] -> f32[4, 2] (accumulating)");
   const SafeTensors file = read_safetensors(folder.path / "matmul-1.safetensors");
   EXPECT_EQ(file.metadata.at("accumulate"), "1");
   EXPECT_EQ(file.tensors.at("before0").shape(), Shape({4, 2}));
@@ -201,7 +208,8 @@ TEST(Parity, collects_reports_up_to_a_limit_where_it_does_not_throw) {
 
 TEST(Parity, compares_every_nth_call_of_each_op) {
   Folder folder;
-  Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(folder.path).with_throw(false).with_every(3));
+  Parity<WrongSoftmax, Reference> b(
+      ParityConfig{}.with_directory(folder.path).with_throw(false).with_every(3));
   const auto x = sample(b, {2, 4});
   for (int i = 0; i < 7; ++i) softmax(exp(x));
   EXPECT_EQ(b.reports().size(), 3u);  // calls 1, 4 and 7
@@ -254,7 +262,8 @@ TEST(Parity, gives_the_reference_the_same_bytes_and_strides) {
   Parity<IgnoresStrides, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {3, 4});
   exp(x);
-  expect_contains(message_of([&] { exp(flip(slice(transpose(x, 0, 1), 0, 1, 4, 2), {1})); }), "[exp] suspect and reference differ");
+  expect_contains(message_of([&] { exp(flip(slice(transpose(x, 0, 1), 0, 1, 4, 2), {1})); }),
+                  "[exp] suspect and reference differ");
 }
 
 TEST(Parity, accepts_empty_scalar_and_broadcast_operands) {
@@ -362,8 +371,11 @@ TEST(Parity, resyncs_before_each_op_unless_told_to_run_free) {
 
 TEST(Parity, running_free_follows_views_updates_and_accumulation) {
   Folder folder;
-  Autodiff<Parity<Accumulates, Reference>> b(
-      ParityConfig{}.with_directory(folder.path).with_mode(ParityMode::free_running).with_every(2).with_throw(true));
+  Autodiff<Parity<Accumulates, Reference>> b(ParityConfig{}
+                                                 .with_directory(folder.path)
+                                                 .with_mode(ParityMode::free_running)
+                                                 .with_every(2)
+                                                 .with_throw(true));
   auto& inner = b.inner();
   Tensor<Parity<Accumulates, Reference>> w = sample(inner, {4, 2}, 2);
   const auto x = sample(b, {3, 4});
@@ -411,7 +423,8 @@ TEST(Parity, wants_uniforms_equal_to_the_bit_and_normals_close) {
   Parity<WrongRandom, Reference> b(ParityConfig{}.with_directory(folder.path));
   Rng rng(1);
   randn(b, {8}, rng);
-  expect_contains(message_of([&] { rand(b, {8}, rng); }), "[rand] suspect and reference differ: nothing -> f32[8]");
+  expect_contains(message_of([&] { rand(b, {8}, rng); }),
+                  "[rand] suspect and reference differ: nothing -> f32[8]");
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ const OpProfile& find(const Profile& profile, std::string_view name, OpKind kind
 
 struct File {
   std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("ferrite-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".json");
+      std::filesystem::temp_directory_path() /
+      ("ferrite-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".json");
   ~File() { std::filesystem::remove(path); }
   nlohmann::json read() const { return nlohmann::json::parse(std::ifstream(path)); }
 };
@@ -100,7 +101,8 @@ TEST(Profiled, tells_fused_ops_from_composed_ones_and_lists_the_kernels_inside) 
   EXPECT_EQ(composed.calls, 1);
   EXPECT_DOUBLE_EQ(composed.seconds, 6e-6);  // five kernels and its own watch
   EXPECT_DOUBLE_EQ(composed.allocated, 8 * (2 + 6 + 6 + 2 + 6));
-  for (const char* inside : {"max", "sub", "exp", "sum", "div"}) EXPECT_EQ(find(profile, inside, OpKind::kernel).calls, 1);
+  for (const char* inside : {"max", "sub", "exp", "sum", "div"})
+    EXPECT_EQ(find(profile, inside, OpKind::kernel).calls, 1);
   EXPECT_DOUBLE_EQ(profile.kernel_seconds(), 8e-6);  // two fills, the fused softmax, five kernels
   EXPECT_EQ(profile.ops[0].kind, OpKind::composed);  // the slowest first
 }

@@ -123,6 +123,12 @@ TEST(CpuBinary, AddsToAnOutputOfAnyLayout) {
   }
 }
 
+TEST(CpuBinary, RefusesToAddTruthValues) {
+  const Array x = random(DType::f32, {3}, 1), out = random(DType::bool_, {3}, 1);
+  EXPECT_THROW(run_into(op::Binary{BinaryFn::lt}, {x, x}, out, add_to_output), BackendError);
+  EXPECT_THROW(run_into(op::Binary{BinaryFn::logical_or}, {x, x}, out, add_to_output), BackendError);
+}
+
 TEST(CpuBinary, WorksInPlaceAndForAnyNumberOfThreads) {
   constexpr std::int64_t n = 2 * 32768 + 5;
   const Array b = random(DType::f32, {n}, 2);

@@ -35,8 +35,9 @@ struct Case {
   Shape x, index;
   int axis;
 };
-const Case cases[] = {{{7, 5, 33}, {20, 5, 33}, 0}, {{7, 5, 33}, {4, 9, 20}, 1}, {{7, 5, 33}, {7, 5, 70}, 2},
-                      {{50, 3}, {4000, 3}, 0},      {{3000}, {5000}, 0},         {{4, 6}, {0, 6}, 0},
+const Case cases[] = {{{7, 5, 33}, {20, 5, 33}, 0}, {{7, 5, 33}, {4, 9, 20}, 1},
+                      {{7, 5, 33}, {7, 5, 70}, 2},  {{50, 3}, {4000, 3}, 0},
+                      {{3000}, {5000}, 0},          {{4, 6}, {0, 6}, 0},
                       {{4, 600}, {40, 600}, 0},     {{1}, {1}, 0}};
 
 Array random_index(DType dtype, const Case& c, Form form) {
@@ -56,7 +57,8 @@ TEST(CpuGather, PicksWhatTheIndexNamesInEveryLayout) {
           assign(index, truncated);
           const Values values = values_of(x);
           Values expected(size(c.index.numel()));
-          for_each_index(c.x, index, c.axis, [&](std::size_t i, std::size_t at) { expected[i] = values[at]; });
+          for_each_index(c.x, index, c.axis,
+                         [&](std::size_t i, std::size_t at) { expected[i] = values[at]; });
           SCOPED_TRACE(to_string(x.meta()) + " " + to_string(index.meta()));
           EXPECT_EQ(values_of(run(op::Gather{c.axis}, {x, index}, form)), expected);
         }
@@ -97,7 +99,8 @@ TEST(CpuScatter, TheLastWriteWinsAndSumsFollowTheIndexOrder) {
         if (dtype == DType::bool_) continue;
         if (dtype == DType::u8)
           for (double& v : sum) v = std::fmod(v, 256);
-        expect_close(values_of(run(op::ScatterAdd{c.axis}, {x, index, source}, form)), sum, 4 * epsilon(dtype));
+        expect_close(values_of(run(op::ScatterAdd{c.axis}, {x, index, source}, form)), sum,
+                     4 * epsilon(dtype));
       }
     }
   }
@@ -122,15 +125,24 @@ std::string message_of(F&& f) {
 
 TEST(CpuIndex, AnIndexOutOfRangeIsNamedWithItsPlace) {
   const Array x = random(DType::f32, {5, 3}, 1), source = random(DType::f32, {1, 3}, 2);
-  const Array high = make<double>(DType::i64, {1, 3}, {0, 4, 7}), low = make<double>(DType::i32, {1, 3}, {0, -6, 9});
-  EXPECT_EQ(message_of([&] { run(op::Gather{0}, {x, high}); }),
+  const Array high = make<double>(DType::i64, {1, 3}, {0, 4, 7}),
+              low = make<double>(DType::i32, {1, 3}, {0, -6, 9});
+  EXPECT_EQ(message_of([&] {
+              run(op::Gather{0}, {x, high});
+            }),
             "[gather] index 7 at [0, 2] is out of range for axis 0 of length 5");
-  EXPECT_EQ(message_of([&] { run(op::Scatter{0}, {x, low, source}); }),
+  EXPECT_EQ(message_of([&] {
+              run(op::Scatter{0}, {x, low, source});
+            }),
             "[scatter] index -6 at [0, 1] is out of range for axis 0 of length 5");
-  EXPECT_EQ(message_of([&] { run(op::ScatterAdd{-2}, {x, high, source}); }),
+  EXPECT_EQ(message_of([&] {
+              run(op::ScatterAdd{-2}, {x, high, source});
+            }),
             "[scatter_add] index 7 at [0, 2] is out of range for axis 0 of length 5");
   const Array broadcast = make<double>(DType::i64, {3, 1}, {1, 5, 2});
-  EXPECT_EQ(message_of([&] { run(op::Gather{0}, {x, broadcast.with_layout(broadcast.layout().expand({3, 3}))}); }),
+  EXPECT_EQ(message_of([&] {
+              run(op::Gather{0}, {x, broadcast.with_layout(broadcast.layout().expand({3, 3}))});
+            }),
             "[gather] index 5 at [1, 0] is out of range for axis 0 of length 5");
 }
 

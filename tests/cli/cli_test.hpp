@@ -25,7 +25,8 @@ inline Reply run_ferrite(const std::string& arguments, const std::string& enviro
   if (!pipe) throw std::runtime_error("cannot run " + command);
   Reply reply;
   std::array<char, 4096> chunk;
-  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), pipe)) reply.output.append(chunk.data(), n);
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), pipe))
+    reply.output.append(chunk.data(), n);
   const int status = ::pclose(pipe);
   reply.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return reply;

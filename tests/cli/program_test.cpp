@@ -12,7 +12,8 @@ namespace {
 TEST(Program, explains_itself) {
   const Reply help = run_ferrite("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* part : {"ops", "replay", "devices", "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
+  for (const char* part :
+       {"ops", "replay", "devices", "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
     expect_contains(help.output, part);
   for (const char* command : {"ops", "replay", "devices"}) {
     const Reply run = run_ferrite(std::string(command) + " --help");
@@ -50,7 +51,8 @@ TEST(OpsCommand, lists_every_op_for_every_backend) {
   for (const auto& row : listing["ops"]) {
     listed.insert(row["op"]);
     for (const char* backend : {"reference", "cpu"}) EXPECT_FALSE(row["support"][backend].empty()) << row;
-    for (const auto& [dtype, support] : row["support"]["reference"].items()) EXPECT_NE(support, "missing") << row;
+    for (const auto& [dtype, support] : row["support"]["reference"].items())
+      EXPECT_NE(support, "missing") << row;
   }
   for_each_op([&]<class Op>() { EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name; });
 }
@@ -67,7 +69,8 @@ TEST(OpsCommand, tells_kernels_views_and_compositions_apart_by_dtype) {
   EXPECT_EQ(matmul["cpu"]["i64"], "kernel");
   EXPECT_FALSE(matmul["cpu"].contains("bool"));
   EXPECT_EQ(entry(listing, "permute")["support"]["cpu"]["bool"], "view");
-  EXPECT_EQ(entry(listing, "reduce")["functions"], (std::vector<std::string>{"sum", "prod", "max", "min", "any", "all"}));
+  EXPECT_EQ(entry(listing, "reduce")["functions"],
+            (std::vector<std::string>{"sum", "prod", "max", "min", "any", "all"}));
   EXPECT_EQ(entry(listing, "triangle")["functions"], (std::vector<std::string>{"tril", "triu"}));
 }
 

@@ -62,7 +62,8 @@ TEST_F(Replay, runs_every_op_on_every_backend) {
     }
     file.metadata["attributes"] = format_attributes(op);
     const auto out = evaluate(b, op, Ins(refs.data(), refs.size()));
-    for (std::size_t k = 0; k < out.size(); ++k) file.tensors["out" + std::to_string(k)] = to_host({b, out[k]});
+    for (std::size_t k = 0; k < out.size(); ++k)
+      file.tensors["out" + std::to_string(k)] = to_host({b, out[k]});
     for (const char* backend : {"reference", "cpu", "parity"}) {
       const Reply run = replay(file, std::string("--backend ") + backend);
       EXPECT_EQ(run.code, 0) << backend << ": " << run.output;
@@ -73,7 +74,8 @@ TEST_F(Replay, runs_every_op_on_every_backend) {
 TEST_F(Replay, prints_the_values_where_there_is_nothing_to_compare_with) {
   const Reply run = replay(softmax_, "--backend reference");
   EXPECT_EQ(run.code, 0);
-  EXPECT_EQ(run.output, "softmax {\"axis\":-1} on reference\n  out0 f32[2, 2]\n[[0.2689, 0.7311],\n [0.2689, 0.7311]]\n");
+  EXPECT_EQ(run.output,
+            "softmax {\"axis\":-1} on reference\n  out0 f32[2, 2]\n[[0.2689, 0.7311],\n [0.2689, 0.7311]]\n");
 }
 
 TEST_F(Replay, exits_with_1_and_names_the_worst_element_where_outputs_differ) {
@@ -110,8 +112,9 @@ TEST_F(Replay, writes_results_and_gradients) {
 }
 
 TEST_F(Replay, gives_integer_inputs_no_gradient) {
-  const SafeTensors file{{{"op", "embedding"}},
-                         {{"in0", tensor<float>({1, 2, 3, 4}, {2, 2})}, {"in1", tensor<std::int64_t>({1, 1}, {2})}}};
+  const SafeTensors file{
+      {{"op", "embedding"}},
+      {{"in0", tensor<float>({1, 2, 3, 4}, {2, 2})}, {"in1", tensor<std::int64_t>({1, 1}, {2})}}};
   ASSERT_EQ(replay(file, "--grad --out " + out_).code, 0);
   const SafeTensors result = read_safetensors(out_);
   EXPECT_EQ(values(result, "grad_in0"), (std::vector<float>{0, 0, 2, 2}));
@@ -156,13 +159,15 @@ TEST_F(Replay, takes_op_and_attributes_from_the_command_line) {
 }
 
 TEST_F(Replay, refuses_calls_that_do_not_fit_the_op) {
-  const auto expect_refused = [&](const SafeTensors& file, const std::string& arguments, const std::string& message) {
+  const auto expect_refused = [&](const SafeTensors& file, const std::string& arguments,
+                                  const std::string& message) {
     const Reply run = replay(file, arguments);
     EXPECT_EQ(run.code, 2) << run.output;
     expect_contains(run.output, message);
   };
   expect_refused(softmax_, "--op soft", "[replay] there is no op 'soft'");
-  expect_refused(softmax_, "--attributes '{\"dim\":1}'", "[softmax] unknown attribute 'dim': the attributes are axis");
+  expect_refused(softmax_, "--attributes '{\"dim\":1}'",
+                 "[softmax] unknown attribute 'dim': the attributes are axis");
   expect_refused(softmax_, "--attributes '{'", "[softmax] attributes are not JSON");
   expect_refused(softmax_, "--op matmul --attributes '{}'", "[matmul] 1 inputs given: needs 2");
   SafeTensors file = softmax_;
@@ -174,7 +179,9 @@ TEST_F(Replay, refuses_calls_that_do_not_fit_the_op) {
   file = softmax_;
   file.tensors["grad0"] = tensor<float>({1}, {1});
   expect_refused(file, "--grad", "[backward] root gradient [1]: needs [2, 2]");
-  expect_refused(softmax_, "--grad --op argreduce --attributes '{\"fn\":\"argmax\",\"axis\":0,\"keepdim\":false}'", "[backward]");
+  expect_refused(softmax_,
+                 "--grad --op argreduce --attributes '{\"fn\":\"argmax\",\"axis\":0,\"keepdim\":false}'",
+                 "[backward]");
 }
 
 TEST_F(Replay, refuses_broken_and_hostile_files) {
@@ -183,7 +190,8 @@ TEST_F(Replay, refuses_broken_and_hostile_files) {
     file.metadata[key] = value;
     return replay(file, "");
   };
-  for (const char* strides : {"[1]", "[1,\"a\"]", "{}", "[1,", "[1.5,1]", "[4611686018427387904,1]", "[99999999999,1]"}) {
+  for (const char* strides :
+       {"[1]", "[1,\"a\"]", "{}", "[1,", "[1.5,1]", "[4611686018427387904,1]", "[99999999999,1]"}) {
     const Reply run = with("in0.strides", strides);
     EXPECT_EQ(run.code, 2) << strides << ": " << run.output;
     expect_contains(run.output, "in0.strides");

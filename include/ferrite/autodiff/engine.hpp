@@ -9,7 +9,7 @@
 namespace ferrite {
 
 template <class B>
-class FERRITE_API Engine {
+class Engine {
  public:
   using Primitive = typename B::Primitive;
   using Pointer = typename Node<B>::Pointer;

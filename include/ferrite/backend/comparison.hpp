@@ -28,9 +28,9 @@ struct Comparison {
   bool agrees() const { return differing == 0; }
 };
 
-/// Floats agree where |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. NaN agrees with
-/// NaN, an infinity with itself and with what nearly overflows. Integers and bools must be equal. `expected`
-/// is rounded to the dtype of `value` first. Throws ShapeError if the shapes differ.
+/// Floats agree where |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. NaN agrees
+/// with NaN, an infinity with itself and with what nearly overflows. Integers and bools must be equal.
+/// `expected` is rounded to the dtype of `value` first. Throws ShapeError if the shapes differ.
 FERRITE_API Comparison compare(const HostTensor& value, const HostTensor& expected, double tolerance,
                                std::span<const double> slack = {});
 
@@ -119,7 +119,8 @@ struct ErasedOp {
   std::string_view name() const { return table->name(op); }
 };
 
-/// One call of an op on two backends. `before` holds what accumulating outputs held (shape [0] for the others).
+/// One call of an op on two backends. `before` holds what accumulating outputs held (shape [0] for the
+/// others).
 struct ComparedCall {
   ErasedOp op;
   Accumulate mask = Accumulate::none;

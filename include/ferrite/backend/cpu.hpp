@@ -1,6 +1,6 @@
-// Cpu: the fast backend on host memory. OpenBLAS for matrix products, vector code for all else, one thread pool
-// (FERRITE_NUM_THREADS). Results do not depend on the number of threads: work is cut into chunks by the layouts
-// alone.
+// Cpu: the fast backend on host memory. OpenBLAS for matrix products, vector code for all else, one thread
+// pool (FERRITE_NUM_THREADS). Results do not depend on the number of threads: work is cut into chunks by the
+// layouts alone.
 #pragma once
 
 #include <string>
@@ -61,8 +61,8 @@ struct Sort;
 }  // namespace op
 
 /// Holds no state of its own: two objects share the allocator and the thread pool, and any thread may use
-/// them. Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and
-/// layout of an input; any other overlap of an output with an input is undefined.
+/// them. Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer
+/// and layout of an input; any other overlap of an output with an input is undefined.
 class FERRITE_API Cpu {
  public:
   using Primitive = Array;
@@ -77,7 +77,8 @@ class FERRITE_API Cpu {
   /// "cpu (OpenBLAS 0.3.21, 2 threads)"
   std::string describe() const;
 
-  // Primitives. Those with a mask add to outputs whose bit is set; bool results cannot be added (BackendError).
+  // Primitives. Those with a mask add to outputs whose bit is set; bool results cannot be added
+  // (BackendError).
   void run(const op::Fill& op, Ins in, Outs out);
   void run(const op::Iota& op, Ins in, Outs out);
   void run(const op::Random& op, Ins in, Outs out);

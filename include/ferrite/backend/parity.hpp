@@ -72,7 +72,8 @@ class FERRITE_API ParityMonitor {
 
  private:
   struct State;
-  ParityReport describe(const detail::ComparedCall& call, std::size_t output, const Comparison& comparison) const;
+  ParityReport describe(const detail::ComparedCall& call, std::size_t output,
+                        const Comparison& comparison) const;
   void write(ParityReport& report, const detail::ComparedCall& call, std::span<const Layout> layouts) const;
 
   ParityConfig config_;
@@ -99,10 +100,10 @@ class Parity {
 
   /// Arguments go to the constructor of B.
   template <class... Args>
-    requires std::constructible_from<B, Args...>
+  requires std::constructible_from<B, Args...>
   explicit Parity(Args&&... args) : Parity(ParityConfig{}, std::forward<Args>(args)...) {}
   template <class... Args>
-    requires std::constructible_from<B, Args...>
+  requires std::constructible_from<B, Args...>
   explicit Parity(const ParityConfig& config, Args&&... args)
       : inner_(std::forward<Args>(args)...),
         monitor_(config, detail::short_name(inner_.describe()), detail::short_name(reference_.describe())) {}
@@ -135,20 +136,20 @@ class Parity {
   std::string describe() const { return "parity of " + inner_.describe() + " with " + reference_.describe(); }
 
   template <class Op>
-    requires Runs<B, Op>
-  bool accepts(const Op& op, MetaSpan in) const {
-    return ferrite::accepts(inner_, op, in);
-  }
+  requires Runs<B, Op>
+  bool accepts(const Op& op, MetaSpan in) const { return ferrite::accepts(inner_, op, in); }
   template <class Op>
-    requires Runs<B, Op>
+  requires Runs<B, Op>
   void run(const Op& op, Ins in, Outs out) {
-    follow(erase(op, [](B& b, const void* o, Ins i, Outs y, Accumulate) { b.run(*static_cast<const Op*>(o), i, y); }),
+    follow(erase(op, [](B& b, const void* o, Ins i, Outs y,
+                        Accumulate) { b.run(*static_cast<const Op*>(o), i, y); }),
            in, out, Accumulate::none);
   }
   template <class Op>
-    requires RunsAccumulating<B, Op>
+  requires RunsAccumulating<B, Op>
   void run(const Op& op, Ins in, Outs out, Accumulate mask) {
-    follow(erase(op, [](B& b, const void* o, Ins i, Outs y, Accumulate m) { b.run(*static_cast<const Op*>(o), i, y, m); }),
+    follow(erase(op, [](B& b, const void* o, Ins i, Outs y,
+                        Accumulate m) { b.run(*static_cast<const Op*>(o), i, y, m); }),
            in, out, mask);
   }
 
@@ -165,7 +166,9 @@ class Parity {
   template <class Op>
   static Erased erase(const Op& op, Kernel kernel) {
     return {detail::ErasedOp::of(op), kernel,
-            [](Ref& ref, const void* o, Ins in) { return ferrite::evaluate(ref, *static_cast<const Op*>(o), in); },
+            [](Ref& ref, const void* o, Ins in) {
+              return ferrite::evaluate(ref, *static_cast<const Op*>(o), in);
+            },
             [](const Ref& ref, const void* o, MetaSpan in) {
               return Runs<Ref, Op> && ferrite::accepts(ref, *static_cast<const Op*>(o), in);
             }};
@@ -192,12 +195,13 @@ class Parity {
       if (before[k].defined()) expected[k] = sum_on_reference(before[k], expected[k]);
     if (compared) compare(op, mask, in, copies, before, out, expected);
     for (std::size_t k = 0; free_running() && k < out.size(); ++k)
-      copy_on_reference(op.table->type_name == op::Random::type_name ? copy_to_reference(out[k]) : expected[k],
-                        shadow_of(out[k]));
+      copy_on_reference(
+          op.table->type_name == op::Random::type_name ? copy_to_reference(out[k]) : expected[k],
+          shadow_of(out[k]));
   }
 
-  void compare(const Erased& op, Accumulate mask, Ins in, const Arrays& copies, const Arrays& before, Outs out,
-               const Arrays& expected) {
+  void compare(const Erased& op, Accumulate mask, Ins in, const Arrays& copies, const Arrays& before,
+               Outs out, const Arrays& expected) {
     detail::ComparedCall call{op, mask, {}, {}, {}, {}};
     std::vector<Layout> layouts;
     for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -228,7 +232,8 @@ class Parity {
       refs.push_back(&x);
     }
     Arrays results;
-    for (Array& y : op.evaluate(reference_, op.op, Ins(refs.data(), refs.size()))) results.push_back(std::move(y));
+    for (Array& y : op.evaluate(reference_, op.op, Ins(refs.data(), refs.size())))
+      results.push_back(std::move(y));
     return results;
   }
 

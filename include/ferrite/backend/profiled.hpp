@@ -98,7 +98,8 @@ class FERRITE_API ProfileRecorder {
   void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in, MetaSpan out);
   /// All bytes allocated so far, to tell what a composed op allocates from beginning to end.
   double total_allocated() const;
-  void add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in, MetaSpan out);
+  void add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in,
+                    MetaSpan out);
 
   Profile profile(std::string backend) const;
   void reset();
@@ -117,10 +118,10 @@ class Profiled {
 
   /// Arguments go to the constructor of B.
   template <class... Args>
-    requires std::constructible_from<B, Args...>
+  requires std::constructible_from<B, Args...>
   explicit Profiled(Args&&... args) : Profiled(ProfiledConfig{}, std::forward<Args>(args)...) {}
   template <class... Args>
-    requires std::constructible_from<B, Args...>
+  requires std::constructible_from<B, Args...>
   explicit Profiled(const ProfiledConfig& config, Args&&... args)
       : inner_(std::forward<Args>(args)...), recorder_(config) {}
   Profiled(const Profiled&) = delete;
@@ -133,7 +134,9 @@ class Profiled {
   /// Forgets everything measured, traced events included.
   void reset() { recorder_.reset(); }
   /// The calls since construction or reset as a trace file. Empty unless ProfiledConfig::with_trace(true).
-  void write_trace(const std::filesystem::path& path) const { recorder_.write_trace(path, inner_.describe()); }
+  void write_trace(const std::filesystem::path& path) const {
+    recorder_.write_trace(path, inner_.describe());
+  }
 
   Array allocate(const Meta& meta) {
     recorder_.allocated(meta.bytes());
@@ -147,19 +150,17 @@ class Profiled {
   std::string describe() const { return "profiled " + inner_.describe(); }
 
   template <class Op>
-    requires Runs<B, Op>
-  bool accepts(const Op& op, MetaSpan in) const {
-    return ferrite::accepts(inner_, op, in);
-  }
+  requires Runs<B, Op>
+  bool accepts(const Op& op, MetaSpan in) const { return ferrite::accepts(inner_, op, in); }
   template <class Op>
-    requires Runs<B, Op>
+  requires Runs<B, Op>
   void run(const Op& op, Ins in, Outs out) {
     auto watch = stopwatch();
     inner_.run(op, in, out);
     record(op, watch.stop(), in, out);
   }
   template <class Op>
-    requires RunsAccumulating<B, Op>
+  requires RunsAccumulating<B, Op>
   void run(const Op& op, Ins in, Outs out, Accumulate mask) {
     auto watch = stopwatch();
     inner_.run(op, in, out, mask);
@@ -174,8 +175,10 @@ class Profiled {
 
  private:
   auto stopwatch() {
-    if constexpr (requires { inner_.stopwatch(); }) return inner_.stopwatch();
-    else return Stopwatch<B>(inner_);
+    if constexpr (requires { inner_.stopwatch(); })
+      return inner_.stopwatch();
+    else
+      return Stopwatch<B>(inner_);
   }
 
   template <class Op>
@@ -184,27 +187,35 @@ class Profiled {
     const Metas inputs = detail::metas_of(in);
     Metas outputs;
     for (const Array& y : out) outputs.push_back(y.meta());
-    recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, span, op_cost(op, inputs, outputs), inputs,
-                  outputs);
+    recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, span, op_cost(op, inputs, outputs),
+                  inputs, outputs);
   }
 
   template <class Op>
   class ComposedScope {
    public:
     ComposedScope(Profiled& owner, const Op& op, MetaSpan in)
-        : owner_(owner), op_(op), in_(in), before_(owner.recorder_.total_allocated()), watch_(owner.stopwatch()) {}
+        : owner_(owner),
+          op_(op),
+          in_(in),
+          out_(op.infer(in)),
+          before_(owner.recorder_.total_allocated()),
+          watch_(owner.stopwatch()) {}
     ComposedScope(const ComposedScope&) = delete;
     ComposedScope& operator=(const ComposedScope&) = delete;
     ~ComposedScope() {
-      const Metas out = op_.infer(in_);
-      owner_.recorder_.add_composed(op_name(op_), watch_.stop(), op_cost(op_, in_, out),
-                                    owner_.recorder_.total_allocated() - before_, in_, out);
+      try {
+        owner_.recorder_.add_composed(op_name(op_), watch_.stop(), op_cost(op_, in_, out_),
+                                      owner_.recorder_.total_allocated() - before_, in_, out_);
+      } catch (...) {  // out of memory: a line of the profile is lost, not the program
+      }
     }
 
    private:
     Profiled& owner_;
     const Op& op_;
     MetaSpan in_;
+    Metas out_;
     double before_;
     decltype(std::declval<Profiled&>().stopwatch()) watch_;
   };

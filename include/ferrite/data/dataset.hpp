@@ -81,9 +81,9 @@ class FERRITE_API Dataset {
 /// Moves every feature to zero mean and unit variance, as measured on one tensor and applied to others.
 class FERRITE_API Standardizer {
  public:
-  /// # Shapes: x [N, ...], f32 or f64, N at least 1. A feature that never changes is only centred.
+  /// # Shapes: x [N, ...], N at least 1. A feature that never changes is only centred.
   static Standardizer fit(const HostTensor& x);
-  /// # Shapes: x [M, ...] with the features of `fit` -> the same. ShapeError otherwise.
+  /// # Shapes: x [M, ...], f32 or f64, with the features of `fit` -> the same. ShapeError otherwise.
   HostTensor apply(const HostTensor& x) const;
   Dataset apply(const Dataset& data) const { return data.with_x(apply(data.x())); }
 

@@ -58,17 +58,22 @@ class FERRITE_API DataLoader {
     Epoch(DataLoader& loader, B& backend) : loader_(loader), backend_(backend) {}
     class Iterator {
      public:
-      Iterator(Epoch& epoch, std::int64_t left) : epoch_(epoch), left_(left) {}
-      Batch<B> operator*() const { return to_batch(epoch_.backend_, epoch_.loader_.next()); }
+      Iterator(Epoch& epoch, std::int64_t left) : epoch_(epoch), left_(left) { read(); }
+      const Batch<B>& operator*() const { return batch_; }
       Iterator& operator++() {
         --left_;
+        read();
         return *this;
       }
       bool operator==(std::default_sentinel_t) const { return left_ == 0; }
 
      private:
+      void read() {
+        if (left_ > 0) batch_ = to_batch(epoch_.backend_, epoch_.loader_.next());
+      }
       Epoch& epoch_;
       std::int64_t left_;
+      Batch<B> batch_;
     };
     Iterator begin() { return {*this, loader_.batches_ - loader_.position_.batch}; }
     std::default_sentinel_t end() const { return {}; }

@@ -61,6 +61,16 @@ struct NamedParameter {
   Tensor<B> tensor;
 };
 
+/// A module is a struct of layers and parameters that lists them:
+///
+///     template <class B>
+///     struct Scale final : nn::Layer<B> {
+///       Tensor<B> factor;
+///       Scale(B& backend, std::int64_t dim) : factor(parameter(ones(backend, {dim}), "factor")) {}
+///       void visit(nn::Visitor<B>& v) override { v.parameter("factor", factor); }
+///       Tensor<B> forward(const Tensor<B>& x) override { return x * factor; }
+///     };
+///
 /// Parameters keep their buffers for life: optimisers and load_state write into them, so whoever holds the
 /// tensor sees the new values. A copy of a module shares its parameters.
 template <class B>
@@ -80,8 +90,10 @@ class Module {
     return std::move(c.parameters);
   }
   std::int64_t parameter_count() {
+    Collector c;
+    visit(c);
     std::int64_t count = 0;
-    for (const auto& p : parameters()) count += p.tensor.numel();
+    for (const auto& p : c.parameters) count += p.tensor.numel();
     return count;
   }
 

@@ -68,7 +68,8 @@ struct BatchNormConfig {
 };
 
 /// Normalises each channel: in training by the batch's statistics, which also move the running ones; in
-/// inference by the running ones. The running variance is the unbiased one, as PyTorch's.
+/// inference by the running ones. The running variance is the unbiased one, as PyTorch's. A batch that
+/// checkpoint(...) runs again counts twice.
 template <class B>
 class BatchNorm2d final : public Layer<B> {
  public:

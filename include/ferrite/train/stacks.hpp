@@ -34,7 +34,6 @@
 
 #define FERRITE_TRAINING(linkage, B)                \
   FERRITE_LAYERS(linkage, B)                        \
-  linkage Engine<B::Inner>;                         \
   linkage optim::Optimizer<B>;                      \
   linkage optim::Sgd<B>;                            \
   linkage optim::AdamFamily<B, optim::AdamConfig>;  \

@@ -24,7 +24,10 @@ class Trainer {
         apply_(std::move(step)),
         config_(std::move(config)) {
     config_.check();
-    backend_ = &model_.parameters().at(0).tensor.backend();
+    const auto parameters = model_.parameters();
+    if (parameters.empty())
+      throw ValueError("[trainer] the model has no parameters: there is nothing to train");
+    backend_ = &parameters[0].tensor.backend();
     metrics_.push_back(std::make_unique<MeanLoss<B>>());
     if (!config_.checkpoint_folder.empty())
       folder_.emplace(config_.checkpoint_folder, config_.keep_checkpoints);
