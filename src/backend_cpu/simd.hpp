@@ -168,19 +168,15 @@ FERRITE_INLINE W max(std::int64_t n, F&& f) {
   return result;
 }
 
-/// e^x for x <= 88, within 1.5 ulp down to -20 and 5 ulp below; results under 2^-126.5 are 0, NaN stays NaN.
-/// Half the work of fast::exp, which also does denormals and overflow: a softmax meets neither.
+/// e^x for x <= 88, within 1.5 ulp; results under 2^-126.5 are 0, NaN stays NaN. Half the work of fast::exp,
+/// which also does denormals and overflow: a softmax meets neither.
 FERRITE_INLINE Vec<float> exp(Vec<float> x) {
   // From -88.02 down n becomes -127 and 2^n, by its bits, 0.
   x = larger(Vec<float>{} - 88.03f, x);
   const Vec<float> shifter = Vec<float>{} + (0x1.8p23f + 127.0f);  // leaves n + 127 in the lowest bits
   const Vec<float> shifted = x * 1.44269504f + shifter;
   const Vec<float> n = shifted - shifter;
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  const Vec<float> r = x - n * 0.693147181f;  // the product is exact; |r| <= ln 2 / 2
-#else
-  const Vec<float> r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
-#endif
+  const Vec<float> r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // |r| <= ln 2 / 2
   const Vec<float> r2 = r * r;
   // e^r = 1 + r + r^2 (...), a minimax fit; in this order it has the shortest chain.
   const Vec<float> high = r * 8.368796652e-3f + 4.166839584e-2f;

@@ -91,8 +91,8 @@ void train(Autodiff<CpuParity>& b, DType dtype) {
   std::vector<Tensor<CpuParity>> parameters, first, second;
   for (std::size_t i = 0; i < std::size(shapes); ++i) {
     parameters.push_back(cast(normal(inner, shapes[i], i) * 0.3, dtype));
-    first.push_back(zeros(inner, shapes[i]));
-    second.push_back(zeros(inner, shapes[i]));
+    first.push_back(zeros(inner, shapes[i], op::LayerNorm::statistics_dtype(dtype)));
+    second.push_back(zeros(inner, shapes[i], op::LayerNorm::statistics_dtype(dtype)));
   }
   const Tensor<D> x = normal(b, {6, 1, 8, 8}, 40, dtype);
   const Tensor<D> labels = from_vector(b, std::vector<std::int64_t>{0, 1, 2, 3, 4, -100});
