@@ -8,8 +8,9 @@ namespace {
 
 TEST(CpuDropout, KeepsWhatTheDrawsSayInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Shape& shape : {Shape{1}, Shape{3, 5}, Shape{7, 301}, Shape{2, 70, 1000}, Shape{0, 3}}) {
+    for (const Shape& shape : {Shape{1}, Shape{3, 5}, Shape{7, 301}, Shape{2, 17, 1000}, Shape{0, 3}}) {
       for (const double p : {0.0, 0.1, 0.5, 1.0}) {
+        if (shape.numel() > 10000 && p != 0.1) continue;
         SCOPED_TRACE(to_string(Meta{shape, dtype}));
         check(op::Dropout{p, 12, (1ull << 40) + 3}, {uniform(shape, dtype, 1)}, [&](const Lists& in) {
           Values y(in[0].size());

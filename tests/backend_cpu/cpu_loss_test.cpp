@@ -26,7 +26,7 @@ double slope_of(LossFn fn, double x, double t, double delta) {
 TEST(CpuLoss, MatchesTheFormulasInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
     for (const LossFn fn : all_losses) {
-      for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{2, 50, 700}, Shape{0, 2}}) {
+      for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{2, 17, 1000}, Shape{0, 2}}) {
         SCOPED_TRACE(to_string(fn).data() + to_string(Meta{shape, dtype}));
         const bool probabilities = fn == LossFn::bce_with_logits;
         const Array x = uniform(shape, dtype, 1, -6, 6), d = uniform(shape, dtype, 3);
