@@ -1,6 +1,10 @@
 // softmax_cross_entropy and its gradient, row by row, without ever storing the softmax.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
 #include "ferrite/ops/softmax_cross_entropy.hpp"
@@ -26,8 +30,21 @@ Array checked_targets(Cpu& cpu, std::string_view name, const Array& targets, std
 }
 
 template <class W>
-[[gnu::flatten]] W row_logsumexp(const W* x, std::int64_t n) {
-  return simd::logsumexp<W>(n, [&](auto at) { return at(x); });
+[[gnu::flatten]] W row_max(const W* x, std::int64_t n) {
+  return simd::max<W>(n, [&](auto at) { return at(x); });
+}
+
+/// log(sum(exp(x - top))) for a finite maximum.
+template <class W>
+[[gnu::flatten]] W row_log_sum(const W* x, W top, std::int64_t n) {
+  return std::log(simd::sum<W>(n, [&](auto at) { return simd::exp(at(x) - top); }));
+}
+
+/// What logsumexp is where the maximum is not finite.
+template <class W>
+W row_limit(const W* x, W top, std::int64_t n) {
+  const bool nan = std::any_of(x, x + n, [](W v) { return std::isnan(v); });
+  return nan ? std::numeric_limits<W>::quiet_NaN() : top;
 }
 
 template <class W>
@@ -54,15 +71,18 @@ void Cpu::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
       const W smoothing = static_cast<W>(op.label_smoothing);
       for (std::int64_t r = begin; r < end; ++r) {
         const W* const row = read(r * x.stride, n);
-        const W total = row_logsumexp(row, n);
+        // Relative to the largest logit: near certainty the lse and row[target] are almost equal, and their
+        // difference would keep only the rounding errors of both.
+        const W top = row_max(row, n), shift = std::isfinite(top) ? top : W{0};
+        const W log_sum = std::isfinite(top) ? row_log_sum(row, top, n) : row_limit(row, top, n);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         W value = 0;
         if (target != op.ignore_index) {
-          value = total - row[target] * (1 - smoothing);
-          if (smoothing != 0) value -= row_mean(row, n) * smoothing;
+          value = log_sum - (row[target] - shift) * (1 - smoothing);
+          if (smoothing != 0) value -= (row_mean(row, n) - shift) * smoothing;
         }
         loss.array().template data<W>()[r] = value;
-        lse.array().template data<W>()[r] = total;
+        lse.array().template data<W>()[r] = log_sum + shift;
       }
     });
   });

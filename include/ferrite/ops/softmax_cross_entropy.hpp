@@ -30,10 +30,14 @@ struct FERRITE_API SoftmaxCrossEntropy {
     const Tensor<B> x = cast(in[0], LayerNorm::statistics_dtype(in[0].dtype()));
     const Tensor<B> ignored = in[1] == ignore_index;
     const Tensor<B> target = unsqueeze(where(ignored, 0, in[1]), 1);
-    const Tensor<B> lse = logsumexp(x, {-1});
-    Tensor<B> loss = lse - squeeze(gather(x, 1, target), {1}) * (1 - label_smoothing);
-    if (label_smoothing != 0) loss = loss - mean(x, {-1}) * label_smoothing;
-    return {where(ignored, 0, loss), lse};
+    // Relative to the largest logit: near certainty lse and x[target] are almost equal, and their difference
+    // would keep only the rounding errors of both.
+    const Tensor<B> top = max(x, {-1}, KeepDim::yes);
+    const Tensor<B> shift = where(isfinite(top), top, 0), z = x - shift;
+    const Tensor<B> log_sum = log(sum(exp(z), {-1}));
+    Tensor<B> loss = log_sum - squeeze(gather(z, 1, target), {1}) * (1 - label_smoothing);
+    if (label_smoothing != 0) loss = loss - mean(z, {-1}) * label_smoothing;
+    return {where(ignored, 0, loss), log_sum + squeeze(shift, {1})};
   }
   Saves saves() const { return {3u, 2u}; }
   template <class B>
