@@ -1,21 +1,6 @@
 # All dependencies come from the system; nothing is downloaded. The README says what each is for.
 find_package(Threads REQUIRED)
-find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB)
-
-# OpenBLAS by its CMake package where the distribution ships one, by pkg-config elsewhere.
-set(FERRITE_HAVE_OPENBLAS 0)
-if(FERRITE_OPENBLAS)
-  find_package(PkgConfig)
-  if(PkgConfig_FOUND)
-    pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
-  endif()
-  if(OPENBLAS_FOUND)
-    set(FERRITE_HAVE_OPENBLAS 1)
-  else()
-    message(STATUS "OpenBLAS not found: matrix products run on Eigen")
-  endif()
-endif()

@@ -1,7 +1,7 @@
 // Matmul of the Cpu backend beside OpenBLAS called directly with its own threads.
 #include "ferrite/ops/matmul.hpp"
 
-#if FERRITE_HAVE_OPENBLAS
+#ifdef FERRITE_HAVE_OPENBLAS
 #include <cblas.h>
 #endif
 
@@ -32,7 +32,7 @@ void multiply(const Array& a, const Array& b, Array& c) {
 
 /// Dense f32 operands [batch, rows, columns] as stored, `batch` products one after the other.
 void direct(const Array& a, bool transpose_a, const Array& b, bool transpose_b, Array& c) {
-#if FERRITE_HAVE_OPENBLAS
+#ifdef FERRITE_HAVE_OPENBLAS
   const Shape& s = c.shape();
   const auto batch = s[0], m = s[1], n = s[2], k = a.shape()[transpose_a ? 1 : 2];
   const auto as_int = [](std::int64_t x) { return static_cast<int>(x); };

@@ -9,7 +9,7 @@
 //   std::string_view name() const;                       the member of a family ("exp" of "unary")
 //   std::optional<Layout> view(const Layout&) const;     a view: metadata only, no backend runs it
 //   void assemble(B& b, Ins in, Outs out) const;         made of fills and copies into parts of the output
-//   Tensors<B> compose(TensorSpan<B> in) const;          made of other ops; the oracle of a fused kernel
+//   Tensors<B> compose(B& b, TensorSpan<B> in) const;    made of other ops; the oracle of a fused kernel
 //   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "backend_cpu/gemm.hpp"
-#include "backend_cpu/product.hpp"
 #include "backend_cpu/rows.hpp"
 
 namespace ferrite::cpu {
@@ -16,40 +15,25 @@ namespace ferrite::cpu {
 /// speed.
 inline constexpr std::int64_t query_block = 64, key_block = 128;
 
-/// x [B, H, rows, columns] as B H matrices that gemm can read.
+/// x [B, H, rows, columns] as B H matrices whose rows have unit stride.
 template <class T>
 class Heads {
  public:
   /// Copies x where its rows are not dense.
-  Heads(Cpu& cpu, const Array& x) : array_(has_dense_rows(x.layout()) ? x : dense(cpu, x)) {
-    const Shape &shape = array_.shape(), &strides = array_.layout().strides;
-    heads_ = shape[1];
-    batch_stride_ = strides[0];
-    head_stride_ = strides[1];
-    row_stride_ = std::max<std::int64_t>(shape[2] == 1 ? shape[3] : strides[2], 1);
-  }
+  Heads(Cpu& cpu, const Array& x) : array_(has_dense_rows(x.layout()) ? x : dense(cpu, x)) {}
 
-  /// The matrix of one head from row `row` on; heads are counted through all batches.
-  Operand<T> rows(std::int64_t head, std::int64_t row) const {
-    return {
-        array_.data<T>() + head / heads_ * batch_stride_ + head % heads_ * head_stride_ + row * row_stride_,
-        row_stride_};
+  /// `count` rows of one head from `row` on; heads are counted through all batches.
+  Matrix<const T> rows(std::int64_t head, std::int64_t row, std::int64_t count) const {
+    const Shape &shape = array_.shape(), &strides = array_.layout().strides;
+    const std::int64_t offset = head / shape[1] * strides[0] + head % shape[1] * strides[1];
+    return {array_.data<T>() + offset + row * strides[2], count, shape[3], strides[2]};
   }
 
  private:
-  static bool has_dense_rows(const Layout& l) {
-    return (l.shape[3] == 1 || l.strides[3] == 1) && (l.shape[2] == 1 || l.strides[2] >= l.shape[3]);
-  }
+  static bool has_dense_rows(const Layout& l) { return l.shape[3] == 1 || l.strides[3] == 1; }
 
   Array array_;
-  std::int64_t heads_, batch_stride_, head_stride_, row_stride_;
 };
-
-template <class T>
-Operand<T> transposed(Operand<T> x) {
-  x.transposed = !x.transposed;
-  return x;
-}
 
 /// Scaled and masked scores, block by block.
 template <class T>
@@ -59,7 +43,6 @@ class Scores {
       : q_(cpu, q),
         k_(cpu, k),
         heads_(q.shape()[1]),
-        depth_(q.shape()[3]),
         scale_(static_cast<T>(scale)),
         causal_(causal),
         shift_(k.shape()[2] - q.shape()[2]),
@@ -84,8 +67,8 @@ class Scores {
   /// hidden.
   void compute(std::int64_t head, std::int64_t query, std::int64_t rows, std::int64_t key,
                std::int64_t columns, T* scores) const {
-    gemm(rows, columns, depth_, scale_, q_.rows(head, query), transposed(k_.rows(head, key)), T{0}, scores,
-         columns);
+    gemm<T>(scale_, q_.rows(head, query, rows), k_.rows(head, key, columns).transposed(),
+            Matrix<T>(scores, rows, columns), false);
     for (std::int64_t i = 0; i < rows; ++i) {
       T* row = scores + i * columns;
       if (mask_.defined()) apply_mask(head, query + i, key, columns, row);
@@ -111,7 +94,7 @@ class Scores {
   }
 
   Heads<T> q_, k_;
-  std::int64_t heads_, depth_;
+  std::int64_t heads_;
   T scale_;
   bool causal_;
   std::int64_t shift_, keys_;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "backend_cpu/elementwise.hpp"
-#include "backend_cpu/gemm.hpp"
+#include "backend_cpu/simd.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ops/copy.hpp"
@@ -44,7 +44,7 @@ MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }
 
 std::string Cpu::describe() const {
   const int threads = num_threads();
-  return fmt::format("cpu ({}, {} thread{})", cpu::gemm_library(), threads, threads == 1 ? "" : "s");
+  return fmt::format("cpu ({}, {} thread{})", simd::instruction_set, threads, threads == 1 ? "" : "s");
 }
 
 void Cpu::run(const op::Copy&, Ins in, Outs out, Accumulate mask) {

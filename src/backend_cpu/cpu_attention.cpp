@@ -52,7 +52,8 @@ void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::
       const T factor = weigh(running[i], block + i * columns, columns);
       if (key > 0 && factor != T{1}) scale_row(o + i * width, width, factor);
     }
-    gemm(rows, width, columns, T{1}, {block, columns}, v.rows(head, key), key > 0 ? T{1} : T{0}, o, width);
+    gemm<T>(T{1}, Matrix<const T>(block, rows, columns), v.rows(head, key, columns),
+            Matrix<T>(o, rows, width), key > 0);
   }
   for (std::int64_t i = 0; i < rows; ++i) {
     const bool sees_none = running[i].sum == T{0};

@@ -40,21 +40,22 @@ struct Problem {
     const Scratch<T> blocks(2 * query_block * key_block);
     T *p = blocks.data(), *ds = p + query_block * key_block;
     for (std::int64_t key = begin; key < end; key += key_block) {
-      const Operand<T> k_rows = scores.k().rows(head, key), v_rows = v.rows(head, key);
       const std::int64_t first = scores.first_query(key) / query_block * query_block;
       for (std::int64_t query = first; query < queries; query += query_block) {
         const std::int64_t rows = std::min(query_block, queries - query), at = head * queries + query;
         const std::int64_t columns =
             std::min({key_block, end - key, scores.keys_seen(query + rows - 1) - key});
-        const Operand<T> grad_rows = grad.rows(head, query), q_rows = scores.q().rows(head, query);
+        const Matrix<const T> q_rows = scores.q().rows(head, query, rows);
+        const Matrix<const T> k_rows = scores.k().rows(head, key, columns);
+        const Matrix<const T> v_rows = v.rows(head, key, columns), grad_rows = grad.rows(head, query, rows);
         scores.compute(head, query, rows, key, columns, p);
-        gemm(rows, columns, width, T{1}, grad_rows, transposed(v_rows), T{0}, ds, columns);
+        const Matrix<T> weights(p, rows, columns), dscores(ds, rows, columns);
+        gemm<T>(T{1}, grad_rows, v_rows.transposed(), dscores, false);
         for (std::int64_t i = 0; i < rows; ++i)
           differentiate_row(p + i * columns, ds + i * columns, columns, lse[at + i], delta[at + i]);
-        const Operand<T> weights{p, columns}, dscores{ds, columns};
-        gemm(columns, width, rows, T{1}, transposed(weights), grad_rows, T{1}, dv + key * width, width);
-        gemm(columns, depth, rows, scale, transposed(dscores), q_rows, T{1}, dk + key * depth, depth);
-        gemm(rows, depth, columns, scale, dscores, k_rows, T{1}, dq + query * depth, depth);
+        gemm<T>(T{1}, weights.transposed(), grad_rows, Matrix<T>(dv + key * width, columns, width), true);
+        gemm<T>(scale, dscores.transposed(), q_rows, Matrix<T>(dk + key * depth, columns, depth), true);
+        gemm<T>(scale, dscores, k_rows, Matrix<T>(dq + query * depth, rows, depth), true);
       }
     }
   }
@@ -79,7 +80,8 @@ void backward(const Problem<T>& p, std::int64_t heads, Gradient<T> dq, Gradient<
   const Scratch<T> delta(heads * p.queries);
   parallel_for(heads, [&](std::int64_t head) {
     for (std::int64_t t = 0; t < p.queries; ++t)
-      delta.data()[head * p.queries + t] = dot(p.grad.rows(head, t).data, p.o.rows(head, t).data, p.width);
+      delta.data()[head * p.queries + t] =
+          dot(p.grad.rows(head, t, 1).data, p.o.rows(head, t, 1).data, p.width);
   });
   // Few heads are cut further by keys; each segment then has its own sum for dq.
   constexpr std::int64_t wanted_chunks = 16;

@@ -3,7 +3,7 @@
 #include "ferrite/ops/conv2d.hpp"
 
 #include "backend_cpu/conv_patches.hpp"
-#include "backend_cpu/product.hpp"
+#include "backend_cpu/gemm.hpp"
 #include "backend_cpu/rows.hpp"
 #include "ferrite/backend/cpu.hpp"
 
@@ -20,27 +20,28 @@ constexpr std::int64_t wanted_chunks = 16;
 
 /// Patches of some channels as a matrix [channels kh kw, columns]: a part of x where they are just that.
 template <class T>
-Operand<T> patch_matrix(const ConvExtents& e, const PixelBlock& block, const T* x, std::int64_t channel,
-                        std::int64_t channels, T* scratch) {
+Matrix<const T> patch_matrix(const ConvExtents& e, const PixelBlock& block, const T* x, std::int64_t channel,
+                             std::int64_t channels, T* scratch) {
   if (e.is_pointwise() && block.images == 1) {
     const std::int64_t image_stride = e.groups * e.channels * e.pixels();
-    return {x + block.image * image_stride + channel * e.pixels() + block.row * e.width, e.pixels()};
+    return {x + block.image * image_stride + channel * e.pixels() + block.row * e.width, channels,
+            block.columns(e), e.pixels()};
   }
   gather_patches(e, block, x, channel, channels, scratch);
-  return {scratch, block.columns(e)};
+  return {scratch, channels * e.taps(), block.columns(e)};
 }
 
 /// The block's part of a dense y, for one group, as a matrix [outputs, columns].
 template <class T>
-Operand<T> output_matrix(const ConvExtents& e, const PixelBlock& block, const T* y, T* scratch) {
+Matrix<const T> output_matrix(const ConvExtents& e, const PixelBlock& block, const T* y, T* scratch) {
   const std::int64_t pixels = e.out_pixels(), image_stride = e.groups * e.outputs * pixels;
   y += block.image * image_stride;
-  if (block.images == 1) return {y + block.row * e.out_width, pixels};
+  if (block.images == 1) return {y + block.row * e.out_width, e.outputs, block.columns(e), pixels};
   for (std::int64_t o = 0; o < e.outputs; ++o) {
     for (std::int64_t n = 0; n < block.images; ++n)
       std::copy_n(y + n * image_stride + o * pixels, pixels, scratch + (o * block.images + n) * pixels);
   }
-  return {scratch, block.columns(e)};
+  return {scratch, e.outputs, block.columns(e)};
 }
 
 template <class T>
@@ -62,10 +63,10 @@ void convolve(const ConvExtents& e, const T* x, const T* weight, const T* bias, 
       const std::int64_t stride = direct ? pixels : columns;
       for (std::int64_t o = 0; o < e.outputs; ++o)
         std::fill_n(sums + o * stride, columns, bias ? bias[group * e.outputs + o] : T{0});
-      const Operand<T> patches =
-          patch_matrix(e, block, x + group * e.channels * e.pixels(), 0, e.channels, scratch.data());
-      gemm(e.outputs, columns, e.patch(), T{1}, {weight + group * e.outputs * e.patch(), e.patch()}, patches,
-           T{1}, sums, stride);
+      const Matrix<const T> kernel(weight + group * e.outputs * e.patch(), e.outputs, e.patch());
+      gemm<T>(T{1}, kernel,
+              patch_matrix(e, block, x + group * e.channels * e.pixels(), 0, e.channels, scratch.data()),
+              Matrix<T>(sums, e.outputs, columns, stride), true);
       for (std::int64_t n = 0; !direct && n < block.images; ++n) {
         for (std::int64_t o = 0; o < e.outputs; ++o)
           std::copy_n(gathered + (o * block.images + n) * pixels, pixels,
@@ -100,18 +101,19 @@ void input_gradient(const ConvExtents& e, const T* dy, const T* weight, T* dx, b
       for (std::int64_t r = 0; r < row_blocks; ++r) {
         const PixelBlock block = blocks.at(e, index / channel_parts / e.groups, r);
         const std::int64_t columns = block.columns(e);
-        const Operand<T> kernel{weight + (group * e.outputs * e.channels + channel) * e.taps(), e.patch(),
-                                true};
-        const Operand<T> grad = output_matrix(e, block, dy + group * e.outputs * e.out_pixels(), gathered);
+        const Matrix<const T> kernel(weight + (group * e.outputs * e.channels + channel) * e.taps(),
+                                     e.outputs, rows, e.patch());
+        const Matrix<const T> grad =
+            output_matrix(e, block, dy + group * e.outputs * e.out_pixels(), gathered);
         if (e.is_pointwise() && block.images == 1) {
-          gemm(rows, columns, e.outputs, T{1}, kernel, grad, add ? T{1} : T{0},
-               target + block.image * image_stride + channel * e.pixels() + block.row * e.width, e.pixels());
+          T* const pixel = target + block.image * image_stride + channel * e.pixels() + block.row * e.width;
+          gemm<T>(T{1}, kernel.transposed(), grad, Matrix<T>(pixel, rows, columns, e.pixels()), add);
           continue;
         }
         for (std::int64_t n = 0; r == 0 && !add && n < block.images; ++n)
           std::fill_n(target + (block.image + n) * image_stride + channel * e.pixels(), channels * e.pixels(),
                       T{0});
-        gemm(rows, columns, e.outputs, T{1}, kernel, grad, T{0}, scratch.data(), columns);
+        gemm<T>(T{1}, kernel.transposed(), grad, Matrix<T>(scratch.data(), rows, columns), false);
         scatter_patches(e, block, scratch.data(), channel, channels, target);
       }
     }
@@ -143,15 +145,16 @@ void weight_gradient(const ConvExtents& e, const T* dy, const T* x, T* dweight, 
       const std::int64_t channels = std::min(part_channels, e.channels - channel);
       T* target = segments > 1 ? sums.data() + segment * size : dweight;
       target += (group * e.outputs * e.channels + channel) * e.taps();
-      T beta = add && segments == 1 ? T{1} : T{0};
+      bool started = add && segments == 1;
       const std::int64_t first = segment * units / segments, last = (segment + 1) * units / segments;
-      for (std::int64_t unit = first; unit < last; ++unit, beta = T{1}) {
+      for (std::int64_t unit = first; unit < last; ++unit, started = true) {
         const PixelBlock block = blocks.at(e, unit / row_blocks, unit % row_blocks);
-        const Operand<T> grad = output_matrix(e, block, dy + group * e.outputs * e.out_pixels(), gathered);
-        Operand<T> patches =
+        const Matrix<const T> grad =
+            output_matrix(e, block, dy + group * e.outputs * e.out_pixels(), gathered);
+        const Matrix<const T> patches =
             patch_matrix(e, block, x + group * e.channels * e.pixels(), channel, channels, scratch.data());
-        patches.transposed = true;
-        gemm(e.outputs, channels * e.taps(), block.columns(e), T{1}, grad, patches, beta, target, e.patch());
+        gemm<T>(T{1}, grad, patches.transposed(),
+                Matrix<T>(target, e.outputs, channels * e.taps(), e.patch()), started);
       }
     }
   });

@@ -57,12 +57,21 @@ template <bool centred, class W>
   } else {
     slope = simd::sum<W>(n, [&](auto at) { return at(dy) * at(weight) * normed(at); }) / count;
   }
-  simd::map(dx, n, [&](auto at) {
-    const auto g = at(dy), xhat = normed(at);
-    at.store(dweight, at(dweight) + g * xhat);
-    if constexpr (centred) at.store(dbias, at(dbias) + g);
-    return (g * at(weight) - mean - xhat * slope) * s.rstd;
-  });
+  struct Results {
+    simd::Vec<W> dx, dweight, dbias;
+  };
+  simd::walk<W>(
+      0, n,
+      [&](auto at) {
+        const auto g = at(dy), xhat = normed(at);
+        return Results{(g * at(weight) - mean - xhat * slope) * s.rstd, at(dweight) + g * xhat,
+                       centred ? at(dbias) + g : g};
+      },
+      [&](auto at, int, const Results& r) {
+        at.store(dx, r.dx);
+        at.store(dweight, r.dweight);
+        if constexpr (centred) at.store(dbias, r.dbias);
+      });
 }
 
 template <bool centred, class Op>

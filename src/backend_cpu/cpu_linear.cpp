@@ -2,7 +2,7 @@
 #include "ferrite/ops/linear.hpp"
 
 #include "backend_cpu/blocks.hpp"
-#include "backend_cpu/product.hpp"
+#include "backend_cpu/gemm.hpp"
 #include "backend_cpu/rows.hpp"
 #include "backend_cpu/unary_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
@@ -46,19 +46,17 @@ RowFunction<T> row_function(Activation activation) {
 template <class T>
 void linear(const Array& x, const Array& weight, const T* bias, Activation activation, const Array& pre,
             T* y) {
-  const Product<T> product{matrix_of<const T>(x), matrix_of<const T>(weight).transposed(), matrix_of<T>(pre)};
+  const Matrix<T> result = matrix_of<T>(pre);
   const RowFunction<T> activate = row_function<T>(activation);
-  const std::int64_t stride = product.c.columns;
-  multiply<T>(
-      1, [&](std::int64_t) { return product; }, false,
-      [&](const Matrix<T>& tile, std::int64_t, std::int64_t row, std::int64_t column) {
-        if (!bias && !activate) return;
-        for (std::int64_t i = 0; i < tile.rows; ++i) {
-          T* sums = &tile(i, 0);
-          if (bias) for_each_index(tile.columns, [=](std::int64_t j) { sums[j] += bias[column + j]; });
-          if (activate) activate(sums, y + (row + i) * stride + column, tile.columns);
-        }
-      });
+  const auto finish = [&](const Matrix<T>& tile, std::int64_t row, std::int64_t column) {
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      T* sums = &tile(i, 0);
+      if (bias) for_each_index(tile.columns, [=](std::int64_t j) { sums[j] += bias[column + j]; });
+      if (activate) activate(sums, y + (row + i) * result.columns + column, tile.columns);
+    }
+  };
+  gemm<T>(T{1}, matrix_of<const T>(x), matrix_of<const T>(weight).transposed(), result, false,
+          bias || activate ? TileFunction<T>(finish) : TileFunction<T>());
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Matmul for every dtype and layout. f32 and f64 go to gemm as they are, f16 and bf16 as f32, integers as
-// i64.
+// Matmul for every dtype and layout: one gemm for each element of the batch.
 #include "ferrite/ops/matmul.hpp"
 
-#include "backend_cpu/product.hpp"
+#include "backend_cpu/gemm.hpp"
 #include "backend_cpu/rows.hpp"
 #include "ferrite/backend/cpu.hpp"
+#include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite {
 
@@ -31,24 +31,34 @@ void matmul(const Array& lhs, const Array& rhs, const Array& out, bool add) {
     batch *= out.shape()[i];
     axes.push_back({out.shape()[i], batch_stride(lhs, i), batch_stride(rhs, i), batch_stride(out, i)});
   }
-  Product<T> first{matrix_of<const T>(lhs), matrix_of<const T>(rhs), matrix_of<T>(out)};
-  // gemm writes rows; a result stored by columns is the transposed product.
-  if (first.c.column_stride != 1 && first.c.row_stride == 1) {
-    first = {first.b.transposed(), first.a.transposed(), first.c.transposed()};
-    for (BatchAxis& axis : axes) std::swap(axis.a, axis.b);
-  }
-  const auto product_at = [&](std::int64_t index) {
-    Product<T> p = first;
+  const auto multiply = [&](std::int64_t index) {
+    Matrix<const T> a = matrix_of<const T>(lhs), b = matrix_of<const T>(rhs);
+    Matrix<T> c = matrix_of<T>(out);
     for (std::size_t i = axes.size(); i-- > 0;) {
       const std::int64_t at = index % axes[i].extent;
       index /= axes[i].extent;
-      p.a.data += at * axes[i].a;
-      p.b.data += at * axes[i].b;
-      p.c.data += at * axes[i].c;
+      a.data += at * axes[i].a;
+      b.data += at * axes[i].b;
+      c.data += at * axes[i].c;
     }
-    return p;
+    // gemm writes rows best; a result stored by columns is the transposed product.
+    if (c.column_stride != 1 && c.row_stride == 1)
+      gemm<T>(1, b.transposed(), a.transposed(), c.transposed(), add);
+    else
+      gemm<T>(1, a, b, c, add);
   };
-  multiply<T>(batch, product_at, add, [](auto&&...) {});
+  // Threads share a batch if it has one product for each of them, or products too small to be shared; small
+  // ones come several at a time.
+  constexpr std::int64_t small = 1 << 18;
+  const Matrix<const T> a = matrix_of<const T>(lhs);
+  const std::int64_t work = std::max<std::int64_t>(a.rows * a.columns * out.shape().back(), 1);
+  if (batch >= num_threads() || work < small) {
+    parallel_ranges(batch, small / work, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t index = begin; index < end; ++index) multiply(index);
+    });
+  } else {
+    for (std::int64_t index = 0; index < batch; ++index) multiply(index);
+  }
 }
 
 }  // namespace

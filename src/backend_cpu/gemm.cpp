@@ -1,126 +1,296 @@
-// OpenBLAS for large products, Eigen for small ones, vectors and integers: below some 50^3 multiplications
-// the call itself costs OpenBLAS more than Eigen needs for the product, and its gemm is slow on vectors.
+// How a product is cut: blocks that bound the memory for panels, slices of the inner axis that fit the
+// first-level cache, and tiles for the threads. Our own kernel rather than OpenBLAS's for two reasons:
+// OpenBLAS rounds differently at the edges of a tile, so that a product cut among threads would depend on
+// their number, and it packs the operands of every tile again (docs/performance.md has the figures).
 #include "backend_cpu/gemm.hpp"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <limits>
-#include <type_traits>
-#include <vector>
-
-#if FERRITE_HAVE_OPENBLAS
-#include <cblas.h>
-#endif
+#include "backend_cpu/gemm_panels.hpp"
+#include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cpu {
 namespace {
 
-template <class T, int Order>
-using ConstMap =
-    Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Order>, 0, Eigen::OuterStride<>>;
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-template <class T>
-void eigen_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Operand<T> a, Operand<T> b, T beta,
-                T* c, std::int64_t c_stride) {
-  using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  Eigen::Map<RowMajor, 0, Eigen::OuterStride<>> result(c, m, n, Eigen::OuterStride<>(c_stride));
-  if (beta == T{0} && k == 0) return static_cast<void>(result.setZero());
-  const auto multiply = [&](const auto& x, const auto& y) {
-    if (beta == T{0}) {
-      result.noalias() = alpha * (x * y);
-    } else {
-      if (beta != T{1}) result *= beta;
-      result.noalias() += alpha * (x * y);
+/// Inner elements per slice: a panel of a (12 to 21 KiB) stays in the first-level cache.
+constexpr std::int64_t most_depth = 384;
+/// Rows and columns per block: its panels take at most 6 MiB for each operand.
+constexpr std::int64_t most_extent = 4032;
+
+/// Panels per tile. Tiles as large as the second-level cache allows, and smaller ones where there would not
+/// be a few for every thread.
+struct Tiles {
+  std::int64_t rows, columns;
+
+  template <class W>
+  static Tiles choose(std::int64_t row_panels, std::int64_t column_panels, std::int64_t depth) {
+    constexpr std::int64_t cache = 256 * 1024 / sizeof(W), per_thread = 6;
+    Tiles t{std::min<std::int64_t>(row_panels, 128 / panel_rows),
+            std::clamp<std::int64_t>(cache / (depth * panel_columns<W>), 1, column_panels)};
+    const std::int64_t wanted = num_threads() > 1 ? num_threads() * per_thread : 1;
+    while (divide_up(row_panels, t.rows) * divide_up(column_panels, t.columns) < wanted) {
+      if (t.columns > 1 && t.columns * panel_columns<W> >= t.rows * panel_rows)
+        t.columns = divide_up(t.columns, 2);
+      else if (t.rows > 1)
+        t.rows = divide_up(t.rows, 2);
+      else
+        break;
     }
+    return t;
+  }
+};
+
+template <class W, class T>
+class BlockProduct {
+ public:
+  BlockProduct(W alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<W>& c, bool add)
+      : alpha_(alpha),
+        a_(a),
+        b_(b),
+        c_(c),
+        add_(add),
+        row_panels_(divide_up(c.rows, panel_rows)),
+        column_panels_(divide_up(c.columns, panel_columns<W>)),
+        depth_(divide_up(a.columns, divide_up(a.columns, most_depth))),
+        panels_(depth_ * (row_panels_ * panel_rows + column_panels_ * panel_columns<W>)),
+        column_data_(panels_.data() + depth_ * row_panels_ * panel_rows) {}
+
+  template <class Done>
+  void run(Done&& done) {
+    for (std::int64_t k = 0; k < a_.columns; k += depth_) {
+      const std::int64_t depth = std::min(depth_, a_.columns - k);
+      pack(k, depth);
+      const Tiles tiles = Tiles::choose<W>(row_panels_, column_panels_, depth);
+      const std::int64_t across = divide_up(row_panels_, tiles.rows);
+      parallel_for(across * divide_up(column_panels_, tiles.columns), [&](std::int64_t tile) {
+        const std::int64_t row = tile % across * tiles.rows, column = tile / across * tiles.columns;
+        const std::int64_t rows = std::min(tiles.rows, row_panels_ - row);
+        const std::int64_t columns = std::min(tiles.columns, column_panels_ - column);
+        for (std::int64_t i = row; i < row + rows; ++i) {
+          for (std::int64_t j = column; j < column + columns; ++j)
+            multiply_panels<W>(depth, alpha_, row_panel(i, depth), column_panel(j, depth),
+                               part(i, j, panel_rows, panel_columns<W>), add_ || k > 0);
+        }
+        if (k + depth == a_.columns)
+          done(part(row, column, rows * panel_rows, columns * panel_columns<W>), row * panel_rows,
+               column * panel_columns<W>);
+      });
+    }
+  }
+
+ private:
+  W* row_panel(std::int64_t i, std::int64_t depth) const { return panels_.data() + i * panel_rows * depth; }
+  W* column_panel(std::int64_t j, std::int64_t depth) const {
+    return column_data_ + j * panel_columns<W> * depth;
+  }
+  /// At most m rows and n columns of the result, from a panel on.
+  Matrix<W> part(std::int64_t i, std::int64_t j, std::int64_t m, std::int64_t n) const {
+    const std::int64_t row = i * panel_rows, column = j * panel_columns<W>;
+    return c_.block(row, column, std::min(m, c_.rows - row), std::min(n, c_.columns - column));
+  }
+  void pack(std::int64_t k, std::int64_t depth) const {
+    constexpr std::int64_t chunk = 1 << 14;
+    parallel_ranges(row_panels_ + column_panels_, chunk / (depth * panel_rows),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t p = begin; p < end; ++p) {
+                        if (p < row_panels_) {
+                          const std::int64_t i = p * panel_rows;
+                          pack_panel<panel_rows>(
+                              a_.block(i, k, std::min<std::int64_t>(panel_rows, c_.rows - i), depth),
+                              row_panel(p, depth));
+                        } else {
+                          constexpr std::int64_t width = panel_columns<W>;
+                          const std::int64_t q = p - row_panels_, j = q * width;
+                          pack_panel<panel_columns<W>>(
+                              b_.block(k, j, depth, std::min(width, c_.columns - j)).transposed(),
+                              column_panel(q, depth));
+                        }
+                      }
+                    });
+  }
+
+  W alpha_;
+  Matrix<const T> a_, b_;
+  Matrix<W> c_;
+  bool add_;
+  std::int64_t row_panels_, column_panels_, depth_;
+  Scratch<W> panels_;
+  W* column_data_;
+};
+
+/// A product with enough rows and columns for panels, block by block.
+template <class T, class W, class Done>
+void multiply_blocks(W alpha, Matrix<const T> a, Matrix<const T> b, Matrix<W> c, bool add, Done&& done) {
+  // A tile in registers is wider than high: of a narrow result the transpose fills it better.
+  const auto padded = [](std::int64_t m, std::int64_t n) {
+    return divide_up(m, panel_rows) * panel_rows * divide_up(n, panel_columns<W>) * panel_columns<W>;
   };
-  const auto with_b = [&](const auto& x) {
-    const Eigen::OuterStride<> stride(b.stride);
-    if (b.transposed)
-      multiply(x, ConstMap<T, Eigen::ColMajor>(b.data, k, n, stride));
-    else
-      multiply(x, ConstMap<T, Eigen::RowMajor>(b.data, k, n, stride));
+  const bool swapped = 4 * padded(c.rows, c.columns) > 5 * padded(c.columns, c.rows);
+  if (swapped) {
+    std::swap(a, b);
+    a = a.transposed();
+    b = b.transposed();
+    c = c.transposed();
+  }
+  for (std::int64_t j = 0; j < c.columns; j += most_extent) {
+    const std::int64_t columns = std::min(most_extent, c.columns - j);
+    for (std::int64_t i = 0; i < c.rows; i += most_extent) {
+      const std::int64_t rows = std::min(most_extent, c.rows - i);
+      BlockProduct<W, T>(alpha, a.block(i, 0, rows, a.columns), b.block(0, j, b.rows, columns),
+                         c.block(i, j, rows, columns), add)
+          .run([&](const Matrix<W>& tile, std::int64_t row, std::int64_t column) {
+            if (swapped)
+              done(tile.transposed(), j + column, i + row);
+            else
+              done(tile, i + row, j + column);
+          });
+    }
+  }
+}
+
+template <class W>
+[[gnu::flatten]] W dot(const W* x, const W* y, std::int64_t n) {
+  if constexpr (std::is_floating_point_v<W>) {
+    return simd::sum<W>(n, [&](auto at) { return at(x) * at(y); });
+  } else {
+    W sum = 0;
+    for (std::int64_t k = 0; k < n; ++k) sum += x[k] * y[k];
+    return sum;
+  }
+}
+
+/// c = alpha a x, or c += alpha a x, for a column x: bound by reading a once, so nothing is packed. Rows of
+/// unit stride are multiplied one by one, other matrices column by column for a strip of rows.
+template <class T, class W>
+void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x, const Matrix<W>& c,
+                     bool add) {
+  constexpr std::int64_t chunk = 1 << 15, most_rows = 512;
+  const std::int64_t k = a.columns;
+  const Scratch<W> dense(k);
+  W* const vector = dense.data();
+  for (std::int64_t i = 0; i < k; ++i) vector[i] = convert_wide<W>(x(i, 0));
+  const auto store = [&](std::int64_t row, W sum) {
+    c(row, 0) = add ? alpha * sum + c(row, 0) : alpha * sum;
   };
-  const Eigen::OuterStride<> stride(a.stride);
-  if (a.transposed)
-    with_b(ConstMap<T, Eigen::ColMajor>(a.data, m, k, stride));
-  else
-    with_b(ConstMap<T, Eigen::RowMajor>(a.data, m, k, stride));
+  if constexpr (std::is_same_v<T, W>) {
+    if (a.column_stride == 1) {
+      parallel_ranges(c.rows, chunk / std::max<std::int64_t>(k, 1),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i) store(i, dot<W>(&a(i, 0), vector, k));
+                      });
+      return;
+    }
+  }
+  parallel_ranges(c.rows,
+                  std::min(most_rows, std::max<std::int64_t>(chunk / std::max<std::int64_t>(k, 1), 16)),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    W sums[most_rows] = {};
+                    for (std::int64_t j = 0; j < k; ++j) {
+                      const T* const column = &a(begin, j);
+                      const W factor = vector[j];
+                      const auto add_column = [&](std::int64_t step) {
+                        for (std::int64_t i = 0; i < end - begin; ++i)
+                          sums[i] += factor * convert_wide<W>(column[i * step]);
+                      };
+                      a.row_stride == 1 ? add_column(1) : add_column(a.row_stride);
+                    }
+                    for (std::int64_t i = begin; i < end; ++i) store(i, sums[i - begin]);
+                  });
 }
 
-#if FERRITE_HAVE_OPENBLAS
-
-void blas_gemm(int m, int n, int k, float alpha, Operand<float> a, Operand<float> b, float beta, float* c,
-               int c_stride) {
-  cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
-              b.transposed ? CblasTrans : CblasNoTrans, m, n, k, alpha, a.data, static_cast<int>(a.stride),
-              b.data, static_cast<int>(b.stride), beta, c, c_stride);
-}
-void blas_gemm(int m, int n, int k, double alpha, Operand<double> a, Operand<double> b, double beta,
-               double* c, int c_stride) {
-  cblas_dgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
-              b.transposed ? CblasTrans : CblasNoTrans, m, n, k, alpha, a.data, static_cast<int>(a.stride),
-              b.data, static_cast<int>(b.stride), beta, c, c_stride);
-}
-
-/// OpenBLAS packs operands into buffers of its own and prefetches beyond their ends. Where nobody has touched
-/// the pages there yet, every prefetch costs 0.2 us: a fifth of the time of a product of 256^3 on Neoverse
-/// V1, most of it for 32^3. Two thin products touch what any tile of ours will use.
-void touch_packing_buffers() {
-  constexpr int rows = 528, columns = 800, depth = 640, thin = 16;
-  const std::vector<float> zeros(columns * depth);
-  std::vector<float> result(columns * thin);
-  const Operand<float> wide{zeros.data(), columns}, deep{zeros.data(), depth};
-  blas_gemm(thin, columns, depth, 1.0f, deep, wide, 0.0f, result.data(), columns);
-  blas_gemm(rows, thin, depth, 1.0f, deep, {zeros.data(), thin}, 0.0f, result.data(), thin);
+template <class T, class W, class Done>
+void multiply(W alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<W>& c, bool add,
+              Done&& done) {
+  if (c.columns == 1) {
+    multiply_vector<T>(alpha, a, b, c, add);
+    done(c, std::int64_t{0}, std::int64_t{0});
+  } else if (c.rows == 1) {
+    multiply_vector<T>(alpha, b.transposed(), a.transposed(), c.transposed(), add);
+    done(c, std::int64_t{0}, std::int64_t{0});
+  } else {
+    multiply_blocks<T>(alpha, a, b, c, add, done);
+  }
 }
 
-/// Our pool calls gemm from several threads at once; OpenBLAS's own threads would fight with it, and would
-/// make results depend on their number.
-void prepare_blas() {
-  [[maybe_unused]] static const bool single_threaded = (openblas_set_num_threads(1), true);
-  [[maybe_unused]] static thread_local const bool touched = (touch_packing_buffers(), true);
+/// Of a long product with a small result, which has no tiles for several threads, parts along the inner axis
+/// are computed side by side and added up in order. How many depends on the extents alone.
+template <class T>
+std::int64_t inner_parts(const Matrix<T>& c, std::int64_t k) {
+  constexpr std::int64_t most_parts = 16, least_depth = 1024, small = 1 << 16;
+  if (k < 4 * least_depth || k < 8 * std::max(c.rows, c.columns) || c.rows * c.columns > small) return 1;
+  return std::min(most_parts, k / least_depth);
 }
 
-#endif
+template <class T, class W>
+void multiply_parts(std::int64_t parts, W alpha, const Matrix<const T>& a, const Matrix<const T>& b,
+                    const Matrix<W>& c, bool add) {
+  const std::int64_t m = c.rows, n = c.columns, k = a.columns, depth = divide_up(k, parts);
+  const Scratch<W> sums(parts * m * n);
+  parallel_for(parts, [&](std::int64_t part) {
+    const std::int64_t begin = std::min(k, part * depth), size = std::min(depth, k - begin);
+    multiply<T>(alpha, a.block(0, begin, m, size), b.block(begin, 0, size, n),
+                Matrix<W>(sums.data() + part * m * n, m, n), false, [](auto&&...) {});
+  });
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      W sum = add ? c(i, j) : W{0};
+      for (std::int64_t part = 0; part < parts; ++part) sum += sums.data()[(part * m + i) * n + j];
+      c(i, j) = sum;
+    }
+  }
+}
 
 }  // namespace
 
 template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Operand<T> a, Operand<T> b, T beta, T* c,
-          std::int64_t c_stride) {
+void gemm(Wide<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, bool add,
+          const TileFunction<T>& done) {
+  using W = Wide<T>;
+  const std::int64_t m = c.rows, n = c.columns, k = a.columns;
   if (m == 0 || n == 0) return;
-#if FERRITE_HAVE_OPENBLAS
-  if constexpr (std::is_floating_point_v<T>) {
-    constexpr std::int64_t least_work = 1 << 17;
-    const bool worth_a_call = m > 1 && n > 1 && k > 0 && m * n > least_work / k;
-    const std::int64_t largest = std::max({m, n, k, a.stride, b.stride, c_stride});
-    if (worth_a_call && largest <= std::numeric_limits<int>::max()) {
-      prepare_blas();
-      return blas_gemm(static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, b, beta, c,
-                       static_cast<int>(c_stride));
+  const auto finish = [&](const Matrix<T>& tile, std::int64_t row, std::int64_t column) {
+    if (done) done(tile, row, column);
+  };
+  if (k == 0) {
+    for (std::int64_t i = 0; !add && i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) c(i, j) = T{};
     }
+    return finish(c, 0, 0);
   }
-#endif
-  eigen_gemm(m, n, k, alpha, a, b, beta, c, c_stride);
+  const std::int64_t parts = inner_parts(c, k);
+  if constexpr (std::is_same_v<T, W>) {
+    if (parts == 1) return multiply<T>(alpha, a, b, c, add, finish);
+    multiply_parts<T>(parts, alpha, a, b, c, add);
+    return finish(c, 0, 0);
+  } else {
+    const Scratch<W> scratch(m * n);
+    const Matrix<W> sums(scratch.data(), m, n);
+    const auto round = [&](const Matrix<W>& tile, std::int64_t row, std::int64_t column) {
+      const Matrix<T> target = c.block(row, column, tile.rows, tile.columns);
+      for (std::int64_t i = 0; i < tile.rows; ++i) {
+        for (std::int64_t j = 0; j < tile.columns; ++j)
+          target(i, j) = convert_wide<T>(add ? convert_wide<W>(target(i, j)) + tile(i, j) : tile(i, j));
+      }
+      finish(target, row, column);
+    };
+    if (parts == 1) return multiply<T>(alpha, a, b, sums, false, round);
+    multiply_parts<T>(parts, alpha, a, b, sums, false);
+    round(sums, 0, 0);
+  }
 }
 
-template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Operand<float>, Operand<float>, float,
-                   float*, std::int64_t);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Operand<double>, Operand<double>, double,
-                   double*, std::int64_t);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, std::uint64_t, Operand<std::uint64_t>,
-                   Operand<std::uint64_t>, std::uint64_t, std::uint64_t*, std::int64_t);
-
-std::string gemm_library() {
-#if FERRITE_HAVE_OPENBLAS
-  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
-  const std::string config = openblas_get_config();
-  return config.substr(0, config.find(' ', config.find(' ') + 1));
-#else
-  return fmt::format("Eigen {}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
-#endif
-}
+#define FERRITE_GEMM(T)                                                                               \
+  template void gemm(Wide<T>, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, bool, \
+                     const TileFunction<T>&);
+FERRITE_GEMM(float)
+FERRITE_GEMM(double)
+FERRITE_GEMM(Half)
+FERRITE_GEMM(BFloat16)
+FERRITE_GEMM(std::int32_t)
+FERRITE_GEMM(std::int64_t)
+FERRITE_GEMM(std::uint8_t)
+#undef FERRITE_GEMM
 
 }  // namespace ferrite::cpu

@@ -1,28 +1,24 @@
-// gemm: one product of two dense matrices on the calling thread. Hides which library does it; whoever wants
-// several threads cuts the result into tiles and calls gemm for each (product.hpp).
+// gemm: the product of two matrices of any strides, on the thread pool. Every sum of products is added up in
+// an order that depends on the inner extent alone: neither threads nor tiles change a bit of the result.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <functional>
+
+#include "backend_cpu/matrix.hpp"
 
 namespace ferrite::cpu {
 
-/// A matrix that gemm can read: rows of unit stride `stride` elements apart, or its transpose.
+/// Called for each finished tile of a result, which begins at (row, column), by the thread that has it in its
+/// cache.
 template <class T>
-struct Operand {
-  const T* data;
-  std::int64_t stride;
-  bool transposed = false;
-};
+using TileFunction = std::function<void(const Matrix<T>& tile, std::int64_t row, std::int64_t column)>;
 
-/// c = alpha a b + beta c for a [m, k], b [k, n] and row-major c [m, n] with rows `c_stride` apart. beta 0
-/// overwrites c without reading it, also for k = 0. T is float, double or std::uint64_t (integers that wrap
-/// around). The bits of the result depend on the extents alone.
+/// c = alpha a b, or c += alpha a b, for a [m, k], b [k, n], c [m, n], of which any may be empty; c is not
+/// read unless `add`. T is a dtype other than bool; products are summed in Wide<T> and rounded to T once.
+/// Inside a parallel job it runs on the calling thread.
 template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Operand<T> a, Operand<T> b, T beta, T* c,
-          std::int64_t c_stride);
-
-/// "OpenBLAS 0.3.21" or "Eigen 3.4.0"
-std::string gemm_library();
+void gemm(Wide<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, bool add,
+          const TileFunction<T>& done = {});
 
 }  // namespace ferrite::cpu

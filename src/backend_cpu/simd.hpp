@@ -27,10 +27,13 @@ namespace ferrite::simd {
 
 #if defined(__AVX512F__)
 inline constexpr std::size_t vector_bytes = 64;
+inline constexpr const char* instruction_set = "AVX-512";
 #elif defined(__AVX__)
 inline constexpr std::size_t vector_bytes = 32;
+inline constexpr const char* instruction_set = "AVX";
 #else
 inline constexpr std::size_t vector_bytes = 16;
+inline constexpr const char* instruction_set = "128-bit vectors";
 #endif
 
 template <class W>
@@ -102,15 +105,16 @@ FERRITE_INLINE void map(W* y, std::int64_t n, F&& f) {
   walk<W>(0, n, f, [&](auto at, int, Vec<W> v) { at.store(y, v); });
 }
 
-/// K sums in one walk; f returns an array of K vectors. Blocks of some thousand elements are added up in W,
-/// their sums in double.
-template <class W, std::size_t K, class F>
-FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
+/// K sums in one walk; f returns an array of K vectors, which `sink` gets too. Blocks of a thousand elements
+/// are added up in W, their sums in double.
+template <class W, std::size_t K, class F, class Sink>
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink) {
   constexpr std::int64_t block = 1024;
   std::array<double, K> total{};
   for (std::int64_t begin = 0; begin < n; begin += block) {
     Vec<W> partial[K][unroll] = {};
     walk<W>(begin, std::min(n, begin + block), f, [&](auto at, int j, const std::array<Vec<W>, K>& v) {
+      sink(at, v);
       for (std::size_t k = 0; k < K; ++k) partial[k][j] += at.keep(v[k], 0);
     });
     for (std::size_t k = 0; k < K; ++k) {
@@ -123,6 +127,10 @@ FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
   for (std::size_t k = 0; k < K; ++k) result[k] = static_cast<W>(total[k]);
   return result;
 }
+template <class W, std::size_t K, class F>
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
+  return sums<W, K>(n, f, [](auto, const auto&) {});
+}
 
 template <class W, class F>
 FERRITE_INLINE W sum(std::int64_t n, F&& f) {
@@ -132,11 +140,9 @@ FERRITE_INLINE W sum(std::int64_t n, F&& f) {
 /// y = f(place), and the sum of y.
 template <class W, class F>
 FERRITE_INLINE W map_sum(W* y, std::int64_t n, F&& f) {
-  return sums<W, 1>(n, [&](auto at) {
-    const Vec<W> v = f(at);
-    at.store(y, v);
-    return std::array<Vec<W>, 1>{v};
-  })[0];
+  return sums<W, 1>(
+      n, [&](auto at) { return std::array<Vec<W>, 1>{f(at)}; },
+      [&](auto at, const std::array<Vec<W>, 1>& v) { at.store(y, v[0]); })[0];
 }
 
 /// The larger one lane by lane. NaN if b is NaN.

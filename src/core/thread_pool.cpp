@@ -21,10 +21,11 @@ namespace {
 
 constexpr int max_threads = 256;
 
-/// Spins until done() holds or about 20 us have passed: less than a sleep and a wake-up cost.
+/// Spins until done() holds or about 100 us have passed: what a sleep and a wake-up may cost on a virtual
+/// machine.
 template <class Done>
 bool spin_until(Done&& done) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
   do {
     for (int i = 0; i < 32; ++i) {
       if (done()) return true;

@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ferrite/core/error.hpp"
@@ -105,10 +107,11 @@ class TableReader {
   }
 
   void name_columns(bool has_header) {
-    std::unordered_set<std::string> seen;
+    std::unordered_set<std::string_view> seen;
+    table_.columns.reserve(row_.size());  // the views stay valid
     for (std::size_t i = 0; i < row_.size(); ++i) {
       table_.columns.push_back(has_header ? row_[i].text() : fmt::format("c{}", i));
-      if (!seen.insert(table_.columns.back()).second) {
+      if (has_header && !seen.insert(table_.columns.back()).second) {
         reject(row_[i].line, row_[i].column, "column " + in_quotes(table_.columns.back()),
                "the name appears twice");
       }
@@ -116,14 +119,18 @@ class TableReader {
   }
 
   void select_columns() {
-    const std::vector<std::string> all = table_.columns;
-    if (!config_.columns.empty()) table_.columns = config_.columns;
-    for (const std::string& name : table_.columns) {
-      const auto found = std::find(all.begin(), all.end(), name);
-      if (found == all.end()) {
-        reject(1, 1, fmt::format("columns {}", fmt::join(all, ", ")), in_quotes(name) + " is asked for");
+    if (config_.columns.empty()) {
+      fields_.resize(table_.columns.size());
+      std::iota(fields_.begin(), fields_.end(), std::size_t{0});
+    } else {
+      const std::vector<std::string> all = std::exchange(table_.columns, config_.columns);
+      for (const std::string& name : table_.columns) {
+        const auto found = std::find(all.begin(), all.end(), name);
+        if (found == all.end()) {
+          reject(1, 1, fmt::format("columns {}", fmt::join(all, ", ")), in_quotes(name) + " is asked for");
+        }
+        fields_.push_back(static_cast<std::size_t>(found - all.begin()));
       }
-      fields_.push_back(static_cast<std::size_t>(found - all.begin()));
     }
     table_.values.resize(fields_.size());
   }
@@ -201,12 +208,13 @@ void check_writable(const CsvTable& table) {
   const bool same_length = std::all_of(table.values.begin(), table.values.end(), [&](const auto& column) {
     return column.size() == table.values[0].size();
   });
-  if (table.rows() > 0 && table.columns.size() == table.values.size() && same_length) return;
+  if (table.rows() > 0 && table.columns.size() == table.values.size() && same_length &&
+      table.columns.size() <= CsvScanner::max_fields)
+    return;
   throw ValueError(
-      fmt::format("[write_csv] {} names, {} columns, {} rows in the first: a name per column, at least one "
-                  "column and one "
-                  "row, and columns of equal length are needed",
-                  table.columns.size(), table.values.size(), table.rows()));
+      fmt::format("[write_csv] {} names, {} columns, {} rows in the first: a name per column, 1 to {} "
+                  "columns, at least one row, and columns of equal length are needed",
+                  table.columns.size(), table.values.size(), table.rows(), CsvScanner::max_fields));
 }
 
 }  // namespace
@@ -222,9 +230,13 @@ const std::vector<double>& CsvTable::column(std::string_view name) const {
 
 HostTensor CsvTable::to_tensor(std::span<const std::string> names, DType dtype) const {
   const Shape shape{rows(), static_cast<std::int64_t>(names.size())};
+  std::unordered_map<std::string_view, std::size_t> places;  // column() for each would be quadratic
+  for (std::size_t i = 0; i < columns.size(); ++i) places.emplace(columns[i], i);
   return HostTensor::make(dtype, shape, [&](std::span<std::byte> out) {
     for (std::size_t j = 0; j < names.size(); ++j) {
-      store_column(column(names[j]), names[j], out, dtype, j, names.size());
+      const auto found = places.find(names[j]);
+      const auto& source = found != places.end() ? values[found->second] : column(names[j]);
+      store_column(source, names[j], out, dtype, j, names.size());
     }
   });
 }

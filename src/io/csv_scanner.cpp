@@ -78,11 +78,18 @@ bool CsvScanner::skip_line_end() {
 
 /// False if the text ends before the row does.
 bool CsvScanner::scan_row(CsvRow& row) {
+  const std::size_t most = width_ == 0 ? max_fields : width_;
   row.clear();
   for (;;) {
+    const std::int64_t start = static_cast<std::int64_t>(position_ - line_start_) + 1;
+    if (row.size() == most) {  // before the rest of the row costs anything
+      reject(line_, start, fmt::format("field {} of the row", most + 1),
+             width_ == 0 ? fmt::format("at most {} are supported", most)
+                         : fmt::format("{} are needed, as in the first row", most));
+    }
     CsvField& field = row.emplace_back();
     field.line = line_;
-    field.column = static_cast<std::int64_t>(position_ - line_start_) + 1;
+    field.column = start;
     if (position_ < text_.size() && text_[position_] == '"') {
       if (!scan_quoted(field)) return false;
     } else {

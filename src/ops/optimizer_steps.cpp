@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "ferrite/ops/layer_norm.hpp"
+
 namespace ferrite::op {
 
 namespace {
-/// `lists` lists of n tensors each and one clip factor; every list repeats the parameters' shapes.
+/// `lists` lists of n tensors each and one clip factor; every list repeats the parameters' shapes, and those
+/// after the gradients, the state, are as wide as the statistics of the parameters.
 std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
   if (in.empty() || (in.size() - 1) % lists != 0)
     throw ShapeError(fmt::format("[{}] {} inputs given: needs {} lists of equal length and a clip factor", op,
@@ -14,8 +17,15 @@ std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
   const std::size_t n = (in.size() - 1) / lists;
   for (std::size_t i = 0; i < n; ++i) {
     detail::check_floating(op, "parameter", in[i].dtype);
-    for (std::size_t list = 1; list < lists; ++list)
-      detail::check_shape(op, list == 1 ? "gradient" : "state", in[list * n + i].shape, in[i].shape);
+    detail::check_shape(op, "gradient", in[n + i].shape, in[i].shape);
+    const DType wide = LayerNorm::statistics_dtype(in[i].dtype);
+    for (std::size_t list = 2; list < lists; ++list) {
+      const Meta& state = in[list * n + i];
+      detail::check_shape(op, "state", state.shape, in[i].shape);
+      if (state.dtype != wide)
+        throw DTypeError(fmt::format("[{}] state is {}: needs {} for a parameter of {}", op,
+                                     to_string(state.dtype), to_string(wide), to_string(in[i].dtype)));
+    }
   }
   detail::check_shape(op, "clip factor", in.back().shape, {});
   return n;

@@ -108,6 +108,40 @@ TEST(Profiled, tells_fused_ops_from_composed_ones_and_lists_the_kernels_inside) 
   EXPECT_EQ(profile.ops[0].kind, OpKind::composed);  // the slowest first
 }
 
+TEST(Profiled, lists_assembled_ops_around_their_fills_and_copies) {
+  Profiled<Clocked> b;
+  const auto x = ones(b, {2, 3});
+  b.reset();
+  cat(std::vector{x, x}, 0);
+  const Profile joined = b.profile();
+  const OpProfile& row = find(joined, "cat", OpKind::composed);
+  EXPECT_EQ(row.calls, 1);
+  EXPECT_DOUBLE_EQ(row.seconds, 3e-6);  // two copies and its own watch
+  EXPECT_DOUBLE_EQ(row.allocated, 4 * 12);
+  EXPECT_EQ(find(joined, "copy", OpKind::kernel).calls, 2);
+  EXPECT_DOUBLE_EQ(joined.kernel_seconds(), 2e-6);
+
+  pad(x, {1, 1}, {0, 0});
+  sort(x);
+  eval(op::Fold{0, 4, 1, 1}, x);
+  for (const char* name : {"pad", "sort", "fold"})
+    EXPECT_EQ(find(b.profile(), name, OpKind::composed).calls, 1);
+}
+
+TEST(Profiled, lists_composed_updates_in_place_around_their_kernels) {
+  Profiled<Clocked> b;
+  const auto p = ones(b, {5}), g = ones(b, {5}), v = zeros(b, {5}), clip = ones(b, {});
+  const Array* in[] = {&p.primitive(), &g.primitive(), &v.primitive(), &clip.primitive()};
+  Array out[] = {p.primitive(), v.primitive()};
+  b.reset();
+  evaluate_in_place(b, op::Sgd{0.1, 0.9, false, 0.01}, Ins(in, 4), Outs(out, 2));
+  const Profile profile = b.profile();
+  const OpProfile& row = find(profile, "sgd", OpKind::composed);
+  EXPECT_EQ(row.calls, 1);
+  EXPECT_EQ(find(profile, "copy", OpKind::kernel).calls, 2);  // of the results into their places
+  EXPECT_DOUBLE_EQ(row.seconds, profile.kernel_seconds() + 1e-6);
+}
+
 TEST(Profiled, measures_backward_and_accumulating_kernels_under_autodiff) {
   Autodiff<Profiled<Clocked>> b;
   const auto x = ones(b, {3, 4}), w = parameter(ones(b, {4, 2}), "w");

@@ -1,6 +1,7 @@
 // CSV: the scanner whole and in chunks, tables of numbers, tensors, and every kind of bad file.
 #include "ferrite/io/csv.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -70,6 +71,24 @@ TEST(CsvScanner, ChunksOfAnySizeGiveTheSameRows) {
 TEST(CsvScanner, ALongRowInShortChunksTakesLinearTime) {
   const std::string text = "\"" + std::string(1'000'000, 'x') + "\"\n";
   EXPECT_EQ(scan(text, 16)[0][0].size(), 1'000'000u);
+}
+
+TEST(CsvScanner, AHostileRowCostsNoMoreThanAFewTimesItsText) {
+  const std::string fields(CsvScanner::max_fields * 16, ',');
+  for (const std::string first : {"", "a,b\n"}) {
+    const std::string text = first + fields;
+    CsvScanner scanner("t.csv");
+    scanner.feed(text);
+    scanner.finish();
+    CsvRow row;
+    const std::string found = first.empty() ? "t.csv:1:262145, field 262145" : "t.csv:2:3, field 3";
+    expect_error<ParseError>(
+        [&] {
+          while (scanner.next_row(row)) continue;
+        },
+        {found});
+    EXPECT_LE(row.capacity() * sizeof(CsvField), 3 * text.size());
+  }
 }
 
 TEST(CsvScanner, TellsWhereFieldsStart) {
@@ -157,7 +176,7 @@ TEST(Csv, RejectsFieldsThatAreNoNumbers) {
 
 TEST(Csv, RejectsBrokenRows) {
   expect_rejected("x,y\n1,2\n3\n", {"t.csv:3:1, row of 1 fields", "2 are needed"});
-  expect_rejected("x,y\n1,2,3\n", {"t.csv:2:1, row of 3 fields", "2 are needed"});
+  expect_rejected("x,y\n1,2,3\n", {"t.csv:2:5, field 3 of the row", "2 are needed"});
   expect_rejected("x,y\n1,\"2\n3,4\n", {"t.csv:2:3", "the quote is never closed"});
   expect_rejected("x,y\n1,\"2\"3\n", {"t.csv:2:6, \"3\"", "must follow the closing quote"});
   expect_rejected("x,y\n1,2\"3\n", {"t.csv:2:4", "must be quoted itself"});
@@ -191,6 +210,16 @@ TEST(Csv, MakesTensorsOfEveryDType) {
   EXPECT_EQ(table.column_tensor("y", DType::i64).shape(), Shape{3});
   EXPECT_EQ(table.column_tensor("y", DType::i64).as<std::int64_t>()[0], 1);
   expect_error<ValueError>([&] { table.column("z"); }, {"[CsvTable::column] \"z\"", "x, y"});
+}
+
+TEST(Csv, TheWidestTableTakesLinearTime) {
+  std::string text(2 * CsvScanner::max_fields, ',');
+  for (std::size_t i = 0; i < text.size(); i += 2) text[i] = '7';
+  text.back() = '\n';
+  const auto start = std::chrono::steady_clock::now();
+  const CsvTable table = read_csv(text, "t.csv");
+  EXPECT_EQ(table.to_tensor(DType::u8).as<std::uint8_t>().back(), 7);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));  // quadratic: minutes
 }
 
 TEST(Csv, IntegerTensorsNeedWholeNumbersInRange) {

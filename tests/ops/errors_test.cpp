@@ -87,6 +87,24 @@ TEST_F(Errors, WrongDtypesNameWhatIsNeeded) {
   expect_error<DTypeError>([&] { dtype_from_string("float"); }, "bf16");
 }
 
+TEST_F(Errors, OptimizerStateIsAsWideAsTheStatisticsOfItsParameter) {
+  const auto sgd = [](DType parameter, DType buffer) {
+    return op::Sgd{}.infer(Metas{{{3}, parameter}, {{3}, parameter}, {{3}, buffer}, {{}, DType::f32}});
+  };
+  const auto adam = [](DType parameter, DType first, DType second) {
+    return op::Adam{}.infer(
+        Metas{{{3}, parameter}, {{3}, parameter}, {{3}, first}, {{3}, second}, {{}, DType::f32}});
+  };
+  expect_error<DTypeError>([&] { sgd(DType::f64, DType::f32); },
+                           "[sgd] state is f32: needs f64 for a parameter of f64");
+  expect_error<DTypeError>([&] { adam(DType::f16, DType::f16, DType::f32); },
+                           "[adamw] state is f16: needs f32 for a parameter of f16");
+  expect_error<DTypeError>([&] { adam(DType::f32, DType::f32, DType::f64); },
+                           "[adamw] state is f64: needs f32 for a parameter of f32");
+  EXPECT_EQ(sgd(DType::bf16, DType::f32)[1].dtype, DType::f32);
+  EXPECT_EQ(adam(DType::f64, DType::f64, DType::f64)[2].dtype, DType::f64);
+}
+
 TEST_F(Errors, LossesDoNotBroadcast) {
   expect_error<ShapeError>([&] { mse_loss(t({4, 1}), t({4})); }, "[mse] prediction [4, 1] and target [4]");
 }

@@ -1,4 +1,4 @@
-// Cpu: the fast backend on host memory. OpenBLAS for matrix products, vector code for all else, one thread
+// Cpu: the fast backend on host memory. Vector code compiled for one instruction set, one thread
 // pool (FERRITE_NUM_THREADS). Results do not depend on the number of threads: work is cut into chunks by the
 // layouts alone.
 #pragma once
@@ -74,7 +74,7 @@ class FERRITE_API Cpu {
   void synchronize() {}
   Device device() const { return {}; }
   MemoryStats memory_stats() const;
-  /// "cpu (OpenBLAS 0.3.21, 2 threads)"
+  /// "cpu (AVX-512, 2 threads)"
   std::string describe() const;
 
   // Primitives. Those with a mask add to outputs whose bit is set; bool results cannot be added

@@ -64,6 +64,15 @@ concept Assembles = requires(const Op& op, B& b, Ins in, Outs out) {
   op.assemble(b, in, out);
 };
 
+/// Tells a backend that measures (Profiled) that an op is made of others from here until the result dies.
+template <class B, class Op>
+auto announce_composed(B& b, const Op& op, MetaSpan in) {
+  if constexpr (requires { b.composing(op, in); })
+    return b.composing(op, in);
+  else
+    return nullptr;
+}
+
 template <RunsKernels B, class Op>
 Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
   if constexpr (ViewOp<Op>) {
@@ -82,16 +91,13 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
       }
     }
     if constexpr (Assembles<B, Op>) {
+      [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
       auto out = allocate_all(b, results);
       op.assemble(b, in, Outs(out));
       return out;
     } else if constexpr (Composes<B, Op>) {
-      if constexpr (requires { b.composing(op, MetaSpan(metas)); }) {
-        auto scope = b.composing(op, MetaSpan(metas));
-        return evaluate_composed(b, op, in);
-      } else {
-        return evaluate_composed(b, op, in);
-      }
+      [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
+      return evaluate_composed(b, op, in);
     } else {
       static_assert(Runs<B, Op>, "the backend has no kernel for this op, and the op has no composition");
       throw_cannot_run(op_name(op), b.describe(), metas);
@@ -124,6 +130,7 @@ void evaluate_in_place(B& b, const Op& op, Ins in, Outs out) {
   }
   if (!done) {
     if constexpr (detail::Composes<B, Op>) {
+      [[maybe_unused]] const auto scope = detail::announce_composed(b, op, metas);
       auto values = detail::evaluate_composed(b, op, in);
       for (std::size_t i = 0; i < out.size(); ++i) {
         const Array* source[] = {&values[i]};

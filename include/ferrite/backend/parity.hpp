@@ -88,7 +88,7 @@ struct ByteSpan {
   Layout layout;
 };
 FERRITE_API ByteSpan byte_span(const Array& array);
-/// "cpu" of "cpu (OpenBLAS 0.3.21, 2 threads)"
+/// "cpu" of "cpu (AVX-512, 2 threads)"
 FERRITE_API std::string short_name(const std::string& description);
 }  // namespace detail
 

@@ -68,7 +68,7 @@ FERRITE_API CsvTable read_csv(std::string_view text, std::string_view name, cons
 
 /// Writes atomically, each number with the fewest digits that read back as the same double. Of the config,
 /// the delimiter counts, and CsvHeader::absent. Throws ValueError if the table has no column, no row, columns
-/// of different lengths or not as many names as columns.
+/// of different lengths, not as many names as columns or more than CsvScanner::max_fields.
 FERRITE_API void write_csv(const std::filesystem::path& path, const CsvTable& table,
                            const CsvConfig& config = {});
 

@@ -27,8 +27,9 @@ struct FERRITE_API CsvField {
 using CsvRow = std::vector<CsvField>;
 
 /// RFC 4180: fields may be quoted, a quote inside is doubled, rows end in LF or CRLF, all rows have the same
-/// number of fields. A byte-order mark is dropped and empty lines are skipped. What breaks these rules or is
-/// not UTF-8 is a ParseError "[read_csv] file:line:column, what was found: what is needed".
+/// number of fields, which is at most max_fields. A byte-order mark is dropped and empty lines are skipped.
+/// What breaks these rules or is not UTF-8 is a ParseError "[read_csv] file:line:column, what was found: what
+/// is needed".
 ///
 ///     CsvScanner scanner("log.csv", ',');
 ///     CsvRow row;
@@ -40,6 +41,9 @@ using CsvRow = std::vector<CsvField>;
 ///     while (scanner.next_row(row)) use(row);
 class FERRITE_API CsvScanner {
  public:
+  /// A field takes one byte of text and forty of a CsvRow: the limit bounds what a hostile row costs.
+  static constexpr std::size_t max_fields = std::size_t{1} << 18;
+
   /// `name` stands for the file in messages. Throws ValueError for a delimiter that is not ASCII or is a
   /// quote, a line end, a letter, a digit, a sign or a point.
   explicit CsvScanner(std::string name, char delimiter = ',');

@@ -30,7 +30,8 @@ struct FERRITE_API GlobalNorm {
 };
 
 /// Inputs: n parameters, n gradients, n momentum buffers, and a clip factor [] that scales every gradient.
-/// Outputs in place: parameters, momentum buffers. With momentum 0 the buffers are left as they are.
+/// Outputs in place: parameters, momentum buffers. With momentum 0 the buffers are left as they are. Buffers
+/// are f32 (f64 for f64 parameters).
 /// v = momentum v + g + decay p;  p -= lr (nesterov ? g + decay p + momentum v : v)
 struct FERRITE_API Sgd {
   static constexpr std::string_view type_name = "sgd";
@@ -65,7 +66,8 @@ struct FERRITE_API Sgd {
 };
 
 /// Inputs: n parameters, n gradients, n first moments, n second moments, and a clip factor []. Outputs in
-/// place: parameters, first moments, second moments. `step` counts from 1. Moments are f32 (f64 for f64).
+/// place: parameters, first moments, second moments. `step` counts from 1. Moments are f32 (f64 for f64
+/// parameters).
 /// decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the gradient.
 struct FERRITE_API Adam {
   static constexpr std::string_view type_name = "adam";

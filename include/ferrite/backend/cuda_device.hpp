@@ -1,0 +1,39 @@
+// Which CUDA GPUs there are. Free of CUDA includes; works, and says why, where there is no GPU.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ferrite/core/export.hpp"
+
+namespace ferrite {
+
+struct CudaDeviceInfo {
+  int index = 0;
+  std::string name;
+  int compute_major = 0, compute_minor = 0;
+  std::size_t total_bytes = 0;
+  std::size_t free_bytes = 0;  // 0 where the GPU refuses to say (taken by another process)
+  std::size_t l2_cache_bytes = 0;
+  std::size_t shared_bytes_per_block = 0;  // at most, when asked for
+  int multiprocessors = 0;
+  int clock_mhz = 0;
+  int memory_clock_mhz = 0;
+  int memory_bus_bits = 0;
+  double bandwidth() const {  // bytes per second by the data sheet: two transfers per clock
+    return 2e6 * memory_clock_mhz * memory_bus_bits / 8;
+  }
+  std::string pci_bus_id;   // "0000:1B:00.0"
+  int driver_version = 0;   // the newest CUDA the driver knows: 13000 is 13.0
+  int runtime_version = 0;  // the CUDA ferrite was built with
+};
+
+/// How many GPUs can be used; never throws.
+FERRITE_API int cuda_device_count();
+/// Why cuda_device_count() is 0, in one sentence; empty if it is not.
+FERRITE_API std::string cuda_unavailable_reason();
+/// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError where a GPU fails.
+FERRITE_API std::vector<CudaDeviceInfo> cuda_devices();
+
+}  // namespace ferrite

@@ -1,0 +1,25 @@
+// CUDA status codes become ferrite's errors here, with what the user can do about them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+#include "ferrite/core/export.hpp"
+
+namespace ferrite::cuda {
+
+/// BackendError (OutOfMemory for that status): "[what] cudaErrorX (its text): advice". Clears the status, so
+/// that the next call does not report it again.
+[[noreturn]] FERRITE_API void throw_error(cudaError_t status, std::string_view what);
+
+inline void check(cudaError_t status, std::string_view what) {
+  if (status != cudaSuccess) [[unlikely]]
+    throw_error(status, what);
+}
+
+/// After a kernel launch: a refused launch (grid, shared memory, no code for this GPU) is an error of this
+/// op.
+inline void check_launch(std::string_view op) { check(cudaPeekAtLastError(), op); }
+
+}  // namespace ferrite::cuda

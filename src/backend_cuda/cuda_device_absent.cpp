@@ -1,0 +1,12 @@
+// The answers of cuda_device.hpp in a build without CUDA.
+#include "ferrite/backend/cuda_device.hpp"
+
+namespace ferrite {
+
+int cuda_device_count() { return 0; }
+std::string cuda_unavailable_reason() {
+  return "this ferrite was built without CUDA (no nvcc was found when it was configured)";
+}
+std::vector<CudaDeviceInfo> cuda_devices() { return {}; }
+
+}  // namespace ferrite
