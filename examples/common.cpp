@@ -7,19 +7,21 @@ namespace examples {
 
 std::optional<int> parse(int argc, char** argv, const std::string& description, Options& options) {
   CLI::App app(description);
-  app.add_option("--backend", options.backend, "Where ops run")
-      ->check(CLI::IsMember({"reference", "cpu", "parity"}))
+  app.add_option("--backend", options.backend,
+                 "Where ops run; parity checks cpu against reference, cuda-parity cuda against cpu")
+      ->check(CLI::IsMember({"reference", "cpu", "cuda", "parity", "cuda-parity"}))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--trace", options.trace, "Write a trace for chrome://tracing (cpu only)")
+  app.add_option("--trace", options.trace, "Write a trace for chrome://tracing (cpu and cuda only)")
       ->type_name("FILE");
   try {
     app.parse(argc, argv);
-    if (!options.trace.empty() && options.backend != "cpu")
-      throw CLI::ValidationError("--trace", "only --backend cpu is profiled, not " + options.backend);
+    if (!options.trace.empty() && options.backend != "cpu" && options.backend != "cuda")
+      throw CLI::ValidationError("--trace",
+                                 "only the backends cpu and cuda are profiled, not " + options.backend);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }

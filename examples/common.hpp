@@ -17,8 +17,22 @@ struct Options {
   std::string trace;
 };
 
-/// Calls f(backend) with the differentiating backend that --backend names. Cpu runs under Profiled, so that
-/// its profile can be shown and traced.
+template <class Backend, class F>
+void with_parity(F&& f) {
+  ferrite::Autodiff<Backend> backend;
+  f(backend);
+  std::printf("\n%s", backend.inner().table().c_str());
+}
+template <class Backend, class F>
+void with_profile(const Options& options, F&& f) {
+  using namespace ferrite;
+  Autodiff<Profiled<Backend>> backend(ProfiledConfig{}.with_trace(!options.trace.empty()));
+  f(backend);
+  if (!options.trace.empty()) backend.inner().write_trace(options.trace);
+}
+
+/// Calls f(backend) with the differentiating backend that --backend names. Cpu and Cuda run under Profiled,
+/// so that their profile can be shown and traced.
 template <class F>
 void with_backend(const Options& options, F&& f) {
   using namespace ferrite;
@@ -26,13 +40,18 @@ void with_backend(const Options& options, F&& f) {
     Autodiff<Reference> backend;
     f(backend);
   } else if (options.backend == "parity") {
-    Autodiff<CpuParity> backend;
-    f(backend);
-    std::printf("\n%s", backend.inner().table().c_str());
+    with_parity<CpuParity>(f);
+  } else if (options.backend == "cpu") {
+    with_profile<Cpu>(options, f);
   } else {
-    Autodiff<Profiled<Cpu>> backend(ProfiledConfig{}.with_trace(!options.trace.empty()));
-    f(backend);
-    if (!options.trace.empty()) backend.inner().write_trace(options.trace);
+#if FERRITE_HAS_CUDA
+    if (options.backend == "cuda")
+      with_profile<Cuda>(options, f);
+    else
+      with_parity<CudaParity>(f);
+#else
+    Cuda backend;  // throws, and says what is missing
+#endif
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/backend/cpu.hpp"
+#include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/parity.hpp"
 #include "ferrite/backend/profiled.hpp"
 #include "ferrite/backend/reference.hpp"
@@ -13,6 +14,8 @@
 namespace ferrite {
 
 using CpuParity = Parity<Cpu, Reference>;
+/// The GPU against the CPU, op by op.
+using CudaParity = Parity<Cuda, Cpu>;
 
 // `linkage` is extern here, and empty in the one file under src/stacks/ that compiles the stack.
 #define FERRITE_EVALUATE(linkage, Stack, Op) \
@@ -34,6 +37,26 @@ FERRITE_ALL_OPS(FERRITE_EXTERN_AD_REFERENCE)
 FERRITE_ALL_OPS(FERRITE_EXTERN_AD_CPU)
 FERRITE_ALL_OPS(FERRITE_EXTERN_AD_PARITY)
 FERRITE_ALL_OPS(FERRITE_EXTERN_AD_PROFILED)
+#if FERRITE_HAS_CUDA
+#define FERRITE_EXTERN_CUDA(Op) FERRITE_EVALUATE(extern, Cuda, Op)
+#define FERRITE_EXTERN_CUDA_PARITY(Op) FERRITE_EVALUATE(extern, CudaParity, Op)
+#define FERRITE_EXTERN_CUDA_PROFILED(Op) FERRITE_EVALUATE(extern, Profiled<Cuda>, Op)
+#define FERRITE_EXTERN_AD_CUDA(Op) FERRITE_EVALUATE(extern, Autodiff<Cuda>, Op)
+#define FERRITE_EXTERN_AD_CUDA_PARITY(Op) FERRITE_EVALUATE(extern, Autodiff<CudaParity>, Op)
+#define FERRITE_EXTERN_AD_CUDA_PROFILED(Op) FERRITE_EVALUATE(extern, Autodiff<Profiled<Cuda>>, Op)
+FERRITE_ALL_OPS(FERRITE_EXTERN_CUDA)
+FERRITE_ALL_OPS(FERRITE_EXTERN_CUDA_PARITY)
+FERRITE_ALL_OPS(FERRITE_EXTERN_CUDA_PROFILED)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_CUDA)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_CUDA_PARITY)
+FERRITE_ALL_OPS(FERRITE_EXTERN_AD_CUDA_PROFILED)
+#undef FERRITE_EXTERN_CUDA
+#undef FERRITE_EXTERN_CUDA_PARITY
+#undef FERRITE_EXTERN_CUDA_PROFILED
+#undef FERRITE_EXTERN_AD_CUDA
+#undef FERRITE_EXTERN_AD_CUDA_PARITY
+#undef FERRITE_EXTERN_AD_CUDA_PROFILED
+#endif
 #undef FERRITE_EXTERN_REFERENCE
 #undef FERRITE_EXTERN_CPU
 #undef FERRITE_EXTERN_PARITY

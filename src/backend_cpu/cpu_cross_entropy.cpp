@@ -108,9 +108,12 @@ void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accum
           std::fill_n(row, n, W{0});
         } else {
           const W scale = dloss.data<const W>()[r];
-          row_gradient(read(r * x.stride, n), lse.data<const W>()[r], smoothing / static_cast<W>(n), scale,
-                       row, n);
-          row[target] -= (1 - smoothing) * scale;
+          const W* const logits = read(r * x.stride, n);
+          const W log_sum = lse.data<const W>()[r], spread = smoothing / static_cast<W>(n);
+          // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
+          const W at_target = (std::expm1(logits[target] - log_sum) + smoothing - spread) * scale;
+          row_gradient(logits, log_sum, spread, scale, row, n);
+          row[target] = at_target;
         }
         write.finish(n);
       }

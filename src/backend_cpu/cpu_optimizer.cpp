@@ -140,9 +140,15 @@ void Cpu::run(const op::GlobalNorm&, Ins in, Outs out) {
   convert_block(DType::f64, &norm, out[0].dtype(), out[0].data(), 1);
 }
 
-void Cpu::run(const op::Adam& op, Ins in, Outs out) {
+void Cpu::run(const op::Adam& attributes, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 4;
   const double clip = scalar_value(*this, in[4 * count]);
+  op::Adam op = attributes;
+  if (in.size() > 4 * count + 1) {
+    const Array schedule = dense(*this, in[4 * count + 1]);
+    op.lr *= schedule.data<double>()[0];
+    op.step += static_cast<std::int64_t>(schedule.data<double>()[1]);
+  }
   update_lists<4, 3>(*this, in, out, count, [&](auto x, auto y, std::int64_t n) {
     if (op.decoupled)
       adam_block<true>(op, clip, x, y, n);
@@ -151,9 +157,11 @@ void Cpu::run(const op::Adam& op, Ins in, Outs out) {
   });
 }
 
-void Cpu::run(const op::Sgd& op, Ins in, Outs out) {
+void Cpu::run(const op::Sgd& attributes, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 3;
   const double clip = scalar_value(*this, in[3 * count]);
+  op::Sgd op = attributes;
+  if (in.size() > 3 * count + 1) op.lr *= dense(*this, in[3 * count + 1]).data<double>()[0];
   if (op.momentum != 0) {
     return update_lists<3, 2>(*this, in, out, count, [&](auto x, auto y, std::int64_t n) {
       if (op.nesterov)

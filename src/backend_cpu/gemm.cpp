@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Inner elements per slice: a panel of a (12 to 21 KiB) stays in the first-level cache.
-constexpr std::int64_t most_depth = 384;
+/// Inner elements per slice: a panel of a (12 to 14 KiB of f32) stays in the first-level cache while those of
+/// b pass by.
+constexpr std::int64_t most_depth = panel_rows > 8 ? 256 : 384;
 /// Rows and columns per block: its panels take at most 6 MiB for each operand.
 constexpr std::int64_t most_extent = 4032;
 
@@ -26,9 +27,11 @@ struct Tiles {
 
   template <class W>
   static Tiles choose(std::int64_t row_panels, std::int64_t column_panels, std::int64_t depth) {
-    constexpr std::int64_t cache = 256 * 1024 / sizeof(W), per_thread = 6;
-    Tiles t{std::min<std::int64_t>(row_panels, 128 / panel_rows),
-            std::clamp<std::int64_t>(cache / (depth * panel_columns<W>), 1, column_panels)};
+    constexpr std::int64_t cache = 256 * 1024 / sizeof(W), most_rows = 128 / panel_rows, per_thread = 6;
+    const auto shares = [](std::int64_t panels, std::int64_t most) {
+      return divide_up(panels, divide_up(panels, std::max<std::int64_t>(most, 1)));
+    };
+    Tiles t{shares(row_panels, most_rows), shares(column_panels, cache / (depth * panel_columns<W>))};
     const std::int64_t wanted = num_threads() > 1 ? num_threads() * per_thread : 1;
     while (divide_up(row_panels, t.rows) * divide_up(column_panels, t.columns) < wanted) {
       if (t.columns > 1 && t.columns * panel_columns<W> >= t.rows * panel_rows)

@@ -108,6 +108,20 @@ void pack_panel(const Matrix<const T>& x, W* panel) {
 template <class W>
 using Accumulators = simd::Vec<W>[panel_rows][panel_vectors];
 
+#if defined(__aarch64__)
+/// sum + x y[lane]: one instruction, which g++ does not find by itself.
+template <int lane>
+FERRITE_INLINE simd::Vec<float> multiply_by_lane(simd::Vec<float> sum, simd::Vec<float> x,
+                                                 simd::Vec<float> y) {
+  return vfmaq_laneq_f32(sum, x, y, lane);
+}
+template <int lane>
+FERRITE_INLINE simd::Vec<double> multiply_by_lane(simd::Vec<double> sum, simd::Vec<double> x,
+                                                  simd::Vec<double> y) {
+  return vfmaq_laneq_f64(sum, x, y, lane);
+}
+#endif
+
 /// sums += the product of one column of the panel of a and one row of the panel of b.
 template <class W>
 FERRITE_INLINE void add_outer_product(const W* a, const W* b, Accumulators<W>& sums) {
@@ -115,20 +129,16 @@ FERRITE_INLINE void add_outer_product(const W* a, const W* b, Accumulators<W>& s
   FERRITE_UNROLL
   for (int j = 0; j < panel_vectors; ++j) row[j] = load_vector(b + j * simd::lanes<W>);
 #if defined(__aarch64__)
-  // This instruction set multiplies by one lane of a register; g++ does not find that by itself.
-  if constexpr (std::is_same_v<W, float>) {
-    const float32x4_t column[] = {vld1q_f32(a), vld1q_f32(a + 4)};
+  if constexpr (std::is_floating_point_v<W>) {
+    constexpr int n = static_cast<int>(simd::lanes<W>);
+    simd::Vec<W> column[panel_rows / n];
+    FERRITE_UNROLL
+    for (int i = 0; i < panel_rows / n; ++i) column[i] = load_vector(a + i * n);
     [&]<int... i>(std::integer_sequence<int, i...>) {
-      ((sums[i / 3][i % 3] = vfmaq_laneq_f32(sums[i / 3][i % 3], row[i % 3], column[i / 12], i / 3 % 4)),
+      ((sums[i / panel_vectors][i % panel_vectors] =
+            multiply_by_lane<i / panel_vectors % n>(sums[i / panel_vectors][i % panel_vectors],
+                                                    row[i % panel_vectors], column[i / panel_vectors / n])),
        ...);
-    }
-    (std::make_integer_sequence<int, panel_rows * panel_vectors>{});
-    return;
-  }
-  if constexpr (std::is_same_v<W, double>) {
-    const float64x2_t column[] = {vld1q_f64(a), vld1q_f64(a + 2), vld1q_f64(a + 4), vld1q_f64(a + 6)};
-    [&]<int... i>(std::integer_sequence<int, i...>) {
-      ((sums[i / 3][i % 3] = vfmaq_laneq_f64(sums[i / 3][i % 3], row[i % 3], column[i / 6], i / 3 % 2)), ...);
     }
     (std::make_integer_sequence<int, panel_rows * panel_vectors>{});
     return;

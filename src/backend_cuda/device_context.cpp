@@ -186,6 +186,10 @@ bool DeviceContext::is_capturing() const {
 
 void DeviceContext::synchronize() {
   const DeviceGuard guard(index_);
+  if (is_capturing())
+    throw BackendError(
+        "[synchronize] waiting for the GPU: cannot be captured into a CUDA graph; do it before or "
+        "after the capture");
   check(cudaStreamSynchronize(stream_), "synchronize");
   check(cudaStreamSynchronize(copy_stream_), "synchronize");
 }

@@ -86,7 +86,7 @@ struct PoolStats {
   std::size_t segments = 0;             // held now
   std::size_t segment_allocations = 0;  // taken from the device so far
   /// 0: all free memory is one piece; near 1: it is in crumbs.
-  double fragmentation() const;
+  FERRITE_API double fragmentation() const;
 };
 
 struct PoolEvent {

@@ -14,6 +14,13 @@ namespace ferrite::cli {
 
 namespace {
 
+/// Those of this build.
+std::vector<std::string> known_backends() {
+  std::vector<std::string> names{"reference", "cpu"};
+  if (FERRITE_HAS_CUDA) names.push_back("cuda");
+  return names;
+}
+
 /// How one backend evaluates one op for one dtype.
 enum class Support : std::uint8_t { none, view, kernel, fused, both_ways, forward_only, composed, missing };
 
@@ -121,6 +128,9 @@ void pair_with_backward(std::map<std::string, Row>& rows) {
 std::vector<Row> collect(const std::vector<std::string>& backends) {
   const Reference reference;
   const Cpu cpu;
+#if FERRITE_HAS_CUDA
+  const Cuda cuda = Cuda::without_device();
+#endif
   std::map<std::string, Row> rows;
   std::vector<std::string> order;
   for_each_op([&]<class Op>() {
@@ -132,8 +142,13 @@ std::vector<Row> collect(const std::vector<std::string>& backends) {
     row.is_backward = std::any_of(std::begin(backward_suffixes), std::end(backward_suffixes),
                                   [&](std::string_view suffix) { return name.ends_with(suffix); });
     for_each_function<Op>([&](const Op& op) { row.functions.emplace_back(op_name(op)); });
-    for (const std::string& backend : backends)
-      row.backends[backend] = backend == "cpu" ? survey<Cpu, Op>(cpu) : survey<Reference, Op>(reference);
+    for (const std::string& backend : backends) {
+      if (backend == "reference") row.backends[backend] = survey<Reference, Op>(reference);
+      if (backend == "cpu") row.backends[backend] = survey<Cpu, Op>(cpu);
+#if FERRITE_HAS_CUDA
+      if (backend == "cuda") row.backends[backend] = survey<Cuda, Op>(cuda);
+#endif
+    }
   });
   pair_with_backward(rows);
   std::vector<Row> result;
@@ -231,13 +246,13 @@ void print_json(const std::vector<Row>& rows) {
 
 void add_ops(CLI::App& app, Action& action) {
   struct Options {
-    std::vector<std::string> backends{"reference", "cpu"};
+    std::vector<std::string> backends = known_backends();
     bool json = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("ops", "List what every backend does for every op and dtype");
   command->add_option("--backend", options->backends, "Only these: reference, cpu")
-      ->check(CLI::IsMember({"reference", "cpu"}))
+      ->check(CLI::IsMember(known_backends()))
       ->delimiter(',');
   command->add_flag("--json", options->json, "Print JSON");
   command->footer("Examples:\n  ferrite ops\n  ferrite ops --backend cpu\n  ferrite ops --json");

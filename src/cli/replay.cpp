@@ -175,6 +175,18 @@ Result run_on(const Calls<B>& calls, const detail::ErasedOp& op, const ReplayFil
   return result;
 }
 
+template <class Op>
+Result run_on_cuda([[maybe_unused]] const std::string& backend, [[maybe_unused]] const detail::ErasedOp& op,
+                   [[maybe_unused]] const ReplayFile& file, [[maybe_unused]] bool grad) {
+#if FERRITE_HAS_CUDA
+  if (backend == "cuda") return run_on(Calls<Cuda>::of<Op>(), op, file, grad);
+  return run_on(Calls<CudaParity>::of<Op>(), op, file, grad);
+#else
+  Cuda missing;  // throws, and says what is missing
+  return {};
+#endif
+}
+
 Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
   std::optional<Result> result;
   for_each_op([&]<class Op>() {
@@ -185,8 +197,10 @@ Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
       result = run_on(Calls<Reference>::of<Op>(), erased, file, grad);
     else if (backend == "parity")
       result = run_on(Calls<CpuParity>::of<Op>(), erased, file, grad);
-    else
+    else if (backend == "cpu")
       result = run_on(Calls<Cpu>::of<Op>(), erased, file, grad);
+    else
+      result = run_on_cuda<Op>(backend, erased, file, grad);
   });
   if (!result)
     throw ParseError(fmt::format("[replay] there is no op '{}'; `ferrite ops` lists them", file.op));
@@ -294,8 +308,10 @@ void add_replay(CLI::App& app, Action& action) {
                    "Written by Parity, or by hand: metadata op and attributes, tensors in0, in1, ...")
       ->required();
   command
-      ->add_option("--backend", options->backend, "reference, cpu, or parity (cpu checked against reference)")
-      ->check(CLI::IsMember({"reference", "cpu", "parity"}))
+      ->add_option(
+          "--backend", options->backend,
+          "reference, cpu, cuda, parity (cpu checked against reference), or cuda-parity (cuda against cpu)")
+      ->check(CLI::IsMember({"reference", "cpu", "cuda", "parity", "cuda-parity"}))
       ->capture_default_str();
   command->add_option("--op", options->op, "The op, instead of the file's");
   command->add_option("--attributes", options->attributes, "Its attributes as JSON, instead of the file's");

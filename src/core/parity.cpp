@@ -54,7 +54,7 @@ ByteSpan byte_span(const Array& array) {
 }
 
 std::string short_name(const std::string& description) {
-  return description.substr(0, description.find(' '));
+  return description.substr(0, description.find_first_of(" :"));
 }
 
 }  // namespace detail

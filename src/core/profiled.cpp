@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -27,13 +28,18 @@ ProfiledConfig ProfiledConfig::with_max_events(std::size_t value) const {
 }
 
 std::string_view to_string(OpKind kind) {
-  return kind == OpKind::kernel ? "kernel" : kind == OpKind::fused ? "fused" : "composed";
+  constexpr std::string_view names[] = {"kernel", "fused", "composed", "transfer"};
+  return names[static_cast<int>(kind)];
 }
+
+namespace {
+bool is_kernel(const OpProfile& op) { return op.kind == OpKind::kernel || op.kind == OpKind::fused; }
+}  // namespace
 
 double Profile::kernel_seconds() const {
   double total = 0;
   for (const OpProfile& op : ops)
-    if (op.kind != OpKind::composed) total += op.seconds;
+    if (is_kernel(op)) total += op.seconds;
   return total;
 }
 
@@ -58,6 +64,40 @@ std::string duration(double seconds) {
   if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
   return fmt::format("{:.2f} us", seconds * 1e6);
 }
+
+/// Some of the durations of one op, evenly spread: when there are too many, every second one is dropped and
+/// from then on only every second one is taken.
+class Durations {
+ public:
+  void add(float seconds) {
+    if (seen_++ % step_ != 0) return;
+    if (kept_.size() == most) {
+      for (std::size_t i = 0; i < most / 2; ++i) kept_[i] = kept_[2 * i];
+      kept_.resize(most / 2);
+      step_ *= 2;
+      if ((seen_ - 1) % step_ != 0) return;
+    }
+    kept_.push_back(seconds);
+  }
+  /// The nearest rank; `kept` is put in order.
+  void summarize(OpProfile& op) const {
+    std::vector<float> sorted = kept_;
+    std::sort(sorted.begin(), sorted.end());
+    const auto at = [&](double share) {
+      const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+      return static_cast<double>(sorted[std::max<std::size_t>(rank, 1) - 1]);
+    };
+    if (sorted.empty()) return;
+    op.median_seconds = at(0.5);
+    op.p90_seconds = at(0.9);
+    op.p99_seconds = at(0.99);
+  }
+
+ private:
+  static constexpr std::size_t most = 4096;
+  std::vector<float> kept_;
+  std::int64_t seen_ = 0, step_ = 1;
+};
 
 }  // namespace
 
@@ -84,10 +124,11 @@ struct ProfileRecorder::State {
 
   void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in,
            MetaSpan out) {
-    OpProfile& op = of(name, kind);
+    auto& [op, durations] = of(name, kind);
     const double seconds = static_cast<double>(span.duration) / 1e9;
     op.min_seconds = op.calls == 0 ? seconds : std::min(op.min_seconds, seconds);
     op.max_seconds = std::max(op.max_seconds, seconds);
+    durations.add(static_cast<float>(seconds));
     ++op.calls;
     op.seconds += seconds;
     op.flops += cost.flops;
@@ -104,19 +145,23 @@ struct ProfileRecorder::State {
         {text(std::string(name)), text(joined(in) + " -> " + joined(out)), span, cost, thread, kind});
   }
 
-  OpProfile& of(std::string_view name, OpKind kind) {
+  struct Row {
+    OpProfile op;
+    Durations durations;
+  };
+  Row& of(std::string_view name, OpKind kind) {
     const auto found = ops.find(std::pair(name, kind));
     if (found != ops.end()) return found->second;
-    OpProfile& op = ops[Key(name, kind)];
-    op.name = name;
-    op.kind = kind;
-    return op;
+    Row& row = ops[Key(name, kind)];
+    row.op.name = name;
+    row.op.kind = kind;
+    return row;
   }
   const std::string* text(std::string value) { return &texts.try_emplace(std::move(value)).first->first; }
 
   const ProfiledConfig config;
   mutable std::mutex mutex;
-  std::map<Key, OpProfile, ByKey> ops;
+  std::map<Key, Row, ByKey> ops;
   double total_allocated = 0;
   double pending_allocated = 0;
   std::vector<Event> events;
@@ -153,8 +198,11 @@ void ProfileRecorder::add_composed(std::string_view name, TimeSpan span, Cost co
 
 Profile ProfileRecorder::profile(std::string backend) const {
   const std::lock_guard lock(state_->mutex);
-  Profile profile{std::move(backend), {}, state_->dropped};
-  for (const auto& [key, op] : state_->ops) profile.ops.push_back(op);
+  Profile profile{std::move(backend), {}, state_->dropped, {}, {}};
+  for (const auto& [key, row] : state_->ops) {
+    profile.ops.push_back(row.op);
+    row.durations.summarize(profile.ops.back());
+  }
   std::stable_sort(profile.ops.begin(), profile.ops.end(),
                    [](const OpProfile& a, const OpProfile& b) { return a.seconds > b.seconds; });
   return profile;
@@ -185,25 +233,35 @@ std::string table(const Profile& profile, std::size_t top) {
   std::int64_t calls = 0;
   double flops = 0, bytes = 0, allocated = 0;
   for (const OpProfile& op : profile.ops) {
-    if (op.kind == OpKind::composed) continue;
+    if (!is_kernel(op)) continue;
     calls += op.calls;
     flops += op.flops;
     bytes += op.bytes;
     allocated += op.allocated;
   }
+  const Ceilings& peak = profile.ceilings;
+  const auto share = [](double rate, double ceiling) {
+    return ceiling > 0 ? fmt::format(" {:3.0f} %", 100 * rate / ceiling) : "";
+  };
   const auto per_second = [&](double amount) { return total > 0 ? amount / total : 0; };
   for (std::size_t i = 0; i < shown; ++i) {
     const OpProfile& op = profile.ops[i];
-    text += fmt::format(row, op.name, width, to_string(op.kind), op.calls, duration(op.seconds),
-                        fmt::format("{:.1f} %", total > 0 ? 100 * op.seconds / total : 0),
-                        duration(op.mean_seconds()), duration(op.min_seconds), duration(op.max_seconds),
-                        scaled(op.flops_per_second(), "FLOP/s"), scaled(op.bytes_per_second(), "B/s"),
-                        scaled(op.allocated, "B"));
+    text += fmt::format(
+        row, op.name, width, to_string(op.kind), op.calls, duration(op.seconds),
+        fmt::format("{:.1f} %", total > 0 ? 100 * op.seconds / total : 0), duration(op.mean_seconds()),
+        duration(op.min_seconds), duration(op.max_seconds),
+        scaled(op.flops_per_second(), "FLOP/s") + share(op.flops_per_second(), peak.flops_per_second),
+        scaled(op.bytes_per_second(), "B/s") + share(op.bytes_per_second(), peak.bytes_per_second),
+        scaled(op.allocated, "B"));
   }
   if (shown < profile.ops.size()) text += fmt::format("... {} more\n", profile.ops.size() - shown);
   text += fmt::format(row, "total", width, "kernels", calls, duration(total), "100.0 %", "", "", "",
                       scaled(per_second(flops), "FLOP/s"), scaled(per_second(bytes), "B/s"),
                       scaled(allocated, "B"));
+  if (profile.ceilings.bytes_per_second > 0)
+    text += fmt::format("ceilings of the device: copy {}, matrix product {}\n",
+                        scaled(profile.ceilings.bytes_per_second, "B/s"),
+                        scaled(profile.ceilings.flops_per_second, "FLOP/s"));
   if (composed)
     text += "composed: from beginning to end; the kernels inside are listed as well and make the total\n";
   return text;
@@ -219,6 +277,9 @@ std::string to_json(const Profile& profile) {
                    {"mean_seconds", op.mean_seconds()},
                    {"min_seconds", op.min_seconds},
                    {"max_seconds", op.max_seconds},
+                   {"median_seconds", op.median_seconds},
+                   {"p90_seconds", op.p90_seconds},
+                   {"p99_seconds", op.p99_seconds},
                    {"flops", op.flops},
                    {"bytes", op.bytes},
                    {"flops_per_second", op.flops_per_second()},
@@ -228,6 +289,14 @@ std::string to_json(const Profile& profile) {
   const nlohmann::ordered_json json{{"backend", profile.backend},
                                     {"kernel_seconds", profile.kernel_seconds()},
                                     {"dropped_events", profile.dropped_events},
+                                    {"memory",
+                                     {{"in_use_bytes", profile.memory.in_use},
+                                      {"peak_bytes", profile.memory.peak},
+                                      {"cached_bytes", profile.memory.cached},
+                                      {"allocations", profile.memory.allocations}}},
+                                    {"ceilings",
+                                     {{"copy_bytes_per_second", profile.ceilings.bytes_per_second},
+                                      {"product_flops_per_second", profile.ceilings.flops_per_second}}},
                                     {"ops", ops}};
   return json.dump(2);
 }

@@ -17,7 +17,8 @@ thread_local RngReplay* innermost = nullptr;
 
 RandomKey Rng::next() { return RngReplay::draw(innermost, *this); }
 
-RngReplay::RngReplay(Mode mode, std::vector<RandomKey>& log) : mode_(mode), log_(log), outer_(innermost) {
+RngReplay::RngReplay(Mode mode, std::vector<RandomKey>& log, std::vector<Rng*>* sources)
+    : mode_(mode), log_(log), sources_(sources), outer_(innermost) {
   innermost = this;
 }
 
@@ -25,7 +26,11 @@ RngReplay::~RngReplay() { innermost = outer_; }
 
 RandomKey RngReplay::draw(RngReplay* scope, Rng& rng) {
   if (!scope) return {rng.seed_, rng.position_++};
-  if (scope->mode_ == Record) return scope->log_.emplace_back(draw(scope->outer_, rng));
+  if (scope->mode_ == Record) {
+    const RandomKey key = scope->log_.emplace_back(draw(scope->outer_, rng));
+    if (scope->sources_) scope->sources_->push_back(&rng);
+    return key;
+  }
   if (scope->position_ == scope->log_.size()) {
     throw ValueError(
         fmt::format("[rng] replay of {} keys: more were drawn than recorded", scope->log_.size()));

@@ -8,12 +8,14 @@
 namespace ferrite::op {
 
 namespace {
-/// `lists` lists of n tensors each and one clip factor; every list repeats the parameters' shapes, and those
-/// after the gradients, the state, are as wide as the statistics of the parameters.
+/// `lists` lists of n tensors each, one clip factor, and a schedule or none; every list repeats the
+/// parameters' shapes, and those after the gradients, the state, are as wide as the statistics of the
+/// parameters.
 std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
-  if (in.empty() || (in.size() - 1) % lists != 0)
-    throw ShapeError(fmt::format("[{}] {} inputs given: needs {} lists of equal length and a clip factor", op,
-                                 in.size(), lists));
+  if (in.empty() || (in.size() - 1) % lists > 1)
+    throw ShapeError(fmt::format(
+        "[{}] {} inputs given: needs {} lists of equal length, a clip factor and perhaps a schedule", op,
+        in.size(), lists));
   const std::size_t n = (in.size() - 1) / lists;
   for (std::size_t i = 0; i < n; ++i) {
     detail::check_floating(op, "parameter", in[i].dtype);
@@ -27,7 +29,13 @@ std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
                                      to_string(state.dtype), to_string(wide), to_string(in[i].dtype)));
     }
   }
-  detail::check_shape(op, "clip factor", in.back().shape, {});
+  detail::check_shape(op, "clip factor", in[lists * n].shape, {});
+  if (in.size() > lists * n + 1) {
+    const Meta& schedule = in.back();
+    detail::check_shape(op, "schedule", schedule.shape, {2});
+    if (schedule.dtype != DType::f64)
+      throw DTypeError(fmt::format("[{}] schedule is {}: needs f64", op, to_string(schedule.dtype)));
+  }
   return n;
 }
 }  // namespace
@@ -57,7 +65,9 @@ Metas Sgd::infer(MetaSpan in) const {
 
 Metas Adam::infer(MetaSpan in) const {
   const std::size_t n = check_lists(name(), in, 4);
-  if (step < 1) throw ValueError(fmt::format("[{}] step {}: counts from 1", name(), step));
+  const bool has_schedule = in.size() > 4 * n + 1;
+  if (step < (has_schedule ? 0 : 1))
+    throw ValueError(fmt::format("[{}] step {}: counts from 1", name(), step));
   Metas out;
   for (std::size_t i = 0; i < n; ++i) out.push_back(in[i]);
   for (std::size_t i = 0; i < 2 * n; ++i) out.push_back(in[2 * n + i]);

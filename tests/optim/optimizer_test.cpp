@@ -228,6 +228,30 @@ TYPED_TEST(Optimizers, AStateContinuesBitForBit) {
   EXPECT_EQ(run(4), run(0));
 }
 
+TYPED_TEST(Optimizers, AScheduleOnTheDeviceGivesTheSameSteps) {
+  const auto train = [&](auto& optimizer, const nn::NamedParameter<TypeParam>& p, bool on_device) {
+    for (int t = 1; t <= 6; ++t) {
+      if (t == 3 && on_device) optimizer.keep_schedule_on_device();  // in the middle of a training
+      optimizer.set_learning_rate(0.1 / t);
+      optimizer.step(this->gradient(p, gradient_at(t)));
+    }
+  };
+  const auto expect_same = [&](auto make) {
+    const auto p = this->leaf("p", start), q = this->leaf("p", start);
+    auto host = make(p), device = make(q);
+    train(host, p, false);
+    train(device, q, true);
+    expect_values(q.tensor, p.tensor.template to_vector<double>(), 1e-15);
+    EXPECT_EQ(device.state().at("steps").template as<std::int64_t>()[0], 6);
+    EXPECT_EQ(device.state().at("lr").template as<double>()[0], 0.1 / 6);
+  };
+  using B = TypeParam;
+  expect_same([](const auto& p) { return AdamW<B>({p}, AdamWConfig{}.with_weight_decay(0.1)); });
+  expect_same([](const auto& p) { return Adam<B>({p}, AdamConfig{}.with_weight_decay(0.1)); });
+  expect_same([](const auto& p) { return Sgd<B>({p}, SgdConfig{}.with_momentum(0.9)); });
+  expect_same([](const auto& p) { return Sgd<B>({p}); });
+}
+
 TYPED_TEST(Optimizers, AStateNamesItsTensorsAndIsCheckedWhole) {
   const auto p = this->leaf("block0.weight", start);
   Sgd<TypeParam> with_momentum({p}, SgdConfig{}.with_momentum(0.9)), without({p});

@@ -88,7 +88,7 @@ struct ByteSpan {
   Layout layout;
 };
 FERRITE_API ByteSpan byte_span(const Array& array);
-/// "cpu" of "cpu (AVX-512, 2 threads)"
+/// "cpu" of "cpu (AVX-512, 2 threads)", "cuda" of "cuda:0 (NVIDIA H200)"
 FERRITE_API std::string short_name(const std::string& description);
 }  // namespace detail
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/core/time_span.hpp"
 
 namespace ferrite {
 
@@ -25,8 +26,8 @@ struct FERRITE_API ProfiledConfig {
 };
 
 /// How an op was evaluated. kernel: a primitive; fused: a kernel for an op that could be composed; composed:
-/// made of other ops, whose kernels are listed as well.
-enum class OpKind : std::uint8_t { kernel, fused, composed };
+/// made of other ops, whose kernels are listed as well; transfer: a copy from or to the host.
+enum class OpKind : std::uint8_t { kernel, fused, composed, transfer };
 FERRITE_API std::string_view to_string(OpKind kind);
 
 struct OpProfile {
@@ -36,6 +37,10 @@ struct OpProfile {
   double seconds = 0;  // all calls together; for a composed op with everything inside
   double min_seconds = 0;
   double max_seconds = 0;
+  // Percentiles of the calls, from a regular sample of them where there were many.
+  double median_seconds = 0;
+  double p90_seconds = 0;
+  double p99_seconds = 0;
   double flops = 0;      // by the op's own account (op_cost)
   double bytes = 0;      // that the op must move
   double allocated = 0;  // bytes allocated for it
@@ -45,25 +50,29 @@ struct OpProfile {
   double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
 };
 
+/// The highest rates the device itself reaches, measured: a large copy (bytes read and written) and a large
+/// matrix product. 0 where nobody measured.
+struct Ceilings {
+  double bytes_per_second = 0;
+  double flops_per_second = 0;
+};
+
 /// Slowest first.
 struct FERRITE_API Profile {
   std::string backend;
   std::vector<OpProfile> ops;
   std::size_t dropped_events = 0;
+  MemoryStats memory;
+  Ceilings ceilings;
 
-  /// Time inside kernels: every row but the composed ones, which hold the others' time once more.
+  /// Time inside kernels: every row but the composed ones, which hold the others' time once more, and the
+  /// transfers.
   double kernel_seconds() const;
 };
 
 /// Aligned text, the `top` slowest rows (0: all), their share of the kernel time, and the total.
 FERRITE_API std::string table(const Profile& profile, std::size_t top = 0);
 FERRITE_API std::string to_json(const Profile& profile);
-
-/// When something ran, in nanoseconds of any one clock.
-struct TimeSpan {
-  std::int64_t start = 0;
-  std::int64_t duration = 0;
-};
 
 /// What Profiled measures with. A backend that runs asynchronously brings its own by a member
 /// `auto stopwatch()` whose result has started and has `TimeSpan stop()` (device events); others get this.
@@ -130,7 +139,13 @@ class Profiled {
   B& inner() { return inner_; }
   const B& inner() const { return inner_; }
 
-  Profile profile() const { return recorder_.profile(inner_.describe()); }
+  /// Measures the ceilings of the device, which takes some 10 ms, if the backend can (member ceilings()).
+  Profile profile() const {
+    Profile profile = recorder_.profile(inner_.describe());
+    profile.memory = inner_.memory_stats();
+    if constexpr (requires(const B& b) { b.ceilings(); }) profile.ceilings = inner_.ceilings();
+    return profile;
+  }
   /// Forgets everything measured, traced events included.
   void reset() { recorder_.reset(); }
   /// The calls since construction or reset as a trace file. Empty unless ProfiledConfig::with_trace(true).
@@ -142,8 +157,16 @@ class Profiled {
     recorder_.allocated(meta.bytes());
     return inner_.allocate(meta);
   }
-  void copy_from_host(const Array& array, const void* source) { inner_.copy_from_host(array, source); }
-  void copy_to_host(const Array& array, void* target) { inner_.copy_to_host(array, target); }
+  void copy_from_host(const Array& array, const void* source) {
+    auto watch = stopwatch();
+    inner_.copy_from_host(array, source);
+    record_transfer("copy_from_host", watch.stop(), array);
+  }
+  void copy_to_host(const Array& array, void* target) {
+    auto watch = stopwatch();
+    inner_.copy_to_host(array, target);
+    record_transfer("copy_to_host", watch.stop(), array);
+  }
   void synchronize() { inner_.synchronize(); }
   Device device() const { return inner_.device(); }
   MemoryStats memory_stats() const { return inner_.memory_stats(); }
@@ -189,6 +212,11 @@ class Profiled {
     for (const Array& y : out) outputs.push_back(y.meta());
     recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, span, op_cost(op, inputs, outputs),
                   inputs, outputs);
+  }
+
+  void record_transfer(std::string_view name, TimeSpan span, const Array& array) {
+    const Meta meta = array.meta();
+    recorder_.add(name, OpKind::transfer, span, {0, static_cast<double>(meta.bytes())}, {}, {&meta, 1});
   }
 
   template <class Op>

@@ -171,7 +171,8 @@ class FERRITE_API RngReplay {
  public:
   enum Mode { Record, Replay };
 
-  RngReplay(Mode mode, std::vector<RandomKey>& log);
+  /// A Record also notes in `sources`, if given, the generator of each key.
+  RngReplay(Mode mode, std::vector<RandomKey>& log, std::vector<Rng*>* sources = nullptr);
   ~RngReplay();
   RngReplay(const RngReplay&) = delete;
   RngReplay& operator=(const RngReplay&) = delete;
@@ -182,6 +183,7 @@ class FERRITE_API RngReplay {
 
   Mode mode_;
   std::vector<RandomKey>& log_;
+  std::vector<Rng*>* sources_;
   std::size_t position_ = 0;
   RngReplay* outer_;
 };

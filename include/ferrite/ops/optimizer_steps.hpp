@@ -29,10 +29,14 @@ struct FERRITE_API GlobalNorm {
   }
 };
 
-/// Inputs: n parameters, n gradients, n momentum buffers, and a clip factor [] that scales every gradient.
-/// Outputs in place: parameters, momentum buffers. With momentum 0 the buffers are left as they are. Buffers
-/// are f32 (f64 for f64 parameters).
-/// v = momentum v + g + decay p;  p -= lr (nesterov ? g + decay p + momentum v : v)
+// Both steps take their learning rate from the attributes, or from an optional last input, the schedule f64
+// [2]: a learning rate, by which `lr` is multiplied, and a number of steps, which are added to `step`. On the
+// device, they can change from one replay of a captured step to the next.
+
+/// Inputs: n parameters, n gradients, n momentum buffers, a clip factor [] that scales every gradient, and
+/// the schedule or not. Outputs in place: parameters, momentum buffers. With momentum 0 the buffers are left
+/// as they are. Buffers are f32 (f64 for f64 parameters). v = momentum v + g + decay p;  p -= lr (nesterov ?
+/// g + decay p + momentum v : v)
 struct FERRITE_API Sgd {
   static constexpr std::string_view type_name = "sgd";
   double lr = 0.01;
@@ -58,17 +62,19 @@ struct FERRITE_API Sgd {
       const Tensor<B> g = cast(in[n + i], v.dtype()) * clip + cast(p, v.dtype()) * weight_decay;
       const Tensor<B> moved = momentum != 0 ? v * momentum + g : g;
       const Tensor<B> step = momentum != 0 && nesterov ? g + moved * momentum : moved;
-      out[i] = cast(cast(p, v.dtype()) - step * lr, p.dtype());
+      const Tensor<B> change =
+          in.size() > 3 * n + 1 ? step * cast(select(in[3 * n + 1], 0, 0) * lr, v.dtype()) : step * lr;
+      out[i] = cast(cast(p, v.dtype()) - change, p.dtype());
       out[n + i] = momentum != 0 ? moved : v;
     }
     return out;
   }
 };
 
-/// Inputs: n parameters, n gradients, n first moments, n second moments, and a clip factor []. Outputs in
-/// place: parameters, first moments, second moments. `step` counts from 1. Moments are f32 (f64 for f64
-/// parameters).
-/// decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the gradient.
+/// Inputs: n parameters, n gradients, n first moments, n second moments, a clip factor [], and the schedule
+/// or not. Outputs in place: parameters, first moments, second moments. `step` counts from 1. Moments are f32
+/// (f64 for f64 parameters). decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the
+/// gradient.
 struct FERRITE_API Adam {
   static constexpr std::string_view type_name = "adam";
   double lr = 1e-3;
@@ -94,21 +100,41 @@ struct FERRITE_API Adam {
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     const std::size_t n = (in.size() - 1) / 4;
+    if (in.size() == 4 * n + 1) {
+      const auto steps = static_cast<double>(step);
+      return update<B>(in, lr, 1 / (1 - std::pow(beta1, steps)), 1 / (1 - std::pow(beta2, steps)),
+                       1 - lr * weight_decay);
+    }
+    const Tensor<B> rate = select(in[4 * n + 1], 0, 0) * lr, steps = select(in[4 * n + 1], 0, 1) + step;
+    return update<B>(in, rate, 1 / (1 - pow(beta1, steps)), 1 / (1 - pow(beta2, steps)),
+                     1 - rate * weight_decay);
+  }
+
+ private:
+  /// The numbers are double, or f64 tensors [].
+  template <class B, class Number>
+  Tensors<B> update(TensorSpan<B> in, const Number& rate, const Number& scale1, const Number& scale2,
+                    const Number& keep) const {
+    const std::size_t n = (in.size() - 1) / 4;
     const Tensor<B>& clip = in[4 * n];
-    const double scale1 = 1 / (1 - std::pow(beta1, static_cast<double>(step)));
-    const double scale2 = 1 / (1 - std::pow(beta2, static_cast<double>(step)));
     Tensors<B> out;
     out.resize(3 * n);
     for (std::size_t i = 0; i < n; ++i) {
       const DType wide = in[2 * n + i].dtype();
+      const auto number = [&](const Number& x) {
+        if constexpr (std::is_same_v<Number, double>)
+          return x;
+        else
+          return cast(x, wide);
+      };
       const Tensor<B> p = cast(in[i], wide);
       Tensor<B> g = cast(in[n + i], wide) * clip;
       if (!decoupled) g = g + p * weight_decay;
       const Tensor<B> m = in[2 * n + i] * beta1 + g * (1 - beta1);
       const Tensor<B> v = in[3 * n + i] * beta2 + square(g) * (1 - beta2);
-      const Tensor<B> update = (m * scale1) / (sqrt(v * scale2) + eps);
-      const Tensor<B> kept = decoupled ? p * (1 - lr * weight_decay) : p;
-      out[i] = cast(kept - update * lr, in[i].dtype());
+      const Tensor<B> change = (m * number(scale1)) / (sqrt(v * number(scale2)) + eps);
+      const Tensor<B> kept = decoupled ? p * number(keep) : p;
+      out[i] = cast(kept - change * number(rate), in[i].dtype());
       out[n + i] = m;
       out[2 * n + i] = v;
     }

@@ -61,11 +61,13 @@ struct FERRITE_API SoftmaxCrossEntropyBackward {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     const Tensor<B>&dloss = in[0], &logits = in[1], &targets = in[2], &lse = in[3];
     const std::int64_t classes = logits.size(1);
-    const Tensor<B> p = exp(cast(logits, lse.dtype()) - unsqueeze(lse, 1));
-    const Tensor<B> q = one_hot(targets, classes, lse.dtype()) * (1 - label_smoothing) +
-                        label_smoothing / static_cast<double>(classes);
+    const Tensor<B> log_p = cast(logits, lse.dtype()) - unsqueeze(lse, 1);
+    // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
+    const Tensor<B> error =
+        where(one_hot(targets, classes, lse.dtype()) != 0, expm1(log_p) + label_smoothing, exp(log_p));
     const Tensor<B> scale = where(targets == ignore_index, 0, dloss);
-    return {cast((p - q) * unsqueeze(scale, 1), logits.dtype())};
+    return {
+        cast((error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1), logits.dtype())};
   }
 };
 

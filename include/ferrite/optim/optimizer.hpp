@@ -40,7 +40,13 @@ class Optimizer {
   void step(const Gradients<Inner>& grads, double divisor = 1);
 
   double learning_rate() const { return lr_; }
-  void set_learning_rate(double lr) { lr_ = lr; }
+  void set_learning_rate(double lr) {
+    lr_ = lr;
+    if (schedule_.defined()) write_learning_rate();
+  }
+  /// From now on learning rate and step count live in a tensor, which set_learning_rate() writes and step()
+  /// advances on the device: a step that is captured into a graph replays with what they are by then.
+  void keep_schedule_on_device();
   /// Names of the parameters these gradients leave out.
   std::vector<std::string> missing(const Gradients<Inner>& grads) const {
     std::vector<std::string> names;
@@ -72,11 +78,18 @@ class Optimizer {
   void run(const Update& update, const std::vector<std::size_t>& members, const std::vector<Array>& gradients,
            const Array& clip);
   std::vector<StateEntry> entries() const;
+  void write_learning_rate() {
+    kernels().copy_from_host(schedule_.with_layout(schedule_.layout().slice(0, 0, 1, 1)), &lr_);
+  }
+  /// How often each parameter was updated.
+  std::vector<std::int64_t> steps() const;
 
   std::vector<nn::NamedParameter<B>> parameters_;
   OptimizerSettings settings_;
   std::vector<std::size_t> groups_;  // per parameter
-  std::vector<std::int64_t> steps_;  // per parameter
+  std::vector<std::int64_t> steps_;  // per parameter; without those counted by the schedule
+  Array schedule_;                   // f64 [2]: learning rate, steps since it was made; or undefined
+  Array advance_;                    // what a step adds to it
   std::vector<std::string> slot_names_;
   std::vector<std::vector<Array>> slots_;  // per slot and parameter
   Memory memory_;
@@ -132,12 +145,17 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
       gradients[i] = clamp(Tensor<Kernels>(kernels(), gradients[i]), -bound, bound).primitive();
     }
     present.push_back(gradients[i]);
-    calls[{groups_[i], ++steps_[i]}].push_back(i);
+    if (!schedule_.defined()) ++steps_[i];
+    calls[{groups_[i], steps_[i]}].push_back(i);
   }
   if (present.empty()) return;
+  if (schedule_.defined()) {
+    const Array* in[] = {&schedule_, &advance_};
+    evaluate_in_place(kernels(), op::Binary{op::BinaryFn::add}, Ins(in, 2), Outs(&schedule_, 1));
+  }
   const Tensor<Kernels> clip = clip_factor(present, divisor);
   for (const auto& [key, members] : calls) {
-    Update update{lr_, settings_.weight_decay, key.second};
+    Update update{schedule_.defined() ? 1.0 : lr_, settings_.weight_decay, key.second};
     if (key.first < settings_.groups.size()) {
       const ParameterGroup& group = settings_.groups[key.first];
       update.lr *= group.lr_scale;
@@ -180,7 +198,28 @@ void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& mem
     }
   }
   in.push_back(&clip);
+  if (schedule_.defined()) in.push_back(&schedule_);
   apply(kernels(), update, Ins(in.data(), in.size()), Outs(out));
+}
+
+template <class B>
+void Optimizer<B>::keep_schedule_on_device() {
+  steps_ = steps();
+  const double start[] = {lr_, 0}, advance[] = {0, 1};
+  schedule_ = kernels().allocate({{2}, DType::f64});
+  advance_ = kernels().allocate({{2}, DType::f64});
+  kernels().copy_from_host(schedule_, start);
+  kernels().copy_from_host(advance_, advance);
+}
+
+template <class B>
+std::vector<std::int64_t> Optimizer<B>::steps() const {
+  if (!schedule_.defined()) return steps_;
+  double values[2];
+  kernels().copy_to_host(schedule_, values);
+  std::vector<std::int64_t> all = steps_;
+  for (std::int64_t& count : all) count += static_cast<std::int64_t>(values[1]);
+  return all;
 }
 
 template <class B>
@@ -198,8 +237,9 @@ template <class B>
 NamedTensors Optimizer<B>::state() const {
   NamedTensors result;
   result.emplace("lr", HostTensor::from(std::span<const double>(&lr_, 1), {}));
-  result.emplace("steps", HostTensor::from(std::span<const std::int64_t>(steps_),
-                                           {static_cast<std::int64_t>(steps_.size())}));
+  const std::vector<std::int64_t> counts = steps();
+  result.emplace("steps", HostTensor::from(std::span<const std::int64_t>(counts),
+                                           {static_cast<std::int64_t>(counts.size())}));
   if (memory_ == Memory::scratch) return result;
   for (std::size_t s = 0; s < slots_.size(); ++s)
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -220,7 +260,10 @@ void Optimizer<B>::load_state(const NamedTensors& state) {
                state.find(parameters_[i].name + "." + slot_names_[s])->second);
   }
   lr_ = lr;
+  const bool on_device = schedule_.defined();
+  schedule_ = {};
   steps_.assign(steps.begin(), steps.end());
+  if (on_device) keep_schedule_on_device();
 }
 
 }  // namespace ferrite::optim

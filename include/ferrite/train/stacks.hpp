@@ -50,5 +50,11 @@ FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Reference>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cpu>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cpu>>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CpuParity>)
+#if FERRITE_HAS_CUDA
+FERRITE_LAYERS(extern template class FERRITE_API, Cuda)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cuda>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cuda>>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CudaParity>)
+#endif
 
 }  // namespace ferrite

@@ -1,0 +1,66 @@
+"""The speeds and errors that the GPU rows are held to, and whether a row reaches its own.
+
+Kinds of bars: "peer" is PyTorch's time over ferrite's, "eager peer" the same against PyTorch's eager step, "copy" the
+share of the copy bandwidth measured in the same run, "seconds" a time. All but the last are lower limits.
+"""
+
+import re
+
+ROWS = "(65536x768|8192x8192|8192x50304)"
+BARS = [  # pattern of the whole name, kind, limit; the first that matches counts
+    (r"matmul/(f32|tf32|bf16)/(2048|4096|8192)", "peer", 0.98),
+    (r"eager/matmul/\w+/\d+", "peer", 2.0),
+    (r"eager/add/f32/1024", "seconds", 3e-6),
+    (r"(add|relu|gelu|sigmoid)/\w+/1M", "peer", 1.5),
+    (r"(add|relu|gelu|sigmoid)/\w+/10M", "peer", 1.2),
+    (r"(add|relu|gelu|sigmoid)/\w+/256M", "peer", 0.98),
+    (r"(sum|max)/\w+/(rows|columns|all)/256M", "copy", 0.90),
+    (r"(softmax|layer_norm|rms_norm)/\w+/" + ROWS, "copy", 0.85),
+    (r"(softmax|layer_norm|rms_norm)_backward/\w+/" + ROWS, "copy", 0.75),
+    (r"cross_entropy_both/bf16/32768x50304", "seconds", 2.2e-3),
+    (r"(conv2d|max_pool2d|batch_norm).*", "peer", 0.98),
+    (r"adamw/f32/124M", "seconds", 0.95e-3),
+    (r"pool/allocate_free/1MiB", "seconds", 0.3e-6),
+    (r"train/.*", "peer", 2.0),
+    (r"train_graph/.*", "eager peer", 4.0),
+]
+
+# Against float64, at most this times PyTorch's error. Where the result is one number, half a unit in its last place is
+# always good enough: PyTorch's may be exact by chance.
+ERROR_LIMIT = 1.5
+ONE_NUMBER = r"(sum|max)/\w+/all/.*|global_norm/.*"
+ROUNDING = {"f32": 2.0**-24, "bf16": 2.0**-8}
+
+
+def seconds(row, who):
+    return (row.get(who) or {}).get("seconds")
+
+
+def achieved(row, kind, rows, copy_rate):
+    """The number that the bar is about; None where its parts were not measured."""
+    ours = seconds(row, "cuda")
+    if ours is None:
+        return None
+    if kind == "seconds":
+        return ours
+    if kind == "copy":
+        return row["cuda"]["bytes"] / ours / copy_rate if copy_rate else None
+    name = row["name"].replace("train_graph/", "train/") if kind == "eager peer" else row["name"]
+    theirs = next((seconds(r, "torch") for r in rows if r["name"] == name), None)
+    return theirs / ours if theirs else None
+
+
+def judge(row, rows, copy_rate):
+    """Adds "bar" to a row that has one: kind, limit, value and met (None: not measured)."""
+    for pattern, kind, limit in BARS:
+        if re.fullmatch(pattern, row["name"]):
+            value = achieved(row, kind, rows, copy_rate)
+            met = None if value is None else value <= limit if kind == "seconds" else value >= limit
+            row["bar"] = {"kind": kind, "limit": limit, "value": value, "met": met}
+            break
+    ours, theirs = row.get("cuda") or {}, row.get("torch") or {}
+    if "error" in ours and "error" in theirs:
+        limit = ERROR_LIMIT * (theirs["error"] or 0)
+        if re.fullmatch(ONE_NUMBER, row["name"]):
+            limit = max(limit, ROUNDING[row["name"].split("/")[1]])
+        row["error_met"] = ours["error"] is not None and ours["error"] <= limit

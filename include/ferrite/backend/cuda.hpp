@@ -1,0 +1,213 @@
+// Cuda: the backend on NVIDIA GPUs. cuBLASLt for products, cuDNN for convolutions, CUB for sorting, kernels
+// of our own for the rest. No CUDA header is needed to use it. In a build without CUDA the class is declared
+// all the same and its constructor says what is missing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ferrite/core/time_span.hpp"
+#include "ferrite/op.hpp"
+
+namespace ferrite {
+
+namespace cuda {
+class DeviceContext;
+}
+
+namespace op {
+struct Fill;
+struct Iota;
+struct Random;
+struct Copy;
+struct Unary;
+struct UnaryBackward;
+struct Binary;
+struct Where;
+struct Reduce;
+struct ArgReduce;
+struct Scan;
+struct Matmul;
+struct Gather;
+struct Scatter;
+struct ScatterAdd;
+struct Linear;
+struct Conv2d;
+struct Conv2dInputGrad;
+struct Conv2dWeightGrad;
+struct Attention;
+struct AttentionBackward;
+struct Softmax;
+struct SoftmaxBackward;
+struct LogSoftmax;
+struct LogSoftmaxBackward;
+struct LayerNorm;
+struct LayerNormBackward;
+struct RmsNorm;
+struct RmsNormBackward;
+struct BatchNorm;
+struct BatchNormBackward;
+struct SoftmaxCrossEntropy;
+struct SoftmaxCrossEntropyBackward;
+struct MaxPool2d;
+struct MaxPool2dBackward;
+struct AvgPool2d;
+struct AvgPool2dBackward;
+struct Dropout;
+struct Embedding;
+struct EmbeddingBackward;
+struct IndexSelect;
+struct PointwiseLoss;
+struct PointwiseLossBackward;
+struct GlobalNorm;
+struct Sgd;
+struct Adam;
+struct Statistic;
+struct Sort;
+}  // namespace op
+
+struct Ceilings;
+template <class B>
+class Stopwatch;
+
+/// How f32 matrix products and convolutions are computed: with f32 products (default), or with the operands
+/// rounded to tf32 (10 bits of mantissa), some five times faster.
+enum class Float32Products : std::uint8_t { exact, tf32 };
+
+/// A handle to one GPU: two objects of one index share stream, memory pool and plans, and any thread may use
+/// them. Ops return before the GPU has done them; host copies and synchronize() wait. What a kernel finds
+/// wrong (an index out of range) is thrown by the next of these, and the process stays usable. Kernels expect
+/// outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and layout of an
+/// input; any other overlap of an output with an input is undefined. Every op gives the same bits on every
+/// run.
+class FERRITE_API Cuda {
+ public:
+  using Primitive = Array;
+
+  /// Throws DeviceError where there is no such GPU, no driver, or no CUDA in this build: the message says
+  /// which.
+  explicit Cuda(int device = 0);
+  /// For questions about what the backend has (accepts, Runs) on a machine without a GPU; anything else is
+  /// undefined.
+  static Cuda without_device() { return Cuda(nullptr); }
+
+  Array allocate(const Meta& meta);
+  /// Between an array of any layout and dense row-major bytes of the host.
+  void copy_from_host(const Array& array, const void* source);
+  void copy_to_host(const Array& array, void* target);
+  /// A copy of an array of another GPU, on this one.
+  Array copy_from_device(const Array& array);
+  void synchronize();
+  Device device() const { return {DeviceKind::cuda, index_}; }
+  MemoryStats memory_stats() const;
+  /// Who holds how much: a table, or JSON.
+  std::string memory_report() const;
+  std::string memory_report_json() const;
+  /// At most this many bytes are taken from the GPU from now on; OutOfMemory beyond.
+  void set_memory_limit(std::size_t bytes);
+  /// Gives cached memory back to the GPU.
+  void release_cache();
+  /// "cuda:0 (NVIDIA H200)"
+  std::string describe() const;
+
+  Float32Products float32_products() const { return products_; }
+  /// Of this object alone.
+  void set_float32_products(Float32Products products) { products_ = products; }
+
+  /// What is wrong with the file in which measured choices are kept (docs/cuda.md), oldest first.
+  std::vector<std::string> warnings() const;
+  /// Copy bandwidth and bf16 product rate of this GPU, measured at the first call.
+  Ceilings ceilings() const;
+
+  /// For the library's own kernels.
+  cuda::DeviceContext& context() const { return *context_; }
+
+  // Primitives. Those with a mask add to outputs whose bit is set; bool results cannot be added
+  // (BackendError).
+  void run(const op::Fill& op, Ins in, Outs out);
+  void run(const op::Iota& op, Ins in, Outs out);
+  void run(const op::Random& op, Ins in, Outs out);
+  void run(const op::Copy& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Unary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Binary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  /// Accumulates sums only; another function with a mask is a BackendError.
+  void run(const op::Reduce& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::ArgReduce& op, Ins in, Outs out);
+  void run(const op::Scan& op, Ins in, Outs out);
+  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Gather& op, Ins in, Outs out);
+  void run(const op::Scatter& op, Ins in, Outs out);
+  void run(const op::ScatterAdd& op, Ins in, Outs out);
+
+  // Fused: linear, convolution, attention.
+  void run(const op::Linear& op, Ins in, Outs out);
+  bool accepts(const op::Linear& op, MetaSpan in) const;
+  void run(const op::Conv2d& op, Ins in, Outs out);
+  bool accepts(const op::Conv2d& op, MetaSpan in) const;
+  void run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::Conv2dInputGrad& op, MetaSpan in) const;
+  void run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::Conv2dWeightGrad& op, MetaSpan in) const;
+  void run(const op::Attention& op, Ins in, Outs out);
+  bool accepts(const op::Attention& op, MetaSpan in) const;
+  void run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::AttentionBackward& op, MetaSpan in) const;
+
+  // Fused: softmax, norms, losses, pools, optimisers. Computed in f32 (f64 for f64), rounded once.
+  void run(const op::Softmax& op, Ins in, Outs out);
+  void run(const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::LogSoftmax& op, Ins in, Outs out);
+  void run(const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::LayerNorm& op, Ins in, Outs out);
+  void run(const op::LayerNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::RmsNorm& op, Ins in, Outs out);
+  void run(const op::RmsNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::BatchNorm& op, Ins in, Outs out);
+  void run(const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
+  void run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::MaxPool2d& op, Ins in, Outs out);
+  void run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  bool accepts(const op::MaxPool2dBackward& op, MetaSpan in) const;
+  void run(const op::AvgPool2d& op, Ins in, Outs out);
+  void run(const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Dropout& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::Embedding& op, Ins in, Outs out);
+  void run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::IndexSelect& op, Ins in, Outs out);
+  void run(const op::PointwiseLoss& op, Ins in, Outs out);
+  void run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::GlobalNorm& op, Ins in, Outs out);
+  void run(const op::Sgd& op, Ins in, Outs out);
+  void run(const op::Adam& op, Ins in, Outs out);
+  void run(const op::Statistic& op, Ins in, Outs out);
+  void run(const op::Sort& op, Ins in, Outs out);
+  bool accepts(const op::Sort& op, MetaSpan in) const;
+
+ private:
+  explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}
+
+  int index_;
+  Float32Products products_ = Float32Products::exact;
+  cuda::DeviceContext* context_;
+};
+
+/// Times with device events what runs on the GPU between construction and stop(), which waits for it. What
+/// Profiled<Cuda> measures with.
+template <>
+class FERRITE_API Stopwatch<Cuda> {
+ public:
+  explicit Stopwatch(Cuda& cuda);
+  ~Stopwatch();
+  Stopwatch(Stopwatch&& other) noexcept;
+  TimeSpan stop();
+
+ private:
+  cuda::DeviceContext* context_;
+  void *begin_, *end_;  // events
+  std::int64_t start_;  // by the host's clock
+};
+
+}  // namespace ferrite

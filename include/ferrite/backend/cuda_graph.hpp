@@ -1,0 +1,94 @@
+// A training step recorded once and replayed with one call: what the host would spend on launching hundreds
+// of kernels, 2 to 5 us each, is spent once.
+//
+//   Tensor<Autodiff<Cuda>> loss;
+//   auto graph = CudaGraph::capture(cuda, [&] {
+//     loss = softmax_cross_entropy(net.forward(x), y);
+//     optimizer.step(loss.backward());
+//   });
+//   for (...) { assign(x, batch.x); assign(y, batch.y); graph.replay(); losses.push(loss); }
+#pragma once
+
+#include <concepts>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ferrite/backend/cuda.hpp"
+#include "ferrite/tensor_data.hpp"
+
+namespace ferrite {
+
+/// Tensors that step() reads must keep their buffers as long as the graph lives; new data is copied into
+/// them. Tensors that step() makes and that outlive it are filled by every replay, always in the same place.
+/// Every replay draws the random numbers that calling step() again would have drawn, and advances the
+/// generators, which must stay where they are. What a recorded step would not do again is refused with a
+/// BackendError that says why: copies from and to the host (item(), printing a tensor, from_vector) and
+/// waiting for the GPU. Run the step once before: cuBLASLt and cuDNN choose their kernels then. While a GPU
+/// captures, no other thread may use it.
+class FERRITE_API CudaGraph {
+ public:
+  template <std::invocable F>
+  static CudaGraph capture(Cuda& cuda, F&& step) {
+    CudaGraph graph(begin(cuda));
+    try {
+      step();
+    } catch (...) {
+      abandon(*graph.state_);
+      throw;
+    }
+    end(*graph.state_);
+    return graph;
+  }
+
+  /// Returns at once; the GPU runs it behind what it was given before.
+  void replay();
+
+  /// Kernels and copies in the graph.
+  std::size_t nodes() const;
+  /// Memory that the graph holds, in bytes.
+  std::size_t memory() const;
+
+ private:
+  struct State;
+  explicit CudaGraph(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  static std::shared_ptr<State> begin(Cuda& cuda);
+  static void end(State& state);
+  static void abandon(State& state) noexcept;
+
+  std::shared_ptr<State> state_;
+};
+
+/// Reads numbers from the GPU without waiting for it: the loss of a step is asked for when the next ones are
+/// already under way.
+class FERRITE_API LateReader {
+ public:
+  explicit LateReader(Cuda& cuda);
+  ~LateReader();
+  LateReader(const LateReader&) = delete;
+  LateReader& operator=(const LateReader&) = delete;
+
+  /// Notes the one element (f32) that the array holds behind the work given so far.
+  void push(const Array& array);
+  template <class B>
+  void push(const Tensor<B>& tensor) {
+    push(detail::kernel_array(tensor.primitive()));
+  }
+  std::size_t pending() const { return pending_.size(); }
+  /// The oldest note; waits for it if need be. ValueError if there is none.
+  float pop();
+
+ private:
+  struct Note {
+    float* value;  // pinned
+    void* event;
+  };
+  Note make_note();
+
+  Cuda& cuda_;
+  std::deque<Note> pending_;
+  std::vector<Note> free_;
+};
+
+}  // namespace ferrite

@@ -1,0 +1,37 @@
+#include "backend_cuda/arrays.hpp"
+
+#include "ferrite/ops/copy.hpp"
+
+namespace ferrite::cuda {
+
+void copy_into(Cuda& cuda, const Array& from, const Array& to, bool add) {
+  const Array* in[] = {&from};
+  Array out = to;
+  cuda.run(op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1), static_cast<Accumulate>(add ? 1u : 0u));
+}
+
+Array dense(Cuda& cuda, const Array& x, DType dtype) {
+  if (x.dtype() == dtype && x.layout().is_contiguous()) return x;
+  const Array copy = cuda.allocate({x.shape(), dtype});
+  copy_into(cuda, x, copy);
+  return copy;
+}
+
+Array axis_last(const Array& x, int axis) {
+  Shape order;
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (i != axis) order.push_back(i);
+  order.push_back(axis);
+  return x.with_layout(x.layout().permute(order));
+}
+
+Destination::Destination(Cuda& cuda, const Array& out, bool add)
+    : cuda_(cuda), out_(out), dense_(out), add_(add), temporary_(!out.layout().is_contiguous()) {
+  if (temporary_) dense_ = cuda.allocate(out.meta());
+}
+
+void Destination::commit() {
+  if (temporary_) copy_into(cuda_, dense_, out_, add_);
+}
+
+}  // namespace ferrite::cuda

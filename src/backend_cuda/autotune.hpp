@@ -1,0 +1,76 @@
+// The measured chooser. Where one thing can be computed in several ways, the first use times them all and the
+// fastest is kept: in memory, and on disk so that the next process need not measure again. It knows no CUDA,
+// and CI tests it on the host.
+//
+// Algorithms of cuBLASLt and cuDNN sum in different orders, so a choice among them can change the last bits
+// of a result. Within a process a choice is made once; the file pins it for later ones; FERRITE_AUTOTUNE=0
+// takes the first candidate everywhere, whatever was measured before. A choice among kernels of our own must
+// not change bits.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ferrite/core/export.hpp"
+
+namespace ferrite::cuda {
+
+struct AutotuneOptions {
+  bool timing = true;          // false: always candidate `fixed`, counted around
+  std::filesystem::path file;  // empty: nothing is kept on disk
+  std::size_t fixed = 0;
+
+  /// FERRITE_AUTOTUNE=0 switches timing off; "0:3" does too and takes candidate 3 everywhere, which is how
+  /// tests run each of them. The file is autotune.json in $FERRITE_CACHE_DIR, or else in
+  /// ferrite/ under $XDG_CACHE_HOME or ~/.cache; none where there is no home.
+  FERRITE_API static AutotuneOptions from_environment();
+};
+
+/// Any thread may use it. A file that is corrupt, cut off or not ours counts as empty and is replaced by the
+/// next choice; one that cannot be written is given up. Both only leave a warning.
+class FERRITE_API Autotuner {
+ public:
+  /// Seconds that candidate i takes; infinity if it cannot run.
+  using Measure = std::function<double(std::size_t)>;
+
+  /// `environment` names all that timings depend on: GPU, driver, library versions.
+  Autotuner(std::string environment, AutotuneOptions options)
+      : environment_(std::move(environment)), options_(std::move(options)) {}
+
+  /// False if the first candidate will be taken whatever the others are.
+  bool compares() const { return options_.timing || options_.fixed > 0; }
+  /// The best of the candidates for `problem`: known, or measured now, one thread at a time. The first stands
+  /// unless another is at least 2 % faster. Nothing if none can run. A choice is valid for this set of names
+  /// alone.
+  std::optional<std::size_t> choose(std::string_view problem, std::span<const std::string> names,
+                                    const Measure& measure);
+  /// The same without measuring: nothing if the choice is not known.
+  std::optional<std::size_t> recall(std::string_view problem, std::span<const std::string> names);
+
+  /// What was wrong with the file so far, oldest first.
+  std::vector<std::string> warnings() const;
+
+ private:
+  using Choices = std::unordered_map<std::string, std::string>;  // problem and candidates -> name
+
+  void load();
+  void save(const std::string& key, const std::string& name);
+  void warn(std::string text);
+
+  const std::string environment_;
+  AutotuneOptions options_;
+  std::recursive_mutex measuring_;  // a candidate may be made of parts that choose themselves
+  mutable std::mutex mutex_;        // of what follows
+  bool loaded_ = false;
+  Choices choices_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace ferrite::cuda
