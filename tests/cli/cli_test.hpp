@@ -6,10 +6,10 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
+
+#include "scratch_folder.hpp"
 
 namespace ferrite::testing {
 
@@ -35,18 +35,5 @@ inline Reply run_ferrite(const std::string& arguments, const std::string& enviro
 inline void expect_contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
 }
-
-/// A folder of its own for one test, removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "ferrite-cli-XXXXXX").string()) {
-    if (!::mkdtemp(path_.data())) throw std::runtime_error("no scratch folder");
-  }
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace ferrite::testing

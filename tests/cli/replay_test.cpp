@@ -203,7 +203,7 @@ TEST_F(Replay, refuses_broken_and_hostile_files) {
   write_safetensors(path_, softmax_);
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 3);
   EXPECT_EQ(run_ferrite("replay " + path_).code, 2);
-  EXPECT_EQ(run_ferrite("replay " + (folder_ / "nothing")).code, 2);
+  EXPECT_EQ(run_ferrite("replay " + (folder_ / "nothing").string()).code, 2);
   EXPECT_FALSE(std::filesystem::exists(out_));
 }
 

@@ -16,26 +16,11 @@
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/host_tensor.hpp"
+#include "scratch_folder.hpp"
 
 namespace ferrite::testing {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own for one test, removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "ferrite-io-XXXXXX").string()) {
-    if (!::mkdtemp(path_.data())) throw std::runtime_error("no scratch folder");
-  }
-  ~ScratchFolder() { fs::remove_all(path_); }
-  fs::path operator/(std::string_view name) const { return fs::path(path_) / name; }
-  std::size_t file_count() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-
- private:
-  std::string path_;
-};
 
 inline std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
