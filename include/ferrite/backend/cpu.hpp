@@ -6,59 +6,9 @@
 #include <string>
 
 #include "ferrite/op.hpp"
+#include "ferrite/ops/forward.hpp"
 
 namespace ferrite {
-
-namespace op {
-struct Fill;
-struct Iota;
-struct Random;
-struct Copy;
-struct Unary;
-struct UnaryBackward;
-struct Binary;
-struct Where;
-struct Reduce;
-struct ArgReduce;
-struct Scan;
-struct Matmul;
-struct Gather;
-struct Scatter;
-struct ScatterAdd;
-struct Linear;
-struct Conv2d;
-struct Conv2dInputGrad;
-struct Conv2dWeightGrad;
-struct Attention;
-struct AttentionBackward;
-struct Softmax;
-struct SoftmaxBackward;
-struct LogSoftmax;
-struct LogSoftmaxBackward;
-struct LayerNorm;
-struct LayerNormBackward;
-struct RmsNorm;
-struct RmsNormBackward;
-struct BatchNorm;
-struct BatchNormBackward;
-struct SoftmaxCrossEntropy;
-struct SoftmaxCrossEntropyBackward;
-struct MaxPool2d;
-struct MaxPool2dBackward;
-struct AvgPool2d;
-struct AvgPool2dBackward;
-struct Dropout;
-struct Embedding;
-struct EmbeddingBackward;
-struct IndexSelect;
-struct PointwiseLoss;
-struct PointwiseLossBackward;
-struct GlobalNorm;
-struct Sgd;
-struct Adam;
-struct Statistic;
-struct Sort;
-}  // namespace op
 
 /// Holds no state of its own: two objects share the allocator and the thread pool, and any thread may use
 /// them. Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer

@@ -1,5 +1,5 @@
 // A training step recorded once and replayed with one call: what the host would spend on launching hundreds
-// of kernels, 2 to 5 us each, is spent once.
+// of kernels is spent once.
 //
 //   Tensor<Autodiff<Cuda>> loss;
 //   auto graph = CudaGraph::capture(cuda, [&] {
