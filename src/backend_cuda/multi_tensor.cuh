@@ -2,7 +2,6 @@
 // piece of a tensor that is its own.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "backend_cuda/arrays.hpp"
@@ -75,7 +74,7 @@ void for_tables(const std::vector<Array> (&rows)[lists], Launch&& launch) {
     with_capacity.template operator()<448>();
 }
 
-/// True if all arrays of tensor i can be read by packs of `lanes` elements.
+/// True if the array can be read by packs of `lanes` elements.
 template <class T>
 __device__ __forceinline__ bool is_aligned(const T* data, int lanes) {
   return reinterpret_cast<std::uintptr_t>(data) % (sizeof(T) * static_cast<unsigned>(lanes)) == 0;
