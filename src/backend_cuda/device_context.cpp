@@ -7,24 +7,12 @@
 #include <array>
 #include <mutex>
 
+#include "backend_cuda/outside_capture.hpp"
 #include "backend_cuda/staging.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cuda {
 namespace {
-
-/// While a stream of this thread is being captured, calls like cudaMalloc are forbidden unless the thread
-/// says that they are no part of it.
-class OutsideCapture {
- public:
-  OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  ~OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  OutsideCapture(const OutsideCapture&) = delete;
-  OutsideCapture& operator=(const OutsideCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 class CudaSegments final : public SegmentSource {
  public:

@@ -1,6 +1,7 @@
 // Handles of the NVIDIA libraries, their errors, and the environment that tuning results are valid in.
 #include "backend_cuda/libraries.hpp"
 
+#include "backend_cuda/outside_capture.hpp"
 #include "ferrite/backend/cuda.hpp"
 
 #include <fmt/format.h>
@@ -18,18 +19,6 @@ std::vector<std::string> Cuda::warnings() const { return cuda::Libraries::of(*co
 
 namespace ferrite::cuda {
 namespace {
-
-/// Libraries allocate and load modules while they start, which a capture by this thread would forbid.
-class OutsideCapture {
- public:
-  OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  ~OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  OutsideCapture(const OutsideCapture&) = delete;
-  OutsideCapture& operator=(const OutsideCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 std::string tuning_environment(const DeviceContext& context) {
   int driver = 0, runtime = 0;

@@ -1,0 +1,21 @@
+// Work that a capture under way is not to record.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace ferrite::cuda {
+
+/// While a stream of this thread is being captured, calls like cudaMalloc, and libraries that make them as
+/// they start, are forbidden unless the thread says that they are no part of it.
+class OutsideCapture {
+ public:
+  OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  ~OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+}  // namespace ferrite::cuda
