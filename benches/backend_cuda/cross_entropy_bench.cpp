@@ -35,7 +35,9 @@ void add_cross_entropy(Suite& suite) {
         name("cross_entropy_backward"), op::SoftmaxCrossEntropyBackward{},
         [=](auto& b, Rng& rng) {
           const auto x = logits(b, rng), y = targets(b, rng);
-          return std::vector{randn(b, {rows}, rng), x, y, eval_all(op::SoftmaxCrossEntropy{}, x, y)[1]};
+          // Numbers that the dtype has: PyTorch knows no others here.
+          const auto dloss = cast(randn(b, {rows}, rng, 0, 1, dtype), DType::f32);
+          return std::vector{dloss, x, y, eval_all(op::SoftmaxCrossEntropy{}, x, y)[1]};
         },
         reach);
   };

@@ -1,4 +1,5 @@
-// Elementwise ops from a thousand elements to 256M, and the copy whose rate is the ceiling of them all.
+// Elementwise ops from a thousand elements to 256M, in a row and as single calls, and the copy whose rate is
+// the ceiling of them all.
 #include "suite.hpp"
 
 namespace ferrite::bench {
@@ -20,10 +21,18 @@ void add_elementwise(Suite& suite) {
     const auto one = [=](auto& b, Rng& rng) { return std::vector{draw(b, rng)}; };
     const auto two = [=](auto& b, Rng& rng) { return std::vector{draw(b, rng), draw(b, rng)}; };
     const auto name = [&](const char* op) { return row_name(op, to_string(dtype), size.label); };
-    suite.add_op(name("add"), op::Binary{op::BinaryFn::add}, two, reach);
-    suite.add_op(name("relu"), op::Unary{op::UnaryFn::relu}, one, reach);
-    suite.add_op(name("gelu"), op::Unary{op::UnaryFn::gelu_tanh}, one, reach);
-    suite.add_op(name("sigmoid"), op::Unary{op::UnaryFn::sigmoid}, one, reach);
+    const auto both = [&](const char* op_name, const auto& op, const auto& make) {
+      suite.add_op(name(op_name), op, make, reach);
+      if (size.count < 1 << 20 || size.count > 10'000'000) return;
+      suite.add("call/" + name(op_name), [=] {
+        Cuda cuda;
+        return measure_op(cuda, op, make, Clock::call);
+      });
+    };
+    both("add", op::Binary{op::BinaryFn::add}, two);
+    both("relu", op::Unary{op::UnaryFn::relu}, one);
+    both("gelu", op::Unary{op::UnaryFn::gelu_tanh}, one);
+    both("sigmoid", op::Unary{op::UnaryFn::sigmoid}, one);
   };
   suite.add_op("copy/f32/1G", op::Copy{DType::f32},
                [](auto& b, Rng& rng) { return std::vector{randn(b, {1 << 30}, rng)}; });

@@ -32,9 +32,10 @@ struct Row {
   std::array<std::function<Measurement()>, 3> measure;  // by Reach; empty beyond the row's
 };
 
-/// device: from the first to the last call on the device, calls in a row. wall: the same by the host's clock.
-/// latency: by the host's clock, waiting for each call.
-enum class Clock : std::uint8_t { device, wall, latency };
+/// device: from the first to the last call on the device, calls in a row. call: on the device, from before to
+/// after a single call that finds it idle, so that the host's part of the call counts. wall: calls in a row
+/// by the host's clock. latency: by the host's clock, waiting for each call.
+enum class Clock : std::uint8_t { device, call, wall, latency };
 
 inline constexpr int repetitions = 20;
 inline constexpr double batch_seconds = 5e-3;    // calls are repeated until a batch takes this long
@@ -62,6 +63,11 @@ Measurement time_calls(B& b, F&& call, Clock clock = Clock::device) {
       return 1e-9 * static_cast<double>(watch.stop().duration);
     }
     b.synchronize();
+    if (clock == Clock::call) {
+      Stopwatch<B> watch(b);
+      call();
+      return 1e-9 * static_cast<double>(watch.stop().duration);
+    }
     const auto start = now();
     for (int i = 0; i < calls; ++i) {
       call();
@@ -72,7 +78,7 @@ Measurement time_calls(B& b, F&& call, Clock clock = Clock::device) {
   };
   batch(2);
   int calls = 1;
-  while (batch(calls) < batch_seconds && calls < 1024) calls *= 2;
+  while (clock != Clock::call && batch(calls) < batch_seconds && calls < 1024) calls *= 2;
   std::vector<double> times;
   const auto start = now();
   while (times.size() < repetitions && (times.size() < 3 || since(start) < enough_seconds))
@@ -120,7 +126,7 @@ std::optional<double> error_of(const Op& op, const Inputs<B>& in) {
 /// One op on inputs by make(backend, rng). Where they fit into the cache, several sets take turns; outputs
 /// live until their turn comes again, so that they are as cold as inputs.
 template <class B, class Op, class Make>
-Measurement measure_op(B& b, const Op& op, const Make& make) {
+Measurement measure_op(B& b, const Op& op, const Make& make, Clock clock = Clock::device) {
   Rng rng(1);
   std::vector<Inputs<B>> sets{make(b, rng)};
   std::vector<Tensors<B>> results{run(op, sets[0])};
@@ -133,10 +139,13 @@ Measurement measure_op(B& b, const Op& op, const Make& make) {
     sets.push_back(make(b, rng));
   results.resize(sets.size());
   std::size_t turn = 0;
-  Measurement m = time_calls(b, [&] {
-    turn = (turn + 1) % sets.size();
-    results[turn] = run(op, sets[turn]);
-  });
+  Measurement m = time_calls(
+      b,
+      [&] {
+        turn = (turn + 1) % sets.size();
+        results[turn] = run(op, sets[turn]);
+      },
+      clock);
   results.clear();
   sets.resize(1);
   m.flops = cost.flops;

@@ -204,6 +204,10 @@ def problem(name):
     if op == "pool":
         return Problem(lambda: (), lambda: torch.empty(1 << 20, dtype=torch.uint8, device="cuda"),
                        clock="wall")
+    if op == "call":
+        single = problem("/".join(rest))
+        single.clock = "call"
+        return single
     if op in ("eager", "latency"):
         op, dtype, n = rest
         size, dtype = int(n), DTYPES[dtype]

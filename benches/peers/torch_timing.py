@@ -15,7 +15,8 @@ MOST_BUFFERS = 32
 
 
 def time_calls(call, clock):
-    """Median and least seconds of a call. clock: "device" (events), "wall", or "latency" (waits for each call)."""
+    """Median and least seconds of a call. clock: "device" (events), "call" (events around a single call that finds
+    the GPU idle), "wall", or "latency" (waits for each call)."""
     flush = torch.empty(int(BEYOND_CACHE) // 4, device="cuda") if clock == "device" else None
 
     def batch(calls):
@@ -29,6 +30,13 @@ def time_calls(call, clock):
             end.synchronize()
             return begin.elapsed_time(end) * 1e-3
         torch.cuda.synchronize()
+        if clock == "call":
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            call()
+            end.record()
+            end.synchronize()
+            return begin.elapsed_time(end) * 1e-3
         start = time.perf_counter()
         for _ in range(calls):
             call()
@@ -39,7 +47,7 @@ def time_calls(call, clock):
 
     batch(2)
     calls = 1
-    while batch(calls) < BATCH_SECONDS and calls < 1024:
+    while clock != "call" and batch(calls) < BATCH_SECONDS and calls < 1024:
         calls *= 2
     times, start = [], time.perf_counter()
     while len(times) < REPETITIONS and (len(times) < 3 or time.perf_counter() - start < ENOUGH_SECONDS):

@@ -11,6 +11,8 @@
 //   void assemble(B& b, Ins in, Outs out) const;         made of fills and copies into parts of the output
 //   Tensors<B> compose(B& b, TensorSpan<B> in) const;    made of other ops; the oracle of a fused kernel
 //   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
+//   Op recorded() const;                                 of an op with one output: the form to run where that
+//                                                        gradient may be asked for, with more outputs for vjp
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
 #pragma once

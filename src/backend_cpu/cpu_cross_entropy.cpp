@@ -52,10 +52,32 @@ template <class W>
   return simd::sum<W>(n, [&](auto at) { return at(x); }) / static_cast<W>(n);
 }
 
-/// scale (softmax(x) - q), with q the same for all classes.
+/// A row's log(sum(exp)), in two parts: near certainty the sum of both and the chosen logit are almost equal,
+/// and their difference would keep only the rounding errors of both.
 template <class W>
-[[gnu::flatten]] void row_gradient(const W* x, W lse, W q, W scale, W* dx, std::int64_t n) {
-  simd::map(dx, n, [&](auto at) { return (simd::exp(at(x) - lse) - q) * scale; });
+struct LogSum {
+  W shift, log_sum;  // the largest logit, or 0 where it is not finite, and the rest
+
+  LogSum(const W* row, std::int64_t n) {
+    const W top = row_max(row, n);
+    shift = std::isfinite(top) ? top : W{0};
+    log_sum = std::isfinite(top) ? row_log_sum(row, top, n) : row_limit(row, top, n);
+  }
+  W loss(const W* row, std::int64_t n, std::int64_t target, W smoothing) const {
+    const W loss = log_sum - (row[target] - shift) * (1 - smoothing);
+    return smoothing == 0 ? loss : loss - (row_mean(row, n) - shift) * smoothing;
+  }
+};
+
+/// dx = scale (softmax(x) - target distribution), with log(softmax(x)) = x - shift - log_sum.
+template <class W>
+[[gnu::flatten]] void row_gradient(const W* x, W shift, W log_sum, std::int64_t target, W smoothing, W scale,
+                                   W* dx, std::int64_t n) {
+  const W spread = smoothing / static_cast<W>(n);
+  // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
+  const W at_target = (std::expm1(x[target] - shift - log_sum) + smoothing - spread) * scale;
+  simd::map(dx, n, [&](auto at) { return (simd::exp(at(x) - shift - log_sum) - spread) * scale; });
+  dx[target] = at_target;
 }
 
 }  // namespace
@@ -71,18 +93,11 @@ void Cpu::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
       const W smoothing = static_cast<W>(op.label_smoothing);
       for (std::int64_t r = begin; r < end; ++r) {
         const W* const row = read(r * x.stride, n);
-        // Relative to the largest logit: near certainty the lse and row[target] are almost equal, and their
-        // difference would keep only the rounding errors of both.
-        const W top = row_max(row, n), shift = std::isfinite(top) ? top : W{0};
-        const W log_sum = std::isfinite(top) ? row_log_sum(row, top, n) : row_limit(row, top, n);
+        const LogSum<W> sum(row, n);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
-        W value = 0;
-        if (target != op.ignore_index) {
-          value = log_sum - (row[target] - shift) * (1 - smoothing);
-          if (smoothing != 0) value -= (row_mean(row, n) - shift) * smoothing;
-        }
+        const W value = target == op.ignore_index ? W{0} : sum.loss(row, n, target, smoothing);
         loss.array().template data<W>()[r] = value;
-        lse.array().template data<W>()[r] = log_sum + shift;
+        lse.array().template data<W>()[r] = sum.log_sum + sum.shift;
       }
     });
   });
@@ -107,18 +122,43 @@ void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accum
         if (target == op.ignore_index) {
           std::fill_n(row, n, W{0});
         } else {
-          const W scale = dloss.data<const W>()[r];
-          const W* const logits = read(r * x.stride, n);
-          const W log_sum = lse.data<const W>()[r], spread = smoothing / static_cast<W>(n);
-          // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
-          const W at_target = (std::expm1(logits[target] - log_sum) + smoothing - spread) * scale;
-          row_gradient(logits, log_sum, spread, scale, row, n);
-          row[target] = at_target;
+          row_gradient(read(r * x.stride, n), lse.data<const W>()[r], W{0}, target, smoothing,
+                       dloss.data<const W>()[r], row, n);
         }
         write.finish(n);
       }
     });
   });
+  dx.commit();
+}
+
+void Cpu::run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
+  const Rows x = rows_of(*this, in[0]);
+  const std::int64_t n = x.length;
+  const Array targets = checked_targets(*this, op.type_name, in[1], n, op.ignore_index);
+  Destination loss(*this, out[0], false), dx(*this, out[1], false);
+  visit_wide(out[0].dtype(), [&]<class W>() {
+    const W smoothing = static_cast<W>(op.label_smoothing);
+    const W scale = dense(*this, in[2], dtype_of<W>).template data<const W>()[0];
+    for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> read(x.array, n);
+      Writer<W> write(dx, n);
+      for (std::int64_t r = begin; r < end; ++r) {
+        const W* const row = read(r * x.stride, n);
+        const std::int64_t target = targets.data<const std::int64_t>()[r];
+        const bool ignored = target == op.ignore_index;
+        const LogSum<W> sum(row, n);
+        loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n, target, smoothing);
+        W* const gradient = write.row(r * n);
+        if (ignored)
+          std::fill_n(gradient, n, W{0});
+        else
+          row_gradient(row, sum.shift, sum.log_sum, target, smoothing, scale, gradient, n);
+        write.finish(n);
+      }
+    });
+  });
+  loss.commit();
   dx.commit();
 }
 

@@ -2,6 +2,7 @@
 // kernel does not take end here.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "backend_cuda/device_context.hpp"
@@ -71,7 +72,10 @@ struct IndexFault {
   unsigned long long op;  // address of the op's name on the host; 0: no fault
   unsigned long long op_length;
   long long index, extent;
+  long long position;  // of the index among all, counted from 1; 0: the kernel does not say
 };
+/// What the Cpu's error says of the same index, but for the axis, which kernels do not know.
+FERRITE_API std::string describe(const IndexFault& fault);
 /// Where kernels of this GPU report, in host memory that the GPU sees.
 IndexFault* index_fault(DeviceContext& context);
 

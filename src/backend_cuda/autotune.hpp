@@ -2,10 +2,9 @@
 // fastest is kept: in memory, and on disk so that the next process need not measure again. It knows no CUDA,
 // and CI tests it on the host.
 //
-// Algorithms of cuBLASLt and cuDNN sum in different orders, so a choice among them can change the last bits
-// of a result. Within a process a choice is made once; the file pins it for later ones; FERRITE_AUTOTUNE=0
-// takes the first candidate everywhere, whatever was measured before. A choice among kernels of our own must
-// not change bits.
+// Candidates may sum in different orders, so a choice among them can change the last bits of a result. Within
+// a process a choice is made once; the file pins it for later ones; FERRITE_AUTOTUNE=0 takes the first
+// candidate everywhere, whatever was measured before.
 #pragma once
 
 #include <filesystem>
@@ -47,8 +46,8 @@ class FERRITE_API Autotuner {
   /// False if the first candidate will be taken whatever the others are.
   bool compares() const { return options_.timing || options_.fixed > 0; }
   /// The best of the candidates for `problem`: known, or measured now, one thread at a time. The first stands
-  /// unless another is at least 2 % faster. Nothing if none can run. A choice is valid for this set of names
-  /// alone.
+  /// unless another is at least 5 % faster: a GPU at its power limit changes the order of close ones. Nothing
+  /// if none can run. A choice is valid for this set of names alone.
   std::optional<std::size_t> choose(std::string_view problem, std::span<const std::string> names,
                                     const Measure& measure);
   /// The same without measuring: nothing if the choice is not known.

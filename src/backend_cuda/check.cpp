@@ -3,14 +3,20 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/outside_capture.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cuda {
 namespace {
 
 std::string_view advice(cudaError_t status) {
+  if (is_context_lost(status))
+    return "a kernel of this or an earlier op failed and CUDA in this process is lost; other backends work "
+           "on, "
+           "the GPU needs a new process (CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer names the kernel)";
   switch (status) {
     case cudaErrorInsufficientDriver:
+    case cudaErrorCallRequiresNewerDriver:
     case cudaErrorUnsupportedPtxVersion:
     case cudaErrorSystemDriverMismatch:
       return "the NVIDIA driver is too old for this CUDA runtime; update the driver";
@@ -20,24 +26,15 @@ std::string_view advice(cudaError_t status) {
       return "the GPU is taken by another process in exclusive mode";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-      return "this build has no code for this GPU; add its architecture to CMAKE_CUDA_ARCHITECTURES and "
-             "rebuild";
+      return "this build has no code for this GPU; add its architecture to FERRITE_CUDA_ARCHITECTURES "
+             "and rebuild";
     case cudaErrorStreamCaptureUnsupported:
     case cudaErrorStreamCaptureInvalidated:
     case cudaErrorStreamCaptureImplicit:
+    case cudaErrorStreamCaptureIsolation:
+    case cudaErrorStreamCaptureWrongThread:
+    case cudaErrorCapturedEvent:
       return "this cannot be captured into a CUDA graph; do it before or after the capture";
-    case cudaErrorIllegalAddress:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorHardwareStackError:
-    case cudaErrorLaunchFailure:
-    case cudaErrorLaunchTimeout:
-    case cudaErrorAssert:
-    case cudaErrorECCUncorrectable:
-      return "a kernel of this or an earlier op failed and CUDA in this process is lost; start a new process "
-             "(CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer names the kernel)";
     case cudaErrorCudartUnloading:
       return "the process is ending; use no GPU tensors after main has returned";
     case cudaErrorMemoryAllocation:
@@ -48,6 +45,35 @@ std::string_view advice(cudaError_t status) {
 }
 
 }  // namespace
+
+bool is_context_lost(cudaError_t status) noexcept {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorContextIsDestroyed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void check_context(std::string_view what) {
+  const OutsideCapture outside;
+  std::size_t free = 0, total = 0;
+  const cudaError_t status = cudaMemGetInfo(&free, &total);  // waits for nothing
+  if (is_context_lost(status)) throw_error(status, what);
+  static_cast<void>(cudaGetLastError());
+}
 
 void throw_error(cudaError_t status, std::string_view what) {
   static_cast<void>(cudaGetLastError());

@@ -13,6 +13,11 @@ namespace ferrite::cuda {
 /// that the next call does not report it again.
 [[noreturn]] FERRITE_API void throw_error(cudaError_t status, std::string_view what);
 
+/// True for what ends CUDA in a process: a kernel that failed on the way. Every later call gives it again.
+FERRITE_API bool is_context_lost(cudaError_t status) noexcept;
+/// Throws the error of a context that is lost. Libraries only say that they failed: this asks CUDA why.
+FERRITE_API void check_context(std::string_view what);
+
 inline void check(cudaError_t status, std::string_view what) {
   if (status != cudaSuccess) [[unlikely]]
     throw_error(status, what);

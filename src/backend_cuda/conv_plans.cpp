@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "backend_cuda/compile_times.hpp"
 #include "backend_cuda/dnn_descriptor.hpp"
 #include "backend_cuda/stopwatch.hpp"
 #include "ferrite/core/error.hpp"
@@ -146,7 +147,7 @@ void propose(const ConvProblem& p, ImageLayout layout, const Graph& graph, cudnn
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph->back());
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
   if (!heuristic.finalize()) return;
-  constexpr std::int64_t most_asked = 24;
+  constexpr std::int64_t most_asked = 256;  // those with tensor cores come first, wanted or not
   std::size_t taken = 0;
   for (DnnDescriptor& config :
        heuristic.list(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, most_asked)) {
@@ -176,8 +177,8 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
   const Libraries::Dnn dnn(libraries);
   std::vector<Proposal> proposals;
   if (const Graph graph = describe(dnn.handle(), p, ImageLayout::nchw)) {
-    propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_A, 10, proposals);
-    propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_FALLBACK, 4, proposals);
+    propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_A, 16, proposals);
+    propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_FALLBACK, 16, proposals);
   }
   // Tensor cores want channels last; without them that only costs copies.
   const bool tensor_cores = size_of(p.dtype) == 2 || p.tf32;
@@ -244,8 +245,8 @@ ConvPlans::Entry ConvPlans::choose(Libraries& libraries, const Call& call, const
   std::vector<std::shared_ptr<const ConvPlan>> built(proposals.size());  // compiling one takes up to seconds
   const auto choice = libraries.tuner().choose(text, names, [&](std::size_t i) {
     try {
-      if ((built[i] = build(libraries, proposals[i])))
-        return median_seconds(call.context(), [&] { run(*built[i]); });
+      if (!built[i]) built[i] = build(libraries, proposals[i]);
+      if (built[i]) return median_seconds(call.context(), [&] { run(*built[i]); });
     } catch (const Error&) {  // refused at launch, or no memory to try it
       static_cast<void>(cudaGetLastError());
     }
@@ -263,7 +264,10 @@ std::shared_ptr<const ConvPlan> ConvPlans::get(Libraries& libraries, const Call&
     return found == plans_.end() ? std::nullopt : std::optional(found->second);
   }();
   if (known && (known->is_final || call.context().is_capturing())) return known->plan;
-  const Entry entry = choose(libraries, call, problem, run);
+  const Entry entry = [&] {
+    const CompileScope compiling("plan " + text_of(problem));
+    return choose(libraries, call, problem, run);
+  }();
   const std::lock_guard guard(mutex_);
   auto [place, is_new] = plans_.try_emplace(problem, entry);
   if (!is_new && !place->second.is_final) {

@@ -33,6 +33,22 @@ IndexFault* index_fault(DeviceContext& context) {
   return expected;
 }
 
+std::string describe(const IndexFault& fault) {
+  const std::string_view op(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(fault.op)),
+                            static_cast<std::size_t>(fault.op_length));
+  const auto is = [&](std::string_view name) { return op == name || op == std::string(name) + "_backward"; };
+  std::string_view index = "index", range = "an axis of length {}";
+  if (is("softmax_cross_entropy"))
+    index = "target", range = "{} classes";
+  else if (is("embedding"))
+    index = "id", range = "a table of {} rows";
+  else if (is("max_pool2d"))
+    range = "planes of {} elements";
+  const std::string place = fault.position > 0 ? fmt::format(" at position {}", fault.position - 1) : "";
+  return fmt::format("[{}] {} {}{} is out of range for {}", op, index, fault.index, place,
+                     fmt::format(fmt::runtime(range), fault.extent));
+}
+
 namespace {
 
 /// After the GPU has been waited for: throws what a kernel found wrong.
@@ -41,10 +57,7 @@ void throw_faults(DeviceContext& context) {
   if (std::atomic_ref(fault->op).load(std::memory_order_acquire) == 0) return;
   const IndexFault seen = *fault;
   *fault = {};
-  const std::string_view op(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(seen.op)),
-                            static_cast<std::size_t>(seen.op_length));
-  throw ValueError(
-      fmt::format("[{}] index {}: out of range, the axis has {} elements", op, seen.index, seen.extent));
+  throw ValueError(describe(seen));
 }
 
 }  // namespace
@@ -56,6 +69,11 @@ Cuda::Cuda(int device) : index_(device), context_(&cuda::DeviceContext::of(devic
 
 Array Cuda::allocate(const Meta& meta) {
   return {context_->allocate(meta.bytes()), Layout::contiguous(meta.shape), meta.dtype};
+}
+
+Array Cuda::allocate(const Meta& meta, std::string_view op) {
+  const cuda::OpScope scope(op);
+  return allocate(meta);
 }
 
 void Cuda::copy_from_host(const Array& array, const void* source) {
@@ -90,6 +108,7 @@ Array Cuda::copy_from_device(const Array& array) {
 }
 
 void Cuda::synchronize() {
+  const cuda::OpScope scope("synchronize");
   context_->synchronize();
   cuda::throw_faults(*context_);
 }

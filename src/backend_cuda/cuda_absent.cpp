@@ -7,7 +7,7 @@
 namespace ferrite {
 
 Cuda::Cuda(int device) : index_(device), context_(nullptr) {
-  throw DeviceError(fmt::format("[cuda] GPU {}: {}", device, cuda_unavailable_reason()));
+  throw DeviceError(fmt::format("[cuda] cuda:{}: {}", device, cuda_unavailable_reason()));
 }
 
 }  // namespace ferrite

@@ -6,29 +6,6 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-/// Mean, and sum of squared distances from it.
-template <class C>
-struct Moments {
-  C count = 0, mean = 0, squares = 0;
-
-  __device__ __forceinline__ void merge(const Moments& other) {
-    const C both = count + other.count;
-    if (both == 0) return;
-    const C distance = other.mean - mean, share = other.count / both;
-    mean += distance * share;
-    squares += other.squares + distance * distance * count * share;
-    count = both;
-  }
-  __device__ __forceinline__ void across(int width) {
-    for (int distance = width / 2; distance > 0; distance /= 2)
-      merge({from_lane_across(count, distance), from_lane_across(mean, distance),
-             from_lane_across(squares, distance)});
-    // Merging is not symmetric to the last bit: all take what the first lane has.
-    mean = __shfl_sync(0xffffffffu, mean, 0, width);
-    squares = __shfl_sync(0xffffffffu, squares, 0, width);
-  }
-};
-
 struct BatchNormArgs {
   PlanesShape shape;
   const void* x[1];
@@ -57,7 +34,7 @@ __global__ void __launch_bounds__(plane_threads, 4)
     });
     total.merge(found);
   });
-  total = RowTeam(plane_threads_shift, 1).total(total);
+  total = RowTeam(plane_threads_shift).total(total);
   if (threadIdx.x == 0) static_cast<Moments<C>*>(args.moments)[blockIdx.x] = total;
 }
 
@@ -71,7 +48,7 @@ __global__ void __launch_bounds__(plane_threads, 4)
   const auto* const moments = static_cast<const Moments<C>*>(args.moments) + channel * args.shape.parts;
   Moments<C> total;
   for (int p = threadIdx.x; p < args.shape.parts; p += plane_threads) total.merge(moments[p]);
-  total = RowTeam(plane_threads_shift, 1).total(total);
+  total = RowTeam(plane_threads_shift).total(total);
   const C mean = total.mean, rstd = ::rsqrt(total.squares / total.count + static_cast<C>(args.eps));
   if (part.is_first() && threadIdx.x == 0) {
     args.mean.write(channel, mean);

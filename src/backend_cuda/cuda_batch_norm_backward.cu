@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(plane_threads, 4)
       }
     });
   });
-  total = RowTeam(plane_threads_shift, 1).total(total);
+  total = RowTeam(plane_threads_shift).total(total);
   if (threadIdx.x == 0) static_cast<Sums<C, 2>*>(args.sums)[blockIdx.x] = total;
 }
 
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(plane_threads, 4)
     total.of[0] += sums[p].of[0];
     total.of[1] += sums[p].of[1];
   }
-  total = RowTeam(plane_threads_shift, 1).total(total);
+  total = RowTeam(plane_threads_shift).total(total);
   if (part.is_first() && threadIdx.x == 0) {
     args.dbias.write(channel, total.of[0]);
     args.dweight.write(channel, total.of[1]);

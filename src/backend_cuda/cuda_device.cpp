@@ -14,24 +14,6 @@ namespace {
 
 std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
-std::string why_not(cudaError_t status) {
-  int driver = 0, runtime = 0;
-  static_cast<void>(cudaDriverGetVersion(&driver));
-  static_cast<void>(cudaRuntimeGetVersion(&runtime));
-  if (driver == 0) return "no NVIDIA driver is installed or loaded";
-  if (status == cudaErrorInsufficientDriver) {
-    return fmt::format(
-        "the NVIDIA driver is too old: it knows CUDA {}, ferrite was built with {}; update the driver",
-        version(driver), version(runtime));
-  }
-  if (status == cudaErrorNoDevice || status == cudaSuccess) {
-    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    if (visible) return fmt::format("no NVIDIA GPU is visible (CUDA_VISIBLE_DEVICES='{}')", visible);
-    return "this machine has no NVIDIA GPU";
-  }
-  return fmt::format("CUDA does not start: {} ({})", cudaGetErrorName(status), cudaGetErrorString(status));
-}
-
 struct Availability {
   int count = 0;
   std::string reason;
@@ -42,14 +24,21 @@ const Availability& availability() {
     Availability result;
     const cudaError_t status = cudaGetDeviceCount(&result.count);
     if (status != cudaSuccess) result.count = 0;
-    if (result.count == 0) result.reason = why_not(status);
+    if (result.count == 0) {
+      int driver = 0, runtime = 0;
+      static_cast<void>(cudaDriverGetVersion(&driver));
+      static_cast<void>(cudaRuntimeGetVersion(&runtime));
+      result.reason = why_no_device(status, driver, runtime, std::getenv("CUDA_VISIBLE_DEVICES"));
+    }
     static_cast<void>(cudaGetLastError());
     return result;
   }();
   return found;
 }
 
-CudaDeviceInfo describe(int index) {
+}  // namespace
+
+CudaDeviceInfo describe_device(int index) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, index), "cuda_devices");
   const auto attribute = [&](cudaDeviceAttr name) {
@@ -83,10 +72,22 @@ CudaDeviceInfo describe(int index) {
   return info;
 }
 
-}  // namespace
-
 int device_count() noexcept { return availability().count; }
 std::string why_no_device() { return availability().reason; }
+
+std::string why_no_device(cudaError_t status, int driver, int runtime, const char* visible) {
+  if (driver == 0) return "no NVIDIA driver is installed or loaded";
+  if (status == cudaErrorInsufficientDriver) {
+    return fmt::format(
+        "the NVIDIA driver is too old: it knows CUDA {}, ferrite was built with {}; update the driver",
+        version(driver), version(runtime));
+  }
+  if (status == cudaErrorNoDevice || status == cudaSuccess) {
+    if (visible) return fmt::format("no NVIDIA GPU is visible (CUDA_VISIBLE_DEVICES='{}')", visible);
+    return "this machine has no NVIDIA GPU";
+  }
+  return fmt::format("CUDA does not start: {} ({})", cudaGetErrorName(status), cudaGetErrorString(status));
+}
 
 }  // namespace cuda
 
@@ -95,7 +96,7 @@ std::string cuda_unavailable_reason() { return cuda::why_no_device(); }
 
 std::vector<CudaDeviceInfo> cuda_devices() {
   std::vector<CudaDeviceInfo> devices;
-  for (int index = 0; index < cuda::device_count(); ++index) devices.push_back(cuda::describe(index));
+  for (int index = 0; index < cuda::device_count(); ++index) devices.push_back(cuda::describe_device(index));
   return devices;
 }
 

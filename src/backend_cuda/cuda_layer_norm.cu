@@ -1,4 +1,4 @@
-// layer_norm and rms_norm. The two differ by the mean and the bias alone, so that they share their kernel.
+// layer_norm and rms_norm. The two differ by the mean and the bias alone, so that they share their kernels.
 #include "backend_cuda/norm_rows.cuh"
 #include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/rms_norm.hpp"
@@ -7,72 +7,112 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-struct NormArgs {
-  RowsArgs<1> rows;
+struct Norm {
   const void *weight, *bias;  // no bias: rms_norm
   void *y, *mean, *rstd;
   double eps;
-  int slots;
+  std::int64_t length;
+};
+template <class In>
+struct NormArgs {
+  In in;
+  Norm norm;
 };
 
-/// The sum of squared distances from the mean is taken in a pass of its own: no cancellation.
-template <class T, class W, int lanes, bool resident>
-__global__ void __launch_bounds__(RowPlan::most_threads, 2)
-    norm_kernel(const __grid_constant__ NormArgs args) {
-  using C = Compute<T>;
-  extern __shared__ __align__(16) unsigned char memory[];
-  const RowsShape& shape = args.rows.shape;
-  const bool centred = args.bias != nullptr;
-  Rows<T, lanes, 1, resident> rows(args.rows);
-  RowTeam& team = rows.team();
-  const Parameter<W, lanes, resident> weight(args.weight, memory, args.slots, shape, team);
-  const Parameter<W, lanes, resident> bias(args.bias, memory + SharedPacks<W, lanes>::bytes(args.slots),
-                                           args.slots, shape, team);
-  __syncthreads();
-
-  const C count = static_cast<C>(shape.length);
-  while (rows.next()) {
-    C mean = 0;
-    if (centred) {
-      Sums<C, 1> sum;
-      rows.template pass<false>([&](auto each) {
-        each([&](int, std::int64_t, const auto& x) {
+/// Mean and sum of squared distances from it: two passes in every warp, then the warps' put together. One
+/// exchange between warps, and no cancellation.
+template <class C, class RowsOrRing>
+__device__ __forceinline__ Moments<C> moments_of(RowsOrRing& rows) {
+  Sums<C, 2> warp;  // elements and their sum
+  rows.pass([&](auto each) {
+    each([&](auto, int, const auto& x) {
+      warp.of[0] += static_cast<C>(x.count);
 #pragma unroll
-          for (int j = 0; j < lanes; ++j) sum.of[0] += x.of[j];
-        });
-      });
-      mean = team.total(sum).of[0] / count;
-    }
-    Sums<C, 1> squares;
-    rows.template pass<false>([&](auto each) {
-      each([&](int, std::int64_t, const auto& x) {
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) squares.of[0] += (x.of[j] - mean) * (x.of[j] - mean);
-      });
+      for (int j = 0; j < x.count; ++j) warp.of[1] += x.of[j];
     });
-    const C rstd = ::rsqrt(team.total(squares).of[0] / count + static_cast<C>(args.eps));
-    if (team.is_first_thread() && rows.active()) {
-      if (centred) static_cast<C*>(args.mean)[rows.row()] = mean;
-      static_cast<C*>(args.rstd)[rows.row()] = rstd;
+  });
+  warp = rows.team().in_warp(warp);
+  const C mean = warp.of[0] > 0 ? warp.of[1] / warp.of[0] : C{0};
+  Sums<C, 1> squares;
+  rows.pass([&](auto each) {
+    each([&](auto, int, const auto& x) {
+#pragma unroll
+      for (int j = 0; j < x.count; ++j) squares.of[0] += (x.of[j] - mean) * (x.of[j] - mean);
+    });
+  });
+  return rows.team().among_warps(Moments<C>{warp.of[0], mean, rows.team().in_warp(squares).of[0]});
+}
+
+template <class C, class RowsOrRing>
+__device__ __forceinline__ C mean_square(RowsOrRing& rows, std::int64_t length) {
+  Sums<C, 1> squares;
+  rows.pass([&](auto each) {
+    each([&](auto, int, const auto& x) {
+#pragma unroll
+      for (int j = 0; j < x.count; ++j) squares.of[0] += x.of[j] * x.of[j];
+    });
+  });
+  return rows.team().total(squares).of[0] / static_cast<C>(length);
+}
+
+template <class T, int lanes, class RowsOrRing, class Parameter>
+__device__ __forceinline__ void norm_rows(RowsOrRing& rows, const Norm& norm, const Parameter& weight,
+                                          const Parameter& bias) {
+  using C = Compute<T>;
+  const bool centred = norm.bias != nullptr;
+  while (rows.next()) {
+    C mean = 0, variance;
+    if (centred) {
+      const Moments<C> moments = moments_of<C>(rows);
+      mean = moments.mean;
+      variance = moments.squares / static_cast<C>(norm.length);
+    } else {
+      variance = mean_square<C>(rows, norm.length);
+    }
+    const C rstd = ::rsqrt(variance + static_cast<C>(norm.eps));
+    if (rows.team().is_first_thread() && rows.active()) {
+      if (centred) static_cast<C*>(norm.mean)[rows.row()] = mean;
+      static_cast<C*>(norm.rstd)[rows.row()] = rstd;
     }
 
-    T* const y = static_cast<T*>(args.y) + rows.row() * shape.length;
-    rows.template pass<true>([&](auto each) {
-      each([&](int item, std::int64_t index, auto x) {
-        const int slot = (item << shape.threads_shift) + team.lane();
-        const auto w = weight.get(slot, index);
+    T* const y = static_cast<T*>(norm.y) + rows.row() * norm.length;
+    rows.pass([&](auto each) {
+      each([&](auto pack, int slot, auto x) {
+        const auto w = weight.get(pack, slot);
         if (centred) {
-          const auto b = bias.get(slot, index);
+          const auto b = bias.get(pack, slot);
 #pragma unroll
           for (int j = 0; j < lanes; ++j) x.of[j] = (x.of[j] - mean) * rstd * w.of[j] + b.of[j];
         } else {
 #pragma unroll
           for (int j = 0; j < lanes; ++j) x.of[j] = x.of[j] * rstd * w.of[j];
         }
-        write_pack<T, lanes>(y, index, x, false);
+        write_pack<T, lanes>(y, pack, x, false);
       });
     });
   }
+}
+
+template <class T, class W, int lanes, bool resident>
+__global__ void __launch_bounds__(most_row_threads, row_blocks<T, lanes, 1>)
+    norm_kernel(const __grid_constant__ NormArgs<RowsArgs<1>> args) {
+  Rows<T, lanes, 1, resident> rows(args.in);
+  using Parameter = ParameterInMemory<W, lanes>;
+  norm_rows<T, lanes>(rows, args.norm, Parameter(args.norm.weight), Parameter(args.norm.bias));
+}
+
+template <class T, class W, int lanes>
+__global__ void __launch_bounds__(most_row_threads, 1)
+    norm_ring_kernel(const __grid_constant__ NormArgs<RingArgs<1>> args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  Ring<T, lanes, 1> rows(args.in, memory);
+  using Parameter = ParameterInShared<W, lanes>;
+  const int begin = rows.part_begin(), length = args.norm.bias ? rows.part_length() : 0;
+  const Parameter weight(args.norm.weight, rows.beside(), begin, rows.part_length());
+  W* const behind = static_cast<W*>(rows.beside()) + args.in.shape.part_length;
+  const Parameter bias(args.norm.bias, behind, begin, length);
+  __syncthreads();
+  norm_rows<T, lanes>(rows, args.norm, weight, bias);
 }
 
 template <bool centred>
@@ -81,22 +121,33 @@ void run_norm(Cuda& cuda, const Call& call, double eps, Ins in, Outs out) {
   const RowArray x = rows_of(cuda, in[0], dtype);
   Destination y(cuda, out[0], false), mean(cuda, out[1], false), rstd(cuda, out[centred ? 2 : 1], false);
   const bool one_dtype = !centred || in[1].dtype() == in[in.size() - 1].dtype();
-  NormPlan plan(call, dtype, one_dtype ? in[1].dtype() : DType::f32, x.count, x.length,
-                row_lanes(dtype, x.length, {x.place(), {y.array().data(), x.length}}));
-  const Array weight = dense(cuda, in[1], plan.parameters);
-  const Array bias = centred ? dense(cuda, in[2], plan.parameters) : weight;
-  const NormArgs args{{plan.shape(), {x.place()}},
-                      weight.data(),
-                      centred ? bias.data() : nullptr,
-                      y.array().data(),
-                      mean.array().data(),
-                      rstd.array().data(),
-                      eps,
-                      static_cast<int>(plan.slots())};
-  plan.visit([&]<class T, class W, int lanes, bool resident>() {
-    const auto kernel = norm_kernel<T, W, lanes, resident>;
-    plan.fit(kernel, 1024, SharedPacks<W, lanes>::bytes(plan.slots()) * (centred ? 2 : 1));
-    plan.launch(kernel, args);
+  const DType given = one_dtype ? in[1].dtype() : DType::f32;
+  const int lanes = row_lanes(dtype, x.length, {x.place(), {y.array().data(), x.length}});
+  const auto parameter_bytes = static_cast<int>(size_of(norm_parameters(dtype, given, lanes)));
+  RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1, parameter_bytes * (centred ? 2 : 1)});
+  const DType parameters = norm_parameters(dtype, given, plan.lanes());
+  const Array weight = norm_parameter(cuda, in[1], parameters);
+  const Array bias = centred ? norm_parameter(cuda, in[2], parameters) : weight;
+  const Norm norm{weight.data(),
+                  centred ? bias.data() : nullptr,
+                  y.array().data(),
+                  mean.array().data(),
+                  rstd.array().data(),
+                  eps,
+                  x.length};
+  visit_floating(dtype, [&]<class T>() {
+    plan.visit<T>(
+        [&]<int n, bool resident>(const RowPlan& rows) {
+          visit_parameters<T, n>(parameters, [&]<class W>() {
+            rows.launch(norm_kernel<T, W, n, resident>, {{rows.shape(), {x.place()}}, norm});
+          });
+        },
+        [&]<int n>(RingPlan& ring) {
+          visit_parameters<T, n>(parameters, [&]<class W>() {
+            ring.fit(norm_ring_kernel<T, W, n>);
+            ring.launch(norm_ring_kernel<T, W, n>, {{ring.shape(), {x.place()}}, norm});
+          });
+        });
   });
   y.commit();
   if (centred) mean.commit();

@@ -1,5 +1,5 @@
-// The gradients of layer_norm and rms_norm. A thread has the same columns of every row, so that the sums for
-// dweight and dbias stay in its block's shared memory until the block has seen all its rows.
+// The gradients of layer_norm and rms_norm. A thread of the ring has the same columns of every row, so that
+// its sums for dweight and dbias stay in its registers until the block has seen all its rows.
 #include "backend_cuda/norm_rows.cuh"
 #include "backend_cuda/norm_sums.hpp"
 #include "ferrite/ops/layer_norm.hpp"
@@ -9,168 +9,198 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-struct NormBackwardArgs {
-  RowsArgs<2> rows;                  // dy, x
+struct NormBackward {
   const void *weight, *mean, *rstd;  // no mean: rms_norm
-  void *dx, *partial;                // partial sums [dweight, dbias][crews][length]; only of resident rows
-  int slots;
+  void *dx, *partial;                // partial sums [dweight, dbias][crews][length]; only of the ring
+  std::int64_t length;
   bool add;
 };
-
-/// The sums of one team over its rows.
-template <class C, int lanes>
-struct ColumnSums {
-  SharedPacks<C, lanes> dweight, dbias;
-
-  __device__ __forceinline__ ColumnSums(unsigned char* memory, int slots, int team)
-      : dweight(memory + (2 * team) * SharedPacks<C, lanes>::bytes(slots), slots),
-        dbias(memory + (2 * team + 1) * SharedPacks<C, lanes>::bytes(slots), slots) {}
+template <class In>
+struct NormBackwardArgs {
+  In in;  // dy, x
+  NormBackward norm;
 };
 
-template <class C, int lanes>
-__device__ __forceinline__ void add_to(Wide<C, lanes>& sum, const Wide<C, lanes>& x) {
-#pragma unroll
-  for (int j = 0; j < lanes; ++j) sum.of[j] += x.of[j];
-}
+/// What dx takes from the whole row, and how it follows.
+template <class C>
+struct RowSlopes {
+  C mean, rstd, offset, slope;
 
-/// What the block's teams found, in their order, into the block's row of partial sums.
+  __device__ __forceinline__ C normed(C x) const { return (x - mean) * rstd; }
+  __device__ __forceinline__ C dx(C dn, C normed_x) const { return (dn - offset - normed_x * slope) * rstd; }
+};
+
+/// The sums of dn = dy weight, and of dn times the normed row.
 template <class C, int lanes>
-__device__ void write_sums(const NormBackwardArgs& args, const RowTeam& team, unsigned char* memory) {
-  const RowsShape& shape = args.rows.shape;
-  const std::int64_t crew = blockIdx.x / shape.parts, crews = gridDim.x / shape.parts;
-  __syncthreads();
-  for (int slot = threadIdx.x; slot < args.slots; slot += blockDim.x) {
-    const std::int64_t pack = pack_of_slot(shape, team, slot);
-    if (pack >= shape.packs) continue;
-    Wide<C, lanes> dweight{}, dbias{};
-    for (int t = 0; t < static_cast<int>(blockDim.x >> shape.threads_shift); ++t) {
-      const ColumnSums<C, lanes> sums(memory, args.slots, t);
-      add_to(dweight, sums.dweight.get(slot));
-      add_to(dbias, sums.dbias.get(slot));
-    }
-    C* const out = static_cast<C*>(args.partial) + crew * shape.length + pack * lanes;
+__device__ __forceinline__ void add_slopes(Sums<C, 2>& found, const RowSlopes<C>& row,
+                                           const Wide<C, lanes>& dy, const Wide<C, lanes>& x,
+                                           const Wide<C, lanes>& weight) {
 #pragma unroll
-    for (int j = 0; j < lanes; ++j) out[j] = dweight.of[j];
-    if (!args.mean) continue;
-#pragma unroll
-    for (int j = 0; j < lanes; ++j) out[crews * shape.length + j] = dbias.of[j];
+  for (int j = 0; j < lanes; ++j) {
+    const C dn = dy.of[j] * weight.of[j];
+    found.of[0] += dn;
+    found.of[1] += dn * row.normed(x.of[j]);
   }
 }
 
-template <class T, class W, int lanes, bool resident>
-__global__ void __launch_bounds__(RowPlan::most_threads, 1)
-    norm_backward_kernel(const __grid_constant__ NormBackwardArgs args) {
+/// What the block's teams found, in their order, into the block's row of partial sums. The ring is empty by
+/// now: its memory takes the sums, [team][dweight, dbias][part].
+template <class T, int lanes, int items>
+__device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& args, Ring<T, lanes, 2>& rows,
+                                           unsigned char* memory, const Compute<T> (&dweight)[items][lanes],
+                                           const Compute<T> (&dbias)[items][lanes]) {
   using C = Compute<T>;
-  extern __shared__ __align__(16) unsigned char memory[];
-  const RowsShape& shape = args.rows.shape;
-  const C* const means = static_cast<const C*>(args.mean);
-  const C* const rstds = static_cast<const C*>(args.rstd);
-  Rows<T, lanes, 2, resident> rows(args.rows);
-  RowTeam& team = rows.team();
-  C next_mean = means ? means[rows.row_ahead()] : C{0}, next_rstd = rstds[rows.row_ahead()];
-
-  const Parameter<W, lanes, resident> weight(args.weight, memory, args.slots, shape, team);
-  unsigned char* const sums_memory = memory + SharedPacks<W, lanes>::bytes(args.slots);
-  ColumnSums<C, lanes> sums(sums_memory, args.slots, threadIdx.x >> shape.threads_shift);
-  if constexpr (resident) {
-    for (int slot = team.lane(); slot < args.slots; slot += team.threads()) {
-      sums.dweight.set(slot, {});
-      sums.dbias.set(slot, {});
+  const RingShape& shape = args.in.shape;
+  const int length = rows.part_length(), teams = static_cast<int>(blockDim.x >> shape.threads_shift);
+  C* const sums = reinterpret_cast<C*>(memory);
+  C* const own = sums + 2 * rows.team().index() * length;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < items; ++i) {
+    const int first = (rows.team().lane() + i * rows.team().threads()) * lanes;
+    if (first >= length) continue;
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) {
+      own[first + j] = dweight[i][j];
+      own[length + first + j] = dbias[i][j];
     }
   }
+  __syncthreads();
+  const auto parts = static_cast<unsigned>(shape.parts);
+  const std::int64_t crew = blockIdx.x / parts, crews = gridDim.x / parts;
+  for (int at = threadIdx.x; at < (args.norm.mean ? 2 : 1) * length; at += blockDim.x) {
+    C sum = 0;
+    for (int t = 0; t < teams; ++t) sum += sums[2 * t * length + at];
+    const int k = at < length ? 0 : 1;
+    static_cast<C*>(
+        args.norm.partial)[(k * crews + crew) * shape.length + rows.part_begin() + at - k * length] = sum;
+  }
+}
+
+template <class T, class W, int lanes>
+__global__ void __launch_bounds__(most_row_threads, 1)
+    norm_backward_kernel(const __grid_constant__ NormBackwardArgs<RingArgs<2>> args) {
+  using C = Compute<T>;
+  extern __shared__ __align__(128) unsigned char memory[];
+  const NormBackward& norm = args.norm;
+  Ring<T, lanes, 2> rows(args.in, memory);
+  const ParameterInShared<W, lanes> weight(norm.weight, rows.beside(), rows.part_begin(), rows.part_length());
+  const auto read = [&](std::int64_t row) {
+    return RowSlopes<C>{norm.mean ? static_cast<const C*>(norm.mean)[row] : C{0},
+                        static_cast<const C*>(norm.rstd)[row], 0, 0};
+  };
+  RowSlopes<C> next = read(rows.row_ahead());
+  C dweight[rows.items][lanes] = {}, dbias[rows.items][lanes] = {};
   __syncthreads();
 
   while (rows.next()) {
-    const C mean = next_mean, rstd = next_rstd;
-    next_mean = means ? means[rows.row_ahead()] : C{0};
-    next_rstd = rstds[rows.row_ahead()];
-    Sums<C, 2> found;  // of dn = dy weight, and of dn times the normed row
-    rows.template pass<false>([&](auto each) {
-      each([&](int item, std::int64_t index, const auto& dy, const auto& x) {
-        const auto w = weight.get((item << shape.threads_shift) + team.lane(), index);
+    RowSlopes<C> row = next;
+    next = read(rows.row_ahead());
+    Sums<C, 2> found;
+    rows.each_item([&](int, int slot, const auto& dy, const auto& x) {
+      add_slopes(found, row, dy, x, weight.get(0, slot));
+    });
+    found = rows.team().total(found);
+    row.offset = norm.mean ? found.of[0] / static_cast<C>(norm.length) : C{0};
+    row.slope = found.of[1] / static_cast<C>(norm.length);
+
+    T* const dx = static_cast<T*>(norm.dx) + rows.row() * norm.length + rows.part_begin();
+    rows.each_item([&](int item, int slot, const auto& dy, const auto& x) {
+      const auto w = weight.get(0, slot);
+      Wide<C, lanes> result;
 #pragma unroll
-        for (int j = 0; j < lanes; ++j) {
-          const C dn = dy.of[j] * w.of[j];
-          found.of[0] += dn;
-          found.of[1] += dn * ((x.of[j] - mean) * rstd);
-        }
+      for (int j = 0; j < lanes; ++j) {
+        const C normed = row.normed(x.of[j]);
+        result.of[j] = row.dx(dy.of[j] * w.of[j], normed);
+        dweight[item][j] += dy.of[j] * normed;
+        dbias[item][j] += dy.of[j];
+      }
+      write_pack<T, lanes>(dx, slot, result, norm.add);
+    });
+  }
+  write_sums<T, lanes>(args, rows, memory, dweight, dbias);
+}
+
+/// Rows too long for the ring: dx alone; the sums are taken by slabs of rows.
+template <class T>
+__global__ void __launch_bounds__(most_row_threads, 1)
+    long_norm_backward_kernel(const __grid_constant__ NormBackwardArgs<RowsArgs<2>> args) {
+  using C = Compute<T>;
+  const NormBackward& norm = args.norm;
+  const C* const weight = static_cast<const C*>(norm.weight);
+  Rows<T, 1, 2, false> rows(args.in);
+  while (rows.next()) {
+    RowSlopes<C> row{norm.mean && rows.active() ? static_cast<const C*>(norm.mean)[rows.row()] : C{0},
+                     rows.active() ? static_cast<const C*>(norm.rstd)[rows.row()] : C{0}, 0, 0};
+    Sums<C, 2> found;
+    rows.pass([&](auto each) {
+      each([&](auto pack, int, const auto& dy, const auto& x) {
+        add_slopes(found, row, dy, x, Wide<C, 1>{{weight[pack]}});
       });
     });
-    found = team.total(found);
-    const C offset = means ? found.of[0] / static_cast<C>(shape.length) : C{0};
-    const C slope = found.of[1] / static_cast<C>(shape.length);
-
-    T* const dx = static_cast<T*>(args.dx) + rows.row() * shape.length;
-    rows.template pass<true>([&](auto each) {
-      each([&](int item, std::int64_t index, const auto& dy, const auto& x) {
-        const int slot = (item << shape.threads_shift) + team.lane();
-        const auto w = weight.get(slot, index);
-        Wide<C, lanes> result, normed_dy;
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) {
-          const C normed = (x.of[j] - mean) * rstd;
-          result.of[j] = (dy.of[j] * w.of[j] - offset - normed * slope) * rstd;
-          normed_dy.of[j] = dy.of[j] * normed;
-        }
-        write_pack<T, lanes>(dx, index, result, args.add);
-        if constexpr (resident) {
-          auto dweight = sums.dweight.get(slot);
-          add_to(dweight, normed_dy);
-          sums.dweight.set(slot, dweight);
-          if (means) {
-            auto dbias = sums.dbias.get(slot);
-            add_to(dbias, dy);
-            sums.dbias.set(slot, dbias);
-          }
-        }
+    found = rows.team().total(found);
+    row.offset = norm.mean ? found.of[0] / static_cast<C>(norm.length) : C{0};
+    row.slope = found.of[1] / static_cast<C>(norm.length);
+    T* const dx = static_cast<T*>(norm.dx) + rows.row() * norm.length;
+    rows.pass([&](auto each) {
+      each([&](auto pack, int, const auto& dy, const auto& x) {
+        const Wide<C, 1> result{{row.dx(dy.of[0] * weight[pack], row.normed(x.of[0]))}};
+        write_pack<T, 1>(dx, pack, result, norm.add);
       });
     });
   }
-  if constexpr (resident) write_sums<C, lanes>(args, team, sums_memory);
 }
 
 template <bool centred>
 void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulate mask) {
-  constexpr int parameters = centred ? 2 : 1;
+  constexpr int count = centred ? 2 : 1;
   const DType dtype = out[0].dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
   const std::int64_t length = in[2].shape().numel();
   if (length == 0) return;
   const RowArray dy = rows_of(cuda, in[0], dtype), x = rows_of(cuda, in[1], dtype);
   Destination dx(cuda, out[0], accumulates(mask, 0)), dweight(cuda, out[1], accumulates(mask, 1));
-  Destination dbias(cuda, out[parameters], accumulates(mask, parameters));
-  NormPlan plan(call, dtype, in[2].dtype(), x.count, length,
-                row_lanes(dtype, length, {dy.place(), x.place(), {dx.array().data(), length}}));
-  const Array weight = dense(cuda, in[2], plan.parameters);
+  Destination dbias(cuda, out[count], accumulates(mask, count));
+  const int given_lanes = row_lanes(dtype, length, {dy.place(), x.place(), {dx.array().data(), length}});
+  const auto parameter_bytes = static_cast<int>(size_of(norm_parameters(dtype, in[2].dtype(), given_lanes)));
+  auto ring = RingPlan::make(call, dtype, x.count, length, given_lanes, {2, parameter_bytes, true});
+  const int lanes = ring ? given_lanes : 1;
+  const DType parameters = norm_parameters(dtype, in[2].dtype(), lanes);
+  const Array weight = norm_parameter(cuda, in[2], parameters);
   const Array mean = dense(cuda, in[3], wide), rstd = dense(cuda, in[in.size() - 1], wide);
+  NormBackward norm{
+      weight.data(), centred ? mean.data() : nullptr, rstd.data(), dx.array().data(), nullptr, length,
+      dx.add()};
 
-  NormBackwardArgs args{{plan.shape(), {dy.place(), x.place()}},
-                        weight.data(),
-                        centred ? mean.data() : nullptr,
-                        rstd.data(),
-                        dx.array().data(),
-                        nullptr,
-                        static_cast<int>(plan.slots()),
-                        dx.add()};
-  plan.visit([&]<class T, class W, int lanes, bool resident>() {
-    using C = Compute<T>;
-    const auto kernel = norm_backward_kernel<T, W, lanes, resident>;
-    plan.fit(kernel, 512,
-             SharedPacks<W, lanes>::bytes(plan.slots()) +
-                 plan.teams_in_block() * 2 * SharedPacks<C, lanes>::bytes(plan.slots()));
-    const std::int64_t parts = resident ? plan.crews() : std::min<std::int64_t>(x.count, 32);
-    const Scratch<C> partial(call, parameters * parts * length);
-    args.partial = partial.data();
-    plan.launch(kernel, args);
-    if (!resident && parts > 0)
-      slab_norm_sums(call,
-                     {dy.array.data(), x.array.data(), dy.stride, x.stride, x.count, length, args.mean,
-                      args.rstd, dtype},
-                     partial.data(), parts);
-    sum_norm_partials(call, partial.data(), dtype == DType::f64, parts, length,
+  const auto sum_partials = [&](const void* partial, std::int64_t parts) {
+    sum_norm_partials(call, partial, dtype == DType::f64, parts, length,
                       {{dweight.array().data(), dbias.array().data()},
-                       {out[1].dtype(), out[parameters].dtype()},
+                       {out[1].dtype(), out[count].dtype()},
                        {dweight.add(), dbias.add()},
-                       parameters});
+                       count});
+  };
+  const auto run_ring = [&]<class T, class W, int n>() {
+    ring->fit(norm_backward_kernel<T, W, n>);
+    const Scratch<Compute<T>> partial(call, count * ring->crews() * length);
+    norm.partial = partial.data();
+    ring->launch(norm_backward_kernel<T, W, n>, {{ring->shape(), {dy.place(), x.place()}}, norm});
+    sum_partials(partial.data(), ring->crews());
+  };
+  const auto run_long = [&]<class T>() {
+    const RowPlan rows(call, dtype, x.count, length, 1);
+    rows.launch(long_norm_backward_kernel<T>, {{rows.shape(), {dy.place(), x.place()}}, norm});
+    const std::int64_t slabs = std::min<std::int64_t>(x.count, 32);
+    const Scratch<Compute<T>> partial(call, count * slabs * length);
+    slab_norm_sums(
+        call,
+        {dy.array.data(), x.array.data(), dy.stride, x.stride, x.count, length, norm.mean, norm.rstd, dtype},
+        partial.data(), slabs);
+    sum_partials(partial.data(), slabs);
+  };
+  visit_floating(dtype, [&]<class T>() {
+    if (!ring) return run_long.template operator()<T>();
+    if (lanes == 1) return run_ring.template operator()<T, Compute<T>, 1>();
+    visit_parameters<T, pack_lanes<T>>(
+        parameters, [&]<class W>() { run_ring.template operator()<T, W, pack_lanes<T>>(); });
   });
   dx.commit();
   dweight.commit();

@@ -29,11 +29,12 @@ struct Problem {
 };
 
 /// The first to find the op word empty says what is wrong.
-__device__ __noinline__ void report(const Problem& p, std::int64_t index) {
+__device__ __noinline__ void report(const Problem& p, std::int64_t index, std::int64_t position) {
   if (atomicCAS(&p.fault->op, 0ull, reinterpret_cast<unsigned long long>(p.op)) != 0) return;
   p.fault->op_length = p.op_length;
   p.fault->index = index;
   p.fault->extent = std::int64_t{p.height} * p.width;
+  p.fault->position = position + 1;
 }
 
 /// low = min(low, value), high = max(high, value). Mostly nothing changes, and reading is cheaper.
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(threads)
     for (int i = threadIdx.x; i < output; i += threads) {
       const std::int64_t place = places[i];
       if (place < 0 || place >= area) {
-        if (strip == 0) report(p, place);
+        if (strip == 0) report(p, place, plane * output + i);
         continue;
       }
       const int at = static_cast<int>(place), row = at / p.width, column = at - row * p.width;

@@ -1,72 +1,84 @@
 // softmax and log_softmax: a row is read once, its largest element and its sum are found together, and it is
 // written once.
-#include "backend_cuda/rows.cuh"
+#include "backend_cuda/ring.cuh"
 #include "ferrite/ops/softmax.hpp"
 
 namespace ferrite {
 namespace cuda {
 namespace {
 
-struct SoftmaxArgs {
-  RowsArgs<1> rows;
+struct Output {
   void* y;
+  std::int64_t length;
   bool log;
 };
+template <class In>
+struct SoftmaxArgs {
+  In in;
+  Output out;
+};
 
-template <class T, int lanes>
-__global__ void __launch_bounds__(RowPlan::most_threads, 2)
-    softmax_kernel(const __grid_constant__ SoftmaxArgs args) {
+template <class T, int lanes, class RowsOrRing>
+__device__ __forceinline__ void softmax_rows(RowsOrRing& rows, const Output& out) {
   using C = Compute<T>;
-  for (Rows<T, lanes, 1> rows(args.rows); rows.next();) {
+  while (rows.next()) {
     MaxAndSum<T> total;
-    rows.template pass<false>([&](auto each) {
-      C top = total.top;
-      each([&](int, std::int64_t, const auto& x) {
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) top = fmax(top, x.of[j]);
-      });
-      total.raise(top);
-      const C shift = total.shift_for(top);
-      each([&](int, std::int64_t, const auto& x) {
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) total.sum += exp_for<T>(x.of[j] - shift);
-      });
-    });
+    rows.pass([&](auto each) { total.add(each); });
     total = rows.team().total(total);
 
     // An infinite maximum makes the whole row NaN.
     constexpr C nan = std::numeric_limits<C>::quiet_NaN();
-    T* const y = static_cast<T*>(args.y) + rows.row() * args.rows.shape.length;
-    const C last = !is_finite(total.top) ? nan : args.log ? std::log(total.sum) : 1 / total.sum;
-    rows.template pass<true>([&](auto each) {
-      each([&](int, std::int64_t index, auto x) {
+    T* const y = static_cast<T*>(out.y) + rows.row() * out.length;
+    const C last = !is_finite(total.top) ? nan : out.log ? std::log(total.sum) : 1 / total.sum;
+    rows.pass([&](auto each) {
+      each([&](auto pack, int, auto x) {
 #pragma unroll
         for (int j = 0; j < lanes; ++j) x.of[j] -= total.top;
-        if (args.log) {
+        if (out.log) {
 #pragma unroll
           for (int j = 0; j < lanes; ++j) x.of[j] -= last;
         } else {
 #pragma unroll
           for (int j = 0; j < lanes; ++j) x.of[j] = exp_for<T>(x.of[j]) * last;
         }
-        write_pack<T, lanes>(y, index, x, false);
+        write_pack<T, lanes>(y, pack, x, false);
       });
     });
   }
 }
 
+template <class T, int lanes, bool resident>
+__global__ void __launch_bounds__(most_row_threads, row_blocks<T, lanes, 1>)
+    softmax_kernel(const __grid_constant__ SoftmaxArgs<RowsArgs<1>> args) {
+  Rows<T, lanes, 1, resident> rows(args.in);
+  softmax_rows<T, lanes>(rows, args.out);
+}
+template <class T, int lanes>
+__global__ void __launch_bounds__(most_row_threads, 1)
+    softmax_ring_kernel(const __grid_constant__ SoftmaxArgs<RingArgs<1>> args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  Ring<T, lanes, 1> rows(args.in, memory);
+  softmax_rows<T, lanes>(rows, args.out);
+}
+
 void run_softmax(Cuda& cuda, const Call& call, int axis, bool log, const Array& in, const Array& out) {
   if (out.shape().numel() == 0) return;
+  const DType dtype = out.dtype();
   axis = normalize_axis(call.op(), axis, out.shape().rank());
-  const RowArray x = rows_of(cuda, axis_last(in, axis), out.dtype());
+  const RowArray x = rows_of(cuda, axis_last(in, axis), dtype);
   Destination y(cuda, axis_last(out, axis), false);
-  const int lanes = row_lanes(out.dtype(), x.length, {x.place(), {y.array().data(), x.length}});
-  RowPlan plan(call, out.dtype(), x.count, x.length, lanes);
-  const SoftmaxArgs args{{plan.shape(), {x.place()}}, y.array().data(), log};
-  visit_floating(out.dtype(), [&]<class T>() {
-    const auto kernel = lanes > 1 ? softmax_kernel<T, pack_lanes<T>> : softmax_kernel<T, 1>;
-    plan.fit(kernel, 1024);
-    plan.launch(kernel, args);
+  const int lanes = row_lanes(dtype, x.length, {x.place(), {y.array().data(), x.length}});
+  const Output output{y.array().data(), x.length, log};
+  RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1});
+  visit_floating(dtype, [&]<class T>() {
+    plan.visit<T>(
+        [&]<int n, bool resident>(const RowPlan& rows) {
+          rows.launch(softmax_kernel<T, n, resident>, {{rows.shape(), {x.place()}}, output});
+        },
+        [&]<int n>(RingPlan& ring) {
+          ring.fit(softmax_ring_kernel<T, n>);
+          ring.launch(softmax_ring_kernel<T, n>, {{ring.shape(), {x.place()}}, output});
+        });
   });
   y.commit();
   call.finish();

@@ -7,6 +7,7 @@
 #include <array>
 #include <mutex>
 
+#include "backend_cuda/compile_times.hpp"
 #include "backend_cuda/outside_capture.hpp"
 #include "backend_cuda/staging.hpp"
 #include "ferrite/core/error.hpp"
@@ -27,7 +28,7 @@ class CudaSegments final : public SegmentSource {
       static_cast<void>(cudaGetLastError());
       return nullptr;
     }
-    check(status, "cudaMalloc");
+    check(status, OpScope::current());
     return data;
   }
   /// cudaFree waits for the device, so work that still uses the segment is done before. Errors have no
@@ -146,6 +147,7 @@ DeviceContext& DeviceContext::of(int index) {
   auto& slot = contexts[static_cast<std::size_t>(index)];
   if (!slot.load(std::memory_order_relaxed)) {
     const DeviceGuard device(index);
+    const CompileScope starting(fmt::format("start CUDA on cuda:{}", index));
     slot.store(new DeviceContext(index, PoolOptions::from_environment()), std::memory_order_release);
   }
   return *slot.load(std::memory_order_relaxed);
@@ -168,7 +170,7 @@ DeviceContext::DeviceContext(int index, const PoolOptions& options)
 
 bool DeviceContext::is_capturing() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream_, &status), "cuda");
+  check(cudaStreamIsCapturing(stream_, &status), OpScope::current());
   return status != cudaStreamCaptureStatusNone;
 }
 

@@ -13,11 +13,21 @@
 #include "backend_cuda/pool.hpp"
 #include "core/spin.hpp"
 
+namespace ferrite {
+struct CudaDeviceInfo;
+}
+
 namespace ferrite::cuda {
 
 /// Never throws; 0 where CUDA cannot be used, and why_no_device() says why.
 FERRITE_API int device_count() noexcept;
 FERRITE_API std::string why_no_device();
+/// The same for any answer of cudaGetDeviceCount: versions as CUDA counts them (13000 is 13.0; a driver of 0
+/// is none), and CUDA_VISIBLE_DEVICES, nullptr where it is not set.
+FERRITE_API std::string why_no_device(cudaError_t status, int driver, int runtime, const char* visible);
+
+/// Starts CUDA on it. Throws BackendError where the GPU fails.
+CudaDeviceInfo describe_device(int index);
 
 /// Makes a GPU the current one of this thread. Costs nothing where there is only one.
 class DeviceGuard {

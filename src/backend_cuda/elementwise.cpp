@@ -103,13 +103,8 @@ class Run {
   void launch_dense(const Pointers& pointers, std::int64_t n, const bool (&single)[max_inputs]) const {
     ElementwiseArgs args = args_for(pointers, n, op_.typed_value);
     std::copy(std::begin(single), std::end(single), args.single);
-    // More packs for a thread only where there are enough to fill the GPU.
-    const std::int64_t resident =
-        std::int64_t{call_.context().properties().multiProcessorCount} * 8 * block_threads;
     const std::int64_t packs = std::max<std::int64_t>(n / lanes_, 1);
-    args.items = 1;
-    while (args.items < dense_items(lanes_) && packs > resident * args.items) args.items *= 2;
-    launch(call_, op_.typed.dense, divide_up(packs, block_threads * args.items), args);
+    launch(call_, op_.typed.dense, divide_up(packs, block_threads), args);
   }
 
   /// Elements that each operand reaches over, the farthest.
@@ -185,7 +180,7 @@ class Run {
       if (k > 0) args.common.single[k - 1] = single;
       for (int axis = 0; axis + 1 < args.rank && !single; ++axis) args.stride[k][axis] /= lanes_;
     }
-    launch(call_, op_.typed.rows, divide_up(packs.numel(), block_threads * row_items(lanes_)), args);
+    launch(call_, op_.typed.rows, divide_up(packs.numel(), block_threads * packs_per_thread(lanes_)), args);
   }
 
   void launch_strided(const LoopNest& nest, const Pointers& pointers) const {

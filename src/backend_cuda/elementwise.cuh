@@ -180,19 +180,14 @@ constexpr int lanes_of() {
 template <class Functions, class Out, class... In>
 __global__ void __launch_bounds__(block_threads, 4)
     dense_kernel(const __grid_constant__ ElementwiseArgs args) {
-  constexpr int lanes = lanes_of<Out, In...>(), items = dense_items(lanes), operands = 1 + sizeof...(In);
+  constexpr int lanes = lanes_of<Out, In...>(), operands = 1 + sizeof...(In);
   constexpr std::index_sequence_for<In...> indices;
-  const std::uint32_t packs = args.count / lanes;
-  const std::uint32_t first = blockIdx.x * block_threads * args.items + threadIdx.x;
-  Places<operands, items> places;
+  const std::uint32_t packs = args.count / lanes, index = blockIdx.x * block_threads + threadIdx.x;
+  Places<operands, 1> places;
+  places.valid[0] = index < packs;
 #pragma unroll
-  for (int u = 0; u < items; ++u) {
-    const std::uint32_t index = first + u * block_threads;
-    places.valid[u] = u < args.items && index < packs;
-#pragma unroll
-    for (int k = 0; k < operands; ++k)
-      places.at[k][u] = k > 0 && args.single[k - 1] ? 0 : static_cast<std::int32_t>(index);
-  }
+  for (int k = 0; k < operands; ++k)
+    places.at[k][0] = k > 0 && args.single[k - 1] ? 0 : static_cast<std::int32_t>(index);
   run_packs<Functions, Out, In...>(args, places, std::integral_constant<int, lanes>{}, indices);
   // What is left of the last pack, one element for each thread.
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x < args.count % lanes) {
@@ -240,7 +235,7 @@ __device__ __forceinline__ Places<operands, items> places_in(const GridArgs& arg
 template <class Functions, class Out, class... In>
 __global__ void __launch_bounds__(block_threads, 4) row_kernel(const __grid_constant__ GridArgs args) {
   constexpr int lanes = lanes_of<Out, In...>(), operands = 1 + sizeof...(In);
-  const auto places = places_in<operands, row_items(lanes)>(args);
+  const auto places = places_in<operands, packs_per_thread(lanes)>(args);
   run_packs<Functions, Out, In...>(args.common, places, std::integral_constant<int, lanes>{},
                                    std::index_sequence_for<In...>{});
 }

@@ -31,6 +31,13 @@ __device__ __forceinline__ C sigmoid(C x) {
   const C e = std::exp(-std::abs(x)), r = inverse_near_one(1 + e);
   return x < 0 ? e * r : r;
 }
+/// For results of 16 bits, within 2^-20: twice as fast, which keeps gelu of bf16 at the speed of memory.
+__device__ __forceinline__ float coarse_sigmoid(float x) {
+  float e, r;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(e) : "f"(-std::abs(x) * 1.44269504f));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1 + e));
+  return x < 0 ? e * r : r;
+}
 /// NaN stays.
 template <class C>
 __device__ __forceinline__ C clamped(C x, C limit) {
@@ -236,6 +243,14 @@ struct UnarySet {
   template <UnaryFn fn, class In>
   __device__ __forceinline__ static auto evaluate(double alpha, In x) {
     using C = ComputeType<In>;
+    if constexpr (is_16_bit<In>) {
+      constexpr float slope = 2 * 0.7978845608028654f;
+      const float z = convert_to<float>(x);
+      if constexpr (fn == UnaryFn::sigmoid) return coarse_sigmoid(z);
+      if constexpr (fn == UnaryFn::silu) return z * coarse_sigmoid(z);
+      if constexpr (fn == UnaryFn::gelu_tanh)
+        return z * coarse_sigmoid(z * (slope + slope * 0.044715f * z * z));
+    }
     return apply_unary<fn>(convert_to<C>(x), static_cast<C>(alpha));
   }
 };

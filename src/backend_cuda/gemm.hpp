@@ -1,5 +1,6 @@
-// Matrix products of strided views: by cuBLASLt where it can express them, by a plain kernel of our own for
-// everything else (integers, extents beyond 31 bits).
+// Matrix products of strided views: where cuBLASLt can express them by it or, for small ones, by kernels of
+// our own with less to do on the host (plan_cache.hpp); by a plain kernel for everything else (integers,
+// extents beyond 31 bits).
 #pragma once
 
 #include "backend_cuda/plan_cache.hpp"

@@ -87,6 +87,7 @@ struct CudaGraph::State {
 };
 
 std::shared_ptr<CudaGraph::State> CudaGraph::begin(Cuda& cuda) {
+  const cuda::OpScope scope("capture");
   auto state = std::make_shared<State>(cuda);
   cuda::DeviceContext& context = state->context;
   const cuda::DeviceGuard guard(context.index());
@@ -170,6 +171,9 @@ void LateReader::push(const Array& array) {
   if (array.shape().numel() != 1)
     throw ShapeError(fmt::format("[push] {}: must have one element", to_string(array.meta())));
   const cuda::Call call(cuda_, "push");
+  if (call.context().is_capturing())
+    throw BackendError(
+        "[push] a note inside a capture: would not be taken again by replays; push after replay()");
   const Array value = cuda::dense(cuda_, array, DType::f32);
   Note note = make_note();
   pending_.push_back(note);

@@ -10,6 +10,7 @@
 
 #include <string>
 
+#include "backend_cuda/compile_times.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cuda {
@@ -18,6 +19,7 @@ namespace {
 class LazyLibrary {
  public:
   explicit LazyLibrary(std::string file) : file_(std::move(file)) {
+    const CompileScope loading("load " + file_);
     // Where it was when ferrite was built, if the system's loader does not know it.
     for (const std::string folder : {"", FERRITE_CUDA_LIBRARY_DIR "/", FERRITE_CUDNN_LIBRARY_DIR "/"}) {
       handle_ = dlopen((folder + file_).c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,14 +1,14 @@
 // Handles of the NVIDIA libraries, their errors, and the environment that tuning results are valid in.
 #include "backend_cuda/libraries.hpp"
 
-#include "backend_cuda/outside_capture.hpp"
-#include "ferrite/backend/cuda.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <atomic>
 
+#include "backend_cuda/compile_times.hpp"
+#include "backend_cuda/outside_capture.hpp"
+#include "ferrite/backend/cuda.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite {
@@ -32,6 +32,7 @@ std::string tuning_environment(const DeviceContext& context) {
 }  // namespace
 
 void throw_error(cublasStatus_t status, std::string_view op) {
+  check_context(op);
   const std::string text = fmt::format("[{}] cuBLASLt {} ({}): the product failed", op,
                                        cublasLtGetStatusName(status), cublasLtGetStatusString(status));
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(text);
@@ -39,6 +40,7 @@ void throw_error(cublasStatus_t status, std::string_view op) {
 }
 
 void throw_error(cudnnStatus_t status, std::string_view op) {
+  check_context(op);
   const std::string text = fmt::format("[{}] cuDNN {}: the call failed", op, cudnnGetErrorString(status));
   if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
@@ -62,6 +64,7 @@ Libraries::Libraries(DeviceContext& context)
   const DeviceGuard device(context.index());
   const OutsideCapture outside;
   const OpScope scope("cublas workspace");
+  const CompileScope starting("start cuBLASLt");
   check(cublasLtCreate(&blas_), "matmul");
   workspace_ = context.common_pool().allocate(workspace_bytes);  // not from the arena of a capture
 }
@@ -70,6 +73,7 @@ Libraries::Dnn::Dnn(Libraries& libraries) : lock_(libraries.dnn_mutex_), handle_
   if (handle_) return;
   const DeviceGuard device(libraries.context_.index());
   const OutsideCapture outside;
+  const CompileScope starting("start cuDNN");
   check(cudnnCreate(&handle_), "conv2d");
   check(cudnnSetStream(handle_, libraries.context_.stream()), "conv2d");
   libraries.dnn_ = handle_;

@@ -1,4 +1,4 @@
-// Making, choosing and running the plans of cuBLASLt.
+// Making, choosing and running the plans of products.
 #include "backend_cuda/plan_cache.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "backend_cuda/compile_times.hpp"
 #include "backend_cuda/libraries.hpp"
 #include "backend_cuda/stopwatch.hpp"
 #include "ferrite/core/error.hpp"
@@ -18,6 +19,15 @@ namespace {
 constexpr int most_candidates = 8;
 /// Products of fewer multiplications take as long as their launch, whatever the algorithm.
 constexpr double worth_comparing = 1 << 15;
+/// Then our own kernel's is the shortest, unless a block has to walk further along k than this, or as many
+/// blocks queue up.
+constexpr std::int64_t few = 512;
+/// Beyond, the host is ahead of the GPU whatever it launches, and the library's kernels are the better ones.
+constexpr double most_own_work = 1 << 30;
+/// What a launch costs the host (H200 machine: one of ours 4.3 us, cublasLtMatmul 8 to 12 us). A product runs
+/// eagerly, where the host may be what is waited for, or captured, where only the GPU's time counts, and must
+/// give the same bits in both; so there is one choice, by the GPU's time plus half of the host's.
+constexpr double own_host_seconds = 4e-6, library_host_seconds = 9e-6, share_of_host = 0.5;
 
 cudaDataType_t data_type(DType dtype) {
   switch (dtype) {
@@ -113,9 +123,10 @@ std::string text_of(const GemmProblem& p) {
 }
 
 /// The heuristic's proposals, best first; none where the product is not supported.
-int propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulDescOpaque_t& description,
-            cublasLtMatrixLayoutOpaque_t& a, cublasLtMatrixLayoutOpaque_t& b, cublasLtMatrixLayoutOpaque_t& d,
-            std::span<cublasLtMatmulHeuristicResult_t> results, std::string_view op) {
+std::size_t propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulDescOpaque_t& description,
+                    cublasLtMatrixLayoutOpaque_t& a, cublasLtMatrixLayoutOpaque_t& b,
+                    cublasLtMatrixLayoutOpaque_t& d, std::span<cublasLtMatmulHeuristicResult_t> results,
+                    std::string_view op) {
   cublasLtMatmulPreferenceOpaque_t preference;
   check(cublasLtMatmulPreferenceInit(&preference), op);
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
@@ -139,7 +150,7 @@ int propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulDescOpaqu
   check(status, op);
   const auto usable = std::remove_if(results.begin(), results.begin() + found,
                                      [](const auto& r) { return r.state != CUBLAS_STATUS_SUCCESS; });
-  return static_cast<int>(usable - results.begin());
+  return static_cast<std::size_t>(usable - results.begin());
 }
 
 }  // namespace
@@ -162,36 +173,61 @@ PlanCache::Plan PlanCache::describe(const GemmProblem& p, const GemmArguments& a
   return plan;
 }
 
-cublasStatus_t PlanCache::launch(Libraries& libraries, const Plan& plan, const GemmArguments& arguments,
-                                 cudaStream_t stream) {
+bool PlanCache::launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
+                       const GemmArguments& arguments) {
+  if (plan.own) {
+    check(launch_small_gemm(*plan.own, problem, arguments, call.stream()), call.op());
+    return true;
+  }
   // A copy, since several threads may use the plan, each with its own pointers in the description.
   cublasLtMatmulDescOpaque_t description = plan.description;
-  set_pointers(description, arguments, "matmul");
+  set_pointers(description, arguments, call.op());
   cublasLtMatrixLayoutOpaque_t a = plan.a, b = plan.b, d = plan.d;
   const float one = 1, beta = arguments.add ? 1 : 0;
   const double double_one = 1, double_beta = beta;
   const void* const scale = plan.double_scale ? static_cast<const void*>(&double_one) : &one;
   const void* const keep = plan.double_scale ? static_cast<const void*>(&double_beta) : &beta;
-  return cublasLtMatmul(libraries.blas(), &description, scale, arguments.a, &a, arguments.b, &b, keep,
-                        arguments.d, &d, arguments.d, &d, &plan.algorithm, libraries.workspace(),
-                        Libraries::workspace_bytes, stream);
+  const cublasStatus_t status = cublasLtMatmul(
+      libraries.blas(), &description, scale, arguments.a, &a, arguments.b, &b, keep, arguments.d, &d,
+      arguments.d, &d, &plan.algorithm, libraries.workspace(), Libraries::workspace_bytes, call.stream());
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  check(status, call.op());
+  return true;
 }
 
 PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, const GemmProblem& p,
                                     const GemmArguments& arguments, Plan& plan) {
   const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
                       static_cast<double>(p.batch);
-  const bool compares = libraries.tuner().compares() && work >= worth_comparing;
+  std::vector<SmallGemm> own;
+  if (work <= most_own_work && accepts_small_gemm(p)) own = small_gemm_candidates(p);
+  const bool is_tiny = work < worth_comparing;
+  const bool compares = libraries.tuner().compares() && !is_tiny;
   std::array<cublasLtMatmulHeuristicResult_t, most_candidates> proposals{};
-  const int count = propose(libraries.blas(), p, plan.description, plan.a, plan.b, plan.d,
-                            std::span(proposals).first(compares ? most_candidates : 1), call.op());
-  plan.supported = count > 0;
-  if (count == 0) return Choice::final;
-  plan.algorithm = proposals[0].algo;
-  if (!compares || count == 1) return Choice::final;
+  std::size_t count = 0;
+  if (!is_tiny || own.empty() || p.k > few || p.batch > few)
+    count = propose(libraries.blas(), p, plan.description, plan.a, plan.b, plan.d,
+                    std::span(proposals).first(compares ? most_candidates : 1), call.op());
+  plan.supported = count + own.size() > 0;
+  if (!plan.supported) return Choice::final;
+
+  // The library's proposals, then our own.
+  const Plan described = plan;
+  const auto candidate = [&](std::size_t i) {
+    Plan result = described;
+    if (i < count) {
+      result.algorithm = proposals[i].algo;
+    } else {
+      result.own = own[i - count];
+      check(prepare_small_gemm(*result.own, p), call.op());
+    }
+    return result;
+  };
+  plan = candidate(0);
+  if (!compares || count + own.size() == 1) return Choice::final;
   std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back(name_of(proposals[static_cast<std::size_t>(i)].algo));
-  const std::string text = text_of(p);
+  for (std::size_t i = 0; i < count; ++i) names.push_back(name_of(proposals[i].algo));
+  for (const SmallGemm variant : own) names.push_back(name_of(variant, p));
   const auto seconds = [&](std::size_t i) {
     GemmArguments trial = arguments;
     std::optional<Scratch<std::byte>> sums;  // D itself may be written but not added to
@@ -200,10 +236,12 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
       trial.d = sums.emplace(call, extent * static_cast<std::int64_t>(size_of(p.dtype))).data();
       trial.add = false;
     }
-    Plan candidate = plan;
-    candidate.algorithm = proposals[i].algo;
-    return median_seconds(call.context(),
-                          [&] { check(launch(libraries, candidate, trial, call.stream()), call.op()); });
+    const Plan tried = candidate(i);
+    bool runs = true;
+    const double device_seconds =
+        median_seconds(call.context(), [&] { runs &= launch(libraries, call, tried, p, trial); });
+    const double host_seconds = tried.own ? own_host_seconds : library_host_seconds;
+    return runs ? device_seconds + share_of_host * host_seconds : std::numeric_limits<double>::infinity();
   };
   const auto measure = [&](std::size_t i) {
     try {
@@ -214,9 +252,10 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
     }
   };
   Autotuner& tuner = libraries.tuner();
+  const std::string text = text_of(p);
   const auto choice =
       call.context().is_capturing() ? tuner.recall(text, names) : tuner.choose(text, names, measure);
-  if (choice) plan.algorithm = proposals[*choice].algo;
+  if (choice) plan = candidate(*choice);
   return choice ? Choice::final : Choice::provisional;
 }
 
@@ -230,6 +269,7 @@ bool PlanCache::run(Libraries& libraries, const Call& call, const GemmProblem& p
   }
   Plan fresh;
   if (!plan) {
+    const CompileScope compiling("plan " + text_of(problem));
     fresh = describe(problem, arguments, call.op());
     plan = &fresh;
     if (select(libraries, call, problem, arguments, fresh) == Choice::final) {
@@ -238,10 +278,7 @@ bool PlanCache::run(Libraries& libraries, const Call& call, const GemmProblem& p
     }
   }
   if (!plan->supported) return false;
-  const cublasStatus_t status = launch(libraries, *plan, arguments, call.stream());
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-  check(status, call.op());
-  return true;
+  return launch(libraries, call, *plan, problem, arguments);
 }
 
 }  // namespace ferrite::cuda

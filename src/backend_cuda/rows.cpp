@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <mutex>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "core/spin.hpp"
@@ -13,6 +12,10 @@ namespace ferrite::cuda {
 namespace {
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t unit) { return divide_up(a, unit) * unit; }
+
+/// The smallest power of two that is at least n.
+int covering(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(n))); }
 
 std::optional<RowArray> rows_in_place(const Array& x) {
   const std::int64_t length = x.shape().back();
@@ -28,7 +31,8 @@ struct LaunchConfig {
   cudaLaunchAttribute cluster;
   cudaLaunchConfig_t config{};
 
-  LaunchConfig(const Call& call, std::int64_t blocks, int block, std::int64_t shared_bytes, int parts) {
+  LaunchConfig(const Call& call, std::int64_t blocks, int block, std::int64_t shared_bytes = 0,
+               int parts = 1) {
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {static_cast<unsigned>(parts), 1, 1};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
@@ -42,21 +46,39 @@ struct LaunchConfig {
   LaunchConfig& operator=(const LaunchConfig&) = delete;
 };
 
-/// Once for every kernel and GPU: blocks may have more than 48 KB of shared memory, and the multiprocessors
-/// have as much of it as they can, so that several blocks fit.
-void allow_shared_memory(const Call& call, const void* kernel) {
+std::int64_t most_shared_bytes(const Call& call) {
+  constexpr std::int64_t control_bytes = 2304;  // RingControl, checked in ring.cuh
+  return static_cast<std::int64_t>(call.context().properties().sharedMemPerBlockOptin) - control_bytes;
+}
+
+/// How many clusters of `parts` blocks run at once, asked once for every kernel, GPU and size. Clusters lie
+/// within groups of multiprocessors, not all of one size: only the driver knows.
+int clusters_at_once(const Call& call, const void* kernel, int block, std::int64_t shared_bytes, int parts) {
+  struct Known {
+    const void* kernel;
+    int device, parts;
+    std::int64_t shared_bytes;
+    int clusters;
+  };
   static SpinLock lock;
-  static std::vector<std::pair<const void*, int>> allowed;
-  const std::pair<const void*, int> key{kernel, call.context().index()};
+  static std::vector<Known> known;
+  const int device = call.context().index();
+  const auto is_same = [&](const Known& k) {
+    return k.kernel == kernel && k.device == device && k.parts == parts && k.shared_bytes == shared_bytes;
+  };
   const std::lock_guard guard(lock);
-  if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) return;
-  // What a kernel exchanges between warps (up to 3 KB) counts too.
-  const int most = static_cast<int>(call.context().properties().sharedMemPerBlockOptin) - 4 * 1024;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), call.op());
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                             cudaSharedmemCarveoutMaxShared),
+  const auto found = std::find_if(known.begin(), known.end(), is_same);
+  if (found != known.end()) return found->clusters;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(most_shared_bytes(call))),
         call.op());
-  allowed.push_back(key);
+  int clusters = call.context().properties().multiProcessorCount;
+  if (parts > 1) {
+    const LaunchConfig launch(call, parts, block, shared_bytes, parts);
+    check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config), call.op());
+  }
+  known.push_back({kernel, device, parts, shared_bytes, clusters});
+  return clusters;
 }
 
 }  // namespace
@@ -76,56 +98,90 @@ int row_lanes(DType dtype, std::int64_t length, std::initializer_list<RowPlace> 
   return aligned ? static_cast<int>(16 / bytes) : 1;
 }
 
-RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes, int parts)
+RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes)
     : call_(&call), lanes_(lanes) {
   const std::int64_t items = row_items(lanes, size_of(dtype)), packs = length / lanes;
-
   // As few threads as can hold the row, because what they find they have to tell each other; but not so few
   // that neighbouring threads read far apart.
-  const auto covering = [](std::int64_t n) { return std::bit_ceil(static_cast<std::uint64_t>(n)); };
-  const std::uint64_t wanted =
-      std::max(covering(divide_up(packs, items)), std::min<std::uint64_t>(covering(packs), 8));
-  const int threads = static_cast<int>(std::min<std::uint64_t>(wanted, most_threads));
-  shape_.parts = 1;
-  while (shape_.parts < parts && shape_.parts * threads * items < packs) shape_.parts *= 2;
-
-  const std::int64_t chunks = std::max<std::int64_t>(divide_up(packs, shape_.parts * threads * items), 1);
+  const int wanted = std::max(covering(divide_up(packs, items)),
+                              static_cast<int>(std::min<std::int64_t>(covering(packs), 8)));
+  const int threads = std::min(wanted, most_row_threads);
+  const std::int64_t chunks = std::max<std::int64_t>(divide_up(packs, threads * items), 1);
   shape_.rows = rows;
   shape_.length = length;
   shape_.packs = packs;
   shape_.chunks = static_cast<std::int32_t>(chunks);
   shape_.chunk_packs = static_cast<std::int32_t>(divide_up(packs, chunks));
   shape_.threads_shift = std::countr_zero(static_cast<unsigned>(threads));
-  if (chunks == 1) slots_ = divide_up(packs, shape_.parts * threads) * threads;
 
   // Smaller blocks where there are not enough rows for all multiprocessors.
   block_ = std::max(threads, 256);
   const int processors = call.context().properties().multiProcessorCount;
-  while (block_ > std::max(threads, 64) && divide_up(rows, teams_in_block()) < processors) block_ /= 2;
-}
-
-void RowPlan::fit_untyped(const void* kernel, int threads_per_sm, std::int64_t shared_bytes) {
-  const cudaDeviceProp& gpu = call_->context().properties();
-  shared_bytes_ = shared_bytes;
-  if (shared_bytes > 8 * 1024) allow_shared_memory(*call_, kernel);
-  const std::int64_t by_memory =
-      static_cast<std::int64_t>(gpu.sharedMemPerMultiprocessor) / (shared_bytes + 4 * 1024);
-  std::int64_t resident =
-      gpu.multiProcessorCount *
-      std::max<std::int64_t>(std::min<std::int64_t>(threads_per_sm / block_, by_memory), 1);
-  if (shape_.parts > 1 && shape_.rows * shape_.parts > gpu.multiProcessorCount / 2) {
-    // Clusters lie within groups of multiprocessors, not all of one size: only the driver knows how many fit.
-    const LaunchConfig launch(*call_, shape_.parts, block_, shared_bytes, shape_.parts);
-    int clusters = 0;
-    check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config), call_->op());
-    resident = std::max(clusters, 1);
-  }
-  blocks_ = std::min(divide_up(shape_.rows, teams_in_block()), resident) * shape_.parts;
+  while (block_ > std::max(threads, 64) && divide_up(rows, block_ / threads) < processors) block_ /= 2;
 }
 
 void RowPlan::launch_untyped(const void* kernel, void** parameters) const {
+  const std::int64_t blocks = divide_up(shape_.rows, block_ >> shape_.threads_shift);
+  if (blocks == 0) return;
+  const LaunchConfig launch(*call_, blocks, block_);
+  check(cudaLaunchKernelExC(&launch.config, kernel, parameters), call_->op());
+}
+
+std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
+                                       int lanes, const RingNeeds& needs) {
+  if (length > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  RingPlan plan;
+  plan.call_ = &call;
+  plan.lanes_ = lanes;
+  plan.shape_.rows = rows;
+  plan.shape_.length = static_cast<std::int32_t>(length);
+  // More blocks for a row where there are so few rows that others would be idle.
+  const int processors = call.context().properties().multiProcessorCount;
+  constexpr std::int64_t worth_sharing = 4096;
+  std::int64_t parts = 1;
+  while (parts < most_ring_parts && rows * parts * 2 <= processors && length / (parts * 2) >= worth_sharing)
+    parts *= 2;
+  for (; parts <= most_ring_parts; parts *= 2)
+    if (plan.try_parts(parts, static_cast<std::int64_t>(size_of(dtype)), needs)) return plan;
+  return std::nullopt;
+}
+
+bool RingPlan::try_parts(std::int64_t parts, std::int64_t element_bytes, const RingNeeds& needs) {
+  const std::int64_t items = row_items(lanes_, static_cast<std::size_t>(element_bytes));
+  const std::int64_t part_packs = divide_up(shape_.length / lanes_, parts);
+  const std::int64_t part_length = part_packs * lanes_;
+  const int wanted = std::max(covering(divide_up(part_packs, items)), 32);
+  if (needs.holds_packs && wanted > most_row_threads) return false;
+  // A cluster meets through its blocks' first threads: one team each.
+  const int threads = parts > 1 ? most_row_threads : std::min(wanted, most_row_threads);
+  // A row that is not aligned brings what lies beside it in its first and last 16 bytes.
+  const std::int64_t stage_bytes = round_up(part_length * element_bytes, 16) + (lanes_ > 1 ? 0 : 16);
+  const std::int64_t beside = round_up(part_length * needs.bytes_per_element, 16);
+  const std::int64_t room = most_shared_bytes(*call_) - beside;
+  teams_ = most_row_threads / threads;
+  while (teams_ > 1 && teams_ * needs.inputs * stage_bytes * 2 > room) teams_ /= 2;
+  const std::int64_t stages =
+      std::min<std::int64_t>(room / (teams_ * needs.inputs * stage_bytes), most_ring_stages);
+  if (stages < 2) return false;
+
+  shape_.part_length = static_cast<std::int32_t>(part_length);
+  shape_.parts = static_cast<std::int32_t>(parts);
+  shape_.threads_shift = std::countr_zero(static_cast<unsigned>(threads));
+  shape_.stages = static_cast<std::int32_t>(stages);
+  shape_.stage_bytes = static_cast<std::int32_t>(stage_bytes);
+  shared_bytes_ = teams_ * stages * needs.inputs * stage_bytes + beside;
+  return true;
+}
+
+void RingPlan::fit_untyped(const void* kernel) {
+  const int block = teams_ << shape_.threads_shift;
+  const int clusters = clusters_at_once(*call_, kernel, block, shared_bytes_, shape_.parts);
+  blocks_ = std::min<std::int64_t>(divide_up(shape_.rows, teams_), std::max(clusters, 1)) * shape_.parts;
+}
+
+void RingPlan::launch_untyped(const void* kernel, void** parameters) const {
   if (blocks_ == 0) return;
-  const LaunchConfig launch(*call_, blocks_, block_, shared_bytes_, shape_.parts);
+  const LaunchConfig launch(*call_, blocks_, teams_ << shape_.threads_shift, shared_bytes_, shape_.parts);
   check(cudaLaunchKernelExC(&launch.config, kernel, parameters), call_->op());
 }
 

@@ -1,7 +1,7 @@
-// The device side of rows.hpp: teams of threads that walk over rows, and what they find out together.
+// The device side of rows.hpp: teams of threads, what they find out together, and rows held in registers.
 #pragma once
 
-#include <cooperative_groups.h>
+#include <utility>
 
 #include "backend_cuda/device.cuh"
 #include "backend_cuda/rows.hpp"
@@ -57,6 +57,21 @@ struct MaxAndSum {
     sum *= exp_for<T>(top - shift_for(higher));
     top = higher;
   }
+  /// Adds elements: each as in Rows::pass.
+  template <class Each>
+  __device__ __forceinline__ void add(Each&& each) {
+    C highest = top;
+    each([&](auto, int, const auto& x) {
+#pragma unroll
+      for (int j = 0; j < x.count; ++j) highest = fmax(highest, x.of[j]);
+    });
+    raise(highest);
+    const C shift = shift_for(highest);
+    each([&](auto, int, const auto& x) {
+#pragma unroll
+      for (int j = 0; j < x.count; ++j) sum += exp_for<T>(x.of[j] - shift);
+    });
+  }
   __device__ __forceinline__ void across(int width) {
     C highest = top;
     for (int distance = width / 2; distance > 0; distance /= 2)
@@ -66,54 +81,91 @@ struct MaxAndSum {
   }
 };
 
-/// The threads of one row. All threads of all blocks of a row (and all rows of a block) ask for the same
-/// totals in the same order.
+/// How many, their mean, and the sum of squared distances from it: put together without cancellation (Chan,
+/// Golub and LeVeque).
+template <class C>
+struct Moments {
+  C count = 0, mean = 0, squares = 0;
+
+  __device__ __forceinline__ void merge(const Moments& other) {
+    const C both = count + other.count;
+    if (both == 0) return;
+    const C distance = other.mean - mean, share = other.count / both;
+    mean += distance * share;
+    squares += other.squares + distance * distance * count * share;
+    count = both;
+  }
+  __device__ __forceinline__ void across(int width) {
+    for (int distance = width / 2; distance > 0; distance /= 2)
+      merge({from_lane_across(count, distance), from_lane_across(mean, distance),
+             from_lane_across(squares, distance)});
+    // Merging is not symmetric to the last bit: all take what the first lane has.
+    mean = __shfl_sync(0xffffffffu, mean, 0, width);
+    squares = __shfl_sync(0xffffffffu, squares, 0, width);
+  }
+};
+
+/// The threads of one row, a power of two. They all ask for the same totals in the same order.
 class RowTeam {
  public:
-  __device__ __forceinline__ RowTeam(int threads_shift, int parts)
-      : threads_(1 << threads_shift), parts_(parts) {}
+  __device__ __forceinline__ explicit RowTeam(int threads_shift)
+      : threads_(1 << threads_shift), index_(static_cast<int>(threadIdx.x >> threads_shift)) {}
 
-  __device__ __forceinline__ int lane() const { return threadIdx.x & (threads_ - 1); }
+  __device__ __forceinline__ int lane() const { return static_cast<int>(threadIdx.x) & (threads_ - 1); }
   __device__ __forceinline__ int threads() const { return threads_; }
-  /// Which of the row's blocks this is.
-  __device__ __forceinline__ int part() const { return blockIdx.x & (parts_ - 1); }
-  __device__ __forceinline__ bool is_first_thread() const { return lane() == 0 && part() == 0; }
+  /// Which of the block's teams this is.
+  __device__ __forceinline__ int index() const { return index_; }
+  __device__ __forceinline__ bool is_first_thread() const { return lane() == 0; }
 
-  /// What all threads of the team found, put together in a fixed order. V has across(width).
+  /// By a barrier of its own (a block has 16): 0 is __syncthreads', which other teams may be waiting at.
+  __device__ __forceinline__ void sync() const {
+    if (threads_ <= 32)
+      __syncwarp();
+    else
+      asm volatile("bar.sync %0, %1;" ::"r"(1 + index_), "r"(threads_) : "memory");
+  }
+  /// What the threads of the team that share a warp found. V has across(width).
   template <class V>
-  __device__ __forceinline__ V total(V found) {
-    static_assert(sizeof(V) <= slot_bytes);
-    // Two sets of slots in turn: a set is written again only behind a barrier that all its readers passed.
-    __shared__ alignas(slot_bytes) unsigned char warps[2][16][slot_bytes], blocks[2][8][slot_bytes];
+  __device__ __forceinline__ V in_warp(V found) const {
     found.across(threads_ < 32 ? threads_ : 32);
-    if (threads_ > 32) {
-      V* const slots = reinterpret_cast<V*>(warps[turn_]);
-      const int warp = threadIdx.x / 32, count = threads_ / 32;
-      if (threadIdx.x % 32 == 0) slots[warp] = found;
-      __syncthreads();
-      found = slots[(warp & -count) + (threadIdx.x & (count - 1))];
-      found.across(count);
-    }
-    if (parts_ > 1) {
-      const auto cluster = cooperative_groups::this_cluster();
-      V* const slots = reinterpret_cast<V*>(blocks[turn_]);
-      if (static_cast<int>(threadIdx.x) < parts_)
-        *cluster.map_shared_rank(slots + part(), threadIdx.x) = found;
-      cluster.sync();
-      found = slots[threadIdx.x & (parts_ - 1)];
-      found.across(parts_);
-    }
-    turn_ ^= 1;
     return found;
   }
+  /// What its warps found, each the same in all its threads.
+  template <class V>
+  __device__ __forceinline__ V among_warps(V found) {
+    static_assert(sizeof(V) <= slot_bytes);
+    if (threads_ <= 32) return found;
+    V* const slots = static_cast<V*>(warp_slots(turn_));
+    turn_ ^= 1;
+    const int warp = static_cast<int>(threadIdx.x) / 32, count = threads_ / 32;
+    if (threadIdx.x % 32 == 0) slots[warp] = found;
+    sync();
+    found = slots[(warp & -count) + (static_cast<int>(threadIdx.x) & (count - 1))];
+    found.across(count);
+    return found;
+  }
+  /// What all threads of the team found, put together in a fixed order.
+  template <class V>
+  __device__ __forceinline__ V total(V found) {
+    return among_warps(in_warp(found));
+  }
+
+ protected:
+  static constexpr int slot_bytes = 32;
 
  private:
-  static constexpr int slot_bytes = 32;
-  int threads_, parts_, turn_ = 0;
+  /// Two sets in turn: a set is written again only behind a barrier that all its readers passed.
+  static __device__ __forceinline__ void* warp_slots(int turn) {
+    __shared__ alignas(slot_bytes) unsigned char slots[2][most_row_threads / 32][slot_bytes];
+    return slots[turn];
+  }
+
+  int threads_, index_, turn_ = 0;
 };
 
 template <class C, int lanes>
 struct Wide {
+  static constexpr int count = lanes;
   C of[lanes];
 };
 
@@ -167,134 +219,108 @@ __device__ __forceinline__ Pack<T, lanes> narrow(const Wide<Compute<T>, lanes>& 
   return pack;
 }
 
-template <class T, int lanes>
-__device__ __forceinline__ void write_pack(T* row, std::int64_t index, Wide<Compute<T>, lanes> x, bool add) {
-  Pack<T, lanes>* const out = reinterpret_cast<Pack<T, lanes>*>(row) + index;
+/// x, or what lies there and x.
+template <class T, int lanes, class Index>
+__device__ __forceinline__ void write_pack(T* row, Index pack, Wide<Compute<T>, lanes> x, bool add) {
+  Pack<T, lanes>& out = reinterpret_cast<Pack<T, lanes>*>(row)[pack];
   if (add) {
-    const auto old = widen(*out);
+    const auto old = widen(out);
 #pragma unroll
     for (int j = 0; j < lanes; ++j) x.of[j] += old.of[j];
   }
-  *out = narrow<T, lanes>(x);
+  out = narrow<T, lanes>(x);
 }
 
 template <int inputs>
 struct RowsArgs {
   RowsShape shape;
   RowPlace in[inputs];
-  bool last_row_first = false;
 };
 
-/// The rows of one team, one after the other: for (Rows<...> rows(args); rows.next();). Passes read the row
-/// from registers or, where it is too long for them, from memory again. All threads of a block go through the
-/// same number of rows; where active() is false the row is one behind the end: it has no packs. `resident`:
-/// rows are known to stay in registers.
-template <class T, int lanes, int inputs, bool resident = false>
+/// A RowPlan's row of one team: while (rows.next()) goes through the body once, for all threads. Where
+/// active() is false the row is one behind the end: it has no packs. `resident`: RowPlan::is_resident().
+template <class T, int lanes, int inputs, bool resident>
 class Rows {
  public:
-  using C = Compute<T>;
   static constexpr int items = row_items(lanes, sizeof(T));
+  using Index = std::conditional_t<resident, int, std::int64_t>;
 
   __device__ __forceinline__ explicit Rows(const RowsArgs<inputs>& args)
-      : args_(args), team_(args.shape.threads_shift, args.shape.parts) {
-    const int teams = blockDim.x >> args.shape.threads_shift;
-    begin_ = team_.part() * team_.threads() + team_.lane();
-    jump_ = static_cast<std::int64_t>(gridDim.x / args.shape.parts) * teams;
-    index_ = static_cast<std::int64_t>(blockIdx.x / args.shape.parts) * teams +
-             (threadIdx.x >> args.shape.threads_shift);
-    fetch(index_, 0);
-    index_ -= jump_;
-    // No block may write to another of its cluster before that one has started.
-    if (args.shape.parts > 1) cooperative_groups::this_cluster().sync();
+      : args_(args), team_(args.shape.threads_shift) {
+    const unsigned teams = blockDim.x >> args.shape.threads_shift;
+    row_ = static_cast<std::int64_t>(blockIdx.x) * teams + team_.index();
+    if constexpr (resident) fetch(0);
   }
 
-  /// To the next row; false: there is none for any team of the block.
-  __device__ __forceinline__ bool next() {
-    index_ += jump_;
-    if (index_ - (threadIdx.x >> args_.shape.threads_shift) >= args_.shape.rows) return false;
-    if (resident || args_.shape.chunks == 1) advance(index_ + jump_, 0);
-    return true;
-  }
+  __device__ __forceinline__ bool next() { return !std::exchange(passed_, true); }
   __device__ __forceinline__ RowTeam& team() { return team_; }
-  __device__ __forceinline__ bool active() const { return index_ < args_.shape.rows; }
-  __device__ __forceinline__ std::int64_t row() const { return row_at(index_); }
-  /// The row that the next next() goes to; behind the end some other row.
-  __device__ __forceinline__ std::int64_t row_ahead() const {
-    const std::int64_t ahead = index_ + jump_, last = args_.shape.rows - 1;
-    return row_at(ahead < last ? ahead : last);
-  }
+  __device__ __forceinline__ bool active() const { return row_ < args_.shape.rows; }
+  __device__ __forceinline__ std::int64_t row() const { return row_; }
 
-  /// f(each): each(g) calls g(item, pack index in the row, x...) with a Wide of each input, for every
-  /// pack of this thread in the chunk. `last`: no other pass over this row follows.
-  template <bool last, class F>
+  /// f(each), for every chunk: each(g) calls g(pack, slot, x...) for every pack of this thread, with its
+  /// index in the row and in the chunk, and a Wide of each input.
+  template <class F>
   __device__ __forceinline__ void pass(F&& f) {
     const int chunks = resident ? 1 : args_.shape.chunks;
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      if (chunks > 1) {
-        const bool more = chunk + 1 < chunks;
-        advance(more || !last ? index_ : index_ + jump_, more ? chunk + 1 : 0);
-      }
+      if constexpr (!resident) fetch(chunk);
 #pragma unroll
       for (int k = 0; k < inputs; ++k) {
 #pragma unroll
-        for (int i = 0; i < items; ++i) now_[k][i].forget_wide();
+        for (int i = 0; i < items; ++i) held_[k][i].forget_wide();
       }
-      const std::int64_t first = static_cast<std::int64_t>(chunk) * args_.shape.chunk_packs;
-      const int available = packs_in(index_, chunk);
+      const Index first = static_cast<Index>(chunk) * args_.shape.chunk_packs;
+      const int available = packs_in(chunk);
       f([&](auto&& g) {
 #pragma unroll
         for (int i = 0; i < items; ++i) {
-          const int at = begin_ + i * step();
+          const int at = team_.lane() + i * team_.threads();
           if (at >= available) continue;
           if constexpr (inputs == 1)
-            g(i, first + at, now_[0][i].wide());
+            g(first + at, at, held_[0][i].wide());
           else
-            g(i, first + at, now_[0][i].wide(), now_[1][i].wide());
+            g(first + at, at, held_[0][i].wide(), held_[1][i].wide());
         }
       });
     }
   }
 
  private:
-  __device__ __forceinline__ int step() const { return args_.shape.parts << args_.shape.threads_shift; }
-  __device__ __forceinline__ std::int64_t row_at(std::int64_t index) const {
-    return args_.last_row_first ? args_.shape.rows - 1 - index : index;
-  }
-  __device__ __forceinline__ int packs_in(std::int64_t index, int chunk) const {
+  __device__ __forceinline__ int packs_in(int chunk) const {
     const RowsShape& shape = args_.shape;
-    if (index >= shape.rows) return 0;
+    if (!active()) return 0;
+    if constexpr (resident) return static_cast<int>(shape.packs);
     const std::int64_t left = shape.packs - static_cast<std::int64_t>(chunk) * shape.chunk_packs;
     return static_cast<int>(left < shape.chunk_packs ? left : shape.chunk_packs);
   }
-  /// Takes over what was fetched and fetches what comes next.
-  __device__ __forceinline__ void advance(std::int64_t index, int chunk) {
+  __device__ __forceinline__ void fetch(int chunk) {
+    const int available = packs_in(chunk);
+    const std::int64_t first = static_cast<std::int64_t>(chunk) * args_.shape.chunk_packs;
 #pragma unroll
     for (int k = 0; k < inputs; ++k) {
+      const T* const data = static_cast<const T*>(args_.in[k].data) + row_ * args_.in[k].stride;
+      const auto* const packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first;
 #pragma unroll
-      for (int i = 0; i < items; ++i) now_[k][i] = next_[k][i];
-    }
-    fetch(index, chunk);
-  }
-  __device__ __forceinline__ void fetch(std::int64_t index, int chunk) {
-    const int available = packs_in(index, chunk);
-    const std::int64_t row = row_at(index),
-                       first = static_cast<std::int64_t>(chunk) * args_.shape.chunk_packs;
-#pragma unroll
-    for (int k = 0; k < inputs; ++k) {
-      const T* const data = static_cast<const T*>(args_.in[k].data) + row * args_.in[k].stride;
-      const auto* const packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first + begin_;
-#pragma unroll
-      for (int i = 0; i < items; ++i)
-        if (begin_ + i * step() < available) next_[k][i] = packs[i * step()];
+      for (int i = 0; i < items; ++i) {
+        const int at = team_.lane() + i * team_.threads();
+        if (at < available) held_[k][i] = packs[at];
+      }
     }
   }
 
   const RowsArgs<inputs>& args_;
   RowTeam team_;
-  int begin_;
-  std::int64_t index_, jump_;
-  RawPack<T, lanes> now_[inputs][items], next_[inputs][items];
+  bool passed_ = false;
+  std::int64_t row_;
+  RawPack<T, lanes> held_[inputs][items];
 };
+
+/// Blocks of most_row_threads that a multiprocessor is to hold of a kernel over Rows, given what its threads
+/// hold.
+template <class T, int lanes, int inputs>
+inline constexpr int row_blocks = sizeof(T) == 8 ? 1
+                                  : lanes == 1   ? (inputs == 1 ? 2 : 1)
+                                                 : 4 - inputs;
 
 }  // namespace ferrite::cuda

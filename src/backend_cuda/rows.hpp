@@ -1,9 +1,14 @@
-// How ops along rows (softmax, norms, cross entropy) are laid out on the GPU. A team of threads takes a row
-// at a time and keeps it in registers: part of a warp, a block, or, for long rows, a cluster of blocks.
-// Blocks stay for many rows and fetch the next one while they work on this one, which keeps memory busy.
+// How ops along rows (softmax, norms, cross entropy) are laid out on the GPU. In one of two ways:
+//
+//   RowPlan   a team of threads (part of a warp up to a block) holds a row in registers. Every team has one
+//             row; that many of them fit on a multiprocessor hides what each waits for. Rows that are too
+//             long even for the ring are read again by every pass, chunk by chunk.
+//   RingPlan  a block, or a cluster of blocks, has a row in shared memory and works on it while bulk copies
+//             bring the next ones. For rows beyond the registers, and for ops that keep sums over all rows.
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 
 #include "backend_cuda/arrays.hpp"
 
@@ -25,46 +30,30 @@ struct RowArray {
 RowArray rows_of(Cuda& cuda, const Array& x, DType dtype);
 inline RowArray rows_of(Cuda& cuda, const Array& x) { return rows_of(cuda, x, x.dtype()); }
 
-/// What a kernel is told. A pack is what a thread reads at once: 16 bytes, or one element.
-struct RowsShape {
-  std::int64_t rows, length, packs;   // elements and packs of a row
-  std::int32_t chunks, chunk_packs;   // 1 chunk: the row stays in registers; else every pass reads it again
-  std::int32_t threads_shift, parts;  // threads of a block for one row; blocks for one row: the cluster
-};
+/// Elements in a pack, which is what a thread reads at once: 16 bytes of them, or 1 where some rows of what
+/// is read or written are not aligned.
+int row_lanes(DType dtype, std::int64_t length, std::initializer_list<RowPlace> places);
 
-/// Packs of a chunk that a thread holds.
+/// Packs that a thread holds.
 constexpr int row_items(int lanes, std::size_t element_bytes) {
   if (lanes > 1) return 4;
   return element_bytes == 8 ? 8 : 16;
 }
+inline constexpr int most_row_threads = 512;  // of a team, and of a block
 
-/// 16 bytes of elements, or 1 where some rows of what is read or written are not aligned.
-int row_lanes(DType dtype, std::int64_t length, std::initializer_list<RowPlace> places);
+struct RowsShape {
+  std::int64_t rows, length, packs;  // elements and packs of a row
+  std::int32_t chunks, chunk_packs;  // 1 chunk: the row stays in registers
+  std::int32_t threads_shift;        // of a team
+};
 
-/// The shape and the launch of one row kernel.
 class RowPlan {
  public:
-  static constexpr int most_threads = 512, most_parts = 8;
-
-  /// In packs of `lanes` elements. Kernels that read rows once gain nothing from a cluster: `parts` 1.
-  RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes,
-          int parts = most_parts);
+  RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes);
 
   const RowsShape& shape() const { return shape_; }
   int lanes() const { return lanes_; }
-  /// Rows stay in registers.
   bool is_resident() const { return shape_.chunks == 1; }
-  int teams_in_block() const { return block_ >> shape_.threads_shift; }
-  /// Packs of a resident row that one block holds; 0 if not resident.
-  std::int64_t slots() const { return slots_; }
-
-  /// As many blocks as run at once. `threads_per_sm` is what the kernel's __launch_bounds__ promises.
-  template <class Args>
-  void fit(void (*kernel)(Args), int threads_per_sm, std::int64_t shared_bytes = 0) {
-    fit_untyped(reinterpret_cast<const void*>(kernel), threads_per_sm, shared_bytes);
-  }
-  /// Blocks that share no row; after fit.
-  std::int64_t crews() const { return blocks_ / shape_.parts; }
 
   template <class Args>
   void launch(void (*kernel)(Args), Args args) const {
@@ -73,13 +62,99 @@ class RowPlan {
   }
 
  private:
-  void fit_untyped(const void* kernel, int threads_per_sm, std::int64_t shared_bytes);
   void launch_untyped(const void* kernel, void** parameters) const;
 
   const Call* call_;
   int lanes_, block_;
-  std::int64_t slots_ = 0, blocks_ = 0, shared_bytes_ = 0;
   RowsShape shape_{};
+};
+
+inline constexpr int most_ring_stages = 4, most_ring_parts = 8;
+inline constexpr int most_ring_teams = most_row_threads / 32;
+
+struct RingShape {
+  std::int64_t rows;
+  std::int32_t length, part_length;  // elements of a row, and of what a block has of it (the last has less)
+  std::int32_t parts;                // blocks of a row: the cluster
+  std::int32_t threads_shift;        // of a team; a block of a cluster is one team
+  std::int32_t stages, stage_bytes;  // rows in flight per team; bytes of one input
+};
+
+/// What a kernel wants of the ring.
+struct RingNeeds {
+  int inputs;
+  int bytes_per_element = 0;  // of shared memory beside the ring, for each element of a block's part
+  bool holds_packs = false;   // a thread may have no more than row_items packs
+};
+
+class RingPlan {
+ public:
+  /// Nothing where rows are too long for the shared memory of the largest cluster.
+  static std::optional<RingPlan> make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
+                                      int lanes, const RingNeeds& needs);
+
+  const RingShape& shape() const { return shape_; }
+  int lanes() const { return lanes_; }
+  /// Blocks that share no row, or clusters of them.
+  std::int64_t crews() const { return blocks_ / shape_.parts; }
+
+  /// As many blocks as run at once; before launch() and crews().
+  template <class Args>
+  void fit(void (*kernel)(Args)) {
+    fit_untyped(reinterpret_cast<const void*>(kernel));
+  }
+  template <class Args>
+  void launch(void (*kernel)(Args), Args args) const {
+    void* parameters[] = {&args};
+    launch_untyped(reinterpret_cast<const void*>(kernel), parameters);
+  }
+
+ private:
+  RingPlan() = default;
+  bool try_parts(std::int64_t parts, std::int64_t element_bytes, const RingNeeds& needs);
+  void fit_untyped(const void* kernel);
+  void launch_untyped(const void* kernel, void** parameters) const;
+
+  const Call* call_;
+  int lanes_ = 1, teams_ = 1;  // teams of a block
+  std::int64_t blocks_ = 0, shared_bytes_ = 0;
+  RingShape shape_{};
+};
+
+/// In registers where rows fit there, else by a ring, else chunk by chunk and element by element.
+class RowsOrRingPlan {
+ public:
+  RowsOrRingPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes,
+                 const RingNeeds& needs)
+      : rows_(call, dtype, rows, length, lanes) {
+    if (rows_.is_resident()) return;
+    ring_ = RingPlan::make(call, dtype, rows, length, lanes, needs);
+    if (!ring_) rows_ = RowPlan(call, dtype, rows, length, 1);
+  }
+  int lanes() const { return ring_ ? ring_->lanes() : rows_.lanes(); }
+
+  /// Calls on_rows.template operator()<lanes, resident>(RowPlan), or on_ring.template operator()<lanes>(
+  /// RingPlan&). T: the type of the elements.
+  template <class T, class OnRows, class OnRing>
+  void visit(OnRows&& on_rows, OnRing&& on_ring) {
+    constexpr int many = 16 / static_cast<int>(sizeof(T));
+    if (ring_) {
+      if (lanes() > 1)
+        on_ring.template operator()<many>(*ring_);
+      else
+        on_ring.template operator()<1>(*ring_);
+    } else if (!rows_.is_resident()) {
+      on_rows.template operator()<1, false>(rows_);
+    } else if (lanes() > 1) {
+      on_rows.template operator()<many, true>(rows_);
+    } else {
+      on_rows.template operator()<1, true>(rows_);
+    }
+  }
+
+ private:
+  RowPlan rows_;
+  std::optional<RingPlan> ring_;
 };
 
 }  // namespace ferrite::cuda

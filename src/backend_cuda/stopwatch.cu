@@ -34,7 +34,9 @@ class TimingEvent {
 double median_seconds(DeviceContext& context, const std::function<void()>& run) {
   const TimingEvent begin, end;
   const auto seconds_of = [&](int runs, bool held) {
-    if (held) wait_kernel<<<1, 1, 0, context.stream()>>>(10'000 + 8'000LL * runs);  // 8 us to launch each
+    if (held)
+      wait_kernel<<<1, 1, 0, context.stream()>>>(10'000 +
+                                                 14'000LL * runs);  // cuBLASLt takes up to 12 us to launch
     check(cudaEventRecord(begin.get(), context.stream()), "autotune");
     for (int i = 0; i < runs; ++i) run();
     check(cudaEventRecord(end.get(), context.stream()), "autotune");

@@ -114,6 +114,10 @@ inline Inputs sample(op::SoftmaxCrossEntropy&, DType d) { return {{{2, 3}, d}, i
 inline Inputs sample(op::SoftmaxCrossEntropyBackward&, DType d) {
   return {statistics({2}, d), {{2, 3}, d}, ids({2}), statistics({2}, d)};
 }
+inline Inputs sample(op::SoftmaxCrossEntropyWithGradient&, DType d) {
+  return {{{2, 3}, d}, ids({2}), statistics({}, d)};
+}
+inline Inputs sample(op::CrossEntropyLoss&, DType d) { return {{{2, 3}, d}, ids({2})}; }
 inline Inputs sample(op::Conv2d&, DType d) { return {{{1, 2, 4, 4}, d}, {{3, 2, 3, 3}, d}, {{3}, d}}; }
 inline Inputs sample(op::Conv2dInputGrad& op, DType d) {
   op.input = {1, 2, 4, 4};

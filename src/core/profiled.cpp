@@ -1,10 +1,9 @@
-// The parts of Profiled that know no backend: sums per op, the table, JSON and the trace file.
+// What Profiled keeps: sums per op, calls whose time is not known yet, and the trace file.
 #include "ferrite/backend/profiled.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -27,42 +26,12 @@ ProfiledConfig ProfiledConfig::with_max_events(std::size_t value) const {
   return c;
 }
 
-std::string_view to_string(OpKind kind) {
-  constexpr std::string_view names[] = {"kernel", "fused", "composed", "transfer"};
-  return names[static_cast<int>(kind)];
-}
-
-namespace {
-bool is_kernel(const OpProfile& op) { return op.kind == OpKind::kernel || op.kind == OpKind::fused; }
-}  // namespace
-
-double Profile::kernel_seconds() const {
-  double total = 0;
-  for (const OpProfile& op : ops)
-    if (is_kernel(op)) total += op.seconds;
-  return total;
-}
-
 namespace {
 
 std::string joined(MetaSpan metas) {
   std::string text;
   for (const Meta& m : metas) text += (text.empty() ? "" : ", ") + to_string(m);
   return text;
-}
-
-/// 12345678 -> "12.3 M"; at most four digits and a prefix.
-std::string scaled(double value, std::string_view unit) {
-  constexpr std::string_view prefixes[] = {"", "k", "M", "G", "T", "P"};
-  std::size_t i = 0;
-  for (; value >= 999.5 && i + 1 < std::size(prefixes); ++i) value /= 1000;
-  return fmt::format("{:.3g} {}{}", value, prefixes[i], unit);
-}
-
-std::string duration(double seconds) {
-  if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
-  return fmt::format("{:.2f} us", seconds * 1e6);
 }
 
 /// Some of the durations of one op, evenly spread: when there are too many, every second one is dropped and
@@ -102,15 +71,6 @@ class Durations {
 }  // namespace
 
 struct ProfileRecorder::State {
-  /// One call, as the trace shows it. Names and shapes are kept once, in `texts`.
-  struct Event {
-    const std::string* name;
-    const std::string* shapes;
-    TimeSpan span;
-    Cost cost;
-    int thread;
-    OpKind kind;
-  };
   using Key = std::pair<std::string, OpKind>;
   struct ByKey {
     using is_transparent = void;
@@ -120,35 +80,66 @@ struct ProfileRecorder::State {
     }
   };
 
+  struct Row {
+    OpProfile op;
+    Durations durations;
+  };
+  /// A call as far as it is known when it is made. `shapes` only where there is a trace.
+  struct Call {
+    Row* row;
+    const std::string* shapes;
+    Cost cost;
+    double allocated;
+    int thread;
+  };
+  struct PendingCall {
+    Call call;
+    std::unique_ptr<PendingTime> time;
+  };
+
   explicit State(ProfiledConfig c) : config(c) {}
 
-  void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in,
+  void add(std::string_view name, OpKind kind, Timing time, Cost cost, double allocated_bytes, MetaSpan in,
            MetaSpan out) {
-    auto& [op, durations] = of(name, kind);
+    auto* const later = std::get_if<std::unique_ptr<PendingTime>>(&time);
+    if (later && !*later) return;
+    Call call{&of(name, kind), nullptr, cost, allocated_bytes, 0};
+    if (config.trace) {
+      call.shapes = text(joined(in) + " -> " + joined(out));
+      call.thread =
+          threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;
+    }
+    if (!later) return count(call, std::get<TimeSpan>(time));
+    pending.push_back({call, std::move(*later)});
+    if (pending.size() >= most_pending) settle(most_pending / 2);
+  }
+
+  /// Counts the oldest pending calls. Where the device fails, they are lost.
+  void settle(std::size_t calls) {
+    const auto end = pending.begin() + static_cast<std::ptrdiff_t>(calls);
+    const std::vector<PendingCall> due(std::move_iterator(pending.begin()), std::move_iterator(end));
+    pending.erase(pending.begin(), end);
+    for (const PendingCall& one : due) count(one.call, one.time->get());
+  }
+
+  void count(const Call& call, TimeSpan span) {
+    auto& [op, durations] = *call.row;
     const double seconds = static_cast<double>(span.duration) / 1e9;
     op.min_seconds = op.calls == 0 ? seconds : std::min(op.min_seconds, seconds);
     op.max_seconds = std::max(op.max_seconds, seconds);
     durations.add(static_cast<float>(seconds));
     ++op.calls;
     op.seconds += seconds;
-    op.flops += cost.flops;
-    op.bytes += cost.bytes;
-    op.allocated += allocated_bytes;
+    op.flops += call.cost.flops;
+    op.bytes += call.cost.bytes;
+    op.allocated += call.allocated;
     if (!config.trace) return;
-    if (events.size() >= config.max_events) {
+    if (events.size() < config.max_events)
+      events.push_back({call, span});
+    else
       ++dropped;
-      return;
-    }
-    const int thread =
-        threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;
-    events.push_back(
-        {text(std::string(name)), text(joined(in) + " -> " + joined(out)), span, cost, thread, kind});
   }
 
-  struct Row {
-    OpProfile op;
-    Durations durations;
-  };
   Row& of(std::string_view name, OpKind kind) {
     const auto found = ops.find(std::pair(name, kind));
     if (found != ops.end()) return found->second;
@@ -159,13 +150,19 @@ struct ProfileRecorder::State {
   }
   const std::string* text(std::string value) { return &texts.try_emplace(std::move(value)).first->first; }
 
+  struct Event {
+    Call call;
+    TimeSpan span;
+  };
+
   const ProfiledConfig config;
-  mutable std::mutex mutex;
+  std::mutex mutex;
   std::map<Key, Row, ByKey> ops;
   double total_allocated = 0;
   double pending_allocated = 0;
+  std::vector<PendingCall> pending;  // oldest first
   std::vector<Event> events;
-  std::unordered_map<std::string, char> texts;
+  std::unordered_map<std::string, char> texts;  // the shapes of all events, each once
   std::unordered_map<std::thread::id, int> threads;
   std::size_t dropped = 0;
 };
@@ -184,22 +181,26 @@ double ProfileRecorder::total_allocated() const {
   return state_->total_allocated;
 }
 
-void ProfileRecorder::add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in,
+void ProfileRecorder::add(std::string_view name, OpKind kind, Timing time, Cost cost, MetaSpan in,
                           MetaSpan out) {
   const std::lock_guard lock(state_->mutex);
-  state_->add(name, kind, span, cost, std::exchange(state_->pending_allocated, 0), in, out);
+  state_->add(name, kind, std::move(time), cost, std::exchange(state_->pending_allocated, 0), in, out);
 }
 
-void ProfileRecorder::add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes,
+void ProfileRecorder::add_composed(std::string_view name, Timing time, Cost cost, double allocated_bytes,
                                    MetaSpan in, MetaSpan out) {
   const std::lock_guard lock(state_->mutex);
-  state_->add(name, OpKind::composed, span, cost, allocated_bytes, in, out);
+  state_->add(name, OpKind::composed, std::move(time), cost, allocated_bytes, in, out);
 }
 
 Profile ProfileRecorder::profile(std::string backend) const {
   const std::lock_guard lock(state_->mutex);
-  Profile profile{std::move(backend), {}, state_->dropped, {}, {}};
+  state_->settle(state_->pending.size());
+  Profile profile;
+  profile.backend = std::move(backend);
+  profile.dropped_events = state_->dropped;
   for (const auto& [key, row] : state_->ops) {
+    if (row.op.calls == 0) continue;  // all of them lost
     profile.ops.push_back(row.op);
     row.durations.summarize(profile.ops.back());
   }
@@ -210,6 +211,7 @@ Profile ProfileRecorder::profile(std::string backend) const {
 
 void ProfileRecorder::reset() {
   const std::lock_guard lock(state_->mutex);
+  state_->pending.clear();
   state_->ops.clear();
   state_->events.clear();
   state_->texts.clear();
@@ -218,91 +220,9 @@ void ProfileRecorder::reset() {
   state_->total_allocated = state_->pending_allocated = 0;
 }
 
-std::string table(const Profile& profile, std::size_t top) {
-  const double total = profile.kernel_seconds();
-  const std::size_t shown = top == 0 ? profile.ops.size() : std::min(top, profile.ops.size());
-  std::size_t width = 5;
-  bool composed = false;
-  for (std::size_t i = 0; i < shown; ++i) {
-    width = std::max(width, profile.ops[i].name.size());
-    composed = composed || profile.ops[i].kind == OpKind::composed;
-  }
-  constexpr auto row = "{:<{}}  {:<8} {:>8} {:>11} {:>7} {:>11} {:>11} {:>11} {:>14} {:>11} {:>11}\n";
-  std::string text = fmt::format(row, "op", width, "kind", "calls", "time", "share", "mean", "min", "max",
-                                 "rate", "traffic", "allocated");
-  std::int64_t calls = 0;
-  double flops = 0, bytes = 0, allocated = 0;
-  for (const OpProfile& op : profile.ops) {
-    if (!is_kernel(op)) continue;
-    calls += op.calls;
-    flops += op.flops;
-    bytes += op.bytes;
-    allocated += op.allocated;
-  }
-  const Ceilings& peak = profile.ceilings;
-  const auto share = [](double rate, double ceiling) {
-    return ceiling > 0 ? fmt::format(" {:3.0f} %", 100 * rate / ceiling) : "";
-  };
-  const auto per_second = [&](double amount) { return total > 0 ? amount / total : 0; };
-  for (std::size_t i = 0; i < shown; ++i) {
-    const OpProfile& op = profile.ops[i];
-    text += fmt::format(
-        row, op.name, width, to_string(op.kind), op.calls, duration(op.seconds),
-        fmt::format("{:.1f} %", total > 0 ? 100 * op.seconds / total : 0), duration(op.mean_seconds()),
-        duration(op.min_seconds), duration(op.max_seconds),
-        scaled(op.flops_per_second(), "FLOP/s") + share(op.flops_per_second(), peak.flops_per_second),
-        scaled(op.bytes_per_second(), "B/s") + share(op.bytes_per_second(), peak.bytes_per_second),
-        scaled(op.allocated, "B"));
-  }
-  if (shown < profile.ops.size()) text += fmt::format("... {} more\n", profile.ops.size() - shown);
-  text += fmt::format(row, "total", width, "kernels", calls, duration(total), "100.0 %", "", "", "",
-                      scaled(per_second(flops), "FLOP/s"), scaled(per_second(bytes), "B/s"),
-                      scaled(allocated, "B"));
-  if (profile.ceilings.bytes_per_second > 0)
-    text += fmt::format("ceilings of the device: copy {}, matrix product {}\n",
-                        scaled(profile.ceilings.bytes_per_second, "B/s"),
-                        scaled(profile.ceilings.flops_per_second, "FLOP/s"));
-  if (composed)
-    text += "composed: from beginning to end; the kernels inside are listed as well and make the total\n";
-  return text;
-}
-
-std::string to_json(const Profile& profile) {
-  nlohmann::ordered_json ops = nlohmann::ordered_json::array();
-  for (const OpProfile& op : profile.ops) {
-    ops.push_back({{"name", op.name},
-                   {"kind", to_string(op.kind)},
-                   {"calls", op.calls},
-                   {"seconds", op.seconds},
-                   {"mean_seconds", op.mean_seconds()},
-                   {"min_seconds", op.min_seconds},
-                   {"max_seconds", op.max_seconds},
-                   {"median_seconds", op.median_seconds},
-                   {"p90_seconds", op.p90_seconds},
-                   {"p99_seconds", op.p99_seconds},
-                   {"flops", op.flops},
-                   {"bytes", op.bytes},
-                   {"flops_per_second", op.flops_per_second()},
-                   {"bytes_per_second", op.bytes_per_second()},
-                   {"allocated_bytes", op.allocated}});
-  }
-  const nlohmann::ordered_json json{{"backend", profile.backend},
-                                    {"kernel_seconds", profile.kernel_seconds()},
-                                    {"dropped_events", profile.dropped_events},
-                                    {"memory",
-                                     {{"in_use_bytes", profile.memory.in_use},
-                                      {"peak_bytes", profile.memory.peak},
-                                      {"cached_bytes", profile.memory.cached},
-                                      {"allocations", profile.memory.allocations}}},
-                                    {"ceilings",
-                                     {{"copy_bytes_per_second", profile.ceilings.bytes_per_second},
-                                      {"product_flops_per_second", profile.ceilings.flops_per_second}}},
-                                    {"ops", ops}};
-  return json.dump(2);
-}
-
 void ProfileRecorder::write_trace(const std::filesystem::path& path, const std::string& backend) const {
   const std::lock_guard lock(state_->mutex);
+  state_->settle(state_->pending.size());
   std::int64_t origin = INT64_MAX;
   for (const State::Event& e : state_->events) origin = std::min(origin, e.span.start);
   const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
@@ -311,12 +231,13 @@ void ProfileRecorder::write_trace(const std::filesystem::path& path, const std::
       "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"dropped_events\":{}}},\"traceEvents\":[\n"
       "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{{\"name\":{}}}}}",
       state_->dropped, quoted("ferrite on " + backend));
-  for (const State::Event& e : state_->events) {
+  for (const auto& [call, span] : state_->events) {
     text += fmt::format(
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
         "\"args\":{{\"shapes\":{},\"flops\":{},\"bytes\":{}}}}}",
-        quoted(*e.name), to_string(e.kind), e.thread, 1e-3 * static_cast<double>(e.span.start - origin),
-        1e-3 * static_cast<double>(e.span.duration), quoted(*e.shapes), e.cost.flops, e.cost.bytes);
+        quoted(call.row->op.name), to_string(call.row->op.kind), call.thread,
+        1e-3 * static_cast<double>(span.start - origin), 1e-3 * static_cast<double>(span.duration),
+        quoted(*call.shapes), call.cost.flops, call.cost.bytes);
     if (text.size() > (std::size_t{1} << 20)) {
       file.write(text);
       text.clear();

@@ -141,4 +141,30 @@ Metas SoftmaxCrossEntropyBackward::infer(MetaSpan in) const {
 Cost SoftmaxCrossEntropyBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 14); }
 double SoftmaxCrossEntropyBackward::reduction_length(MetaSpan) const { return 1; }
 
+Metas SoftmaxCrossEntropyWithGradient::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 3, 3);
+  detail::check_shape(type_name, "scale", in[2].shape, {});
+  detail::check_floating(type_name, "scale", in[2].dtype);
+  const SoftmaxCrossEntropy loss{ignore_index, label_smoothing};
+  return {loss.infer(in.first(2))[0], in[0]};
+}
+Cost SoftmaxCrossEntropyWithGradient::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 24); }
+double SoftmaxCrossEntropyWithGradient::reduction_length(MetaSpan in) const {
+  return SoftmaxCrossEntropy{}.reduction_length(in);
+}
+
+Metas CrossEntropyLoss::infer(MetaSpan in) const {
+  const SoftmaxCrossEntropy loss{ignore_index, label_smoothing};
+  const Meta result{{}, loss.infer(in)[0].dtype};
+  if (!with_gradient) return {result};
+  return {result, in[0]};
+}
+Cost CrossEntropyLoss::cost(MetaSpan in, MetaSpan out) const {
+  const Cost cost = streaming(in, out, 0);
+  return {(with_gradient ? 24.0 : 12.0) * static_cast<double>(in[0].shape.numel()), cost.bytes};
+}
+double CrossEntropyLoss::reduction_length(MetaSpan in) const {
+  return static_cast<double>(in[0].shape.numel());
+}
+
 }  // namespace ferrite::op

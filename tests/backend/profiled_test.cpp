@@ -11,6 +11,7 @@
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/ops/list.hpp"
 #include "ferrite/tensor_data.hpp"
+#include "profiled_support.hpp"
 
 namespace ferrite {
 namespace {
@@ -45,12 +46,6 @@ struct Clocked : Reference {
     Reference::run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), out);
   }
 };
-
-const OpProfile& find(const Profile& profile, std::string_view name, OpKind kind) {
-  for (const OpProfile& op : profile.ops)
-    if (op.name == name && op.kind == kind) return op;
-  throw ValueError("no row for " + std::string(name));
-}
 
 struct File {
   std::filesystem::path path =
@@ -188,6 +183,54 @@ TEST(Profiled, writes_itself_as_json) {
   EXPECT_EQ(json["ops"][0]["kind"], "kernel");
   EXPECT_EQ(json["ops"][0]["calls"], 1);
   EXPECT_EQ(json["ops"][0]["seconds"], 1e-6);
+  EXPECT_EQ(json["devices"][0]["device"], "cpu");
+  EXPECT_EQ(json["devices"][0]["name"], "reference");
+  EXPECT_TRUE(json["transfers"].empty());
+  EXPECT_TRUE(json["compile_times"].empty());
+}
+
+/// What a backend with a pool and a compiler tells of itself.
+struct Telling : Clocked {
+  BackendFacts facts() const {
+    return {"a device",
+            {{"multiprocessors", 132}, {"clock_mhz", 1980.5}},
+            {{"reserved_bytes", 1 << 20}, {"fragmentation", 0.25}},
+            {{"choose gemm", 2, 1.5}, {"load a library", 1, 0.5}}};
+  }
+  Ceilings ceilings() const { return {448e6, 256e6}; }
+  Array copy_from_device(const Array& array) { return array; }
+};
+
+TEST(Profiled, reports_what_the_backend_tells_of_itself_and_transfers_by_direction) {
+  Profiled<Telling> b;
+  const auto x = from_vector(b, std::vector<float>(32), {4, 8}), w = ones(b, {8, 2});
+  matmul(x, w).to_vector();
+  b.copy_from_device(x.primitive());
+  const Profile profile = b.profile();
+  EXPECT_DOUBLE_EQ(profile.compile_seconds(), 2);
+  EXPECT_NE(table(profile).find("choosing plans: 2.000 s\n"), std::string::npos) << table(profile);
+  const auto json = nlohmann::json::parse(to_json(profile));
+  EXPECT_EQ(json["devices"], nlohmann::json::parse(R"([{"device": "cpu", "name": "a device",
+                                                        "multiprocessors": 132, "clock_mhz": 1980.5}])"));
+  EXPECT_EQ(json["memory"]["reserved_bytes"], 1 << 20);
+  EXPECT_EQ(json["memory"]["fragmentation"], 0.25);
+  EXPECT_TRUE(json["memory"].contains("peak_bytes"));
+  EXPECT_EQ(json["compile_seconds"], 2);
+  EXPECT_EQ(json["compile_times"],
+            nlohmann::json::parse(R"([{"what": "choose gemm", "count": 2, "seconds": 1.5},
+                                      {"what": "load a library", "count": 1, "seconds": 0.5}])"));
+  const auto& transfers = json["transfers"];
+  EXPECT_EQ(transfers.size(), 3u);
+  EXPECT_EQ(transfers["host_to_device"]["calls"], 1);
+  EXPECT_EQ(transfers["host_to_device"]["bytes"], 4 * 32);
+  EXPECT_EQ(transfers["device_to_host"]["bytes"], 4 * 8);
+  EXPECT_EQ(transfers["device_to_host"]["seconds"], 1e-6);
+  EXPECT_EQ(transfers["device_to_device"]["bytes_per_second"], 128e6);
+  const auto product = std::find_if(json["ops"].begin(), json["ops"].end(),
+                                    [](const auto& op) { return op["name"] == "matmul"; });
+  ASSERT_NE(product, json["ops"].end());
+  EXPECT_DOUBLE_EQ((*product)["share_of_product_rate"], 0.5);
+  EXPECT_DOUBLE_EQ((*product)["share_of_copy_bandwidth"], 0.5);
 }
 
 TEST(Profiled, writes_a_trace_with_composed_ops_around_their_kernels) {

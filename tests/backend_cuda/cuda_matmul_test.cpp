@@ -20,7 +20,9 @@ TEST_F(CudaMatmul, SizesAroundTheTiles) {
                            {3, 5, 7},
                            {1, 300, 17},
                            {257, 1, 129},
+                           {8, 600, 16},
                            {64, 64, 64},
+                           {136, 72, 264},
                            {65, 200, 63},
                            {128, 33, 250}}) {
       SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(s));
@@ -65,11 +67,11 @@ TEST_F(CudaMatmul, OutputsOfEveryLayoutAreWrittenAndAddedTo) {
       if (name == "one row repeated") continue;
       for (const bool add : {false, true}) {
         SCOPED_TRACE(std::string(to_string(dtype)) + " " + name + (add ? " +=" : " ="));
-        const Gpu a = random({2, 33, 70}, dtype), b = random({2, 70, 24}, dtype);
+        const Gpu a = random({2, 33, 72}, dtype), b = random({2, 72, 24}, dtype);
         Truth want = matmul(truth(a), truth(b));
         if (add) want = want + truth(out);
         run_into(*cuda, op::Matmul{}, {a, b}, {out}, add ? 1 : 0);
-        expect_near(out, want, is_floating(dtype) ? 2 * tolerance_of(dtype, 70) : 0);
+        expect_near(out, want, is_floating(dtype) ? 2 * tolerance_of(dtype, 72) : 0);
       }
     }
   }

@@ -192,6 +192,14 @@ TEST_F(CudaRows, CrossEntropy) {
         const Truth sum = truth(old) + want;
         run_into(*cuda, slope, {dloss, x, targets, y[1]}, {old}, 1);
         expect_near(old, sum, 2 * tolerance_of_rows(dtype, classes));
+
+        const op::SoftmaxCrossEntropyWithGradient both{0, smoothing};
+        const Gpu scale = random({}, y[0].dtype());
+        const auto want_both = eval_all(both, truth(x), truth(targets), truth(scale));
+        expect_all_near(eval_all(both, x, targets, scale), want_both, classes);
+        const Gpu over_logits = x + 0, losses = random({n}, y[0].dtype());
+        run_into(*cuda, both, {over_logits, targets, scale}, {losses, over_logits});
+        expect_near(over_logits, want_both[1], tolerance_of_rows(dtype, classes));
       }
     }
   }

@@ -70,7 +70,15 @@ class Autodiff {
     }
     if (!tracked) return forward(op, in);
     if constexpr (HasVjp<B, Op>) {
-      if (has_vjp(op, needed)) return record(op, in);
+      if (has_vjp(op, needed)) {
+        if constexpr (requires { op.recorded(); }) {
+          auto out = record(op.recorded(), in);
+          out.resize(1);  // the others are for backward alone
+          return out;
+        } else {
+          return record(op, in);
+        }
+      }
     }
     if constexpr (detail::Composes<Autodiff, Op>) {
       return detail::evaluate_composed(*this, op, in);
@@ -97,7 +105,8 @@ class Autodiff {
           "[backward] the tensor depends on no leaf: make parameters with parameter(tensor, name)");
     const Shape& shape = root.layout().shape;
     Tensor<B> seed = config.root;
-    if (!seed.defined()) {
+    const bool seed_is_one = !seed.defined();
+    if (seed_is_one) {
       if (shape.numel() != 1)
         throw GradientError(
             "[backward] the root has shape " + to_string(shape) +
@@ -105,7 +114,7 @@ class Autodiff {
       seed = create(inner_, op::Fill{shape, root.dtype(), 1});
     }
     detail::check_shape("backward", "root gradient", seed.shape(), shape);
-    Engine<B>(inner_).run(root.node, seed.primitive(), grads, config);
+    Engine<B>(inner_).run(root.node, seed.primitive(), seed_is_one, grads, config);
   }
 
  private:

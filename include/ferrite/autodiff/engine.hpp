@@ -17,7 +17,9 @@ class Engine {
   explicit Engine(B& backend) : backend_(backend) {}
 
   /// Runs the pass from `root`. `grads` may hold gradients of earlier passes: they are accumulated into.
-  void run(const Pointer& root, const Primitive& seed, Gradients<B>& grads, const BackwardConfig<B>& config) {
+  void run(const Pointer& root, const Primitive& seed, bool seed_is_one, Gradients<B>& grads,
+           const BackwardConfig<B>& config) {
+    if (seed_is_one) one_ = root.get();
     collect(root);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i]->is_leaf()) continue;
@@ -67,6 +69,9 @@ class Engine {
     slot.grad = std::move(evaluate(backend_, op::Binary{op::BinaryFn::add}, Refs<Primitive>(operands, 2))[0]);
   }
 
+  /// True if the node's gradient is known to be the number 1.
+  bool is_one(const Node<B>& node) const { return &node == one_; }
+
   /// The array a kernel may add to for this node, if its gradient has begun and nobody else sees it.
   Array* accumulator(Node<B>* node) requires RunsKernels<B> {
     Slot& slot = slots_[index_.find(node)];
@@ -107,6 +112,7 @@ class Engine {
   }
 
   B& backend_;
+  const Node<B>* one_ = nullptr;
   detail::PointerMap index_;
   std::vector<Node<B>*> nodes_;
   std::vector<Slot> slots_;
@@ -122,6 +128,8 @@ class Vjp {
 
   B& backend() const { return node_.backend(); }
   Tensor<B> grad() const { return {backend(), grad_}; }
+  /// True if grad() is known to be the number 1: this op gave the loss that the pass began with.
+  bool grad_is_one() const { return engine_.is_one(node_); }
   Tensor<B> input(std::size_t i) const { return {backend(), node_.saved_input(i)}; }
   Tensor<B> output(std::size_t i) const { return {backend(), node_.saved_output(i)}; }
   const Meta& input_meta(std::size_t i) const { return node_.input_meta(i); }
@@ -197,7 +205,7 @@ class Vjp {
       if (needs(target) && !(results[k] == input_meta(target))) return false;
       Array* sink = needs(target) ? engine_.accumulator(node_.inputs()[target].get()) : nullptr;
       if (sink) mask |= 1u << k;
-      outs.push_back(sink ? *sink : backend().allocate(results[k]));
+      outs.push_back(sink ? *sink : detail::allocate_for(backend(), op_name(op), results[k]));
       ++k;
     }
     backend().run(op, operands, Outs(outs), static_cast<Accumulate>(mask));

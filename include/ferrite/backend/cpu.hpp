@@ -74,6 +74,7 @@ class FERRITE_API Cpu {
   void run(const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
   void run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
   void run(const op::MaxPool2d& op, Ins in, Outs out);
   void run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::AvgPool2d& op, Ins in, Outs out);

@@ -3,7 +3,9 @@
 // all the same and its constructor says what is missing.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ferrite/core/time_span.hpp"
@@ -14,9 +16,12 @@ namespace ferrite {
 
 namespace cuda {
 class DeviceContext;
-}
+void restart_stopwatch() noexcept;
+}  // namespace cuda
 
+struct BackendFacts;
 struct Ceilings;
+class PendingTime;
 template <class B>
 class Stopwatch;
 
@@ -26,7 +31,9 @@ enum class Float32Products : std::uint8_t { exact, tf32 };
 
 /// A handle to one GPU: two objects of one index share stream, memory pool and plans, and any thread may use
 /// them. Ops return before the GPU has done them; host copies and synchronize() wait. What a kernel finds
-/// wrong (an index out of range) is thrown by the next of these, and the process stays usable. Kernels expect
+/// wrong (an index out of range) is thrown by the next of these, and the process stays usable. A kernel that
+/// itself fails (an address that is not there, a fault of the GPU) ends CUDA in the process: the call that
+/// meets it and every later one throw a BackendError that says so, and other backends work on. Kernels expect
 /// outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and layout of an
 /// input; any other overlap of an output with an input is undefined. Every op gives the same bits on every
 /// run.
@@ -42,6 +49,8 @@ class FERRITE_API Cuda {
   static Cuda without_device() { return Cuda(nullptr); }
 
   Array allocate(const Meta& meta);
+  /// The same for an op: its name stands in memory reports and in OutOfMemory. Names are literals.
+  Array allocate(const Meta& meta, std::string_view op);
   /// Between an array of any layout and dense row-major bytes of the host.
   void copy_from_host(const Array& array, const void* source);
   void copy_to_host(const Array& array, void* target);
@@ -66,8 +75,12 @@ class FERRITE_API Cuda {
 
   /// What is wrong with the file in which measured choices are kept (docs/cuda.md), oldest first.
   std::vector<std::string> warnings() const;
-  /// Copy bandwidth and bf16 product rate of this GPU, measured at the first call.
+  /// Copy bandwidth and bf16 product rate of this GPU, measured at the first call; 0 if there is no memory
+  /// (2 GiB) to measure with.
   Ceilings ceilings() const;
+  /// This GPU, its pool, and the time the process has spent on loading libraries and choosing plans, for the
+  /// reports of Profiled.
+  BackendFacts facts() const;
 
   /// For the library's own kernels.
   cuda::DeviceContext& context() const { return *context_; }
@@ -118,6 +131,7 @@ class FERRITE_API Cuda {
   void run(const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
   void run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+  void run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
   void run(const op::MaxPool2d& op, Ins in, Outs out);
   void run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   bool accepts(const op::MaxPool2dBackward& op, MetaSpan in) const;
@@ -144,20 +158,28 @@ class FERRITE_API Cuda {
   cuda::DeviceContext* context_;
 };
 
-/// Times with device events what runs on the GPU between construction and stop(), which waits for it. What
-/// Profiled<Cuda> measures with.
+/// Times with device events what runs on the GPU between construction and stop. What Profiled<Cuda> measures
+/// with. Where the GPU waits for the host, that is part of the time; choosing plans is not. Those of one
+/// thread are destroyed in the reverse order of their construction.
 template <>
 class FERRITE_API Stopwatch<Cuda> {
  public:
   explicit Stopwatch(Cuda& cuda);
   ~Stopwatch();
-  Stopwatch(Stopwatch&& other) noexcept;
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  /// Waits for what it timed. BackendError inside a capture, where nothing runs.
   TimeSpan stop();
+  /// Waits for nothing. nullptr inside a capture.
+  std::unique_ptr<PendingTime> stop_later();
 
  private:
-  cuda::DeviceContext* context_;
-  void *begin_, *end_;  // events
-  std::int64_t start_;  // by the host's clock
+  friend void cuda::restart_stopwatch() noexcept;
+
+  cuda::DeviceContext& context_;
+  void* begin_ = nullptr;  // an event; none inside a capture
+  Stopwatch* outer_;       // of this thread
 };
 
 }  // namespace ferrite

@@ -69,7 +69,8 @@ class FERRITE_API LateReader {
   LateReader(const LateReader&) = delete;
   LateReader& operator=(const LateReader&) = delete;
 
-  /// Notes the one element (f32) that the array holds behind the work given so far.
+  /// Notes the one element (f32) that the array holds behind the work given so far. BackendError inside a
+  /// capture.
   void push(const Array& array);
   template <class B>
   void push(const Tensor<B>& tensor) {

@@ -25,11 +25,20 @@ inline Metas metas_of(Ins in) {
   return metas;
 }
 
+/// Tells a backend that keeps account of its memory (Cuda) which op it is for.
 template <class B>
-SmallVector<Array, 2> allocate_all(B& b, MetaSpan metas) {
+Array allocate_for(B& b, std::string_view op, const Meta& meta) {
+  if constexpr (requires { b.allocate(meta, op); })
+    return b.allocate(meta, op);
+  else
+    return b.allocate(meta);
+}
+
+template <class B>
+SmallVector<Array, 2> allocate_all(B& b, std::string_view op, MetaSpan metas) {
   SmallVector<Array, 2> out;
   out.reserve(metas.size());
-  for (const Meta& m : metas) out.push_back(b.allocate(m));
+  for (const Meta& m : metas) out.push_back(allocate_for(b, op, m));
   return out;
 }
 
@@ -85,14 +94,14 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
     const Metas results = op.infer(metas);
     if constexpr (Runs<B, Op>) {
       if (accepts(b, op, metas)) {
-        auto out = allocate_all(b, results);
+        auto out = allocate_all(b, op_name(op), results);
         b.run(op, in, out);
         return out;
       }
     }
     if constexpr (Assembles<B, Op>) {
       [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
-      auto out = allocate_all(b, results);
+      auto out = allocate_all(b, op_name(op), results);
       op.assemble(b, in, Outs(out));
       return out;
     } else if constexpr (Composes<B, Op>) {

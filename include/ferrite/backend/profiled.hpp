@@ -1,5 +1,6 @@
 // Profiled<B>: measures every op of a backend: calls, time, FLOP/s, bytes/s, memory, fused or composed.
-// As a table, as JSON, or as a trace for chrome://tracing and ui.perfetto.dev.
+// As a table, as JSON, or as a trace for chrome://tracing and ui.perfetto.dev. Nothing waits for a device
+// that runs asynchronously: what it still has to do is asked for later, many calls at a time.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
@@ -57,14 +59,34 @@ struct Ceilings {
   double flops_per_second = 0;
 };
 
-/// Slowest first.
+/// What went into preparing to run, apart from the ops: loading a library, building or choosing a plan.
+struct CompileTime {
+  std::string what;
+  std::int64_t count = 0;
+  double seconds = 0;  // of the host, all together
+};
+
+/// Names and numbers, in the order of a report.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+/// What a backend tells of itself beyond describe() and memory_stats(), by a member `facts()`.
+struct BackendFacts {
+  std::string device_name;                 // "NVIDIA H200"
+  Figures device;                          // memory, multiprocessors, clocks
+  Figures pool;                            // of its memory
+  std::vector<CompileTime> compile_times;  // slowest first
+};
+
 struct FERRITE_API Profile {
   std::string backend;
-  std::vector<OpProfile> ops;
+  std::vector<OpProfile> ops;  // slowest first
   std::size_t dropped_events = 0;
+  Device device;
   MemoryStats memory;
+  BackendFacts facts;
   Ceilings ceilings;
 
+  double compile_seconds() const;
   /// Time inside kernels: every row but the composed ones, which hold the others' time once more, and the
   /// transfers.
   double kernel_seconds() const;
@@ -74,8 +96,19 @@ struct FERRITE_API Profile {
 FERRITE_API std::string table(const Profile& profile, std::size_t top = 0);
 FERRITE_API std::string to_json(const Profile& profile);
 
-/// What Profiled measures with. A backend that runs asynchronously brings its own by a member
-/// `auto stopwatch()` whose result has started and has `TimeSpan stop()` (device events); others get this.
+/// The time of work that a device may still have to do.
+class FERRITE_API PendingTime {
+ public:
+  virtual ~PendingTime() = default;
+  /// Waits for the work. Called at most once.
+  virtual TimeSpan get() = 0;
+};
+/// Known, or known later. A nullptr is work that was recorded for later and has not run: it is not counted.
+using Timing = std::variant<TimeSpan, std::unique_ptr<PendingTime>>;
+
+/// What Profiled measures with: from construction to `TimeSpan stop()`. A backend that runs asynchronously
+/// specialises it, or brings another by a member `auto stopwatch()`, with device events and a
+/// `std::unique_ptr<PendingTime> stop_later()` that waits for nothing.
 template <class B>
 class Stopwatch {
  public:
@@ -96,18 +129,22 @@ class Stopwatch {
   std::int64_t start_ = 0;
 };
 
-/// What Profiled keeps. Any thread may add to it.
+/// What Profiled keeps. Any thread may add to it. What reads it first counts what is pending, and throws what
+/// the device throws.
 class FERRITE_API ProfileRecorder {
  public:
+  /// So many calls may be pending; then the older half is waited for, with the device busy on the others.
+  static constexpr std::size_t most_pending = 1024;
+
   explicit ProfileRecorder(ProfiledConfig config);
   ~ProfileRecorder();
 
   void allocated(std::size_t bytes);
   /// Bytes allocated since the last op ended belong to this one: outputs are allocated before it runs.
-  void add(std::string_view name, OpKind kind, TimeSpan span, Cost cost, MetaSpan in, MetaSpan out);
+  void add(std::string_view name, OpKind kind, Timing time, Cost cost, MetaSpan in, MetaSpan out);
   /// All bytes allocated so far, to tell what a composed op allocates from beginning to end.
   double total_allocated() const;
-  void add_composed(std::string_view name, TimeSpan span, Cost cost, double allocated_bytes, MetaSpan in,
+  void add_composed(std::string_view name, Timing time, Cost cost, double allocated_bytes, MetaSpan in,
                     MetaSpan out);
 
   Profile profile(std::string backend) const;
@@ -139,10 +176,13 @@ class Profiled {
   B& inner() { return inner_; }
   const B& inner() const { return inner_; }
 
-  /// Measures the ceilings of the device, which takes some 10 ms, if the backend can (member ceilings()).
+  /// Waits for the ops that are under way. At its first call it measures the ceilings of the device, which
+  /// takes some 10 ms, if the backend can (member ceilings()).
   Profile profile() const {
     Profile profile = recorder_.profile(inner_.describe());
+    profile.device = inner_.device();
     profile.memory = inner_.memory_stats();
+    if constexpr (requires(const B& b) { b.facts(); }) profile.facts = inner_.facts();
     if constexpr (requires(const B& b) { b.ceilings(); }) profile.ceilings = inner_.ceilings();
     return profile;
   }
@@ -153,19 +193,27 @@ class Profiled {
     recorder_.write_trace(path, inner_.describe());
   }
 
-  Array allocate(const Meta& meta) {
+  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
+  Array allocate(const Meta& meta, std::string_view op) {
     recorder_.allocated(meta.bytes());
-    return inner_.allocate(meta);
+    return detail::allocate_for(inner_, op, meta);
   }
   void copy_from_host(const Array& array, const void* source) {
     auto watch = stopwatch();
     inner_.copy_from_host(array, source);
-    record_transfer("copy_from_host", watch.stop(), array);
+    record_transfer("copy_from_host", stopped(watch), array);
   }
   void copy_to_host(const Array& array, void* target) {
     auto watch = stopwatch();
     inner_.copy_to_host(array, target);
-    record_transfer("copy_to_host", watch.stop(), array);
+    record_transfer("copy_to_host", stopped(watch), array);
+  }
+  Array copy_from_device(const Array& array) requires requires(B& b) { b.copy_from_device(array); }
+  {
+    auto watch = stopwatch();
+    Array copy = inner_.copy_from_device(array);
+    record_transfer("copy_from_device", stopped(watch), array);
+    return copy;
   }
   void synchronize() { inner_.synchronize(); }
   Device device() const { return inner_.device(); }
@@ -180,14 +228,14 @@ class Profiled {
   void run(const Op& op, Ins in, Outs out) {
     auto watch = stopwatch();
     inner_.run(op, in, out);
-    record(op, watch.stop(), in, out);
+    record(op, stopped(watch), in, out);
   }
   template <class Op>
   requires RunsAccumulating<B, Op>
   void run(const Op& op, Ins in, Outs out, Accumulate mask) {
     auto watch = stopwatch();
     inner_.run(op, in, out, mask);
-    record(op, watch.stop(), in, out);
+    record(op, stopped(watch), in, out);
   }
 
   /// Measures a composed op from now until the result dies. Called by evaluate.
@@ -203,20 +251,27 @@ class Profiled {
     else
       return Stopwatch<B>(inner_);
   }
+  static Timing stopped(auto& watch) {
+    if constexpr (requires { watch.stop_later(); })
+      return watch.stop_later();
+    else
+      return watch.stop();
+  }
 
   template <class Op>
-  void record(const Op& op, TimeSpan span, Ins in, Outs out) {
+  void record(const Op& op, Timing time, Ins in, Outs out) {
     constexpr bool optional = detail::Composes<B, Op> || detail::Assembles<B, Op>;
     const Metas inputs = detail::metas_of(in);
     Metas outputs;
     for (const Array& y : out) outputs.push_back(y.meta());
-    recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, span, op_cost(op, inputs, outputs),
-                  inputs, outputs);
+    recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, std::move(time),
+                  op_cost(op, inputs, outputs), inputs, outputs);
   }
 
-  void record_transfer(std::string_view name, TimeSpan span, const Array& array) {
+  void record_transfer(std::string_view name, Timing time, const Array& array) {
     const Meta meta = array.meta();
-    recorder_.add(name, OpKind::transfer, span, {0, static_cast<double>(meta.bytes())}, {}, {&meta, 1});
+    recorder_.add(name, OpKind::transfer, std::move(time), {0, static_cast<double>(meta.bytes())}, {},
+                  {&meta, 1});
   }
 
   template <class Op>
@@ -233,9 +288,9 @@ class Profiled {
     ComposedScope& operator=(const ComposedScope&) = delete;
     ~ComposedScope() {
       try {
-        owner_.recorder_.add_composed(op_name(op_), watch_.stop(), op_cost(op_, in_, out_),
+        owner_.recorder_.add_composed(op_name(op_), stopped(watch_), op_cost(op_, in_, out_),
                                       owner_.recorder_.total_allocated() - before_, in_, out_);
-      } catch (...) {  // out of memory: a line of the profile is lost, not the program
+      } catch (...) {  // no memory, or no device any more: a line of the profile is lost, not the program
       }
     }
 

@@ -37,6 +37,7 @@ struct BatchNorm;
 struct BatchNormBackward;
 struct SoftmaxCrossEntropy;
 struct SoftmaxCrossEntropyBackward;
+struct SoftmaxCrossEntropyWithGradient;
 struct MaxPool2d;
 struct MaxPool2dBackward;
 struct AvgPool2d;

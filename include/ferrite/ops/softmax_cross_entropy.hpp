@@ -77,6 +77,86 @@ void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
          v.output(1));
 }
 
+/// The same losses, and d(scale sum(loss)) / dlogits, where everything a gradient needs is at hand already:
+/// the logits are read once instead of twice. Inputs (logits, targets, scale []) -> loss [N], dlogits [N, C].
+/// dlogits may be the buffer of the logits.
+struct FERRITE_API SoftmaxCrossEntropyWithGradient {
+  static constexpr std::string_view type_name = "softmax_cross_entropy_with_gradient";
+  std::int64_t ignore_index = -100;
+  double label_smoothing = 0;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("ignore_index", self.ignore_index);
+    visit("label_smoothing", self.label_smoothing);
+  }
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const Tensor<B>&logits = in[0], &targets = in[1];
+    const std::int64_t classes = logits.size(1);
+    const DType wide = LayerNorm::statistics_dtype(logits.dtype());
+    const Tensor<B> x = cast(logits, wide), ignored = targets == ignore_index;
+    const Tensor<B> top = max(x, {1}, KeepDim::yes), z = x - where(isfinite(top), top, 0);
+    const Tensor<B> log_sum = log(sum(exp(z), {1})), log_p = z - unsqueeze(log_sum, 1);
+    const Tensor<B> target = unsqueeze(where(ignored, 0, targets), 1);
+    Tensor<B> loss = log_sum - squeeze(gather(z, 1, target), {1}) * (1 - label_smoothing);
+    if (label_smoothing != 0) loss = loss - mean(z, {1}) * label_smoothing;
+    const Tensor<B> error =
+        where(one_hot(targets, classes, wide) != 0, expm1(log_p) + label_smoothing, exp(log_p));
+    const Tensor<B> scale = where(ignored, 0, cast(in[2], wide));
+    return {
+        where(ignored, 0, loss),
+        cast((error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1), logits.dtype())};
+  }
+};
+
+/// # Shapes: logits [N, C], targets integer [N] -> [] (f32; f64 for f64 logits)
+/// The sum of the losses or, with `mean`, its quotient by the number of targets that are not ignored.
+/// Recorded for a backward pass, the gradient is computed along with it; a backward pass that starts at this
+/// loss then has nothing left to do.
+struct FERRITE_API CrossEntropyLoss {
+  static constexpr std::string_view type_name = "cross_entropy_loss";
+  std::int64_t ignore_index = -100;
+  double label_smoothing = 0;
+  bool mean = true;
+  bool with_gradient = false;  // a second output: d loss / dlogits
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("ignore_index", self.ignore_index);
+    visit("label_smoothing", self.label_smoothing);
+    visit("mean", self.mean);
+    visit("with_gradient", self.with_gradient);
+  }
+  template <class B>
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const DType wide = LayerNorm::statistics_dtype(in[0].dtype());
+    const Tensor<B> counted = mean ? cast(sum(in[1] != ignore_index), wide) : full(b, {}, 1, wide);
+    if (!with_gradient)
+      return {sum(eval(SoftmaxCrossEntropy{ignore_index, label_smoothing}, in[0], in[1])) / counted};
+    const Tensors<B> both = eval_all(SoftmaxCrossEntropyWithGradient{ignore_index, label_smoothing}, in[0],
+                                     in[1], reciprocal(counted));
+    return {sum(both[0]) / counted, both[1]};
+  }
+  CrossEntropyLoss recorded() const {
+    CrossEntropyLoss op = *this;
+    op.with_gradient = true;
+    return op;
+  }
+  Saves saves() const { return {0u, 2u}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    if (v.grad_is_one())
+      v.add(0, v.output(1));
+    else
+      v.add(0, v.output(1) * v.grad());
+  }
+};
+
 }  // namespace op
 
 enum class Reduction : std::uint8_t { none, mean, sum };
@@ -112,12 +192,14 @@ Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& target
                      ": needs [..., classes]");
   const std::int64_t classes = logits.size(-1);
   const Tensor<B> rows = reshape(logits, {classes > 0 ? logits.numel() / classes : targets.numel(), classes});
-  const Tensor<B> loss = eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows,
-                              reshape(targets, {targets.numel()}));
-  if (config.reduction == Reduction::none) return reshape(loss, targets.shape());
-  if (config.reduction == Reduction::sum) return sum(loss);
-  const Tensor<B> counted = sum(targets != config.ignore_index);
-  return sum(loss) / cast(counted, loss.dtype());
+  const Tensor<B> classes_of_rows = reshape(targets, {targets.numel()});
+  if (config.reduction == Reduction::none)
+    return reshape(
+        eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows, classes_of_rows),
+        targets.shape());
+  return eval(
+      op::CrossEntropyLoss{config.ignore_index, config.label_smoothing, config.reduction == Reduction::mean},
+      rows, classes_of_rows);
 }
 
 }  // namespace ferrite

@@ -169,6 +169,23 @@ def add_losses(cases):
 
             cases.add("softmax_cross_entropy_backward", name, attributes, backward, floats, length=1)
 
+            def with_scale(s):
+                s.context["autograd_length"] = classes
+                return [logits(s), pick(s), s.of(np.array(0.75), dtype="f64" if s.dtype == "f64" else "f32")]
+
+            cases.add("softmax_cross_entropy_with_gradient", name, attributes, with_scale, floats, length=classes)
+            for mean in (True, False):
+                for gradient in (True, False):
+                    cases.add(
+                        "cross_entropy_loss",
+                        f"{name}/{'mean' if mean else 'sum'}{'/gradient' if gradient else ''}",
+                        {**attributes, "mean": mean, "with_gradient": gradient},
+                        lambda s: [logits(s), pick(s)],
+                        floats,
+                        grad=classes < 100 and not gradient,
+                        length=classes * rows,
+                    )
+
     cross_entropy("plain", {"ignore_index": -100, "label_smoothing": 0.0})
     cross_entropy("ignore", {"ignore_index": 2, "label_smoothing": 0.0})
     cross_entropy("smoothing", {"ignore_index": -100, "label_smoothing": 0.1})

@@ -165,6 +165,24 @@ def softmax_cross_entropy_backward(case, dloss, logits, targets, lse):
     return [((np.exp(logits - lse[:, None]) - wanted) * scale[:, None], case.dtypes[1])]
 
 
+@oracle("softmax_cross_entropy_with_gradient")
+def softmax_cross_entropy_with_gradient(case, logits, targets, scale):
+    (loss, dtype), (lse, _) = softmax_cross_entropy(case, logits, targets)
+    dloss = np.full(len(targets), scale)
+    smoothing, classes = case["label_smoothing"], logits.shape[1]
+    wanted = (targets[:, None] == np.arange(classes)) * (1 - smoothing) + smoothing / classes
+    dloss = np.where(targets == case["ignore_index"], 0, dloss)
+    return [(loss, dtype), ((np.exp(logits - lse[:, None]) - wanted) * dloss[:, None], case.dtypes[0])]
+
+
+@oracle("cross_entropy_loss")
+def cross_entropy_loss(case, logits, targets):
+    counted = np.sum(targets != case["ignore_index"]) if case["mean"] else 1
+    (loss, dtype), gradient = softmax_cross_entropy_with_gradient(case, logits, targets, 1 / counted)
+    result = (np.sum(loss) / counted, dtype)
+    return [result, gradient] if case["with_gradient"] else [result]
+
+
 def huber(x, t, delta):
     d = np.abs(x - t)
     return np.where(d <= delta, d * d / 2, delta * (d - delta / 2))

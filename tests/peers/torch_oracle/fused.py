@@ -125,6 +125,24 @@ def softmax_cross_entropy_backward(case, dloss, logits, targets, lse):
     return gradient_of(lambda x: cross_entropy(case, x, targets), [logits], dloss)[0]
 
 
+@oracle("softmax_cross_entropy_with_gradient")
+def softmax_cross_entropy_with_gradient(case, logits, targets, scale):
+    loss = cross_entropy(case, logits, targets)
+    return loss, gradient_of(lambda x: cross_entropy(case, x, targets), [logits], scale.expand(len(targets)))[0]
+
+
+@oracle("cross_entropy_loss")
+def cross_entropy_loss(case, logits, targets):
+    def loss(x):
+        total = cross_entropy(case, x, targets).sum()
+        return total / (targets != case["ignore_index"]).sum() if case["mean"] else total
+
+    result = loss(logits)
+    if not case["with_gradient"]:
+        return result
+    return result, gradient_of(loss, [logits], torch.ones_like(result))[0]
+
+
 LOSS = {
     "mse": lambda x, t, delta: F.mse_loss(x, t, reduction="none"),
     "l1": lambda x, t, delta: F.l1_loss(x, t, reduction="none"),

@@ -1,0 +1,133 @@
+// Instructions that CUDA C++ has no name for: asynchronous copies into shared memory, tensor cores, clusters
+// of thread blocks. Each is one instruction, named here once.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace ferrite::cuda::ptx {
+
+/// The dynamic shared memory of the block.
+__device__ __forceinline__ std::byte* shared_memory() {
+  extern __shared__ __align__(16) std::byte memory[];
+  return memory;
+}
+__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/// Copies `bytes` (0 to 16) to 16 bytes of shared memory and fills the rest with zeros; both addresses are
+/// multiples of 16. Past L1, which would keep it twice.
+__device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+/// The copies of this thread since the last call become a group.
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits until all groups of this thread but the latest `pending` have arrived.
+template <int pending>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+/// Four 8 x 8 matrices of 16-bit elements, by the whole warp: lanes 8 i ... 8 i + 7 give the addresses of the
+/// rows of matrix i (16 bytes, aligned); lane l gets elements 2 (l % 4) and the next of row l / 4 of each. A
+/// row may as well be four 32-bit elements.
+__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+/// The same with each matrix transposed.
+__device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+/// sum[16, 8] += a[16, 32 bytes] b[32 bytes, 8] by the whole warp, in f32. With g = lane / 4, t = lane % 4:
+/// sum holds (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+template <class T>
+__device__ __forceinline__ void multiply_add(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                             std::uint32_t b1);
+template <>
+__device__ __forceinline__ void multiply_add<__nv_bfloat16>(float (&sum)[4], const std::uint32_t (&a)[4],
+                                                            std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <>
+__device__ __forceinline__ void multiply_add<__half>(float (&sum)[4], const std::uint32_t (&a)[4],
+                                                     std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+/// The operands are tf32 in 32 bits.
+template <>
+__device__ __forceinline__ void multiply_add<float>(float (&sum)[4], const std::uint32_t (&a)[4],
+                                                    std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+/// To nearest, halves away from zero; NaN stays NaN.
+__device__ __forceinline__ std::uint32_t round_to_tf32(std::uint32_t bits) {
+  std::uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+  return rounded;
+}
+
+// A cluster is some neighbouring blocks of the grid's x axis that run at once and read each other's shared
+// memory. A launch without clusters, and every launch before Hopper, has clusters of one block.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+__device__ __forceinline__ int cluster_blocks() {
+  int blocks;
+  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
+  return blocks;
+}
+__device__ __forceinline__ int block_in_cluster() {
+  int rank;
+  asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(rank));
+  return rank;
+}
+__device__ __forceinline__ int cluster_in_grid() {
+  int index;
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(index));
+  return index;
+}
+/// All threads of the cluster; what they wrote before is seen after.
+__device__ __forceinline__ void synchronize_cluster() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+/// What lies at this place of the shared memory of another block of the cluster.
+__device__ __forceinline__ float4 load_from_block(const float* own, int block) {
+  float4 value;
+  asm volatile(
+      "{\n.reg .u32 remote;\nmapa.shared::cluster.u32 remote, %4, %5;\n"
+      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n}"
+      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+      : "r"(shared_address(own)), "r"(block)
+      : "memory");
+  return value;
+}
+#else
+__device__ __forceinline__ int cluster_blocks() { return 1; }
+__device__ __forceinline__ int block_in_cluster() { return 0; }
+__device__ __forceinline__ int cluster_in_grid() { return static_cast<int>(blockIdx.x); }
+__device__ __forceinline__ void synchronize_cluster() { __syncthreads(); }
+__device__ __forceinline__ float4 load_from_block(const float* own, int) {
+  return *reinterpret_cast<const float4*>(own);
+}
+#endif
+
+}  // namespace ferrite::cuda::ptx

@@ -1,0 +1,268 @@
+// The device side of RingPlan: rows that bulk copies bring into shared memory ahead of their use, and blocks
+// of a cluster that work on parts of one row.
+#pragma once
+
+#include "backend_cuda/rows.cuh"
+
+namespace ferrite::cuda {
+
+/// A barrier in shared memory that counts arriving bytes. Phases alternate in parity, the first is 0.
+class ByteBarrier {
+ public:
+  __device__ __forceinline__ void init() {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
+  }
+  /// The phase ends when this many bytes have come.
+  __device__ __forceinline__ void expect(std::uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
+                 : "memory");
+  }
+  __device__ __forceinline__ void wait(std::uint32_t parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(address()),
+        "r"(parity)
+        : "memory");
+  }
+  /// Both pointers and the number of bytes are multiples of 16.
+  __device__ __forceinline__ void copy_to_shared(void* target, const void* source, std::uint32_t bytes) {
+    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(target));
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+        "l"(source), "r"(bytes), "r"(address())
+        : "memory");
+  }
+  __device__ __forceinline__ std::uint32_t address() const {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(&bits_));
+  }
+
+ private:
+  std::uint64_t bits_;
+};
+
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/// What a block keeps in shared memory beside its rows.
+struct RingControl {
+  static constexpr int slot_bytes = 32;
+  ByteBarrier filled[most_ring_teams][most_ring_stages];
+  ByteBarrier told[2];  // by the other blocks of the cluster; two in turn, see RowTeam
+  alignas(slot_bytes) unsigned char from_part[2][most_ring_parts][slot_bytes];
+};
+static_assert(sizeof(RingControl) + 2 * (most_row_threads / 32) * 32 <= 2304, "rows.cpp leaves this much");
+
+/// A team that may be one block of a cluster.
+class RingTeam : public RowTeam {
+ public:
+  __device__ __forceinline__ RingTeam(int threads_shift, int parts, RingControl& control)
+      : RowTeam(threads_shift), control_(control), parts_(parts) {}
+
+  /// Which of the row's blocks this is.
+  __device__ __forceinline__ int part() const { return static_cast<int>(blockIdx.x) & (parts_ - 1); }
+  __device__ __forceinline__ bool is_first_thread() const { return lane() == 0 && part() == 0; }
+
+  template <class V>
+  __device__ __forceinline__ V among_warps(V found) {
+    found = RowTeam::among_warps(found);
+    if (parts_ == 1) return found;
+    static_assert(sizeof(V) <= slot_bytes && alignof(V) <= 8);
+    union Message {
+      V value;
+      std::uint64_t words[divide_up(sizeof(V), 8)];
+      __device__ Message() {}
+    } message;
+    constexpr std::uint32_t bytes = sizeof message.words;
+    const int turn = told_ & 1;
+    ByteBarrier& told = control_.told[turn];
+    if (lane() == 0) told.expect(static_cast<std::uint32_t>(parts_) * bytes);
+    if (lane() < parts_) {  // one thread for each block, its own too
+      message.value = found;
+      const auto slot =
+          static_cast<std::uint32_t>(__cvta_generic_to_shared(control_.from_part[turn][part()]));
+      std::uint32_t there, barrier;
+      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"(lane()));
+      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier) : "r"(told.address()), "r"(lane()));
+#pragma unroll
+      for (std::uint32_t i = 0; i < bytes / 8; ++i)
+        asm volatile(
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(there + 8 * i),
+            "l"(message.words[i]), "r"(barrier)
+            : "memory");
+    }
+    told.wait(static_cast<std::uint32_t>(told_ >> 1) & 1u);
+    ++told_;
+    found = *reinterpret_cast<const V*>(control_.from_part[turn][lane() & (parts_ - 1)]);
+    found.across(parts_);
+    return found;
+  }
+  template <class V>
+  __device__ __forceinline__ V total(V found) {
+    return among_warps(in_warp(found));
+  }
+
+ private:
+  RingControl& control_;
+  int parts_, told_ = 0;
+};
+
+template <int inputs>
+struct RingArgs {
+  RingShape shape;
+  RowPlace in[inputs];
+};
+
+/// The rows of one team, one after the other: while (rows.next()). All passes over a row read it in shared
+/// memory; a thread meets the same packs in each, and the same elements of every row.
+template <class T, int lanes, int inputs>
+class Ring {
+ public:
+  static constexpr int items = row_items(lanes, sizeof(T));
+
+  /// `memory`: the block's dynamic shared memory.
+  __device__ __forceinline__ Ring(const RingArgs<inputs>& args, unsigned char* memory)
+      : args_(args),
+        control_(control_block()),
+        team_(args.shape.threads_shift, args.shape.parts, control_block()) {
+    const RingShape& shape = args.shape;
+    const auto teams = static_cast<int>(blockDim.x >> shape.threads_shift);
+    const int team_bytes = shape.stages * inputs * shape.stage_bytes;
+    stages_ = memory + team_.index() * team_bytes;
+    beside_ = memory + teams * team_bytes;
+    jump_ = static_cast<std::int64_t>(gridDim.x / static_cast<unsigned>(shape.parts)) * teams;
+    row_ = static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(shape.parts)) * teams + team_.index();
+    if (team_.lane() == 0) {
+      for (int i = 0; i < shape.stages; ++i) filled(i).init();
+      if (shape.parts > 1) {
+        control_.told[0].init();
+        control_.told[1].init();
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    // No block may write to another of its cluster before that one is ready.
+    if (shape.parts > 1)
+      cluster_sync();
+    else
+      __syncthreads();
+    ahead_ = row_;
+    for (int i = 0; i + 1 < shape.stages; ++i) fetch(i);
+    row_ -= jump_;
+    stage_ = shape.stages - 1;
+  }
+  /// No block may end while others can still write to it.
+  __device__ __forceinline__ ~Ring() {
+    if (args_.shape.parts > 1) cluster_sync();
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  __device__ __forceinline__ bool next() {
+    row_ += jump_;
+    if (row_ >= args_.shape.rows) return false;
+    team_.sync();  // all have left the row before
+    fetch(stage_);
+    if (++stage_ == args_.shape.stages) {
+      stage_ = 0;
+      parity_ ^= 1;
+    }
+    filled(stage_).wait(parity_);
+    return true;
+  }
+  __device__ __forceinline__ RingTeam& team() { return team_; }
+  __device__ __forceinline__ bool active() const { return true; }
+  __device__ __forceinline__ std::int64_t row() const { return row_; }
+  __device__ __forceinline__ std::int64_t row_ahead() const {
+    const std::int64_t ahead = row_ + jump_, last = args_.shape.rows - 1;
+    return ahead < last ? ahead : last;
+  }
+  /// The elements of a row that this block has.
+  __device__ __forceinline__ int part_begin() const { return team_.part() * args_.shape.part_length; }
+  __device__ __forceinline__ int part_length() const {
+    const int left = args_.shape.length - part_begin();
+    return left < args_.shape.part_length ? left : args_.shape.part_length;
+  }
+  /// The shared memory that RingNeeds asked for, of all teams of the block.
+  __device__ __forceinline__ void* beside() const { return beside_; }
+
+  /// As Rows::pass, with one chunk.
+  template <class F>
+  __device__ __forceinline__ void pass(F&& f) {
+    const int packs = part_length() / lanes;
+    f([&](auto&& g) {
+#pragma unroll 4
+      for (int at = team_.lane(); at < packs; at += team_.threads()) visit(g, part_begin() / lanes + at, at);
+    });
+  }
+  /// For kernels that hold something for each pack of a thread (RingNeeds::holds_packs): g(item, slot, x...),
+  /// unrolled, so that the item is a constant.
+  template <class G>
+  __device__ __forceinline__ void each_item(G&& g) {
+    const int packs = part_length() / lanes;
+#pragma unroll
+    for (int i = 0; i < items; ++i) {
+      const int at = team_.lane() + i * team_.threads();
+      if (at < packs) visit(g, i, at);
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ RingControl& control_block() {
+    __shared__ RingControl control;
+    return control;
+  }
+  __device__ __forceinline__ ByteBarrier& filled(int stage) { return control_.filled[team_.index()][stage]; }
+  __device__ __forceinline__ unsigned char* stage(int index, int input) const {
+    return stages_ + (index * inputs + input) * args_.shape.stage_bytes;
+  }
+  __device__ __forceinline__ const T* source(std::int64_t row, int input) const {
+    return static_cast<const T*>(args_.in[input].data) + row * args_.in[input].stride + part_begin();
+  }
+  /// How far behind a multiple of 16 bytes a row begins; so it does in its stage.
+  __device__ __forceinline__ static std::uint32_t offset_of(const T* data) {
+    return lanes > 1 ? 0u : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data) & 15u);
+  }
+  /// The row `ahead_`, if there is one, and on to the next.
+  __device__ __forceinline__ void fetch(int index) {
+    if (team_.lane() == 0 && ahead_ < args_.shape.rows) {
+      const T* data[inputs];
+      std::uint32_t bytes[inputs], all = 0;
+#pragma unroll
+      for (int k = 0; k < inputs; ++k) {
+        data[k] = source(ahead_, k);
+        bytes[k] = (offset_of(data[k]) + static_cast<std::uint32_t>(part_length() * sizeof(T)) + 15u) & ~15u;
+        all += bytes[k];
+      }
+      filled(index).expect(all);
+#pragma unroll
+      for (int k = 0; k < inputs; ++k)
+        filled(index).copy_to_shared(
+            stage(index, k), reinterpret_cast<const unsigned char*>(data[k]) - offset_of(data[k]), bytes[k]);
+    }
+    ahead_ += jump_;
+  }
+  __device__ __forceinline__ Wide<Compute<T>, lanes> read(int input, int at) const {
+    const unsigned char* const begin = stage(stage_, input) + offset_of(source(row_, input));
+    return reinterpret_cast<const RawPack<T, lanes>*>(begin)[at].wide();
+  }
+  template <class G>
+  __device__ __forceinline__ void visit(G&& g, int index, int at) {
+    if constexpr (inputs == 1)
+      g(index, at, read(0, at));
+    else
+      g(index, at, read(0, at), read(1, at));
+  }
+
+  const RingArgs<inputs>& args_;
+  RingControl& control_;
+  RingTeam team_;
+  unsigned char *stages_, *beside_;
+  std::int64_t row_, ahead_, jump_;
+  int stage_;
+  std::uint32_t parity_ = 1;
+};
+
+}  // namespace ferrite::cuda
