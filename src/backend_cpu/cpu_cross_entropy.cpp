@@ -34,10 +34,10 @@ template <class W>
   return simd::max<W>(n, [&](auto at) { return at(x); });
 }
 
-/// log(sum(exp(x - top))) for a finite maximum.
+/// The sum of exp(x - shift).
 template <class W>
-[[gnu::flatten]] W row_log_sum(const W* x, W top, std::int64_t n) {
-  return std::log(simd::sum<W>(n, [&](auto at) { return simd::exp(at(x) - top); }));
+[[gnu::flatten]] W row_exp_sum(const W* x, W shift, std::int64_t n) {
+  return simd::sum<W>(n, [&](auto at) { return simd::exp(at(x) - shift); });
 }
 
 /// What logsumexp is where the maximum is not finite.
@@ -52,32 +52,45 @@ template <class W>
   return simd::sum<W>(n, [&](auto at) { return at(x); }) / static_cast<W>(n);
 }
 
-/// A row's log(sum(exp)), in two parts: near certainty the sum of both and the chosen logit are almost equal,
-/// and their difference would keep only the rounding errors of both.
+/// A row's log(sum(exp)) in parts. The target stands apart: near certainty its part of the sum is close to 1,
+/// and the others, which then are all that counts, would be lost beside it.
 template <class W>
 struct LogSum {
-  W shift, log_sum;  // the largest logit, or 0 where it is not finite, and the rest
+  W shift, log_sum;       // the largest logit, or 0 where it is not finite, and the rest
+  W own = 0, others = 0;  // parts of the sum; valid for a finite maximum
+  bool finite;
 
-  LogSum(const W* row, std::int64_t n) {
+  LogSum(const W* row, std::int64_t n, std::int64_t target, bool has_target) {
     const W top = row_max(row, n);
-    shift = std::isfinite(top) ? top : W{0};
-    log_sum = std::isfinite(top) ? row_log_sum(row, top, n) : row_limit(row, top, n);
+    finite = std::isfinite(top);
+    shift = finite ? top : W{0};
+    if (!finite) {
+      log_sum = row_limit(row, top, n);
+    } else if (has_target) {
+      own = std::exp(row[target] - shift);
+      others = row_exp_sum(row, shift, target) + row_exp_sum(row + target + 1, shift, n - target - 1);
+      log_sum = std::log(own + others);
+    } else {
+      log_sum = std::log(row_exp_sum(row, shift, n));
+    }
   }
   W loss(const W* row, std::int64_t n, std::int64_t target, W smoothing) const {
-    const W loss = log_sum - (row[target] - shift) * (1 - smoothing);
-    return smoothing == 0 ? loss : loss - (row_mean(row, n) - shift) * smoothing;
+    const W loss = finite && own > others ? std::log1p(others / own) : log_sum - (row[target] - shift);
+    return smoothing == 0 ? loss : loss + (log_sum - (row_mean(row, n) - shift) - loss) * smoothing;
+  }
+  /// Of the target: its probability less 1.
+  W error(const W* row, std::int64_t target) const {
+    return finite ? -others / (own + others) : std::expm1(row[target] - log_sum);
   }
 };
 
-/// dx = scale (softmax(x) - target distribution), with log(softmax(x)) = x - shift - log_sum.
+/// dx = scale (p - target distribution), with log(p) = x - shift - log_sum and p - 1 of the target given.
 template <class W>
-[[gnu::flatten]] void row_gradient(const W* x, W shift, W log_sum, std::int64_t target, W smoothing, W scale,
-                                   W* dx, std::int64_t n) {
+[[gnu::flatten]] void row_gradient(const W* x, W shift, W log_sum, std::int64_t target, W error, W smoothing,
+                                   W scale, W* dx, std::int64_t n) {
   const W spread = smoothing / static_cast<W>(n);
-  // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
-  const W at_target = (std::expm1(x[target] - shift - log_sum) + smoothing - spread) * scale;
   simd::map(dx, n, [&](auto at) { return (simd::exp(at(x) - shift - log_sum) - spread) * scale; });
-  dx[target] = at_target;
+  dx[target] = (error + smoothing - spread) * scale;
 }
 
 }  // namespace
@@ -93,9 +106,10 @@ void Cpu::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
       const W smoothing = static_cast<W>(op.label_smoothing);
       for (std::int64_t r = begin; r < end; ++r) {
         const W* const row = read(r * x.stride, n);
-        const LogSum<W> sum(row, n);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
-        const W value = target == op.ignore_index ? W{0} : sum.loss(row, n, target, smoothing);
+        const bool ignored = target == op.ignore_index;
+        const LogSum<W> sum(row, n, target, !ignored);
+        const W value = ignored ? W{0} : sum.loss(row, n, target, smoothing);
         loss.array().template data<W>()[r] = value;
         lse.array().template data<W>()[r] = sum.log_sum + sum.shift;
       }
@@ -122,7 +136,10 @@ void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accum
         if (target == op.ignore_index) {
           std::fill_n(row, n, W{0});
         } else {
-          row_gradient(read(r * x.stride, n), lse.data<const W>()[r], W{0}, target, smoothing,
+          const W* const logits = read(r * x.stride, n);
+          const W log_sum = lse.data<const W>()[r];
+          // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
+          row_gradient(logits, log_sum, W{0}, target, std::expm1(logits[target] - log_sum), smoothing,
                        dloss.data<const W>()[r], row, n);
         }
         write.finish(n);
@@ -147,13 +164,14 @@ void Cpu::run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
         const W* const row = read(r * x.stride, n);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         const bool ignored = target == op.ignore_index;
-        const LogSum<W> sum(row, n);
+        const LogSum<W> sum(row, n, target, !ignored);
         loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n, target, smoothing);
         W* const gradient = write.row(r * n);
         if (ignored)
           std::fill_n(gradient, n, W{0});
         else
-          row_gradient(row, sum.shift, sum.log_sum, target, smoothing, scale, gradient, n);
+          row_gradient(row, sum.shift, sum.log_sum, target, sum.error(row, target), smoothing, scale,
+                       gradient, n);
         write.finish(n);
       }
     });

@@ -46,8 +46,11 @@ struct Targets {
         return classes.at<std::uint8_t>(row);
     }
   }
+  __device__ __forceinline__ bool is_class(std::int64_t target) const {
+    return target >= 0 && target < count;
+  }
   __device__ __forceinline__ void report_if_wrong(std::int64_t row, std::int64_t target) const {
-    if (target == ignore_index || (target >= 0 && target < count)) return;
+    if (target == ignore_index || is_class(target)) return;
     fault->op_length = op_length;
     fault->index = target;
     fault->extent = count;
@@ -57,44 +60,28 @@ struct Targets {
   }
 };
 
-/// dx = dloss (softmax(x) - target distribution), for one row. log(softmax(x)) = x - shift - log_sum, in this
-/// order: near certainty x is close to both the largest logit and the lse.
+/// dx = dloss (p - target distribution), for one row of p = softmax(x).
 template <class T>
 struct RowGradient {
   using C = Compute<T>;
   std::int64_t target;
-  bool ignored;
-  C shift, log_sum, dloss, smoothing, offset;
+  C shift, log_sum;  // log(p) = x - shift - log_sum
+  C dloss, smoothing, offset;
 
-  __device__ __forceinline__ RowGradient(const Targets& targets, std::int64_t row_target, C row_shift,
-                                         C row_log_sum, C row_dloss, C label_smoothing)
-      : target(row_target),
-        ignored(row_target == targets.ignore_index),
-        shift(row_shift),
-        log_sum(row_log_sum),
-        dloss(row_dloss),
-        smoothing(label_smoothing),
-        offset(label_smoothing / static_cast<C>(targets.count) * row_dloss) {}
-
-  template <int lanes, class Index>
-  __device__ __forceinline__ Wide<C, lanes> of(Index pack, Wide<C, lanes> x) const {
+  /// Of the class at `target`, near certainty, p - 1 would keep only rounding errors: error_of(x) gives it.
+  template <int lanes, class Index, class ErrorOf>
+  __device__ __forceinline__ Wide<C, lanes> of(Index pack, const Wide<C, lanes>& x,
+                                               ErrorOf&& error_of) const {
+    Wide<C, lanes> dx;
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) dx.of[j] = exp_for<T>(x.of[j] - shift - log_sum) * dloss - offset;
     const std::int64_t lane = target - static_cast<std::int64_t>(pack) * lanes;
-    const bool has_target = lane >= 0 && lane < lanes;
-    C at_target = 0;
-    if (has_target) {
+    if (lane >= 0 && lane < lanes) {
 #pragma unroll
       for (int j = 0; j < lanes; ++j)
-        if (j == lane) at_target = x.of[j];
-      // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
-      at_target = (std::expm1(at_target - shift - log_sum) + smoothing) * dloss - offset;
+        if (j == lane) dx.of[j] = (error_of(x.of[j]) + smoothing) * dloss - offset;
     }
-#pragma unroll
-    for (int j = 0; j < lanes; ++j) {
-      x.of[j] = exp_for<T>(x.of[j] - shift - log_sum) * dloss - offset;
-      if (has_target && j == lane) x.of[j] = at_target;
-      if (ignored) x.of[j] = 0;
-    }
-    return x;
+    return dx;
   }
 };
 

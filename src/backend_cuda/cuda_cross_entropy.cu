@@ -20,12 +20,35 @@ struct LossArgs {
   Loss loss;
 };
 
-/// What a row's loss is made of.
+/// What a row's loss is made of. The sum leaves the target out: near certainty it is close to 1, and the
+/// rest, which then is all that counts, would be lost beside it.
 template <class T>
 struct LossTotal : MaxAndSum<T> {
   using C = Compute<T>;
   C chosen = 0, plain = 0;  // the logit of the target, the sum of all logits
 
+  template <int lanes, class Each>
+  __device__ __forceinline__ void add(Each&& each, std::int64_t target, bool needs_plain) {
+    this->raise_to_all(each);
+    const C shift = this->shift_for(this->top);
+    each([&](auto pack, int, auto x) {
+      if (needs_plain) {
+#pragma unroll
+        for (int j = 0; j < lanes; ++j) plain += x.of[j];
+      }
+      const std::int64_t lane = target - static_cast<std::int64_t>(pack) * lanes;
+      if (lane >= 0 && lane < lanes) {
+#pragma unroll
+        for (int j = 0; j < lanes; ++j) {
+          if (j != lane) continue;
+          chosen = x.of[j];
+          x.of[j] = -std::numeric_limits<C>::infinity();
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) this->sum += exp_for<T>(x.of[j] - shift);
+    });
+  }
   __device__ __forceinline__ void across(int width) {
     MaxAndSum<T>::across(width);
     for (int distance = width / 2; distance > 0; distance /= 2) {
@@ -44,37 +67,30 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
     const std::int64_t target = rows.active() ? targets.read(rows.row()) : targets.ignore_index;
     const bool ignored = target == targets.ignore_index;
     LossTotal<T> total;
-    rows.pass([&](auto each) {
-      total.add(each);
-      each([&](auto pack, int, const auto& x) {
-        const std::int64_t lane = target - static_cast<std::int64_t>(pack) * lanes;
-        if (lane >= 0 && lane < lanes) {
-#pragma unroll
-          for (int j = 0; j < lanes; ++j)
-            if (j == lane) total.chosen = x.of[j];
-        }
-        if (smoothing == 0) return;
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) total.plain += x.of[j];
-      });
-    });
+    rows.pass([&](auto each) { total.template add<lanes>(each, target, smoothing != 0); });
     total = rows.team().total(total);
-    // Relative to the largest logit: near certainty the lse and the chosen logit are almost equal, and their
-    // difference would keep only the rounding errors of both.
-    const C shift = total.shift_for(total.top), log_sum = std::log(total.sum);
+    const C shift = total.shift_for(total.top), z = total.chosen - shift, others = total.sum;
+    const C own = targets.is_class(target) ? std::exp(z) : C{0};
+    const C sum = others + own, log_sum = std::log(sum);
     if (rows.team().is_first_thread() && rows.active()) {
-      C loss = log_sum - (total.chosen - shift) * (1 - smoothing);
-      if (smoothing != 0) loss -= (total.plain / static_cast<C>(targets.count) - shift) * smoothing;
+      C loss = own > others && is_finite(own) ? std::log1p(others / own) : log_sum - z;
+      if (smoothing != 0)
+        loss += (log_sum - (total.plain / static_cast<C>(targets.count) - shift) - loss) * smoothing;
       targets.report_if_wrong(rows.row(), target);
       args.loss.at<C>(rows.row()) = ignored ? C{0} : loss;
       if constexpr (!with_gradient) args.lse.at<C>(rows.row()) = log_sum + shift;
     }
     if constexpr (with_gradient) {
-      const RowGradient<T> gradient(targets, target, shift, log_sum, args.lse.at<C>(0), smoothing);
+      const C scale = args.lse.at<C>(0);
+      const RowGradient<T> gradient{target, shift,     log_sum,
+                                    scale,  smoothing, smoothing / static_cast<C>(targets.count) * scale};
+      const C error = -others / sum;
       T* const dx = static_cast<T*>(args.gradient) + rows.row() * targets.count;
       rows.pass([&](auto each) {
         each([&](auto pack, int, const auto& x) {
-          write_pack<T, lanes>(dx, pack, gradient.template of<lanes>(pack, x), false);
+          Wide<C, lanes> slope{};
+          if (!ignored) slope = gradient.template of<lanes>(pack, x, [&](C) { return error; });
+          write_pack<T, lanes>(dx, pack, slope, false);
         });
       });
     }

@@ -22,13 +22,19 @@ __global__ void __launch_bounds__(most_row_threads, 2)
   Rows<T, lanes, 1, false> rows(args.in);
   if (!rows.active()) return;
   const std::int64_t row = rows.row(), target = args.targets.read(row);
-  const RowGradient<T> gradient(args.targets, target, args.lse.at<C>(row), 0, args.dloss.at<C>(row),
-                                static_cast<C>(args.smoothing));
+  const bool ignored = target == args.targets.ignore_index;
   if (rows.team().is_first_thread()) args.targets.report_if_wrong(row, target);
+  const C lse = args.lse.at<C>(row), dloss = args.dloss.at<C>(row),
+          smoothing = static_cast<C>(args.smoothing);
+  const RowGradient<T> gradient{target, lse,       0,
+                                dloss,  smoothing, smoothing / static_cast<C>(args.targets.count) * dloss};
   T* const dx = static_cast<T*>(args.dx) + row * args.targets.count;
   rows.pass([&](auto each) {
     each([&](auto pack, int, const auto& x) {
-      write_pack<T, lanes>(dx, pack, gradient.template of<lanes>(pack, x), args.add);
+      Wide<C, lanes> slope{};
+      if (!ignored)
+        slope = gradient.template of<lanes>(pack, x, [&](C own) { return std::expm1(own - lse); });
+      write_pack<T, lanes>(dx, pack, slope, args.add);
     });
   });
 }

@@ -32,14 +32,12 @@ __device__ __forceinline__ void softmax_rows(RowsOrRing& rows, const Output& out
     const C last = !is_finite(total.top) ? nan : out.log ? std::log(total.sum) : 1 / total.sum;
     rows.pass([&](auto each) {
       each([&](auto pack, int, auto x) {
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) x.of[j] -= total.top;
         if (out.log) {
 #pragma unroll
-          for (int j = 0; j < lanes; ++j) x.of[j] -= last;
+          for (int j = 0; j < lanes; ++j) x.of[j] = x.of[j] - total.top - last;
         } else {
 #pragma unroll
-          for (int j = 0; j < lanes; ++j) x.of[j] = exp_for<T>(x.of[j]) * last;
+          for (int j = 0; j < lanes; ++j) x.of[j] = exp_for<T>(x.of[j] - total.top) * last;
         }
         write_pack<T, lanes>(y, pack, x, false);
       });

@@ -30,7 +30,8 @@ inline constexpr int small_gemm_tiles = 4, most_small_gemm_parts = 8;
 /// transposed) and the matrices of a batch. Every variant computes every accepted problem.
 FERRITE_API bool accepts_small_gemm(const GemmProblem& problem);
 /// The variants of an accepted problem that are worth timing: those that neither leave most SMs idle nor
-/// split further than that needs. The first is the smallest tile in one part, right for the tiniest.
+/// split further than that or the precision of f32 needs; there may be none. The first is the smallest tile
+/// in the fewest parts, right for the tiniest.
 FERRITE_API std::vector<SmallGemm> small_gemm_candidates(const GemmProblem& problem);
 /// "own/64x64x32/k4": tile rows, columns, depth of a stage, parts.
 FERRITE_API std::string name_of(SmallGemm variant, const GemmProblem& problem);

@@ -8,49 +8,71 @@
 
 namespace ferrite::cuda {
 
+/// A pack of parameters in pieces of at most 16 bytes.
 template <class W, int lanes>
-class ParameterInMemory {
- public:
-  __device__ __forceinline__ explicit ParameterInMemory(const void* data)
-      : data_(static_cast<const W*>(data)) {}
-  /// By a pack's index in the row; in shared memory by that in the block's part.
-  template <class Index>
-  __device__ __forceinline__ Wide<Compute<W>, lanes> get(Index pack, int) const {
-    return widen(reinterpret_cast<const Pack<W, lanes>*>(data_)[pack]);
-  }
+struct ParameterPieces {
+  static constexpr int width = lanes * sizeof(W) > 16 ? 16 / sizeof(W) : lanes, count = lanes / width;
+  using Piece = RawPack<W, width>;
 
- private:
-  const W* data_;
-};
-
-/// In pieces of at most 16 bytes, so that a warp's accesses meet no bank twice.
-template <class W, int lanes>
-class ParameterInShared {
- public:
-  static constexpr int bytes_per_element = sizeof(W);
-
-  /// The part of a block, copied to `memory`. A barrier must follow.
-  __device__ __forceinline__ ParameterInShared(const void* data, void* memory, int part_begin,
-                                               int part_length)
-      : pieces_(static_cast<Piece*>(memory)), packs_(part_length / lanes) {
-    const Piece* const source = reinterpret_cast<const Piece*>(static_cast<const W*>(data) + part_begin);
-    for (int i = threadIdx.x; i < packs_ * pieces; i += blockDim.x)
-      pieces_[(i % pieces) * packs_ + i / pieces] = source[i];
-  }
-  __device__ __forceinline__ Wide<Compute<W>, lanes> get(int, int slot) const {
+  template <class Read>
+  __device__ __forceinline__ static Wide<Compute<W>, lanes> gather(Read&& read) {
     Wide<Compute<W>, lanes> x;
 #pragma unroll
-    for (int p = 0; p < pieces; ++p) {
-      const auto piece = widen(pieces_[p * packs_ + slot]);
+    for (int p = 0; p < count; ++p) {
+      const auto piece = read(p).wide();
 #pragma unroll
       for (int j = 0; j < width; ++j) x.of[p * width + j] = piece.of[j];
     }
     return x;
   }
+};
+
+template <class W, int lanes>
+class ParameterInMemory : ParameterPieces<W, lanes> {
+  using Base = ParameterPieces<W, lanes>;
+  using typename Base::Piece;
+
+ public:
+  __device__ __forceinline__ explicit ParameterInMemory(const void* data)
+      : pieces_(static_cast<const Piece*>(data)) {}
+  /// By a pack's index in the row; in shared memory by that in the block's part.
+  template <class Index>
+  __device__ __forceinline__ Wide<Compute<W>, lanes> get(Index pack, int) const {
+    return Base::gather([&](int p) { return read_only(pieces_ + pack * Base::count + p); });
+  }
 
  private:
-  static constexpr int width = lanes * sizeof(W) > 16 ? 16 / sizeof(W) : lanes, pieces = lanes / width;
-  using Piece = Pack<W, width>;
+  /// Said to be constant, so that reads need not wait for the writes before them.
+  __device__ __forceinline__ static Piece read_only(const Piece* piece) {
+    if constexpr (Piece::in_words)
+      return __builtin_bit_cast(Piece, __ldg(reinterpret_cast<const uint4*>(piece)));
+    else
+      return *piece;
+  }
+
+  const Piece* pieces_;
+};
+
+/// Piece by piece, so that a warp's accesses meet no bank twice.
+template <class W, int lanes>
+class ParameterInShared : ParameterPieces<W, lanes> {
+  using Base = ParameterPieces<W, lanes>;
+  using typename Base::Piece;
+
+ public:
+  /// The part of a block, copied to `memory`. A barrier must follow.
+  __device__ __forceinline__ ParameterInShared(const void* data, void* memory, int part_begin,
+                                               int part_length)
+      : pieces_(static_cast<Piece*>(memory)), packs_(part_length / lanes) {
+    const Piece* const source = reinterpret_cast<const Piece*>(static_cast<const W*>(data) + part_begin);
+    for (int i = threadIdx.x; i < packs_ * Base::count; i += blockDim.x)
+      pieces_[(i % Base::count) * packs_ + i / Base::count] = source[i];
+  }
+  __device__ __forceinline__ Wide<Compute<W>, lanes> get(int, int slot) const {
+    return Base::gather([&](int p) { return pieces_[p * packs_ + slot]; });
+  }
+
+ private:
   Piece* pieces_;
   int packs_;
 };

@@ -191,10 +191,22 @@ class Ring {
   /// As Rows::pass, with one chunk.
   template <class F>
   __device__ __forceinline__ void pass(F&& f) {
-    const int packs = part_length() / lanes;
+    const int packs = part_length() / lanes, first = part_begin() / lanes, step = team_.threads();
     f([&](auto&& g) {
-#pragma unroll 4
-      for (int at = team_.lane(); at < packs; at += team_.threads()) visit(g, part_begin() / lanes + at, at);
+      // Several packs at a time: all are on their way before the first is used.
+      constexpr int batch = 4 / inputs;
+      int at = team_.lane();
+      for (; at + (batch - 1) * step < packs; at += batch * step) {
+        RawPack<T, lanes> raw[batch][inputs];
+#pragma unroll
+        for (int i = 0; i < batch; ++i) {
+#pragma unroll
+          for (int k = 0; k < inputs; ++k) raw[i][k] = read(k, at + i * step);
+        }
+#pragma unroll
+        for (int i = 0; i < batch; ++i) visit(g, first + at + i * step, at + i * step, raw[i]);
+      }
+      for (; at < packs; at += step) visit(g, first + at, at);
     });
   }
   /// For kernels that hold something for each pack of a thread (RingNeeds::holds_packs): g(item, slot, x...),
@@ -244,16 +256,24 @@ class Ring {
     }
     ahead_ += jump_;
   }
-  __device__ __forceinline__ Wide<Compute<T>, lanes> read(int input, int at) const {
+  __device__ __forceinline__ RawPack<T, lanes> read(int input, int at) const {
     const unsigned char* const begin = stage(stage_, input) + offset_of(source(row_, input));
-    return reinterpret_cast<const RawPack<T, lanes>*>(begin)[at].wide();
+    return reinterpret_cast<const RawPack<T, lanes>*>(begin)[at];
   }
   template <class G>
   __device__ __forceinline__ void visit(G&& g, int index, int at) {
+    RawPack<T, lanes> raw[inputs];
+#pragma unroll
+    for (int k = 0; k < inputs; ++k) raw[k] = read(k, at);
+    visit(g, index, at, raw);
+  }
+  template <class G>
+  __device__ __forceinline__ static void visit(G&& g, int index, int at,
+                                               const RawPack<T, lanes> (&x)[inputs]) {
     if constexpr (inputs == 1)
-      g(index, at, read(0, at));
+      g(index, at, x[0].wide());
     else
-      g(index, at, read(0, at), read(1, at));
+      g(index, at, x[0].wide(), x[1].wide());
   }
 
   const RingArgs<inputs>& args_;

@@ -25,7 +25,6 @@ __device__ __forceinline__ Compute<T> exp_for(Compute<T> x) {
     return std::exp(x);
   }
 }
-
 template <class C>
 __device__ __forceinline__ bool is_finite(C x) {
   return std::abs(x) <= std::numeric_limits<C>::max();
@@ -54,23 +53,27 @@ struct MaxAndSum {
 
   __device__ __forceinline__ static C shift_for(C top) { return is_finite(top) ? top : C{0}; }
   __device__ __forceinline__ void raise(C higher) {
-    sum *= exp_for<T>(top - shift_for(higher));
+    if (higher != top) sum *= exp_for<T>(top - shift_for(higher));
     top = higher;
   }
   /// Adds elements: each as in Rows::pass.
   template <class Each>
   __device__ __forceinline__ void add(Each&& each) {
+    raise_to_all(each);
+    const C shift = shift_for(top);
+    each([&](auto, int, const auto& x) {
+#pragma unroll
+      for (int j = 0; j < x.count; ++j) sum += exp_for<T>(x.of[j] - shift);
+    });
+  }
+  template <class Each>
+  __device__ __forceinline__ void raise_to_all(Each&& each) {
     C highest = top;
     each([&](auto, int, const auto& x) {
 #pragma unroll
       for (int j = 0; j < x.count; ++j) highest = fmax(highest, x.of[j]);
     });
     raise(highest);
-    const C shift = shift_for(highest);
-    each([&](auto, int, const auto& x) {
-#pragma unroll
-      for (int j = 0; j < x.count; ++j) sum += exp_for<T>(x.of[j] - shift);
-    });
   }
   __device__ __forceinline__ void across(int width) {
     C highest = top;
@@ -177,14 +180,26 @@ __device__ __forceinline__ Wide<Compute<T>, lanes> widen(const Pack<T, lanes>& p
   return wide;
 }
 
-/// A pack as it is held in registers: 16-bit elements on their own would take twice as many.
+/// A pack as it is held in registers: 16-bit elements on their own would take twice as many. Read as words,
+/// it is also read at once, where the compiler would read a Pack element by element.
 template <class T, int lanes>
 struct RawPack {
   static constexpr bool in_words = lanes * sizeof(T) == 16;
   std::conditional_t<in_words, Pack<std::uint32_t, 4>, Pack<T, lanes>> bits;
 
   __device__ __forceinline__ Wide<Compute<T>, lanes> wide() const {
-    return widen(__builtin_bit_cast(Pack<T, lanes>, bits));
+    if constexpr (std::is_same_v<T, __nv_bfloat16> && in_words) {
+      // The upper half of a float: one instruction for each, where the compiler takes two for every other.
+      Wide<float, lanes> wide;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        wide.of[2 * j] = __uint_as_float(bits.lane[j] << 16);
+        wide.of[2 * j + 1] = __uint_as_float(bits.lane[j] & 0xffff0000u);
+      }
+      return wide;
+    } else {
+      return widen(__builtin_bit_cast(Pack<T, lanes>, bits));
+    }
   }
   /// Makes the compiler forget wide(), which it would otherwise keep in still more registers.
   __device__ __forceinline__ void forget_wide() {
@@ -224,7 +239,7 @@ template <class T, int lanes, class Index>
 __device__ __forceinline__ void write_pack(T* row, Index pack, Wide<Compute<T>, lanes> x, bool add) {
   Pack<T, lanes>& out = reinterpret_cast<Pack<T, lanes>*>(row)[pack];
   if (add) {
-    const auto old = widen(out);
+    const auto old = reinterpret_cast<const RawPack<T, lanes>&>(out).wide();
 #pragma unroll
     for (int j = 0; j < lanes; ++j) x.of[j] += old.of[j];
   }

@@ -99,12 +99,16 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
     const DType wide = LayerNorm::statistics_dtype(logits.dtype());
     const Tensor<B> x = cast(logits, wide), ignored = targets == ignore_index;
     const Tensor<B> top = max(x, {1}, KeepDim::yes), z = x - where(isfinite(top), top, 0);
-    const Tensor<B> log_sum = log(sum(exp(z), {1})), log_p = z - unsqueeze(log_sum, 1);
-    const Tensor<B> target = unsqueeze(where(ignored, 0, targets), 1);
-    Tensor<B> loss = log_sum - squeeze(gather(z, 1, target), {1}) * (1 - label_smoothing);
-    if (label_smoothing != 0) loss = loss - mean(z, {1}) * label_smoothing;
+    // The target apart from the others: near certainty its part of the sum is close to 1, and the others,
+    // which then are all that counts, would be lost beside it.
+    const Tensor<B> is_target = one_hot(targets, classes, wide) != 0;
+    const Tensor<B> chosen = squeeze(gather(z, 1, unsqueeze(where(ignored, 0, targets), 1)), {1}),
+                    own = exp(chosen);
+    const Tensor<B> others = sum(where(is_target, 0, exp(z)), {1}), all = others + own, log_sum = log(all);
+    Tensor<B> loss = where(own > others, log1p(others / own), log_sum - chosen);
+    if (label_smoothing != 0) loss = loss + (log_sum - mean(z, {1}) - loss) * label_smoothing;
     const Tensor<B> error =
-        where(one_hot(targets, classes, wide) != 0, expm1(log_p) + label_smoothing, exp(log_p));
+        where(is_target, unsqueeze(label_smoothing - others / all, 1), exp(z - unsqueeze(log_sum, 1)));
     const Tensor<B> scale = where(ignored, 0, cast(in[2], wide));
     return {
         where(ignored, 0, loss),
