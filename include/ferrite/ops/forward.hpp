@@ -52,6 +52,8 @@ struct Sgd;
 struct Adam;
 struct Statistic;
 struct Sort;
+struct OrderStatistics;
+struct Bucketize;
 }  // namespace op
 
 }  // namespace ferrite
