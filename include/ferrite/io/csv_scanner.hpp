@@ -50,6 +50,14 @@ class FERRITE_API CsvScanner {
   CsvScanner(const CsvScanner&) = delete;
   CsvScanner& operator=(const CsvScanner&) = delete;
 
+  /// Before the first feed: the text is a part of a file, begins at this line of it, and its rows have
+  /// `width` fields. So parts of a file can be scanned at the same time.
+  void start_at(std::int64_t line, std::size_t width) {
+    line_ = line;
+    width_ = width;
+    started_ = true;
+  }
+
   /// Adds text, which must stay alive until the next feed. Rows may straddle chunks; what next_row has not
   /// taken from the previous chunk is copied.
   void feed(std::string_view chunk);

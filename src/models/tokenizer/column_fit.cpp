@@ -67,6 +67,20 @@ std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerCo
   return {quantiles.begin() + 1, quantiles.end() - 1};
 }
 
+double measured_rank_error(std::int64_t count, std::span<const std::int64_t> below,
+                           std::span<const std::int64_t> up_to, const TokenizerConfig& config) {
+  if (count == 0) return 0;
+  const std::vector<double> levels = config.edge_levels();
+  std::int64_t less = 0, not_more = 0, worst = 0;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    less += below[i];
+    not_more += up_to[i];
+    const QuantilePosition place = quantile_position(config.method, levels[i], count);
+    worst = std::max({worst, less - place.upper, place.lower - (not_more - 1)});
+  }
+  return static_cast<double>(worst) / static_cast<double>(count);
+}
+
 std::vector<double> quantiles_of(const RankSummary& summary, const TokenizerConfig& config,
                                  double* rank_error_bound) {
   std::vector<double> quantiles;

@@ -131,22 +131,12 @@ void QuantileTokenizer::set_statistics(const std::vector<std::int64_t>& counts,
     }
 }
 
-void QuantileTokenizer::set_rank_errors(const std::vector<std::vector<double>>& quantiles,
-                                        const std::vector<std::int64_t>& behind_left,
-                                        const std::vector<std::int64_t>& behind_right) {
-  const std::vector<double> levels = config_.edge_levels();
-  const std::size_t width = levels.size() + 1;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::int64_t below = 0, up_to = 0, worst = 0;  // elements < and <= the quantile
-    for (std::size_t i = 0; columns_[c].count > 0 && i < quantiles[c].size(); ++i) {
-      below += behind_left[c * width + i];
-      up_to += behind_right[c * width + i];
-      const QuantilePosition place = quantile_position(config_.method, levels[i], columns_[c].count);
-      worst = std::max({worst, below - place.upper, place.lower - (up_to - 1)});
-    }
-    columns_[c].rank_error =
-        static_cast<double>(worst) / static_cast<double>(std::max<std::int64_t>(columns_[c].count, 1));
-  }
+void QuantileTokenizer::set_rank_errors(std::span<const std::int64_t> below,
+                                        std::span<const std::int64_t> up_to) {
+  const std::size_t width = static_cast<std::size_t>(config_.bins) + 2;  // one more than there are quantiles
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    columns_[c].rank_error = measured_rank_error(columns_[c].count, below.subspan(c * width, width),
+                                                 up_to.subspan(c * width, width), config_);
 }
 
 QuantileTokenizer QuantileTokenizer::merge(std::span<const QuantileTokenizer> parts) {

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,11 @@ struct FERRITE_API ColumnFit {
 
 /// The bins + 1 quantiles of a column as edges between its bins, by the config's precision and policy.
 FERRITE_API std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerConfig& config);
+
+/// How far the ranks of the quantiles are from those asked for, as a share of the count. below[i] elements
+/// lie below quantile i but not below the one before; up_to[i] do not lie above it but above the one before.
+FERRITE_API double measured_rank_error(std::int64_t count, std::span<const std::int64_t> below,
+                                       std::span<const std::int64_t> up_to, const TokenizerConfig& config);
 
 /// The quantiles, bounds and edges of a column that is known by its summary.
 FERRITE_API std::vector<double> quantiles_of(const RankSummary& summary, const TokenizerConfig& config,

@@ -45,6 +45,9 @@ class FERRITE_API QuantileTokenizer {
   Tensor<B> inverse(const Tensor<B>& tokens, BinValue value = BinValue::midpoint,
                     DType dtype = DType::f32) const;
 
+  /// What a fit with this rank error keeps of every column of x, f32 or f64 [rows, columns].
+  template <class B>
+  static std::vector<RankSummary> summarize(const Tensor<B>& x, double rank_error);
   /// One fit of all the rows the parts were fitted on. The parts need equal configs, with a rank error, and
   /// equal columns (ValueError); statistics and measured errors are not known of the result.
   static QuantileTokenizer merge(std::span<const QuantileTokenizer> parts);
@@ -77,8 +80,6 @@ class FERRITE_API QuantileTokenizer {
     if (x.dtype() == DType::f32 || x.dtype() == DType::f64) return x;
     return cast(x, is_floating(x.dtype()) ? DType::f32 : DType::f64);
   }
-  template <class B>
-  static std::vector<RankSummary> summarize(const Tensor<B>& x, double rank_error);
   /// How many elements of each column [columns, edges + 1] lie behind so many edges; NaN not counted.
   template <class B>
   static std::vector<std::int64_t> count_bins(const Tensor<B>& x, const Tensor<B>& edges, Closed closed);
@@ -95,9 +96,7 @@ class FERRITE_API QuantileTokenizer {
   std::vector<std::int64_t> bin_limits() const;
   void set_statistics(const std::vector<std::int64_t>& counts, const std::vector<std::int64_t>& finite,
                       const std::vector<double>& sums);
-  void set_rank_errors(const std::vector<std::vector<double>>& quantiles,
-                       const std::vector<std::int64_t>& behind_left,
-                       const std::vector<std::int64_t>& behind_right);
+  void set_rank_errors(std::span<const std::int64_t> below, std::span<const std::int64_t> up_to);
   [[noreturn]] void reject_token(std::int64_t row, std::int64_t column, std::int64_t token) const;
 
   TokenizerConfig config_;
@@ -230,7 +229,7 @@ template <class B>
 void QuantileTokenizer::measure_rank_error(const Tensor<B>& x,
                                            const std::vector<std::vector<double>>& quantiles) {
   const Tensor<B> edges = edge_tensor(x.backend(), quantiles);
-  set_rank_errors(quantiles, count_bins(x, edges, Closed::left), count_bins(x, edges, Closed::right));
+  set_rank_errors(count_bins(x, edges, Closed::left), count_bins(x, edges, Closed::right));
 }
 
 template <class B>
