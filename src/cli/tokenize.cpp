@@ -78,7 +78,7 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, E& value, co
 }
 
 struct Options {
-  std::string input, fit, out, html, backend = "cpu", header = "automatic", like;
+  std::string input, fit, out, tokens, html, backend = "cpu", header = "automatic", like;
   TableConfig table;
   TableFitConfig config;
   ShardConfig shards;
@@ -129,13 +129,15 @@ int run_fit(Options& o) {
   }
   o.config.tokenizer.statistics = true;
   o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
-  const auto source = open_table(o.input, o.table_config());
+  auto source = open_table(o.input, o.table_config());
+  if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
   StageBar bar;
-  const TableTokenizer fitted = with_engine(o.backend, [&](TableEngine& engine) {
-    return TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
+  with_engine(o.backend, [&](TableEngine& engine) {
+    const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
+    fitted.save(o.out);
+    if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
+    if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
   });
-  fitted.save(o.out);
-  if (!o.quiet) fmt::print("{}written: {}\n", fitted.report(), o.out);
   return success;
 }
 
@@ -233,6 +235,8 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& acti
       ->capture_default_str();
   fit->add_option("--memory", o->memory_gib, "GiB of numbers to keep; larger tables are read twice")
       ->capture_default_str();
+  fit->add_option("--tokens", o->tokens, "Also write the tokens of the table, as shards into this folder");
+  fit->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
   fit->add_flag("--quiet", o->quiet, "Print nothing");
   fit->footer(
       "Examples:\n  ferrite tokenize fit train.csv --bins 64 --out fit.safetensors\n"

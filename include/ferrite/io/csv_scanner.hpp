@@ -78,8 +78,9 @@ class FERRITE_API CsvScanner {
 
   std::string name_;
   char delimiter_;
-  std::string carry_;      // the text, where it had to be joined from several chunks
-  std::string_view text_;  // what is being scanned: a chunk, or carry_
+  bool ends_plain_[256] = {};  // characters that a field without quotes does not hold
+  std::string carry_;          // the text, where it had to be joined from several chunks
+  std::string_view text_;      // what is being scanned: a chunk, or carry_
   std::size_t position_ = 0;
   std::size_t retry_size_ = 0;  // no new attempt at an incomplete row before this much text is there
   std::size_t line_start_ = 0;

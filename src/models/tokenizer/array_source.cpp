@@ -51,9 +51,12 @@ class ArraySource final : public TableSource {
   void rewind() override { row_ = 0; }
   double progress() const override { return static_cast<double>(row_) / static_cast<double>(rows_); }
 
-  bool next(TableChunk& chunk) override {
-    chunk = {row_, std::min(chunk_rows_, rows_ - row_), {}, {}};
-    if (chunk.rows == 0) return false;
+  std::shared_ptr<const TableChunk> next() override {
+    if (row_ == rows_) return nullptr;
+    auto made = std::make_shared<TableChunk>();
+    TableChunk& chunk = *made;
+    chunk.first_row = row_;
+    chunk.rows = std::min(chunk_rows_, rows_ - row_);
     chunk.numbers.resize(columns_.size());
     chunk.texts.resize(columns_.size());
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -69,7 +72,7 @@ class ArraySource final : public TableSource {
       });
     }
     row_ += chunk.rows;
-    return true;
+    return made;
   }
 
  private:
@@ -120,34 +123,6 @@ class ArraySource final : public TableSource {
 
 std::unique_ptr<TableSource> open_array_table(const std::filesystem::path& path, const TableConfig& config) {
   return std::make_unique<ArraySource>(path, config);
-}
-
-std::string fingerprint_of(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  const auto time = error ? std::filesystem::file_time_type{} : std::filesystem::last_write_time(path, error);
-  if (error) throw IoError(fmt::format("[open_table] {}: {}", path.string(), error.message()));
-  return fmt::format("{}:{}", size, time.time_since_epoch().count());
-}
-
-void check_options_name_columns(const std::vector<std::string>& names, const TableConfig& config,
-                                const std::filesystem::path& path) {
-  for (const auto* list : {&config.drop, &config.text, &config.number})
-    for (const std::string& name : *list)
-      if (!contains(names, name))
-        throw ValueError(fmt::format("[open_table] {}: there is no column '{}'; there are {}", path.string(),
-                                     name, fmt::join(names, ", ")));
-}
-
-std::unique_ptr<TableSource> open_table(const std::filesystem::path& path, const TableConfig& config) {
-  const std::string kind = path.extension().string();
-  if (kind == ".csv" || kind == ".tsv" || kind == ".txt") return open_csv_table(path, config);
-  if (kind == ".npy" || kind == ".npz" || kind == ".safetensors") return open_array_table(path, config);
-  if (kind == ".parquet") return open_parquet_table(path, config);
-  throw ValueError(
-      fmt::format("[open_table] {}: the name must end in .csv, .tsv, .txt, .npy, .npz, "
-                  ".safetensors or .parquet",
-                  path.string()));
 }
 
 }  // namespace ferrite::tokenizer

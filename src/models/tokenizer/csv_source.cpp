@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <limits>
+#include <span>
 #include <unordered_map>
 
 #include "ferrite/core/error.hpp"
@@ -33,7 +34,9 @@ struct Block {
 /// Codes for strings in order of appearance.
 class Interner {
  public:
-  explicit Interner(TextColumn& column) : column_(column) {}
+  explicit Interner(TextColumn& column) : column_(column) {
+    for (std::size_t i = 0; i < column.distinct.size(); ++i) codes_.emplace(column.distinct[i], i);
+  }
   std::int32_t code(std::string_view text) {
     const auto [found, added] = codes_.try_emplace(std::string(text), column_.distinct.size());
     if (added) column_.distinct.emplace_back(text);
@@ -65,26 +68,17 @@ class CsvSource final : public TableSource {
     return text().empty() ? 1 : static_cast<double>(position_) / static_cast<double>(text().size());
   }
 
-  bool next(TableChunk& chunk) override {
-    const std::vector<Block> blocks = next_blocks();
-    if (blocks.empty()) return false;
-    std::vector<TableChunk> parts(blocks.size());
-    std::vector<std::exception_ptr> errors(blocks.size());
-    parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t chosen) {
-      const auto i = static_cast<std::size_t>(chosen);
-      try {
-        parse(blocks[i], parts[i]);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-    for (const std::exception_ptr& error : errors)  // the first in the file, whichever thread was first
-      if (error) std::rethrow_exception(error);
-    chunk = std::move(parts[0]);
-    for (std::size_t i = 1; i < parts.size(); ++i) append(chunk, parts[i]);
-    chunk.first_row = row_;
-    row_ += chunk.rows;
-    return chunk.rows > 0 || next(chunk);
+  std::shared_ptr<const TableChunk> next() override {
+    for (;;) {  // a block of empty lines has no rows
+      const std::vector<Block> blocks = next_blocks();
+      if (blocks.empty()) return nullptr;
+      std::vector<TableChunk> parts = parse_all(blocks);
+      auto chunk = std::make_shared<TableChunk>(std::move(parts[0]));
+      append(*chunk, std::span(parts).subspan(1));
+      chunk->first_row = row_;
+      row_ += chunk->rows;
+      if (chunk->rows > 0) return chunk;
+    }
   }
 
  private:
@@ -92,7 +86,9 @@ class CsvSource final : public TableSource {
   std::string_view text() const { return file_->text(); }
 
   bool is_missing(std::string_view field) const {
-    if (io_detail::is_missing(field)) return true;
+    return io_detail::is_missing(field) || is_own_marker(field);
+  }
+  bool is_own_marker(std::string_view field) const {
     if (config_.missing.empty()) return false;
     std::string name(io_detail::trim(field));
     std::transform(name.begin(), name.end(), name.begin(), lower);
@@ -167,6 +163,22 @@ class CsvSource final : public TableSource {
     return blocks;
   }
 
+  std::vector<TableChunk> parse_all(const std::vector<Block>& blocks) const {
+    std::vector<TableChunk> parts(blocks.size());
+    std::vector<std::exception_ptr> errors(blocks.size());
+    parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t chosen) {
+      const auto i = static_cast<std::size_t>(chosen);
+      try {
+        parse(blocks[i], parts[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+    for (const std::exception_ptr& error : errors)  // the first in the file, whichever thread was first
+      if (error) std::rethrow_exception(error);
+    return parts;
+  }
+
   void parse(const Block& block, TableChunk& part) const {
     part.numbers.resize(fields_.size());
     part.texts.resize(fields_.size());
@@ -189,31 +201,34 @@ class CsvSource final : public TableSource {
   }
 
   double number_of(const CsvField& field, const std::string& name) const {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    if (is_own_marker(field.raw)) return nan;  // which may be a number, -999
     if (const auto value = io_detail::parse_number(field.raw)) return *value;
-    if (is_missing(field.raw)) return std::numeric_limits<double>::quiet_NaN();
+    if (io_detail::is_missing(field.raw)) return nan;
     reject(field.line, field.column,
            fmt::format("column {}, field {}", in_quotes(name), in_quotes(field.raw)),
            "the column is one of numbers, by its first rows or by the fit; read it as text if it is not");
   }
 
-  static void append(TableChunk& chunk, const TableChunk& part) {
-    chunk.rows += part.rows;
-    for (std::size_t c = 0; c < chunk.numbers.size(); ++c) {
-      chunk.numbers[c].insert(chunk.numbers[c].end(), part.numbers[c].begin(), part.numbers[c].end());
-      TextColumn& text = chunk.texts[c];
-      std::unordered_map<std::string_view, std::int32_t> known;
-      std::vector<std::int32_t> codes;  // of the part's strings in the chunk
-      text.distinct.reserve(text.distinct.size() + part.texts[c].distinct.size());  // views stay valid
-      for (const std::string& s : text.distinct) known.emplace(s, static_cast<std::int32_t>(known.size()));
-      for (const std::string& s : part.texts[c].distinct) {
-        const auto found = known.find(s);
-        if (found == known.end()) text.distinct.push_back(s);
-        codes.push_back(found == known.end() ? static_cast<std::int32_t>(text.distinct.size() - 1)
-                                             : found->second);
-      }
-      for (const std::int32_t code : part.texts[c].codes)
-        text.codes.push_back(code < 0 ? -1 : codes[static_cast<std::size_t>(code)]);
-    }
+  /// Columns by threads of their own.
+  static void append(TableChunk& chunk, std::span<const TableChunk> parts) {
+    for (const TableChunk& part : parts) chunk.rows += part.rows;
+    parallel_for(static_cast<std::int64_t>(chunk.numbers.size()), [&](std::int64_t chosen) {
+      const auto c = static_cast<std::size_t>(chosen);
+      std::vector<double>& numbers = chunk.numbers[c];
+      if (!numbers.empty()) numbers.reserve(static_cast<std::size_t>(chunk.rows));
+      for (const TableChunk& part : parts)
+        numbers.insert(numbers.end(), part.numbers[c].begin(), part.numbers[c].end());
+      Interner interner(chunk.texts[c]);
+      for (const TableChunk& part : parts) append(interner, chunk.texts[c], part.texts[c]);
+    });
+  }
+
+  static void append(Interner& interner, TextColumn& text, const TextColumn& part) {
+    std::vector<std::int32_t> codes;  // of the part's texts in the whole
+    for (const std::string& s : part.distinct) codes.push_back(interner.code(s));
+    for (const std::int32_t code : part.codes)
+      text.codes.push_back(code < 0 ? -1 : codes[static_cast<std::size_t>(code)]);
   }
 
   TableConfig config_;

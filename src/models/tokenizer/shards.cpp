@@ -118,10 +118,10 @@ ShardResult write_shards(const std::filesystem::path& folder, TableSource& sourc
   ShardWriter writer(folder, tokenizer, config.rows);
   ShardResult result;
   source.rewind();
-  for (TableChunk chunk; source.next(chunk);) {
-    if (writer.needs(chunk.first_row, chunk.rows))
-      writer.add(chunk.first_row, tokenizer.transform(chunk, engine));
-    result.rows = chunk.first_row + chunk.rows;
+  while (const auto chunk = source.next()) {
+    if (writer.needs(chunk->first_row, chunk->rows))
+      writer.add(chunk->first_row, tokenizer.transform(*chunk, engine));
+    result.rows = chunk->first_row + chunk->rows;
     if (progress) progress("writing", source.progress());
   }
   writer.finish(result.rows);

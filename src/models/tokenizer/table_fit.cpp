@@ -114,6 +114,8 @@ class TextCounts {
 
 class TableFitter {
  public:
+  using Chunk = std::shared_ptr<const TableChunk>;
+
   TableFitter(TableSource& source, TableEngine& engine, const TableFitConfig& config,
               const TableProgress& progress)
       : source_(source), engine_(engine), config_(config), progress_(progress) {
@@ -123,7 +125,6 @@ class TableFitter {
     config_.integer_categories = std::min(config_.integer_categories, config_.most_categories);
     for (std::size_t c = 0; c < source.kinds().size(); ++c)
       (source.kinds()[c] == FieldKind::number ? numbers_ : texts_).push_back(c);
-    columns_.resize(numbers_.size());
     integers_.resize(numbers_.size());
     text_counts_.resize(texts_.size());
     const TokenizerConfig& t = config_.tokenizer;
@@ -133,7 +134,7 @@ class TableFitter {
   }
 
   TableTokenizer run() {
-    for_each_chunk("reading", [this](TableChunk& chunk) { take(chunk); });
+    for_each_chunk("reading", [this](const Chunk& chunk) { take(chunk); });
     std::vector<TableColumn> columns(source_.names().size());
     std::vector<CategoryFit> categories;
     for (std::size_t i = 0; i < texts_.size(); ++i) {
@@ -162,55 +163,54 @@ class TableFitter {
   template <class F>
   void for_each_chunk(std::string_view stage, F&& f) {
     source_.rewind();
-    for (TableChunk chunk; source_.next(chunk);) {
+    while (const Chunk chunk = source_.next()) {
       f(chunk);
       if (progress_) progress_(stage, source_.progress());
     }
   }
 
-  void take(TableChunk& chunk) {
+  void take(const Chunk& chunk) {
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      text_counts_[i].add(chunk.texts[texts_[i]]);
+      text_counts_[i].add(chunk->texts[texts_[i]]);
       if (text_counts_[i].size() > config_.most_texts)
         throw ValueError(
             fmt::format("[tokenizer.fit] column '{}', rows up to {}: has more than {} different "
                         "texts; drop it, it is no category",
-                        source_.names()[texts_[i]], chunk.first_row + chunk.rows, config_.most_texts));
+                        source_.names()[texts_[i]], chunk->first_row + chunk->rows, config_.most_texts));
     }
-    rows_ += chunk.rows;
     for_each_column(numbers_.size(), [&](std::size_t i) {
-      const std::vector<double>& values = chunk.numbers[numbers_[i]];
-      integers_[i].add(values, config_.integer_categories);
-      columns_[i].insert(columns_[i].end(), values.begin(), values.end());
+      integers_[i].add(chunk->numbers[numbers_[i]], config_.integer_categories);
     });
-    const std::int64_t held = kept_rows() * static_cast<std::int64_t>(8 * numbers_.size());
-    if (streamed_ || held > config_.memory_limit) summarize();
-  }
-
-  std::int64_t kept_rows() const {
-    return columns_.empty() ? 0 : static_cast<std::int64_t>(columns_[0].size());
+    rows_ += chunk->rows;
+    kept_.push_back(chunk);
+    kept_rows_ += chunk->rows;
+    if (streamed_ || kept_rows_ * static_cast<std::int64_t>(8 * numbers_.size()) > config_.memory_limit)
+      summarize();
   }
 
   /// What is kept becomes a part of the sketches.
   void summarize() {
     streamed_ = true;
-    const std::int64_t rows = kept_rows();
-    if (rows == 0) return;
-    std::vector<std::size_t> all(numbers_.size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    auto summaries = engine_.summarize(matrix(all), rows, sketch_error_);
-    for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[i].add(std::move(summaries[i]));
-    for (auto& column : columns_) column = {};
+    if (!numbers_.empty()) {
+      std::vector<std::size_t> all(numbers_.size());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+      auto summaries = engine_.summarize(matrix(all), kept_rows_, sketch_error_);
+      for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[i].add(std::move(summaries[i]));
+    }
+    kept_.clear();
+    kept_rows_ = 0;
   }
 
-  /// Columns one after the other; they are given up.
-  std::vector<double> matrix(const std::vector<std::size_t>& which) {
-    std::vector<double> all;
-    all.reserve(which.size() * static_cast<std::size_t>(kept_rows()));
-    for (const std::size_t i : which) {
-      all.insert(all.end(), columns_[i].begin(), columns_[i].end());
-      columns_[i] = {};
-    }
+  /// Columns of what is kept, one after the other.
+  std::vector<double> matrix(const std::vector<std::size_t>& which) const {
+    std::vector<double> all(which.size() * static_cast<std::size_t>(kept_rows_));
+    for_each_column(which.size(), [&](std::size_t k) {
+      double* next = all.data() + k * static_cast<std::size_t>(kept_rows_);
+      for (const Chunk& chunk : kept_) {
+        const std::vector<double>& values = chunk->numbers[numbers_[which[k]]];
+        next = std::copy(values.begin(), values.end(), next);
+      }
+    });
     return all;
   }
 
@@ -220,8 +220,7 @@ class TableFitter {
     if (rows_ == 0) throw ParseError("[tokenizer.fit] no rows: at least one is needed");
     if (chosen_.empty()) return {};
     if (streamed_) return fit_streamed(names);
-    const std::int64_t rows = kept_rows();
-    return engine_.fit(matrix(chosen_), rows, config_.tokenizer, names).columns();
+    return engine_.fit(matrix(chosen_), kept_rows_, config_.tokenizer, names).columns();
   }
 
   std::vector<ColumnFit> fit_streamed(const std::vector<std::string>& names) {
@@ -230,15 +229,16 @@ class TableFitter {
     std::vector<std::vector<double>> quantiles(chosen_.size());
     std::vector<RankSummary> summaries;
     for (const std::size_t i : chosen_) summaries.push_back(sketches_[i].summary());
+    sketches_.clear();
     if (config.rank_error > 0) {
       for (std::size_t k = 0; k < fits.size(); ++k)
         quantiles[k] = quantiles_of(summaries[k], config, &fits[k].rank_error_bound);
     } else {
       std::vector<RankRefiner> refiners;
       for (const RankSummary& summary : summaries) refiners.emplace_back(summary, config);
-      for_each_chunk("refining", [&](const TableChunk& chunk) {
+      for_each_chunk("refining", [&](const Chunk& chunk) {
         for_each_column(fits.size(),
-                        [&](std::size_t k) { refiners[k].add(chunk.numbers[numbers_[chosen_[k]]]); });
+                        [&](std::size_t k) { refiners[k].add(chunk->numbers[numbers_[chosen_[k]]]); });
       });
       for_each_column(fits.size(), [&](std::size_t k) { quantiles[k] = refiners[k].quantiles(); });
     }
@@ -259,9 +259,9 @@ class TableFitter {
     std::vector<StreamedStatistics> statistics;
     for (std::size_t k = 0; k < fits.size(); ++k)
       statistics.emplace_back(fits[k], quantiles[k], config_.tokenizer);
-    for_each_chunk("counting", [&](const TableChunk& chunk) {
+    for_each_chunk("counting", [&](const Chunk& chunk) {
       for_each_column(fits.size(),
-                      [&](std::size_t k) { statistics[k].add(chunk.numbers[numbers_[chosen_[k]]]); });
+                      [&](std::size_t k) { statistics[k].add(chunk->numbers[numbers_[chosen_[k]]]); });
     });
     for (std::size_t k = 0; k < fits.size(); ++k) statistics[k].store(fits[k]);
   }
@@ -272,7 +272,8 @@ class TableFitter {
   const TableProgress& progress_;
   std::vector<std::size_t> numbers_, texts_;  // columns of the source, by kind of field
   std::vector<std::size_t> chosen_;           // of numbers_: those that are binned
-  std::vector<std::vector<double>> columns_;  // of numbers_, what is kept of them
+  std::vector<Chunk> kept_;                   // what was read and is not summarised
+  std::int64_t kept_rows_ = 0;
   std::vector<IntegerCounts> integers_;
   std::vector<TextCounts> text_counts_;
   std::vector<RankSketch> sketches_;

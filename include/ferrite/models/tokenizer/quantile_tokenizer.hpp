@@ -211,17 +211,20 @@ void QuantileTokenizer::measure_bins(const Tensor<B>& x) {
   B& b = x.backend();
   const Tensor<B> edges = edge_tensor(b, edge_rows());
   const std::int64_t bins = edges.size(1) + 1;
-  Tensor<B> sums = zeros(b, {bins + 1, x.size(1)}, DType::f64), finite = sums;
+  Tensor<B> sums = zeros(b, {bins + 1, x.size(1)}, DType::f64), finite = sums;  // the last row takes the NaN
+  Tensor<B> counts = cast(sums, DType::i64);
   detail::for_each_chunk(x, [&](const Tensor<B>& chunk) {
     const Tensor<B> bin = cast(bucketize(chunk, edges, config_.closed, bins), DType::i64);
     const Tensor<B> is_finite = isfinite(chunk);
+    counts = scatter_add(counts, 0, bin, ones(b, chunk.shape(), DType::i64));
     sums = scatter_add(sums, 0, bin, cast(where(is_finite, chunk, 0), DType::f64));
     finite = scatter_add(finite, 0, bin, cast(is_finite, DType::f64));
   });
   const auto by_column = [&](const Tensor<B>& t) {
     return contiguous(transpose(slice(t, 0, 0, bins), 0, 1));
   };
-  set_statistics(count_bins(x, edges, config_.closed), by_column(finite).template to_vector<std::int64_t>(),
+  set_statistics(by_column(counts).template to_vector<std::int64_t>(),
+                 by_column(finite).template to_vector<std::int64_t>(),
                  by_column(sums).template to_vector<double>());
 }
 

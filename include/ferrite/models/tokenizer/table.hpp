@@ -56,8 +56,9 @@ class FERRITE_API TableSource {
   virtual ~TableSource() = default;
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<FieldKind>& kinds() const { return kinds_; }
-  /// The next rows; false at the end. Throws ParseError with file, line and column for a bad field.
-  virtual bool next(TableChunk& chunk) = 0;
+  /// The next rows, at least one; null at the end. Throws ParseError with file, line and column for a bad
+  /// field.
+  virtual std::shared_ptr<const TableChunk> next() = 0;
   virtual void rewind() = 0;
   /// How much of it has been read, from 0 to 1.
   virtual double progress() const = 0;
@@ -74,5 +75,10 @@ class FERRITE_API TableSource {
 /// Arrow. Throws IoError, ParseError, and ValueError for a name or an option that cannot be.
 FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path& path,
                                                     const TableConfig& config = {});
+
+/// The same table, kept in memory the first time it is read to its end, if that takes no more than `limit`
+/// bytes of numbers and codes: reading it again costs nothing then.
+FERRITE_API std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source,
+                                                        std::int64_t limit);
 
 }  // namespace ferrite::tokenizer
