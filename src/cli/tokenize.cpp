@@ -122,6 +122,8 @@ void add_table_options(CLI::App* command, Options& o) {
 int run_fit(Options& o) {
   if (o.like == "sklearn") {
     o.config.tokenizer = TokenizerConfig::like_sklearn(o.config.tokenizer.bins);
+  } else if (o.like == "sklearn-linear") {
+    o.config.tokenizer = TokenizerConfig::like_sklearn(o.config.tokenizer.bins, QuantileMethod::linear);
   } else if (o.like == "pandas") {
     o.config.tokenizer = TokenizerConfig::like_pandas(o.config.tokenizer.bins);
   } else if (o.like == "auto-tabular") {
@@ -215,9 +217,10 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& acti
   add_table_options(fit, *o);
   fit->add_option("--out", o->out, "The fit, a .safetensors file")->required();
   fit->add_option("--bins", t.bins, "Bins per column, 2 to 65534")->capture_default_str();
-  fit->add_option("--like", o->like,
-                  "Conventions of sklearn, pandas or auto-tabular; other options of bins do not count then")
-      ->check(CLI::IsMember({"sklearn", "pandas", "auto-tabular"}));
+  fit->add_option(
+         "--like", o->like,
+         "Conventions of others (sklearn-linear: before 1.9); the options of bins below do not count then")
+      ->check(CLI::IsMember({"sklearn", "sklearn-linear", "pandas", "auto-tabular"}));
   add_choice(fit, "--method", t.method, "Quantiles between two values");
   add_choice(fit, "--closed", t.closed, "Which end belongs to a bin");
   add_choice(fit, "--duplicates", t.duplicates, "What happens to equal edges");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace ferrite::tokenizer {
 
 std::string_view to_string(DuplicateEdges policy) {
@@ -9,7 +11,7 @@ std::string_view to_string(DuplicateEdges policy) {
   return names[static_cast<std::size_t>(policy)];
 }
 std::string_view to_string(LevelRule rule) {
-  constexpr std::string_view names[] = {"exact", "percent", "scaled"};
+  constexpr std::string_view names[] = {"exact", "percent", "raised"};
   return names[static_cast<std::size_t>(rule)];
 }
 std::string_view to_string(TokenWidth width) {
@@ -32,7 +34,7 @@ TokenizerConfig TokenizerConfig::like_sklearn(int bins, QuantileMethod method) {
 }
 
 TokenizerConfig TokenizerConfig::like_pandas(int bins) {
-  return TokenizerConfig{}.with_bins(bins).with_closed(Closed::right).with_levels(LevelRule::scaled);
+  return TokenizerConfig{}.with_bins(bins).with_closed(Closed::right).with_levels(LevelRule::raised);
 }
 
 TokenizerConfig TokenizerConfig::like_auto_tabular(int bins) {
@@ -45,6 +47,12 @@ TokenizerConfig TokenizerConfig::like_auto_tabular(int bins) {
       .with_width(TokenWidth::i32);
 }
 
+namespace {
+double raised(double level, int i, int bins) {
+  return bins * level == i ? level : std::nextafter(level, 1.0);
+}
+}  // namespace
+
 std::vector<double> TokenizerConfig::edge_levels() const {
   std::vector<double> edges;
   for (int i = 0; i < bins; ++i) {
@@ -53,7 +61,7 @@ std::vector<double> TokenizerConfig::edge_levels() const {
     else if (levels == LevelRule::percent)
       edges.push_back(i * (100.0 / bins) / 100);
     else
-      edges.push_back(i * (1.0 / bins) * 100 / 100);
+      edges.push_back(raised(i * (1.0 / bins), i, bins));
   }
   edges.push_back(1);
   return edges;

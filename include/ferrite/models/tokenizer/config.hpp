@@ -24,8 +24,8 @@ constexpr int count_of(DuplicateEdges) { return 3; }
 /// How the level of edge i of B bins is computed in f64, which decides ranks that fall on an element.
 ///   exact    i / B, rounded once
 ///   percent  (i (100 / B)) / 100, as np.percentile(x, np.linspace(0, 100, B + 1)): scikit-learn
-///   scaled   ((i (1 / B)) 100) / 100: pandas
-enum class LevelRule : std::uint8_t { exact, percent, scaled };
+///   raised   i (1 / B), and the next f64 where B times that is not i: pandas
+enum class LevelRule : std::uint8_t { exact, percent, raised };
 FERRITE_API std::string_view to_string(LevelRule rule);
 constexpr int count_of(LevelRule) { return 3; }
 
@@ -81,7 +81,8 @@ struct FERRITE_API TokenizerConfig {
   /// versions took QuantileMethod::linear.
   static TokenizerConfig like_sklearn(int bins,
                                       QuantileMethod method = QuantileMethod::averaged_inverted_cdf);
-  /// The codes of pandas.qcut(x, bins, duplicates="drop"); a constant column is bin 0 here, missing there.
+  /// The codes of qcut(x, bins, duplicates="drop") of pandas 3.1; a constant column is bin 0 here, missing
+  /// there.
   static TokenizerConfig like_pandas(int bins);
   /// The tokens of Auto-Tabular's bucketize_kernel.
   static TokenizerConfig like_auto_tabular(int bins);
