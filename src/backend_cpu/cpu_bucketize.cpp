@@ -1,5 +1,7 @@
-// bucketize: a binary search without branches in edges padded to 2^k - 1, for a tile of rows and one column
-// at a time. f32 is searched in f32 edges that divide the floats as the f64 ones do.
+// bucketize: each column's range is divided into equal cells, which know where their edges begin. A value's
+// cell comes from one multiplication; among the edges of one cell, few or one, it is a search without
+// branches. The cell is a monotone function of the value, edges included, so the result is exact. f32 is
+// searched in f32 edges that divide the floats as the f64 ones do.
 #include "ferrite/ops/bucketize.hpp"
 
 #include <vector>
@@ -12,41 +14,98 @@ using namespace cpu;
 
 namespace {
 
-/// Every column's edges as T, NaN up to the next 2^k - 1.
-template <class T>
-struct EdgeTable {
-  std::int64_t width = 0;  // 2^k - 1
-  std::vector<T> edges;
+constexpr std::int64_t tile_rows = 512;
 
-  EdgeTable(const Array& given, Closed closed) {
-    const std::int64_t columns = given.shape()[0], count = given.shape()[1];
-    while (width < count) width = 2 * width + 1;
-    edges.assign(static_cast<std::size_t>(columns * width), std::numeric_limits<T>::quiet_NaN());
-    for (std::int64_t c = 0; c < columns; ++c)
-      for (std::int64_t i = 0; i < count; ++i) {
-        const double edge = given.data<const double>()[c * count + i];
-        T& target = edges[static_cast<std::size_t>(c * width + i)];
-        if constexpr (sizeof(T) == 4)
-          target = narrow_edge(edge, closed);
-        else
-          target = edge;
-      }
+template <class T>
+struct ColumnEdges {
+  const T* edges;              // then NaN, a window's length of it
+  const std::int32_t* starts;  // by cell: edges in the cells before
+  T origin, scale;
+  std::int32_t last_cell;
+  std::int32_t window;  // 2^k - 1, no less than any cell has edges
+
+  std::int32_t cell(T value) const {
+    const T place = (value - origin) * scale;
+    const T bounded = place > T{0} ? place : T{0};  // NaN becomes 0
+    return static_cast<std::int32_t>(bounded < static_cast<T>(last_cell) ? bounded
+                                                                         : static_cast<T>(last_cell));
   }
-  const T* of(std::int64_t column) const { return edges.data() + column * width; }
 };
 
-constexpr std::int64_t tile_rows = 256;
+/// The edges of all columns, ready for the search.
+template <class T>
+class EdgeTable {
+ public:
+  EdgeTable(const Array& given, Closed closed) {
+    const std::int64_t columns = given.shape()[0], count = given.shape()[1];
+    std::int64_t cells = 1;
+    while (cells < 4 * count) cells *= 2;
+    stride_ = 3 * count + 1;  // a window has fewer than twice the edges
+    edges_.assign(static_cast<std::size_t>(columns * stride_), std::numeric_limits<T>::quiet_NaN());
+    starts_.assign(static_cast<std::size_t>(columns * cells), 0);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      T* const edges = edges_.data() + c * stride_;
+      std::int64_t used = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double edge = given.data<const double>()[c * count + i];
+        if (edge == edge) edges[used++] = narrow(edge, closed);
+      }
+      columns_.push_back(divided(edges, used, starts_.data() + c * cells, cells));
+    }
+  }
+  const ColumnEdges<T>& operator[](std::int64_t column) const {
+    return columns_[static_cast<std::size_t>(column)];
+  }
+
+ private:
+  static T narrow(double edge, Closed closed) {
+    if constexpr (sizeof(T) == 4)
+      return narrow_edge(edge, closed);
+    else
+      return edge;
+  }
+
+  static ColumnEdges<T> divided(const T* edges, std::int64_t count, std::int32_t* starts,
+                                std::int64_t cells) {
+    const auto finite = [](T x) { return x - x == 0; };
+    const T* const first = std::find_if(edges, edges + count, finite);
+    const T* last = first;
+    for (const T* e = first; e != edges + count && finite(*e); ++e) last = e;
+    ColumnEdges<T> column{edges, starts, T{0}, T{0}, static_cast<std::int32_t>(cells - 1), 0};
+    if (first != edges + count) {
+      const T scale = static_cast<T>(cells - 1) / (*last - *first);
+      column.origin = *first;
+      column.scale = finite(scale) ? scale : T{0};  // one value, or the whole range of T
+    }
+    std::vector<std::int64_t> inside(static_cast<std::size_t>(cells), 0);
+    for (std::int64_t i = 0; i < count; ++i) ++inside[static_cast<std::size_t>(column.cell(edges[i]))];
+    const std::int64_t most = *std::max_element(inside.begin(), inside.end());
+    while (column.window < most) column.window = 2 * column.window + 1;
+    std::int64_t before = 0;
+    for (std::int64_t k = 0; k < cells; ++k) {
+      starts[k] = static_cast<std::int32_t>(before);
+      before += inside[static_cast<std::size_t>(k)];
+    }
+    return column;
+  }
+
+  std::int64_t stride_;
+  std::vector<T> edges_;
+  std::vector<std::int32_t> starts_;
+  std::vector<ColumnEdges<T>> columns_;
+};
 
 /// tokens[i] = how many edges values[i] lies behind. All values take one step of the search before any takes
 /// the next: the steps of one are a chain of loads, those of many fill the vector unit.
 template <Closed closed, class T>
-void search(const T* values, std::int64_t n, const T* edges, std::int64_t width, std::int32_t missing,
+void search(const T* values, std::int64_t n, const ColumnEdges<T>& column, std::int32_t missing,
             std::int32_t* tokens) {
-  std::fill_n(tokens, n, 0);
-  for (auto rest = static_cast<std::int32_t>(width); rest > 0; rest /= 2) {
+  const ColumnEdges<T> c = column;
+  for_each_index(n, [=](std::int64_t i) { tokens[i] = c.starts[c.cell(values[i])]; });
+  for (std::int32_t rest = c.window; rest > 0; rest /= 2) {
     const std::int32_t half = rest / 2;
     for_each_index(n, [=](std::int64_t i) {
-      const T edge = edges[tokens[i] + half];
+      const T edge = c.edges[tokens[i] + half];
       tokens[i] += (closed == Closed::left ? edge <= values[i] : edge < values[i]) ? half + 1 : 0;
     });
   }
@@ -65,7 +124,7 @@ void bucketize_rows(const op::Bucketize& op, const Array& x, const EdgeTable<T>&
       for (std::int64_t c = 0; c < shape[1]; ++c) {
         const T* const source = x.data<const T>() + row * from[0] + c * from[1];
         for (std::int64_t i = 0; i < n; ++i) values[i] = source[i * from[0]];
-        find(values, n, table.of(c), table.width, static_cast<std::int32_t>(op.missing), tokens);
+        find(values, n, table[c], static_cast<std::int32_t>(op.missing), tokens);
         Token* const target = out.data<Token>() + row * to[0] + c * to[1];
         for (std::int64_t i = 0; i < n; ++i) target[i * to[0]] = static_cast<Token>(tokens[i]);
       }

@@ -28,7 +28,8 @@ std::int64_t count_char(std::string_view text, char c) {
 
 struct Block {
   std::string_view text;
-  std::int64_t line = 1;
+  std::int64_t line = 1;       // its first
+  std::int64_t line_ends = 0;  // in it
 };
 
 /// Codes for strings in order of appearance.
@@ -156,8 +157,8 @@ class CsvSource final : public TableSource {
       std::size_t end = std::min(size, rest.size());
       bool quoted = count_char(rest.substr(0, end), '"') % 2 == 1;
       while (end < rest.size() && (quoted || rest[end - 1] != '\n')) quoted ^= rest[end++] == '"';
-      blocks.push_back({rest.substr(0, end), line_});
-      line_ += count_char(blocks.back().text, '\n');
+      blocks.push_back({rest.substr(0, end), line_, count_char(rest.substr(0, end), '\n')});
+      line_ += blocks.back().line_ends;
       position_ += end;
     }
     return blocks;
@@ -184,6 +185,9 @@ class CsvSource final : public TableSource {
     part.texts.resize(fields_.size());
     std::vector<Interner> interners;
     for (TextColumn& column : part.texts) interners.emplace_back(column);
+    const auto most_rows = static_cast<std::size_t>(block.line_ends) + 1;
+    for (std::size_t c = 0; c < fields_.size(); ++c)
+      if (kinds_[c] == FieldKind::number) part.numbers[c].reserve(most_rows);
     CsvScanner scanner(path_, config_.delimiter);
     scanner.start_at(block.line, width_);
     scanner.feed(block.text);
