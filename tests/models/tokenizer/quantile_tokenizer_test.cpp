@@ -137,6 +137,26 @@ TYPED_TEST(Tokenizer, bins_of_distinct_values_are_equally_full) {
   }
 }
 
+TYPED_TEST(Tokenizer, follows_any_monotone_map_of_the_values) {
+  Rng rng(6);
+  const auto x = cast(randn(this->b, {700, 3}, rng), DType::f64);
+  for (const Closed closed : {Closed::left, Closed::right}) {
+    // Edges are elements, so they go through the map with them.
+    const auto config =
+        TokenizerConfig{}.with_bins(30).with_closed(closed).with_method(QuantileMethod::inverted_cdf);
+    const auto tokens = QuantileTokenizer::fit_transform(x, config).second.template to_vector<int>();
+    for (const auto& mapped : {exp(x), x * 1e200, x * 3 + 100})
+      EXPECT_EQ(QuantileTokenizer::fit_transform(mapped, config).second.template to_vector<int>(), tokens);
+    const auto values = x.template to_vector<double>();
+    for (std::size_t c = 0; c < 3; ++c)  // and tokens never fall where values rise
+      for (std::size_t i = c; i < values.size(); i += 3)
+        for (std::size_t j = c; j < 60; j += 3)
+          if (values[i] < values[j]) {
+            ASSERT_LE(tokens[i], tokens[j]);
+          }
+  }
+}
+
 TYPED_TEST(Tokenizer, merges_heavy_values_into_bins_of_their_own) {
   std::vector<double> values;
   for (int i = 0; i < 60; ++i) values.push_back(0);
