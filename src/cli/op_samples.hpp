@@ -77,6 +77,8 @@ inline Inputs sample(op::UnaryBackward& op, DType d) {
   op.fn = op::UnaryFn::exp;
   return alike(2, {2, 3}, d);
 }
+inline Inputs sample(op::OrderStatistics&, DType d) { return {{{4, 3}, d}, {{5}, DType::f64}}; }
+inline Inputs sample(op::Bucketize&, DType d) { return {{{4, 3}, d}, {{3, 5}, DType::f64}}; }
 inline Inputs sample(op::OneHot& op, DType d) {
   op.dtype = d;
   op.classes = 3;

@@ -25,6 +25,7 @@ std::string CsvField::text() const {
 
 CsvScanner::CsvScanner(std::string name, char delimiter) : name_(std::move(name)), delimiter_(delimiter) {
   io_detail::check_csv_delimiter("CsvScanner", delimiter);
+  for (const char c : {delimiter, '\n', '\r', '"'}) ends_plain_[static_cast<unsigned char>(c)] = true;
 }
 
 void CsvScanner::feed(std::string_view chunk) {
@@ -134,11 +135,7 @@ bool CsvScanner::scan_quoted(CsvField& field) {
 
 void CsvScanner::scan_plain(CsvField& field) {
   const std::size_t begin = position_;
-  while (position_ < text_.size()) {
-    const char c = text_[position_];
-    if (c == delimiter_ || c == '\n' || c == '\r' || c == '"') break;
-    ++position_;
-  }
+  while (position_ < text_.size() && !ends_plain_[static_cast<unsigned char>(text_[position_])]) ++position_;
   field.raw = text_.substr(begin, position_ - begin);
 }
 

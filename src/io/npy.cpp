@@ -50,7 +50,7 @@ class DictReader {
     skip_spaces();
     if (position_ != text_.size()) reject("the header must end with the dict");
     if (!dtype || !fortran_order || !shape) reject("needs the keys descr, fortran_order and shape");
-    return {*dtype, *shape, *fortran_order, offset_ + text_.size()};
+    return {*dtype, stored_as_u16_, *shape, *fortran_order, offset_ + text_.size()};
   }
 
  private:
@@ -101,7 +101,10 @@ class DictReader {
     if (value == "<f2") return DType::f16;
     if (value == "<i4") return DType::i32;
     if (value == "<i8") return DType::i64;
-    reject(fmt::format("descr {} is none of the supported <f4 <f8 <f2 <i4 <i8 |u1 |b1", in_quotes(value)));
+    stored_as_u16_ = value == "<u2";
+    if (stored_as_u16_) return DType::i32;
+    reject(
+        fmt::format("descr {} is none of the supported <f4 <f8 <f2 <i4 <i8 <u2 |u1 |b1", in_quotes(value)));
   }
   Shape tuple() {
     std::vector<std::int64_t> dims;
@@ -127,6 +130,7 @@ class DictReader {
   std::string_view place_;
   std::string_view text_;
   std::size_t offset_;
+  bool stored_as_u16_ = false;
   std::size_t position_ = 0;
 };
 
@@ -169,6 +173,25 @@ HostTensor transposed_to_c_order(const HostTensor& tensor) {
   });
 }
 
+HostTensor widened(const Shape& shape, Bytes data) {
+  return HostTensor::make(DType::i32, shape, [&](std::span<std::byte> out) {
+    auto* next = reinterpret_cast<std::int32_t*>(out.data());
+    for (std::size_t at = 0; at < data.size(); at += 2) *next++ = load<std::uint16_t>(data, at);
+  });
+}
+
+std::string preamble(std::string_view descr, const Shape& shape) {
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+                                 fmt::join(shape.begin(), shape.end(), ", "), shape.rank() == 1 ? "," : "");
+  // The data starts at a multiple of 64 bytes; spaces and one line feed fill the gap.
+  dict.resize((10 + dict.size() + 1 + 63) / 64 * 64 - 10, ' ');
+  dict.back() = '\n';
+  std::string out(magic);
+  out += {'\1', '\0'};
+  append(out, static_cast<std::uint16_t>(dict.size()));
+  return out + dict;
+}
+
 }  // namespace
 
 NpyHeader parse_npy_header(const Source& source, std::string_view place, Bytes bytes) {
@@ -199,8 +222,10 @@ HostTensor parse_npy(const Source& source, std::string_view place, Bytes bytes) 
                   fmt::format("{} of shape {} needs {}, header included", to_string(header.dtype),
                               to_string(header.shape), header.file_size()));
   }
-  const HostTensor tensor = source.tensor(fmt::format("{}data", place), header.dtype, header.shape,
-                                          bytes.subspan(header.data_offset));
+  const Bytes data = bytes.subspan(header.data_offset);
+  const HostTensor tensor =
+      header.stored_as_u16 ? widened(header.shape, data)
+                           : source.tensor(fmt::format("{}data", place), header.dtype, header.shape, data);
   return header.fortran_order && header.shape.rank() > 1 ? transposed_to_c_order(tensor) : tensor;
 }
 
@@ -226,17 +251,10 @@ std::string npy_preamble(std::string_view writer, const HostTensor& tensor) {
                                      to_string(tensor.dtype())));
     }
   }();
-  const Shape& shape = tensor.shape();
-  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
-                                 fmt::join(shape.begin(), shape.end(), ", "), shape.rank() == 1 ? "," : "");
-  // The data starts at a multiple of 64 bytes; spaces and one line feed fill the gap.
-  dict.resize((10 + dict.size() + 1 + 63) / 64 * 64 - 10, ' ');
-  dict.back() = '\n';
-  std::string out(magic);
-  out += {'\1', '\0'};
-  append(out, static_cast<std::uint16_t>(dict.size()));
-  return out + dict;
+  return preamble(descr, tensor.shape());
 }
+
+std::string npy_preamble_u16(const Shape& shape) { return preamble("<u2", shape); }
 
 }  // namespace io_detail
 
@@ -254,6 +272,21 @@ void write_npy(const std::filesystem::path& path, const HostTensor& tensor) {
   AtomicFile out(path);
   out.write(preamble);
   out.write(tensor.bytes());
+  out.commit();
+}
+
+void write_npy_u16(const std::filesystem::path& path, const HostTensor& tensor) {
+  std::vector<std::uint16_t> narrow;
+  narrow.reserve(static_cast<std::size_t>(tensor.numel()));
+  for (const std::int32_t value : tensor.as<std::int32_t>()) {
+    if (value < 0 || value > 65535)
+      throw ValueError(
+          fmt::format("[write_npy_u16] element {} is {}: u16 holds 0 to 65535", narrow.size(), value));
+    narrow.push_back(static_cast<std::uint16_t>(value));
+  }
+  AtomicFile out(path);
+  out.write(io_detail::npy_preamble_u16(tensor.shape()));
+  out.write(std::as_bytes(std::span(narrow)));
   out.commit();
 }
 

@@ -13,8 +13,8 @@ namespace {
 TEST(Program, explains_itself) {
   const Reply help = run_ferrite("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* part :
-       {"ops", "replay", "devices", "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
+  for (const char* part : {"ops", "replay", "devices", "tokenize",
+                           "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
     expect_contains(help.output, part);
   for (const char* command : {"ops", "replay", "devices"}) {
     const Reply run = run_ferrite(std::string(command) + " --help");

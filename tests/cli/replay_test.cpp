@@ -27,10 +27,12 @@ HostTensor to_host(const Tensor<Reference>& x) {
   return HostTensor::copy_of(x.dtype(), x.shape(), bytes);
 }
 
-/// Uniform in [0.1, 1), or zeros for integers, which stand for indices here.
+/// Uniform in [0.1, 1), ascending as the edges of bucketize must be, or zeros for integers, which stand for
+/// indices here.
 Tensor<Reference> draw(Reference& b, const Meta& meta, Rng& rng) {
   if (!is_floating(meta.dtype)) return zeros(b, meta.shape, meta.dtype);
-  return rand(b, meta.shape, rng, 0.1, 1, meta.dtype);
+  const auto x = rand(b, meta.shape, rng, 0.1, 1, meta.dtype);
+  return x.rank() == 0 ? x : sort(x).first;
 }
 
 class Replay : public ::testing::Test {

@@ -94,6 +94,23 @@ void add_index_cases(Cases<B>& cases) {
             [](const auto& in) { return index_select(in[0], 0, in[1]); });
   cases.add(same({"embedding", {real({5, 3}), index({2, 4}, 5)}, floats, 8}),
             [](const auto& in) { return embedding(in[0], in[1]); });
+  for (const QuantileMethod method :
+       {QuantileMethod::linear, QuantileMethod::inverted_cdf, QuantileMethod::averaged_inverted_cdf})
+    cases.add(
+        {"order_statistics/" + std::string(to_string(method)), {distinct({9, 3})}, floats, 1, false, false},
+        [method](const auto& in) {
+          const auto levels = linspace(in[0].backend(), 0, 1, 7, DType::f64);
+          const auto found = order_statistics(in[0], levels, method);
+          return std::vector{found.lower, found.upper, found.count};
+        });
+  for (const Closed closed : {Closed::left, Closed::right})
+    cases.add(
+        same({"bucketize/" + std::string(to_string(closed)), {real({6, 3})}, floats, 1, false, false}),
+        [closed](const auto& in) {
+          auto& b = in[0].backend();
+          const auto edges = from_vector(b, std::vector<double>{-1, 0, 0.5, -1.5, 1.5, 1.75, 0.1, 0.2, NAN});
+          return bucketize(in[0], reshape(edges, {3, 3}), closed, 7, DType::u8);
+        });
   cases.add({"one_hot", {index({2, 3}, 4)}, {DType::f32}, 1, false, false},
             [](const auto& in) { return one_hot(in[0], 4); });
 }

@@ -5,7 +5,8 @@
     tests/peers/run.py --ferrite build/release/src/ferrite --oracle torch
 
 With NumPy and SciPy (default): makes a virtual environment, installs what is needed into it, and runs the comparison of
-all ops (op_peer.py) and of the file formats (io_peer.py). With torch: runs op_peer.py in the Python that runs this
+all ops (op_peer.py), of the file formats (io_peer.py) and of the tokenizer (tokenizer_peer.py, with pandas and
+scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this
 script, which must have PyTorch. The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
 and cannot be installed.
 """
@@ -19,7 +20,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 PACKAGES = ("numpy", "scipy", "safetensors")
-OPTIONAL = ("ml_dtypes",)  # bf16 for NumPy
+OPTIONAL = ("ml_dtypes", "pandas", "sklearn")  # bf16 for NumPy; peers of the tokenizer
+PIP_NAMES = {"sklearn": "scikit-learn"}
 
 
 def has(python, packages):
@@ -27,7 +29,8 @@ def has(python, packages):
 
 
 def install(python, packages):
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += [PIP_NAMES.get(name, name) for name in packages]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -44,7 +47,7 @@ def python_of(folder):
             print(f"SKIPPED: no virtual environment with {', '.join(PACKAGES)}: {reason[0]}")
             sys.exit(SKIPPED)
     if not has(python, OPTIONAL):
-        install(python, OPTIONAL)  # op_peer.py says what is left out without it
+        install(python, OPTIONAL)  # the peers say what is left out without them
     return python
 
 
@@ -86,6 +89,8 @@ def main():
         return SKIPPED
     if options.io_peer:
         tally.run(python, HERE / "io_peer.py", options.io_peer)
+    if options.oracle == "numpy":
+        tally.run(python, HERE / "tokenizer_peer.py", "--ferrite", options.ferrite)
     code = tally.run(python, HERE / "op_peer.py", "--ferrite", options.ferrite, "--oracle", options.oracle, *rest)
     print(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else SKIPPED if code == SKIPPED else 0

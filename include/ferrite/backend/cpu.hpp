@@ -92,6 +92,12 @@ class FERRITE_API Cpu {
   void run(const op::Adam& op, Ins in, Outs out);
   void run(const op::Statistic& op, Ins in, Outs out);
   void run(const op::Sort& op, Ins in, Outs out);
+
+  // Fused: the tokenizer's, of f32 and f64.
+  void run(const op::OrderStatistics& op, Ins in, Outs out);
+  bool accepts(const op::OrderStatistics& op, MetaSpan in) const;
+  void run(const op::Bucketize& op, Ins in, Outs out);
+  bool accepts(const op::Bucketize& op, MetaSpan in) const;
 };
 
 }  // namespace ferrite

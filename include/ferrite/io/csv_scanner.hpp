@@ -50,6 +50,14 @@ class FERRITE_API CsvScanner {
   CsvScanner(const CsvScanner&) = delete;
   CsvScanner& operator=(const CsvScanner&) = delete;
 
+  /// Before the first feed: the text is a part of a file, begins at this line of it, and its rows have
+  /// `width` fields. So parts of a file can be scanned at the same time.
+  void start_at(std::int64_t line, std::size_t width) {
+    line_ = line;
+    width_ = width;
+    started_ = true;
+  }
+
   /// Adds text, which must stay alive until the next feed. Rows may straddle chunks; what next_row has not
   /// taken from the previous chunk is copied.
   void feed(std::string_view chunk);
@@ -70,8 +78,9 @@ class FERRITE_API CsvScanner {
 
   std::string name_;
   char delimiter_;
-  std::string carry_;      // the text, where it had to be joined from several chunks
-  std::string_view text_;  // what is being scanned: a chunk, or carry_
+  bool ends_plain_[256] = {};  // characters that a field without quotes does not hold
+  std::string carry_;          // the text, where it had to be joined from several chunks
+  std::string_view text_;      // what is being scanned: a chunk, or carry_
   std::size_t position_ = 0;
   std::size_t retry_size_ = 0;  // no new attempt at an incomplete row before this much text is there
   std::size_t line_start_ = 0;

@@ -53,6 +53,8 @@ struct Sgd;
 struct Adam;
 struct Statistic;
 struct Sort;
+struct OrderStatistics;
+struct Bucketize;
 }  // namespace op
 
 }  // namespace ferrite

@@ -4,6 +4,7 @@
 
 #include "ferrite/ops/attention.hpp"
 #include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/bucketize.hpp"
 #include "ferrite/ops/cat.hpp"
 #include "ferrite/ops/conv2d.hpp"
 #include "ferrite/ops/dropout.hpp"
@@ -11,6 +12,7 @@
 #include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/linear.hpp"
 #include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/order_statistics.hpp"
 #include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/pointwise_loss.hpp"
 #include "ferrite/ops/pool2d.hpp"
@@ -54,6 +56,8 @@
   X(Pad)                             \
   X(Cat)                             \
   X(Sort)                            \
+  X(OrderStatistics)                 \
+  X(Bucketize)                       \
   X(UnaryBackward)                   \
   X(Statistic)                       \
   X(Triangle)                        \

@@ -168,6 +168,28 @@ def add_order(cases):
                 [-0.0, 0.0, -1.0, 2.0, np.nan, -1.0, 5.0, 5.0, 4.0],
             ]
             cases.add("sort", f"{label}/special", attributes, lambda s: [s.of(mixed)], FLOATS, check=EXACT)
+    # NaN left out, ties, infinities, a column of nothing but NaN.
+    columns = [
+        [np.nan, 3.0, 1.0, np.nan],
+        [2.0, 3.0, -np.inf, np.nan],
+        [0.5, 3.0, np.inf, np.nan],
+        [-1.0, 3.0, 2.0, np.nan],
+        [2.0, 3.0, np.nan, np.nan],
+    ]
+    levels = np.arange(11) / 10
+    for method in ("linear", "inverted_cdf", "averaged_inverted_cdf"):
+        attributes = {"method": method}
+        options = dict(dtypes=FLOATS, check=EXACT, torch=False)
+        for label, make in (("", lambda s: s.distinct(57, 3)), ("special", lambda s: s.of(columns))):
+            inputs = lambda s: [make(s), levels]
+            cases.add("order_statistics", "/".join(filter(None, (method, label))), attributes, inputs, **options)
+    edges = np.array([[-1.0, 0.0, 0.0, 1.0], [-np.inf, 0.25, np.inf, np.nan], [np.nan] * 4])
+    for closed in ("left", "right"):
+        for dtype in ("u8", "i32", "i64"):
+            attributes = {"closed": closed, "missing": 9, "dtype": dtype}
+            values = [[v, v, v] for v in (-np.inf, -1.0, -0.0, 0.0, 0.25, 1.0, 2.0, np.inf, np.nan)]
+            inputs = lambda s: [s.of(values), edges]
+            cases.add("bucketize", f"{closed}/{dtype}", attributes, inputs, FLOATS, check=EXACT)
 
 
 def add_products(cases):

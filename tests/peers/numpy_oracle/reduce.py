@@ -66,6 +66,38 @@ def sort(case, x):
     return [(np.take_along_axis(x, order, axis), case.dtypes[0]), (order, "i64")]
 
 
+@oracle("order_statistics")
+def order_statistics(case, x, levels):
+    """What np.quantile takes between: its "lower" and "higher" neighbours, written out by rank."""
+    lower, upper, counts = [], [], []
+    for column in x.T:
+        column = np.sort(column[~np.isnan(column)])
+        n = len(column)
+        product = levels * (n - 1 if case["method"] == "linear" else n)
+        low, high = np.floor(product), np.floor(product)
+        if case["method"] == "linear":
+            high = low + 1
+        else:
+            low = np.where(product == low, low - 1, low)
+            high = low if case["method"] == "inverted_cdf" else high
+        column = column if n else np.array([np.nan])
+        lower.append(column[np.clip(low, 0, max(n - 1, 0)).astype(int)])
+        upper.append(column[np.clip(high, 0, max(n - 1, 0)).astype(int)])
+        counts.append(n)
+        if n and np.all(np.isfinite(column)):
+            between = np.quantile(column, levels, method=case["method"])
+            assert np.all((lower[-1] <= between) & (between <= upper[-1]))
+    return [(np.array(lower), case.dtypes[0]), (np.array(upper), case.dtypes[0]), (np.array(counts), "i64")]
+
+
+@oracle("bucketize")
+def bucketize(case, x, edges):
+    side = "right" if case["closed"] == "left" else "left"
+    rows = [row[~np.isnan(row)] for row in edges]
+    tokens = np.stack([np.searchsorted(row, column, side=side) for row, column in zip(rows, x.T)], axis=1)
+    return [(np.where(np.isnan(x), case["missing"], tokens), case["dtype"])]
+
+
 @oracle("matmul")
 def matmul(case, a, b):
     return [(np.matmul(a, b), promote(*case.dtypes))]

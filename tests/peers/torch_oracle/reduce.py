@@ -57,6 +57,14 @@ def sort(case, x):
     return tuple(torch.sort(x, dim=case["axis"], descending=case["descending"], stable=True))
 
 
+@oracle("bucketize")
+def bucketize(case, x, edges):
+    rows = [row[~torch.isnan(row)] for row in edges.double()]
+    columns = [column.contiguous() for column in x.double().T]
+    tokens = [torch.bucketize(c, row, right=case["closed"] == "left") for c, row in zip(columns, rows)]
+    return torch.where(torch.isnan(x), case["missing"], torch.stack(tokens, dim=1))
+
+
 @oracle("matmul")
 def matmul(case, a, b):
     kind = torch.promote_types(a.dtype, b.dtype)

@@ -1,0 +1,142 @@
+// TableTokenizer: whole tables to tokens. Columns of numbers go through a QuantileTokenizer on a backend,
+// columns of text and of few integers through dictionaries; tables larger than memory in chunks.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "ferrite/io/safetensors.hpp"
+#include "ferrite/models/tokenizer/quantile_tokenizer.hpp"
+#include "ferrite/models/tokenizer/table.hpp"
+
+namespace ferrite::tokenizer {
+
+/// What a column was taken for. Dates (2024-01-31, 31/01/2024, with or without a time) stay text.
+enum class ColumnKind : std::uint8_t { numeric, integer_category, text_category, date_category };
+FERRITE_API std::string_view to_string(ColumnKind kind);
+constexpr int count_of(ColumnKind) { return 4; }
+
+/// The categories of a column; the token of one is its place. Which are kept (the most frequent) and their
+/// order (of bytes; integers by value) depend on the rows alone, not on their order.
+struct CategoryFit {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> counts;
+  std::vector<double> numbers;  // of integer categories
+  std::int64_t missing = 0;
+  std::int64_t dropped = 0;  // rows of categories that were not kept: unknown
+  std::int64_t rows() const;
+};
+
+struct TableColumn {
+  std::string name;
+  ColumnKind kind = ColumnKind::numeric;
+  std::size_t place = 0;  // in numeric().columns() or in categories()
+};
+
+struct TableFitConfig {
+  TokenizerConfig tokenizer;
+  /// More categories than this: the rarest become unknown.
+  std::int64_t most_categories = 254;
+  /// Columns of integers with at most so many different ones, each ten times on average, are categories.
+  std::int64_t integer_categories = 20;
+  /// Numbers that are kept in memory while a table is fitted, in bytes. Beyond that an exact fit reads the
+  /// table twice, and a third time for the statistics.
+  std::int64_t memory_limit = std::int64_t{4} << 30;
+  /// More different texts than this in one column are an error: it is no category.
+  std::int64_t most_texts = 1 << 20;
+};
+
+/// "reading", "refining", "counting", "writing", and the share that is done.
+using TableProgress = std::function<void(std::string_view stage, double share)>;
+
+/// What of the work is done on a backend. `columns` are those of numbers one after the other, each of `rows`.
+class FERRITE_API TableEngine {
+ public:
+  virtual ~TableEngine() = default;
+  virtual QuantileTokenizer fit(std::span<const double> columns, std::int64_t rows,
+                                const TokenizerConfig& config, std::vector<std::string> names) = 0;
+  virtual std::vector<RankSummary> summarize(std::span<const double> columns, std::int64_t rows,
+                                             double rank_error) = 0;
+  /// # Shapes: -> tokens [rows, columns], u8 or i32.
+  virtual HostTensor transform(const QuantileTokenizer& tokenizer, std::span<const double> columns,
+                               std::int64_t rows) = 0;
+};
+
+template <class B>
+class TableEngineOn final : public TableEngine {
+ public:
+  explicit TableEngineOn(B& backend) : backend_(backend) {}
+
+  QuantileTokenizer fit(std::span<const double> columns, std::int64_t rows, const TokenizerConfig& config,
+                        std::vector<std::string> names) override {
+    return QuantileTokenizer::fit(matrix(columns, rows), config, std::move(names));
+  }
+  std::vector<RankSummary> summarize(std::span<const double> columns, std::int64_t rows,
+                                     double rank_error) override {
+    return QuantileTokenizer::summarize(matrix(columns, rows), rank_error);
+  }
+  HostTensor transform(const QuantileTokenizer& tokenizer, std::span<const double> columns,
+                       std::int64_t rows) override {
+    return to_host(tokenizer.transform(matrix(columns, rows)));
+  }
+
+ private:
+  Tensor<B> matrix(std::span<const double> columns, std::int64_t rows) {
+    const auto count = static_cast<std::int64_t>(columns.size()) / rows;
+    return transpose(from_span(backend_, columns, {count, rows}), 0, 1);
+  }
+  B& backend_;
+};
+
+/// A value. The tokens of a column are its bins or categories; then one for missing and one for unknown
+/// values, the same in every column.
+class FERRITE_API TableTokenizer {
+ public:
+  /// Reads the source from its start, once or more (see memory_limit). Throws what the source throws,
+  /// ValueError for configs that cannot be and for columns with too many texts.
+  static TableTokenizer fit(TableSource& source, TableEngine& engine, const TableFitConfig& config = {},
+                            const TableProgress& progress = {});
+  /// Columns of numbers only.
+  explicit TableTokenizer(QuantileTokenizer numeric);
+  /// ValueError if the parts do not fit each other.
+  TableTokenizer(std::vector<TableColumn> columns, QuantileTokenizer numeric,
+                 std::vector<CategoryFit> categories);
+
+  const std::vector<TableColumn>& columns() const { return columns_; }
+  const QuantileTokenizer& numeric() const { return numeric_; }
+  const std::vector<CategoryFit>& categories() const { return categories_; }
+  std::int64_t missing_token() const { return numeric_.missing_token(); }
+  std::int64_t unknown_token() const { return numeric_.unknown_token(); }
+  TokenWidth width() const { return numeric_.width(); }
+
+  /// `config` with the kinds of the fit, for the table to be transformed.
+  TableConfig reading(TableConfig config) const;
+  /// ValueError naming what differs, unless the source has the columns of the fit, in its order.
+  void check_source(const TableSource& source) const;
+  /// # Shapes: -> tokens [rows, columns], u8 or i32. The chunk is one of a checked source.
+  HostTensor transform(const TableChunk& chunk, TableEngine& engine) const;
+  /// The text that stands for a token: a category, a number, or nothing for missing and unknown values.
+  /// ValueError naming row and column for a token that the column does not have.
+  std::string inverse(std::int64_t token, std::size_t column, std::int64_t row, BinValue value) const;
+
+  /// As QuantileTokenizer's, and with the same file format.
+  void save(const std::filesystem::path& path) const;
+  static TableTokenizer load(const std::filesystem::path& path);
+
+  /// 16 hexadecimal digits that change with anything in the fit.
+  std::string fingerprint() const;
+
+  /// One line per column, as a table; and a page with a histogram and the edges of each.
+  std::string report() const;
+  std::string report_page(std::string_view title) const;
+
+ private:
+  SafeTensors file() const;
+
+  std::vector<TableColumn> columns_;
+  QuantileTokenizer numeric_;
+  std::vector<CategoryFit> categories_;
+  std::vector<std::map<std::string, std::int64_t, std::less<>>> tokens_;  // by name, of each category column
+};
+
+}  // namespace ferrite::tokenizer

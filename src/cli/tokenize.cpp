@@ -1,0 +1,295 @@
+// ferrite tokenize: fit | transform | inspect | inverse.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "cli/command.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/csv_scanner.hpp"
+#include "ferrite/io/npy.hpp"
+#include "ferrite/models/tokenizer/shards.hpp"
+
+namespace ferrite::cli {
+
+namespace {
+
+using namespace tokenizer;
+
+/// One line on a terminal: stage, bar, share. Quiet elsewhere.
+class StageBar {
+ public:
+  void operator()(std::string_view stage, double share) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!visible_ || (share < 1 && now - drawn_ < std::chrono::milliseconds(50))) return;
+    drawn_ = now;
+    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30);
+    fmt::print(stderr, "\r\x1b[K{:<9} [{:<30}] {:3.0f}%", stage, std::string(filled, '='), 100 * share);
+    shown_ = true;
+  }
+  ~StageBar() {
+    if (shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  bool visible_ = ::isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point drawn_;
+};
+
+/// Calls f(engine) with the backend of that name.
+template <class F>
+auto with_engine(const std::string& backend, F&& f) {
+  if (backend == "reference") {
+    Reference b;
+    TableEngineOn<Reference> engine(b);
+    return f(engine);
+  }
+#if FERRITE_HAS_CUDA
+  if (backend == "cuda") {
+    Cuda b;
+    TableEngineOn<Cuda> engine(b);
+    return f(engine);
+  }
+#endif
+  Cpu b;
+  TableEngineOn<Cpu> engine(b);
+  return f(engine);
+}
+
+template <class E>
+std::map<std::string, E> choices() {
+  std::map<std::string, E> all;
+  for (int i = 0; i < count_of(E{}); ++i) all.emplace(to_string(static_cast<E>(i)), static_cast<E>(i));
+  return all;
+}
+
+template <class E>
+CLI::Option* add_choice(CLI::App* command, const std::string& name, E& value, const std::string& help) {
+  const auto all = choices<E>();
+  std::string names;
+  for (const auto& [key, unused] : all) names += (names.empty() ? "" : ", ") + key;
+  return command
+      ->add_option_function<std::string>(
+          name, [&value, all](const std::string& key) { value = all.at(key); }, help + ": " + names)
+      ->check(CLI::IsMember(all));
+}
+
+struct Options {
+  std::string input, fit, out, tokens, html, backend = "cpu", header = "automatic", like;
+  TableConfig table;
+  TableFitConfig config;
+  ShardConfig shards;
+  std::string delimiter = ",";
+  bool columns_layout = false, mean = false, quiet = false;
+  double memory_gib = 4;
+
+  TableConfig table_config() const {
+    TableConfig c = table;
+    if (delimiter.size() != 1 && delimiter != "\\t")
+      throw ValueError(fmt::format("[tokenize] delimiter '{}': must be one character", delimiter));
+    c.delimiter = delimiter == "\\t" ? '\t' : delimiter[0];
+    c.layout = columns_layout ? TableLayout::columns : TableLayout::rows;
+    c.header = header == "present"  ? CsvHeader::present
+               : header == "absent" ? CsvHeader::absent
+                                    : CsvHeader::automatic;
+    return c;
+  }
+};
+
+void add_table_options(CLI::App* command, Options& o) {
+  std::vector<std::string> backends{"reference", "cpu"};
+  if (FERRITE_HAS_CUDA) backends.push_back("cuda");
+  command->add_option("input", o.input, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
+  command->add_option("--backend", o.backend, "Where numbers are binned")
+      ->check(CLI::IsMember(backends))
+      ->capture_default_str();
+  command->add_option("--header", o.header, "Whether the first row of a CSV file has names")
+      ->check(CLI::IsMember({"automatic", "present", "absent"}))
+      ->capture_default_str();
+  command->add_option("--delimiter", o.delimiter, "Between the fields of a CSV file")->capture_default_str();
+  command->add_option("--missing", o.table.missing, "More texts that mean a missing value")->delimiter(',');
+  command->add_option("--drop", o.table.drop, "Columns to leave out")->delimiter(',');
+  command->add_option("--array", o.table.array, "Which array of an .npz or .safetensors file");
+  command->add_flag("--columns-first", o.columns_layout, "Arrays are [columns, rows]");
+  command->add_option("--chunk-bytes", o.table.chunk_bytes, "About how much is read at a time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+int run_fit(Options& o) {
+  if (o.like == "sklearn") {
+    o.config.tokenizer = TokenizerConfig::like_sklearn(o.config.tokenizer.bins);
+  } else if (o.like == "sklearn-linear") {
+    o.config.tokenizer = TokenizerConfig::like_sklearn(o.config.tokenizer.bins, QuantileMethod::linear);
+  } else if (o.like == "pandas") {
+    o.config.tokenizer = TokenizerConfig::like_pandas(o.config.tokenizer.bins);
+  } else if (o.like == "auto-tabular") {
+    o.config.tokenizer = TokenizerConfig::like_auto_tabular(o.config.tokenizer.bins);
+  }
+  o.config.tokenizer.statistics = true;
+  o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
+  auto source = open_table(o.input, o.table_config());
+  if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
+  StageBar bar;
+  with_engine(o.backend, [&](TableEngine& engine) {
+    const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
+    fitted.save(o.out);
+    if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
+    if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
+  });
+  return success;
+}
+
+int run_transform(const Options& o) {
+  const TableTokenizer fitted = TableTokenizer::load(o.fit);
+  const auto source = open_table(o.input, fitted.reading(o.table_config()));
+  StageBar bar;
+  const ShardResult done = with_engine(o.backend, [&](TableEngine& engine) {
+    return write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));
+  });
+  if (!o.quiet)
+    fmt::print("{} rows in {} shards ({} of an earlier run): {}\n", done.rows, done.shards, done.kept, o.out);
+  return success;
+}
+
+int run_inspect(const Options& o) {
+  const TableTokenizer fitted = TableTokenizer::load(o.fit);
+  fmt::print("{}", fitted.report());
+  if (o.html.empty()) return success;
+  AtomicFile page(o.html);
+  page.write(fitted.report_page(std::filesystem::path(o.fit).filename().string()));
+  page.commit();
+  fmt::print("written: {}\n", o.html);
+  return success;
+}
+
+int run_inverse(const Options& o) {
+  const TableTokenizer fitted = TableTokenizer::load(o.fit);
+  const std::size_t columns = fitted.columns().size();
+  std::vector<std::filesystem::path> files{o.input};
+  if (std::filesystem::is_directory(o.input)) files = shard_files(o.input);
+  AtomicFile out(o.out);
+  std::string text;
+  const auto end_row = [&](std::size_t flush_size) {
+    text.back() = '\n';
+    if (text.size() < flush_size) return;
+    out.write(text);
+    text.clear();
+  };
+  for (const TableColumn& c : fitted.columns()) {
+    append_csv_field(text, c.name);
+    text += ',';
+  }
+  end_row(1 << 20);
+  std::int64_t row = 0;
+  for (const auto& file : files) {
+    const HostTensor tokens = read_npy(file);
+    if (tokens.shape().rank() != 2 || tokens.shape()[1] != static_cast<std::int64_t>(columns) ||
+        !is_integer(tokens.dtype()))
+      throw ValueError(fmt::format("[tokenize] {}: {} {}: needs integers [rows, {}]", file.string(),
+                                   to_string(tokens.dtype()), to_string(tokens.shape()), columns));
+    visit_dtype(tokens.dtype(), [&]<class T>() {
+      const auto all = tokens.as<T>();
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto token = convert<std::int64_t>(all[i]);
+        const std::string field =
+            fitted.inverse(token, i % columns, row, o.mean ? BinValue::mean : BinValue::midpoint);
+        if (!field.empty()) append_csv_field(text, field);
+        text += ',';
+        if ((i + 1) % columns != 0) continue;
+        end_row(1 << 20);
+        ++row;
+      }
+    });
+  }
+  out.write(text);
+  out.commit();
+  if (!o.quiet) fmt::print("{} rows: {}\n", row, o.out);
+  return success;
+}
+
+void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& action) {
+  CLI::App* fit = tokenize->add_subcommand("fit", "Find bins and categories of a table's columns");
+  TokenizerConfig& t = o->config.tokenizer;
+  add_table_options(fit, *o);
+  fit->add_option("--out", o->out, "The fit, a .safetensors file")->required();
+  fit->add_option("--bins", t.bins, "Bins per column, 2 to 65534")->capture_default_str();
+  fit->add_option(
+         "--like", o->like,
+         "Conventions of others (sklearn-linear: before 1.9); the options of bins below do not count then")
+      ->check(CLI::IsMember({"sklearn", "sklearn-linear", "pandas", "auto-tabular"}));
+  add_choice(fit, "--method", t.method, "Quantiles between two values");
+  add_choice(fit, "--closed", t.closed, "Which end belongs to a bin");
+  add_choice(fit, "--duplicates", t.duplicates, "What happens to equal edges");
+  add_choice(fit, "--width", t.width, "Of tokens");
+  fit->add_option("--rank-error", t.rank_error,
+                  "Approximate edges with at most this error of rank; 0 is exact");
+  fit->add_option("--text", o->table.text, "Columns to take as text")->delimiter(',');
+  fit->add_option("--inspected-rows", o->table.inspected_rows, "Rows that decide which columns are numbers")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  fit->add_option("--categories", o->config.most_categories, "Categories kept per column")
+      ->capture_default_str();
+  fit->add_option("--integer-categories", o->config.integer_categories,
+                  "Columns of so few integers are categories")
+      ->capture_default_str();
+  fit->add_option("--memory", o->memory_gib, "GiB of numbers to keep; larger tables are read twice")
+      ->capture_default_str();
+  fit->add_option("--tokens", o->tokens, "Also write the tokens of the table, as shards into this folder");
+  fit->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
+  fit->add_flag("--quiet", o->quiet, "Print nothing");
+  fit->footer(
+      "Examples:\n  ferrite tokenize fit train.csv --bins 64 --out fit.safetensors\n"
+      "  ferrite tokenize fit train.npy --like sklearn --bins 100 --out fit.safetensors\n"
+      "  ferrite tokenize fit big.csv --memory 1 --drop id --missing ?,-999 --out fit.safetensors");
+  fit->callback([&action, o] { action = [o] { return run_fit(*o); }; });
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* tokenize =
+      app.add_subcommand("tokenize", "Turn tables into tokens by quantiles and categories, and back");
+  tokenize->require_subcommand(1);
+  tokenize->footer(
+      "Examples:\n  ferrite tokenize fit train.csv --bins 64 --out fit.safetensors\n"
+      "  ferrite tokenize transform test.csv --fit fit.safetensors --out tokens/");
+  add_fit(tokenize, o, action);
+
+  CLI::App* transform = tokenize->add_subcommand("transform", "Write the tokens of a table as shards");
+  add_table_options(transform, *o);
+  transform->add_option("--fit", o->fit, "What `fit` wrote")->required();
+  transform->add_option("--out", o->out, "Folder of the shards")->required();
+  transform->add_option("--shard-rows", o->shards.rows, "Rows of a shard")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  transform->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
+  transform->add_flag("--quiet", o->quiet, "Print nothing");
+  transform->footer(
+      "An interrupted run goes on where it stopped.\nExamples:\n"
+      "  ferrite tokenize transform test.csv --fit fit.safetensors --out tokens/\n"
+      "  ferrite tokenize transform x.npy --fit fit.safetensors --out tokens/ --shard-rows 100000");
+  transform->callback([&action, o] { action = [o] { return run_transform(*o); }; });
+
+  CLI::App* inspect = tokenize->add_subcommand("inspect", "Show what a fit holds");
+  inspect->add_option("fit", o->fit, "What `fit` wrote")->required();
+  inspect->add_option("--html", o->html, "Also write a page with histograms and edges");
+  inspect->footer("Examples:\n  ferrite tokenize inspect fit.safetensors --html fit.html");
+  inspect->callback([&action, o] { action = [o] { return run_inspect(*o); }; });
+
+  CLI::App* inverse = tokenize->add_subcommand("inverse", "Write the values that stand for tokens as CSV");
+  inverse->add_option("input", o->input, "A folder of shards, or an .npy file of tokens")->required();
+  inverse->add_option("--fit", o->fit, "What `fit` wrote")->required();
+  inverse->add_option("--out", o->out, "A .csv file")->required();
+  inverse->add_flag("--mean", o->mean, "Bin means instead of midpoints");
+  inverse->add_flag("--quiet", o->quiet, "Print nothing");
+  inverse->footer(
+      "Examples:\n  ferrite tokenize inverse tokens/ --fit fit.safetensors --out back.csv --mean");
+  inverse->callback([&action, o] { action = [o] { return run_inverse(*o); }; });
+}
+
+}  // namespace ferrite::cli

@@ -1,0 +1,194 @@
+// Parquet files through Apache Arrow, batch by batch. Dictionaries are read as the text they stand for, dates
+// and times as Arrow writes them.
+#include <arrow/api.h>
+#include <arrow/io/api.h>
+#include <fmt/format.h>
+#include <parquet/arrow/reader.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "ferrite/core/error.hpp"
+#include "models/tokenizer/table_sources.hpp"
+
+namespace ferrite::tokenizer {
+
+namespace {
+
+bool is_number(const arrow::DataType& type) {
+  return arrow::is_floating(type.id()) || arrow::is_integer(type.id()) || type.id() == arrow::Type::BOOL;
+}
+bool is_text(const arrow::DataType& type) {
+  return arrow::is_base_binary_like(type.id()) || arrow::is_temporal(type.id()) ||
+         type.id() == arrow::Type::DICTIONARY;
+}
+
+class ParquetSource final : public TableSource {
+ public:
+  ParquetSource(const std::filesystem::path& path, const TableConfig& config)
+      : config_(config), path_(path.string()) {
+    fingerprint_ = fingerprint_of(path);
+    open();
+    std::shared_ptr<arrow::Schema> schema;
+    check(reader_->GetSchema(&schema));
+    check_options_name_columns(schema->field_names(), config, path);
+    for (int i = 0; i < schema->num_fields(); ++i) {
+      const arrow::Field& field = *schema->field(i);
+      if (contains(config.drop, field.name())) continue;
+      const bool number = is_number(*field.type());
+      if (!number && !is_text(*field.type()))
+        throw ParseError(
+            fmt::format("[open_table] {}, column '{}' of {}: needs numbers, text or times; drop it", path_,
+                        field.name(), field.type()->ToString()));
+      fields_.push_back(i);
+      names_.push_back(field.name());
+      kinds_.push_back(number && !contains(config.text, field.name()) ? FieldKind::number : FieldKind::text);
+    }
+    rows_ = reader_->parquet_reader()->metadata()->num_rows();
+    if (fields_.empty() || rows_ == 0)
+      throw ParseError(fmt::format("[open_table] {}, {} rows of {} columns: needs at least one of each",
+                                   path_, rows_, fields_.size()));
+    rewind();
+  }
+
+  void rewind() override {
+    batches_.reset();  // before its reader
+    open();
+    const auto row_bytes = static_cast<std::int64_t>(8 * fields_.size());
+    reader_->set_batch_size(std::max<std::int64_t>(1, config_.chunk_bytes / row_bytes));
+    batches_ = take(reader_->GetRecordBatchReader());
+    row_ = 0;
+  }
+  double progress() const override { return static_cast<double>(row_) / static_cast<double>(rows_); }
+
+  std::shared_ptr<const TableChunk> next() override {
+    std::shared_ptr<arrow::RecordBatch> batch;
+    do check(batches_->ReadNext(&batch));
+    while (batch && batch->num_rows() == 0);
+    if (!batch) return nullptr;
+    auto chunk = std::make_shared<TableChunk>();
+    chunk->first_row = row_;
+    chunk->rows = batch->num_rows();
+    row_ += chunk->rows;
+    chunk->numbers.resize(fields_.size());
+    chunk->texts.resize(fields_.size());
+    for (std::size_t c = 0; c < fields_.size(); ++c) {
+      const arrow::Array& array = *batch->column(fields_[c]);
+      if (kinds_[c] == FieldKind::number)
+        chunk->numbers[c] = numbers_of(array);
+      else
+        chunk->texts[c] = texts_of(array);
+    }
+    return chunk;
+  }
+
+ private:
+  [[noreturn]] void fail(const arrow::Status& status) const {
+    const std::string message = fmt::format("[open_table] {}: {}", path_, status.message());
+    if (status.IsIOError()) throw IoError(message);
+    throw ParseError(message);
+  }
+  void check(const arrow::Status& status) const {
+    if (!status.ok()) fail(status);
+  }
+  template <class T>
+  T take(arrow::Result<T> result) const {
+    if (!result.ok()) fail(result.status());
+    return std::move(result).ValueUnsafe();
+  }
+  void open() {
+    const auto file = take(arrow::io::ReadableFile::Open(path_));
+    try {
+      reader_ = take(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+    } catch (const parquet::ParquetException& e) {
+      throw ParseError(fmt::format("[open_table] {}: {}", path_, e.what()));
+    }
+  }
+
+  template <class ArrowType>
+  static std::vector<double> values_of(const arrow::Array& array) {
+    const auto& typed = static_cast<const typename arrow::TypeTraits<ArrowType>::ArrayType&>(array);
+    std::vector<double> values(static_cast<std::size_t>(array.length()));
+    for (std::int64_t i = 0; i < array.length(); ++i)
+      values[static_cast<std::size_t>(i)] =
+          array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(typed.Value(i));
+    return values;
+  }
+  std::vector<double> numbers_of(const arrow::Array& array) const {
+    switch (array.type_id()) {
+      case arrow::Type::DOUBLE:
+        return values_of<arrow::DoubleType>(array);
+      case arrow::Type::FLOAT:
+        return values_of<arrow::FloatType>(array);
+      case arrow::Type::INT64:
+        return values_of<arrow::Int64Type>(array);
+      case arrow::Type::INT32:
+        return values_of<arrow::Int32Type>(array);
+      case arrow::Type::INT16:
+        return values_of<arrow::Int16Type>(array);
+      case arrow::Type::INT8:
+        return values_of<arrow::Int8Type>(array);
+      case arrow::Type::UINT64:
+        return values_of<arrow::UInt64Type>(array);
+      case arrow::Type::UINT32:
+        return values_of<arrow::UInt32Type>(array);
+      case arrow::Type::UINT16:
+        return values_of<arrow::UInt16Type>(array);
+      case arrow::Type::UINT8:
+        return values_of<arrow::UInt8Type>(array);
+      case arrow::Type::BOOL:
+        return values_of<arrow::BooleanType>(array);
+      default:
+        throw ParseError(
+            fmt::format("[open_table] {}: numbers of {} cannot be read", path_, array.type()->ToString()));
+    }
+  }
+
+  TextColumn texts_of(const arrow::Array& array) const {
+    TextColumn column;
+    if (array.type_id() == arrow::Type::DICTIONARY) {
+      const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+      const TextColumn words = texts_of(*coded.dictionary());
+      column.distinct = words.distinct;
+      for (std::int64_t i = 0; i < array.length(); ++i)
+        column.codes.push_back(
+            coded.IsNull(i) ? -1 : words.codes[static_cast<std::size_t>(coded.GetValueIndex(i))]);
+      return column;
+    }
+    std::unordered_map<std::string, std::int32_t> codes;
+    for (std::int64_t i = 0; i < array.length(); ++i) {
+      if (array.IsNull(i)) {
+        column.codes.push_back(-1);
+        continue;
+      }
+      const auto [found, added] =
+          codes.try_emplace(text_at(array, i), static_cast<std::int32_t>(codes.size()));
+      if (added) column.distinct.push_back(found->first);
+      column.codes.push_back(found->second);
+    }
+    return column;
+  }
+  std::string text_at(const arrow::Array& array, std::int64_t i) const {
+    if (array.type_id() == arrow::Type::STRING)
+      return static_cast<const arrow::StringArray&>(array).GetString(i);
+    if (array.type_id() == arrow::Type::LARGE_STRING)
+      return static_cast<const arrow::LargeStringArray&>(array).GetString(i);
+    return take(array.GetScalar(i))->ToString();
+  }
+
+  TableConfig config_;
+  std::string path_;
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::unique_ptr<arrow::RecordBatchReader> batches_;
+  std::vector<int> fields_;
+  std::int64_t rows_ = 0, row_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TableSource> open_parquet_table(const std::filesystem::path& path,
+                                                const TableConfig& config) {
+  return std::make_unique<ParquetSource>(path, config);
+}
+
+}  // namespace ferrite::tokenizer

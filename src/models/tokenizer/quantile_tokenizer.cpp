@@ -1,0 +1,190 @@
+// The part of QuantileTokenizer that works on plain numbers: checks, tables, statistics, merging.
+#include "ferrite/models/tokenizer/quantile_tokenizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ferrite::tokenizer {
+
+namespace {
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+}  // namespace
+
+namespace detail {
+
+std::vector<ColumnFit> named_columns(const Shape& shape, std::vector<std::string> names) {
+  if (shape.rank() != 2 || shape[0] < 1 || shape[1] < 1)
+    throw ShapeError(fmt::format("[tokenizer.fit] x {}: needs [rows, columns], at least one of each",
+                                 ferrite::to_string(shape)));
+  if (!names.empty() && static_cast<std::int64_t>(names.size()) != shape[1])
+    throw ValueError(
+        fmt::format("[tokenizer.fit] {} names for {} columns: needs one each", names.size(), shape[1]));
+  std::vector<ColumnFit> columns(static_cast<std::size_t>(shape[1]));
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    columns[c].name = names.empty() ? fmt::format("c{}", c) : std::move(names[c]);
+  return columns;
+}
+
+std::vector<double> padded(const std::vector<std::vector<double>>& rows, std::int64_t* width) {
+  std::size_t longest = 0;
+  for (const auto& row : rows) longest = std::max(longest, row.size());
+  std::vector<double> all(rows.size() * longest, nan);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    std::copy(rows[r].begin(), rows[r].end(), all.begin() + static_cast<std::ptrdiff_t>(r * longest));
+  *width = static_cast<std::int64_t>(longest);
+  return all;
+}
+
+std::vector<double> sampling_levels(const RankSketch& sketch, std::int64_t rows) {
+  std::vector<double> levels{0};
+  for (const std::int64_t rank : sketch.ranks_of_interest(rows))  // half a rank away from any rounding
+    levels.push_back((static_cast<double>(rank) + 0.5) / static_cast<double>(rows));
+  levels.push_back(1);
+  return levels;
+}
+
+RankSummary summary_of(std::span<const double> levels, const double* values, std::int64_t count) {
+  std::vector<double> kept;
+  std::vector<std::int64_t> ranks;
+  for (std::size_t i = 0; count > 0 && i < levels.size(); ++i) {
+    const std::int64_t rank = quantile_position(QuantileMethod::inverted_cdf, levels[i], count).lower;
+    if (!ranks.empty() && ranks.back() == rank) continue;
+    ranks.push_back(rank);
+    kept.push_back(values[i]);
+  }
+  return RankSummary::of_ranks(kept, ranks, count);
+}
+
+}  // namespace detail
+
+QuantileTokenizer::QuantileTokenizer(TokenizerConfig config, std::vector<ColumnFit> columns,
+                                     std::int64_t regular_tokens)
+    : config_(config),
+      columns_(std::move(columns)),
+      regular_tokens_(std::max<std::int64_t>(config.bins, regular_tokens)) {
+  config_.check();
+  const std::int64_t most = config_.width == TokenWidth::u8 ? 256 : 65536;
+  if (token_count() > most && config_.width != TokenWidth::i32)
+    throw ValueError(fmt::format("[tokenizer] {} tokens in all: {} tokens hold {}", token_count(),
+                                 to_string(config_.width), most));
+  for (const ColumnFit& c : columns_) {
+    const bool ascending = std::is_sorted(c.edges.begin(), c.edges.end()) &&
+                           std::none_of(c.edges.begin(), c.edges.end(), [](double e) { return e != e; });
+    const auto fits = [&](std::size_t size) { return size == 0 || size == c.edges.size() + 1; };
+    if (!ascending || c.bins() > config_.bins || !fits(c.bin_counts.size()) || !fits(c.bin_means.size()))
+      throw ValueError(
+          fmt::format("[tokenizer] column '{}' with {} edges, {} counts and {} means: needs at "
+                      "most {} edges in order, and a count and a mean per bin or none",
+                      c.name, c.edges.size(), c.bin_counts.size(), c.bin_means.size(), config_.bins - 1));
+  }
+}
+
+void QuantileTokenizer::check_columns(std::string_view what, const Shape& shape) const {
+  if (shape.rank() == 2 && shape[1] == static_cast<std::int64_t>(columns_.size())) return;
+  throw ShapeError(fmt::format("[tokenizer.{}] {}: needs [rows, {}], the columns of the fit", what,
+                               ferrite::to_string(shape), columns_.size()));
+}
+
+std::vector<std::vector<double>> QuantileTokenizer::edge_rows() const {
+  std::vector<std::vector<double>> rows;
+  for (const ColumnFit& column : columns_) rows.push_back(column.edges);
+  return rows;
+}
+
+std::vector<std::int64_t> QuantileTokenizer::bin_limits() const {
+  std::vector<std::int64_t> limits;
+  for (const ColumnFit& column : columns_) limits.push_back(column.bins());
+  return limits;
+}
+
+std::vector<double> QuantileTokenizer::value_table(BinValue value) const {
+  std::vector<double> table(static_cast<std::size_t>(token_count()) * columns_.size(), nan);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    if (value == BinValue::mean && columns_[c].bin_means.empty())
+      throw ValueError(
+          "[tokenizer.inverse] bin means: the fit has none, it needs TokenizerConfig::statistics");
+    for (std::int64_t bin = 0; bin < columns_[c].bins(); ++bin)
+      table[static_cast<std::size_t>(bin) * columns_.size() + c] = columns_[c].value_of(bin, value);
+  }
+  return table;
+}
+
+void QuantileTokenizer::reject_token(std::int64_t row, std::int64_t column, std::int64_t token) const {
+  const ColumnFit& c = columns_[static_cast<std::size_t>(column)];
+  throw ValueError(
+      fmt::format("[tokenizer.inverse] row {}, column {} '{}', token {}: has bins 0 to {}, {} for "
+                  "missing and {} for unknown values",
+                  row, column, c.name, token, c.bins() - 1, missing_token(), unknown_token()));
+}
+
+void QuantileTokenizer::set_statistics(const std::vector<std::int64_t>& counts,
+                                       const std::vector<std::int64_t>& finite,
+                                       const std::vector<double>& sums) {
+  const std::size_t width = counts.size() / columns_.size();
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    for (std::size_t bin = 0; bin <= columns_[c].edges.size(); ++bin) {
+      const std::size_t at = c * width + bin;
+      columns_[c].bin_counts.push_back(counts[at]);
+      columns_[c].bin_means.push_back(finite[at] ? sums[at] / static_cast<double>(finite[at]) : nan);
+    }
+}
+
+void QuantileTokenizer::set_rank_errors(std::span<const std::int64_t> below,
+                                        std::span<const std::int64_t> up_to) {
+  const std::size_t width = static_cast<std::size_t>(config_.bins) + 2;  // one more than there are quantiles
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    columns_[c].rank_error = measured_rank_error(columns_[c].count, below.subspan(c * width, width),
+                                                 up_to.subspan(c * width, width), config_);
+}
+
+QuantileTokenizer QuantileTokenizer::merge(std::span<const QuantileTokenizer> parts) {
+  if (parts.empty()) throw ValueError("[tokenizer.merge] no fits: needs at least one");
+  const QuantileTokenizer& first = parts[0];
+  if (first.config_.rank_error == 0)
+    throw ValueError(
+        "[tokenizer.merge] exact fits: they do not keep enough of their data; fit with a rank error");
+  std::vector<ColumnFit> columns(first.columns_.size());
+  for (const QuantileTokenizer& part : parts) {
+    const bool same_names =
+        std::equal(part.columns_.begin(), part.columns_.end(), first.columns_.begin(), first.columns_.end(),
+                   [](const ColumnFit& a, const ColumnFit& b) { return a.name == b.name; });
+    if (part.config_ != first.config_ || !same_names)
+      throw ValueError("[tokenizer.merge] fits of different configs or columns: needs equal ones");
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      columns[c].missing += part.columns_[c].missing;
+      columns[c].summary = RankSummary::merge(columns[c].summary, part.columns_[c].summary);
+    }
+  }
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const auto quantiles = quantiles_of(columns[c].summary, first.config_, &columns[c].rank_error_bound);
+    columns[c].name = first.columns_[c].name;
+    columns[c].count = columns[c].summary.count();
+    columns[c].least = quantiles.front();
+    columns[c].greatest = quantiles.back();
+    columns[c].edges = inner_edges(quantiles, first.config_);
+  }
+  return {first.config_, std::move(columns), first.regular_tokens_};
+}
+
+std::string QuantileTokenizer::report() const {
+  std::size_t name_width = 6;
+  for (const ColumnFit& c : columns_) name_width = std::max(name_width, c.name.size());
+  std::string text = fmt::format("{:<{}}  {:>12}  {:>10}  {:>12}  {:>12}  {:>5}  {:>9}  {:>11}  {:>11}\n",
+                                 "column", name_width, "values", "missing", "least", "greatest", "bins",
+                                 "fullest", "rank error", "at most");
+  for (const ColumnFit& c : columns_) {
+    const double share = c.largest_share();
+    text += fmt::format("{:<{}}  {:>12}  {:>10}  {:>12.6g}  {:>12.6g}  {:>5}  {:>9}  {:>11}  {:>11}\n",
+                        c.name, name_width, c.count, c.missing, c.least, c.greatest, c.bins(),
+                        std::isnan(share) ? "-" : fmt::format("{:.2f}%", 100 * share),
+                        config_.rank_error == 0 ? "exact"
+                        : c.rank_error          ? fmt::format("{:.2e}", *c.rank_error)
+                                                : "unmeasured",
+                        config_.rank_error == 0 ? "exact" : fmt::format("{:.2e}", c.rank_error_bound));
+  }
+  return text;
+}
+
+}  // namespace ferrite::tokenizer

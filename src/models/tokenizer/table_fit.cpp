@@ -1,0 +1,292 @@
+// TableTokenizer::fit: one pass where the numbers fit into memory; otherwise ranks are summarised in the
+// first pass, refined to exact order statistics in a second, and bins are counted in a third.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+
+#include "ferrite/core/thread_pool.hpp"
+#include "ferrite/models/tokenizer/table_tokenizer.hpp"
+#include "models/tokenizer/streamed_fit.hpp"
+
+namespace ferrite::tokenizer {
+
+namespace {
+
+template <class F>
+void for_each_column(std::size_t count, F&& f) {
+  parallel_for(static_cast<std::int64_t>(count), [&](std::int64_t i) { f(static_cast<std::size_t>(i)); });
+}
+
+/// Digits, in groups of the lengths that `pattern` has, with its separators: "dddd-dd-dd".
+bool has_form(std::string_view text, std::string_view pattern) {
+  if (text.size() != pattern.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (pattern[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != pattern[i]) return false;
+  return true;
+}
+
+bool looks_like_date(std::string_view text) {
+  for (const std::string_view date : {"dddd-dd-dd", "dddd/dd/dd", "dd/dd/dddd", "dd.dd.dddd", "dd-dd-dddd"}) {
+    if (!has_form(text.substr(0, date.size()), date)) continue;
+    const std::string_view rest = text.substr(date.size());
+    return rest.empty() ||
+           (rest.size() >= 6 && (rest[0] == ' ' || rest[0] == 'T') && has_form(rest.substr(1, 5), "dd:dd"));
+  }
+  return false;
+}
+
+/// The integers of a column while there are few.
+class IntegerCounts {
+ public:
+  void add(std::span<const double> values, std::int64_t limit) {
+    for (const double value : values) {
+      if (!possible_) return;
+      if (value != value) {
+        ++missing_;
+      } else if (value != std::trunc(value) || std::abs(value) > 0x1p53) {
+        possible_ = false;
+      } else {
+        ++counts_[value + 0.0];
+        possible_ = static_cast<std::int64_t>(counts_.size()) <= limit;
+      }
+    }
+  }
+  bool is_category() const {
+    std::int64_t rows = 0;
+    for (const auto& [value, count] : counts_) rows += count;
+    return possible_ && !counts_.empty() && rows >= 10 * static_cast<std::int64_t>(counts_.size());
+  }
+  CategoryFit category() const {
+    CategoryFit fit;
+    fit.missing = missing_;
+    for (const auto& [value, count] : counts_) {
+      char digits[32];
+      fit.names.emplace_back(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+      fit.numbers.push_back(value);
+      fit.counts.push_back(count);
+    }
+    return fit;
+  }
+
+ private:
+  bool possible_ = true;
+  std::map<double, std::int64_t> counts_;
+  std::int64_t missing_ = 0;
+};
+
+class TextCounts {
+ public:
+  void add(const TextColumn& column) {
+    std::vector<std::int64_t> counts(column.distinct.size());
+    for (const std::int32_t code : column.codes)
+      ++(code < 0 ? missing_ : counts[static_cast<std::size_t>(code)]);
+    for (std::size_t i = 0; i < counts.size(); ++i) counts_[column.distinct[i]] += counts[i];
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(counts_.size()); }
+  bool all_dates() const {
+    return !counts_.empty() && std::all_of(counts_.begin(), counts_.end(),
+                                           [](const auto& entry) { return looks_like_date(entry.first); });
+  }
+  CategoryFit category(std::int64_t most) const {
+    std::vector<std::pair<std::string, std::int64_t>> kept(counts_.begin(), counts_.end());
+    std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    CategoryFit fit;
+    fit.missing = missing_;
+    for (std::size_t i = static_cast<std::size_t>(most); i < kept.size(); ++i) fit.dropped += kept[i].second;
+    kept.resize(std::min(kept.size(), static_cast<std::size_t>(most)));
+    std::sort(kept.begin(), kept.end());
+    for (auto& [name, count] : kept) {
+      fit.names.push_back(std::move(name));
+      fit.counts.push_back(count);
+    }
+    return fit;
+  }
+
+ private:
+  std::unordered_map<std::string, std::int64_t> counts_;
+  std::int64_t missing_ = 0;
+};
+
+class TableFitter {
+ public:
+  using Chunk = std::shared_ptr<const TableChunk>;
+
+  TableFitter(TableSource& source, TableEngine& engine, const TableFitConfig& config,
+              const TableProgress& progress)
+      : source_(source), engine_(engine), config_(config), progress_(progress) {
+    config_.tokenizer.check();
+    if (config_.most_categories < 1 || config_.integer_categories < 0 || config_.memory_limit < 0)
+      throw ValueError("[tokenizer.fit] most_categories must be at least 1, the other limits at least 0");
+    config_.integer_categories = std::min(config_.integer_categories, config_.most_categories);
+    for (std::size_t c = 0; c < source.kinds().size(); ++c)
+      (source.kinds()[c] == FieldKind::number ? numbers_ : texts_).push_back(c);
+    integers_.resize(numbers_.size());
+    text_counts_.resize(texts_.size());
+    const TokenizerConfig& t = config_.tokenizer;
+    const double error = t.rank_error > 0 ? t.rank_error : 1.0 / (16.0 * t.bins);
+    sketches_.assign(numbers_.size(), RankSketch(error));
+    sketch_error_ = error;
+  }
+
+  TableTokenizer run() {
+    for_each_chunk("reading", [this](const Chunk& chunk) { take(chunk); });
+    std::vector<TableColumn> columns(source_.names().size());
+    std::vector<CategoryFit> categories;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      const ColumnKind kind =
+          text_counts_[i].all_dates() ? ColumnKind::date_category : ColumnKind::text_category;
+      columns[texts_[i]] = {source_.names()[texts_[i]], kind, categories.size()};
+      categories.push_back(text_counts_[i].category(config_.most_categories));
+    }
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      const bool category = integers_[i].is_category();
+      columns[numbers_[i]] = {source_.names()[numbers_[i]],
+                              category ? ColumnKind::integer_category : ColumnKind::numeric,
+                              category ? categories.size() : chosen_.size()};
+      if (category)
+        categories.push_back(integers_[i].category());
+      else
+        chosen_.push_back(i);
+    }
+    std::int64_t most = 0;
+    for (const CategoryFit& c : categories) most = std::max(most, static_cast<std::int64_t>(c.names.size()));
+    return {std::move(columns), QuantileTokenizer(config_.tokenizer, fit_numbers(), most),
+            std::move(categories)};
+  }
+
+ private:
+  template <class F>
+  void for_each_chunk(std::string_view stage, F&& f) {
+    source_.rewind();
+    while (const Chunk chunk = source_.next()) {
+      f(chunk);
+      if (progress_) progress_(stage, source_.progress());
+    }
+  }
+
+  void take(const Chunk& chunk) {
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      text_counts_[i].add(chunk->texts[texts_[i]]);
+      if (text_counts_[i].size() > config_.most_texts)
+        throw ValueError(
+            fmt::format("[tokenizer.fit] column '{}', rows up to {}: has more than {} different "
+                        "texts; drop it, it is no category",
+                        source_.names()[texts_[i]], chunk->first_row + chunk->rows, config_.most_texts));
+    }
+    for_each_column(numbers_.size(), [&](std::size_t i) {
+      integers_[i].add(chunk->numbers[numbers_[i]], config_.integer_categories);
+    });
+    rows_ += chunk->rows;
+    kept_.push_back(chunk);
+    kept_rows_ += chunk->rows;
+    if (streamed_ || kept_rows_ * static_cast<std::int64_t>(8 * numbers_.size()) > config_.memory_limit)
+      summarize();
+  }
+
+  /// What is kept becomes a part of the sketches.
+  void summarize() {
+    streamed_ = true;
+    if (!numbers_.empty()) {
+      std::vector<std::size_t> all(numbers_.size());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+      auto summaries = engine_.summarize(matrix(all), kept_rows_, sketch_error_);
+      for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[i].add(std::move(summaries[i]));
+    }
+    kept_.clear();
+    kept_rows_ = 0;
+  }
+
+  /// Columns of what is kept, one after the other.
+  std::vector<double> matrix(const std::vector<std::size_t>& which) const {
+    std::vector<double> all(which.size() * static_cast<std::size_t>(kept_rows_));
+    for_each_column(which.size(), [&](std::size_t k) {
+      double* next = all.data() + k * static_cast<std::size_t>(kept_rows_);
+      for (const Chunk& chunk : kept_) {
+        const std::vector<double>& values = chunk->numbers[numbers_[which[k]]];
+        next = std::copy(values.begin(), values.end(), next);
+      }
+    });
+    return all;
+  }
+
+  std::vector<ColumnFit> fit_numbers() {
+    std::vector<std::string> names;
+    for (const std::size_t i : chosen_) names.push_back(source_.names()[numbers_[i]]);
+    if (rows_ == 0) throw ParseError("[tokenizer.fit] no rows: at least one is needed");
+    if (chosen_.empty()) return {};
+    if (streamed_) return fit_streamed(names);
+    return engine_.fit(matrix(chosen_), kept_rows_, config_.tokenizer, names).columns();
+  }
+
+  std::vector<ColumnFit> fit_streamed(const std::vector<std::string>& names) {
+    const TokenizerConfig& config = config_.tokenizer;
+    std::vector<ColumnFit> fits(chosen_.size());
+    std::vector<std::vector<double>> quantiles(chosen_.size());
+    std::vector<RankSummary> summaries;
+    for (const std::size_t i : chosen_) summaries.push_back(sketches_[i].summary());
+    sketches_.clear();
+    if (config.rank_error > 0) {
+      for (std::size_t k = 0; k < fits.size(); ++k)
+        quantiles[k] = quantiles_of(summaries[k], config, &fits[k].rank_error_bound);
+    } else {
+      std::vector<RankRefiner> refiners;
+      for (const RankSummary& summary : summaries) refiners.emplace_back(summary, config);
+      for_each_chunk("refining", [&](const Chunk& chunk) {
+        for_each_column(fits.size(),
+                        [&](std::size_t k) { refiners[k].add(chunk->numbers[numbers_[chosen_[k]]]); });
+      });
+      for_each_column(fits.size(), [&](std::size_t k) { quantiles[k] = refiners[k].quantiles(); });
+    }
+    for (std::size_t k = 0; k < fits.size(); ++k) {
+      fits[k].name = names[k];
+      fits[k].count = summaries[k].count();
+      fits[k].missing = rows_ - fits[k].count;
+      fits[k].least = quantiles[k].front();
+      fits[k].greatest = quantiles[k].back();
+      fits[k].edges = inner_edges(quantiles[k], config);
+      if (config.rank_error > 0) fits[k].summary = std::move(summaries[k]);
+    }
+    if (config.statistics || config.rank_error > 0) count_streamed(fits, quantiles);
+    return fits;
+  }
+
+  void count_streamed(std::vector<ColumnFit>& fits, const std::vector<std::vector<double>>& quantiles) {
+    std::vector<StreamedStatistics> statistics;
+    for (std::size_t k = 0; k < fits.size(); ++k)
+      statistics.emplace_back(fits[k], quantiles[k], config_.tokenizer);
+    for_each_chunk("counting", [&](const Chunk& chunk) {
+      for_each_column(fits.size(),
+                      [&](std::size_t k) { statistics[k].add(chunk->numbers[numbers_[chosen_[k]]]); });
+    });
+    for (std::size_t k = 0; k < fits.size(); ++k) statistics[k].store(fits[k]);
+  }
+
+  TableSource& source_;
+  TableEngine& engine_;
+  TableFitConfig config_;
+  const TableProgress& progress_;
+  std::vector<std::size_t> numbers_, texts_;  // columns of the source, by kind of field
+  std::vector<std::size_t> chosen_;           // of numbers_: those that are binned
+  std::vector<Chunk> kept_;                   // what was read and is not summarised
+  std::int64_t kept_rows_ = 0;
+  std::vector<IntegerCounts> integers_;
+  std::vector<TextCounts> text_counts_;
+  std::vector<RankSketch> sketches_;
+  double sketch_error_ = 0;
+  bool streamed_ = false;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace
+
+TableTokenizer TableTokenizer::fit(TableSource& source, TableEngine& engine, const TableFitConfig& config,
+                                   const TableProgress& progress) {
+  return TableFitter(source, engine, config, progress).run();
+}
+
+}  // namespace ferrite::tokenizer

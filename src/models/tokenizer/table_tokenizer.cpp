@@ -1,0 +1,199 @@
+// Tokens of tables by a finished fit, the way back, and the fit's file.
+#include "ferrite/models/tokenizer/table_tokenizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "models/tokenizer/tokenizer_file.hpp"
+
+namespace ferrite::tokenizer {
+
+std::string_view to_string(ColumnKind kind) {
+  constexpr std::string_view names[] = {"numeric", "integer_category", "text_category", "date_category"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t CategoryFit::rows() const {
+  return std::accumulate(counts.begin(), counts.end(), missing + dropped);
+}
+
+TableTokenizer::TableTokenizer(QuantileTokenizer numeric) : numeric_(std::move(numeric)) {
+  for (const ColumnFit& c : numeric_.columns())
+    columns_.push_back({c.name, ColumnKind::numeric, columns_.size()});
+}
+
+TableTokenizer::TableTokenizer(std::vector<TableColumn> columns, QuantileTokenizer numeric,
+                               std::vector<CategoryFit> categories)
+    : columns_(std::move(columns)), numeric_(std::move(numeric)), categories_(std::move(categories)) {
+  for (const TableColumn& c : columns_)
+    if (c.place >= (c.kind == ColumnKind::numeric ? numeric_.columns().size() : categories_.size()))
+      throw ValueError(fmt::format("[tokenizer] column '{}': refers to a fit that is not there", c.name));
+  for (const CategoryFit& c : categories_) {
+    std::map<std::string, std::int64_t, std::less<>> tokens;
+    for (const std::string& name : c.names) tokens.emplace(name, static_cast<std::int64_t>(tokens.size()));
+    if (tokens.size() != c.names.size() || c.counts.size() != c.names.size() ||
+        static_cast<std::int64_t>(c.names.size()) > numeric_.token_count() - 2)
+      throw ValueError("[tokenizer] categories: need different names, a count each, and tokens for all");
+    tokens_.push_back(std::move(tokens));
+  }
+}
+
+TableConfig TableTokenizer::reading(TableConfig config) const {
+  for (const TableColumn& c : columns_) {
+    const bool text = c.kind == ColumnKind::text_category || c.kind == ColumnKind::date_category;
+    (text ? config.text : config.number).push_back(c.name);
+  }
+  return config;
+}
+
+void TableTokenizer::check_source(const TableSource& source) const {
+  std::vector<std::string> wanted;
+  for (const TableColumn& c : columns_) wanted.push_back(c.name);
+  if (source.names() != wanted)
+    throw ValueError(fmt::format("[tokenizer.transform] columns {}: the fit has {}",
+                                 fmt::join(source.names(), ", "), fmt::join(wanted, ", ")));
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const bool text =
+        columns_[c].kind == ColumnKind::text_category || columns_[c].kind == ColumnKind::date_category;
+    if (text != (source.kinds()[c] == FieldKind::text))
+      throw ValueError(fmt::format("[tokenizer.transform] column '{}' of {}: the fit has it as {}",
+                                   columns_[c].name, text ? "numbers" : "text", to_string(columns_[c].kind)));
+  }
+}
+
+HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engine) const {
+  std::vector<std::size_t> places(numeric_.columns().size());  // of the numeric columns in the table
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns_[c].kind == ColumnKind::numeric) places[columns_[c].place] = c;
+  std::vector<double> numbers;
+  for (const std::size_t c : places)
+    numbers.insert(numbers.end(), chunk.numbers[c].begin(), chunk.numbers[c].end());
+  const DType dtype = tensor_dtype(width());
+  HostTensor binned;
+  if (!places.empty() && chunk.rows > 0) binned = engine.transform(numeric_, numbers, chunk.rows);
+  if (places.size() == columns_.size()) return binned;
+
+  const auto rows = static_cast<std::size_t>(chunk.rows), width = columns_.size();
+  return HostTensor::make(
+      dtype, {chunk.rows, static_cast<std::int64_t>(width)}, [&](std::span<std::byte> bytes) {
+        const auto fill = [&]<class T>(T* out) {
+          for (std::size_t k = 0; k < places.size(); ++k)
+            for (std::size_t r = 0; r < rows; ++r)
+              out[r * width + places[k]] = binned.as<T>()[r * places.size() + k];
+          for (std::size_t c = 0; c < width; ++c) {
+            if (columns_[c].kind == ColumnKind::numeric) continue;
+            const CategoryFit& fit = categories_[columns_[c].place];
+            if (columns_[c].kind == ColumnKind::integer_category) {
+              for (std::size_t r = 0; r < rows; ++r) {
+                const double v = chunk.numbers[c][r];
+                const auto found = std::lower_bound(fit.numbers.begin(), fit.numbers.end(), v);
+                const bool known = found != fit.numbers.end() && *found == v;
+                out[r * width + c] = static_cast<T>(v != v  ? missing_token()
+                                                    : known ? found - fit.numbers.begin()
+                                                            : unknown_token());
+              }
+              continue;
+            }
+            std::vector<T> tokens;  // of the chunk's texts
+            for (const std::string& text : chunk.texts[c].distinct) {
+              const auto found = tokens_[columns_[c].place].find(text);
+              tokens.push_back(static_cast<T>(found == tokens_[columns_[c].place].end() ? unknown_token()
+                                                                                        : found->second));
+            }
+            for (std::size_t r = 0; r < rows; ++r) {
+              const std::int32_t code = chunk.texts[c].codes[r];
+              out[r * width + c] =
+                  code < 0 ? static_cast<T>(missing_token()) : tokens[static_cast<std::size_t>(code)];
+            }
+          }
+        };
+        if (dtype == DType::u8)
+          fill(reinterpret_cast<std::uint8_t*>(bytes.data()));
+        else
+          fill(reinterpret_cast<std::int32_t*>(bytes.data()));
+      });
+}
+
+std::string TableTokenizer::inverse(std::int64_t token, std::size_t column, std::int64_t row,
+                                    BinValue value) const {
+  const TableColumn& c = columns_[column];
+  const bool numeric = c.kind == ColumnKind::numeric;
+  const auto limit = numeric ? numeric_.columns()[c.place].bins()
+                             : static_cast<std::int64_t>(categories_[c.place].names.size());
+  if (token >= 0 && token < limit) {
+    if (!numeric) return categories_[c.place].names[static_cast<std::size_t>(token)];
+    const double number = numeric_.columns()[c.place].value_of(token, value);
+    if (number != number) return "";
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+  }
+  if (token == missing_token() || token == unknown_token()) return "";
+  throw ValueError(
+      fmt::format("[tokenizer.inverse] row {}, column {} '{}', token {}: has tokens 0 to {}, {} for "
+                  "missing and {} for unknown values",
+                  row, column, c.name, token, limit - 1, missing_token(), unknown_token()));
+}
+
+SafeTensors TableTokenizer::file() const {
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array(), categories = columns;
+  for (const TableColumn& c : columns_)
+    columns.push_back({{"name", c.name}, {"kind", to_string(c.kind)}, {"place", c.place}});
+  for (const CategoryFit& c : categories_)
+    categories.push_back({{"names", c.names},
+                          {"counts", c.counts},
+                          {"numbers", c.numbers},
+                          {"missing", c.missing},
+                          {"dropped", c.dropped}});
+  SafeTensors file = to_file(numeric_);
+  file.metadata["table"] = nlohmann::ordered_json{{"columns", columns}, {"categories", categories}}.dump();
+  return file;
+}
+
+void TableTokenizer::save(const std::filesystem::path& path) const { write_safetensors(path, file()); }
+
+std::string TableTokenizer::fingerprint() const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&hash](std::span<const std::byte> bytes) {
+    for (const std::byte b : bytes) hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
+  };
+  const SafeTensors all = file();
+  for (const auto& [key, text] : all.metadata) add(std::as_bytes(std::span(text)));
+  for (const auto& [key, tensor] : all.tensors) add(tensor.bytes());
+  return fmt::format("{:016x}", hash);
+}
+
+TableTokenizer TableTokenizer::load(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const SafeTensors file = read_safetensors(path);
+  QuantileTokenizer numeric = from_file(file, name);
+  if (!file.metadata.contains("table")) return TableTokenizer(std::move(numeric));
+  const nlohmann::json root = json_of(file, "table", name);
+  const JsonReader json(root, name, "table");
+  const auto column_list = json.get<nlohmann::json>("columns"),
+             category_list = json.get<nlohmann::json>("categories");
+  std::vector<TableColumn> columns;
+  for (const nlohmann::json& item : column_list) {
+    const JsonReader column(item, name, fmt::format("table.columns[{}]", columns.size()));
+    columns.push_back({column.get<std::string>("name"), column.get_enum<ColumnKind>("kind"),
+                       column.get<std::size_t>("place")});
+  }
+  std::vector<CategoryFit> categories;
+  for (const nlohmann::json& item : category_list) {
+    const JsonReader category(item, name, fmt::format("table.categories[{}]", categories.size()));
+    categories.push_back({category.get<std::vector<std::string>>("names"),
+                          category.get<std::vector<std::int64_t>>("counts"),
+                          category.get<std::vector<double>>("numbers"), category.get<std::int64_t>("missing"),
+                          category.get<std::int64_t>("dropped")});
+  }
+  try {
+    return {std::move(columns), std::move(numeric), std::move(categories)};
+  } catch (const ValueError& e) {
+    reject_file(name, "table", e.what());
+  }
+}
+
+}  // namespace ferrite::tokenizer

@@ -1,0 +1,129 @@
+// ferrite tokenize as a user runs it: from files to files, with limits on memory and disk.
+#include <fstream>
+#include <sstream>
+
+#include "cli/cli_test.hpp"
+#include "ferrite/io/npy.hpp"
+#include "ferrite/models/tokenizer/shards.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+struct TokenizeCommand : ::testing::Test {
+  ScratchFolder folder;
+  std::string at(const std::string& name) { return "'" + (folder / name).string() + "'"; }
+  std::string text_of(const std::string& name) {
+    std::ostringstream text;
+    text << std::ifstream(folder / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  /// The digits of scikit-learn, which are part of the repository.
+  const std::string data = "'" FERRITE_SOURCE_DIR "/examples/data/breast_cancer.csv'";
+};
+
+TEST_F(TokenizeCommand, explains_itself_with_examples) {
+  for (const char* command : {"fit", "transform", "inspect", "inverse"}) {
+    const Reply help = run_ferrite(std::string("tokenize ") + command + " --help");
+    EXPECT_EQ(help.code, 0);
+    expect_contains(help.output, std::string("Examples:\n  ferrite tokenize ") + command);
+  }
+}
+
+TEST_F(TokenizeCommand, goes_from_a_table_to_tokens_and_back) {
+  Reply run = run_ferrite("tokenize fit " + data + " --bins 16 --out " + at("fit.safetensors"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "31 columns; tokens are u8, 16 is missing, 17 unknown");
+  run = run_ferrite("tokenize transform " + data + " --fit " + at("fit.safetensors") + " --out " +
+                    at("tokens") + " --shard-rows 200");
+  ASSERT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "569 rows in 3 shards (0 of an earlier run)");
+  run = run_ferrite("tokenize inverse " + at("tokens") + " --fit " + at("fit.safetensors") +
+                    " --mean --out " + at("back.csv"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  // What was made of tokens has these tokens.
+  run = run_ferrite("tokenize transform " + at("back.csv") + " --fit " + at("fit.safetensors") + " --out " +
+                    at("again") + " --shard-rows 200");
+  ASSERT_EQ(run.code, 0) << run.output;
+  for (const auto& file : tokenizer::shard_files(folder / "tokens")) {
+    const std::string name = file.filename().string();
+    EXPECT_EQ(text_of("tokens/" + name), text_of("again/" + name)) << name;
+  }
+}
+
+TEST_F(TokenizeCommand, writes_fit_and_tokens_in_one_go) {
+  const Reply run = run_ferrite("tokenize fit " + data + " --like sklearn --bins 10 --out " +
+                                at("fit.safetensors") + " --tokens " + at("one"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  ASSERT_EQ(run_ferrite("tokenize transform " + data + " --quiet --fit " + at("fit.safetensors") + " --out " +
+                        at("two"))
+                .code,
+            0);
+  EXPECT_EQ(text_of("one/tokens-00000.npy"), text_of("two/tokens-00000.npy"));
+}
+
+TEST_F(TokenizeCommand, inspects_a_fit_as_a_table_and_a_page) {
+  ASSERT_EQ(run_ferrite("tokenize fit " + data + " --quiet --out " + at("fit.safetensors")).code, 0);
+  const Reply run = run_ferrite("tokenize inspect " + at("fit.safetensors") + " --html " + at("fit.html"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "integer_category");
+  const std::string page = text_of("fit.html");
+  for (const char* part : {"<!doctype html>", "<svg", "<rect", "</html>"}) expect_contains(page, part);
+  EXPECT_EQ(page.find("http"), std::string::npos);  // self-contained
+}
+
+TEST_F(TokenizeCommand, says_what_is_wrong_and_writes_nothing) {
+  std::ofstream(folder / "bad.csv") << "a,b\n1,2\n3\n";
+  Reply run = run_ferrite("tokenize fit " + at("bad.csv") + " --out " + at("fit.safetensors"));
+  EXPECT_EQ(run.code, 2);
+  expect_contains(run.output, "bad.csv:3:1, row of 1 fields: 2 are needed");
+  EXPECT_EQ(folder.file_count(), 1u);
+  EXPECT_EQ(run_ferrite("tokenize fit " + data + " --bins 1 --out " + at("fit.safetensors")).code, 2);
+  EXPECT_EQ(run_ferrite("tokenize fit " + data + " --method best --out " + at("fit.safetensors")).code, 2);
+  run = run_ferrite("tokenize inspect " + data);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_EQ(folder.file_count(), 1u);
+}
+
+TEST_F(TokenizeCommand, fits_a_table_larger_than_its_memory) {
+  constexpr std::int64_t rows = 1'500'000, columns = 12;  // 144 MB as doubles
+  write_npy(folder / "x.npy", HostTensor::make(DType::f32, {rows, columns}, [](std::span<std::byte> bytes) {
+              auto* x = reinterpret_cast<float*>(bytes.data());
+              for (std::int64_t i = 0; i < rows * columns; ++i)
+                x[i] = static_cast<float>((i * 2654435761) % 1000003) / 1000;
+            }));
+  const std::string fit = "tokenize fit " + at("x.npy") + " --quiet --chunk-bytes 4000000 --bins 50 --out ";
+  const std::string limit = "ulimit -d 110000; FERRITE_NUM_THREADS=2";
+  EXPECT_NE(run_ferrite(fit + at("no.safetensors"), limit).code, 0);  // the limit is one
+  const Reply run = run_ferrite(fit + at("streamed.safetensors") + " --memory 0.004", limit);
+  ASSERT_EQ(run.code, 0) << run.output;
+  ASSERT_EQ(run_ferrite(fit + at("whole.safetensors")).code, 0);
+  const auto streamed = tokenizer::TableTokenizer::load(folder / "streamed.safetensors");
+  const auto whole = tokenizer::TableTokenizer::load(folder / "whole.safetensors");
+  for (std::size_t c = 0; c < columns; ++c) {
+    EXPECT_EQ(streamed.numeric().columns()[c].edges, whole.numeric().columns()[c].edges) << c;
+    EXPECT_EQ(streamed.numeric().columns()[c].bin_counts, whole.numeric().columns()[c].bin_counts) << c;
+  }
+}
+
+TEST_F(TokenizeCommand, resumes_after_the_disk_was_full) {
+  std::string text = "a,b\n";
+  for (int i = 0; i < 40'000; ++i)
+    text += std::to_string(i * 37 % 1009) + ",x" + std::to_string(i % 7) + "\n";
+  std::ofstream(folder / "t.csv") << text;
+  ASSERT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --quiet --out " + at("fit.safetensors")).code, 0);
+  const std::string transform =
+      "tokenize transform " + at("t.csv") + " --fit " + at("fit.safetensors") + " --out ";
+  // No file may grow beyond 16 KiB, and the signal about it is ignored: writes fail as on a full disk.
+  const Reply full =
+      run_ferrite(transform + at("tokens") + " --shard-rows 15000", "trap '' XFSZ; ulimit -f 16;");
+  EXPECT_EQ(full.code, 2);
+  expect_contains(full.output, "tokens-00000.npy");
+  EXPECT_FALSE(std::filesystem::exists(folder / "tokens/tokens-00000.npy"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "tokens/index.json"));
+  const Reply again = run_ferrite(transform + at("tokens") + " --shard-rows 15000");
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(tokenizer::shard_files(folder / "tokens").size(), 3u);
+}
+
+}  // namespace
+}  // namespace ferrite::testing

@@ -1,0 +1,379 @@
+// QuantileTokenizer on Reference and Cpu against loops in f64 over whole sorted columns.
+#include "ferrite/models/tokenizer/quantile_tokenizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "ferrite/io/safetensors.hpp"
+#include "scratch_folder.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+using namespace tokenizer;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// Columns that break tokenizers: ties, a constant, NaN in between, only NaN, infinities, denormals, a heavy
+/// value, a heavy tail.
+std::vector<double> nasty(std::int64_t rows, std::uint64_t seed) {
+  std::vector<double> values;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double u = uniform_at<double>({seed, 1}, static_cast<std::uint64_t>(r));
+    const double v = uniform_at<double>({seed, 2}, static_cast<std::uint64_t>(r));
+    const double row[] = {u - 0.5,
+                          std::floor(4 * u),
+                          7.5,
+                          v < 0.3 ? nan : u,
+                          nan,
+                          v < 0.1   ? -infinity
+                          : v > 0.9 ? infinity
+                                    : u,
+                          std::ldexp(std::floor(u * 20) - 10, -149),
+                          v < 0.6   ? 0.0
+                          : v < 0.7 ? -0.0
+                                    : u,
+                          std::exp(40 * u - 20)};
+    values.insert(values.end(), std::begin(row), std::end(row));
+  }
+  return values;
+}
+constexpr std::int64_t nasty_columns = 9;
+
+template <class B>
+Tensor<B> matrix(B& b, const std::vector<double>& values, std::int64_t columns, DType dtype) {
+  return cast(from_vector(b, values, {static_cast<std::int64_t>(values.size()) / columns, columns}), dtype);
+}
+
+/// np.quantile on the finite arithmetic of this test: sorted column, level, method.
+double quantile(std::vector<double> column, double level, QuantileMethod method) {
+  std::sort(column.begin(), column.end());
+  const double n = static_cast<double>(column.size());
+  const auto at = [&](double rank) { return column[static_cast<std::size_t>(std::clamp(rank, 0.0, n - 1))]; };
+  if (method == QuantileMethod::linear) {
+    const volatile double h = level * (n - 1);
+    const double j = std::floor(h);
+    return interpolate_quantile(at(j), at(j + 1), h - j);
+  }
+  const volatile double h = level * n;
+  if (h != std::floor(h)) return at(std::floor(h));
+  if (method == QuantileMethod::inverted_cdf) return at(h - 1);
+  return interpolate_quantile(at(h - 1), at(h), 0.5);
+}
+
+std::vector<double> column_of(const std::vector<double>& values, std::int64_t columns, std::int64_t c) {
+  std::vector<double> column;
+  for (std::size_t i = static_cast<std::size_t>(c); i < values.size(); i += static_cast<std::size_t>(columns))
+    column.push_back(values[i]);
+  return column;
+}
+
+template <class B>
+class Tokenizer : public ::testing::Test {
+ public:
+  B b;
+};
+using Backends = ::testing::Types<Reference, Cpu>;
+TYPED_TEST_SUITE(Tokenizer, Backends);
+
+TYPED_TEST(Tokenizer, keeps_the_quantiles_of_every_column_as_edges_and_counts_them) {
+  for (const std::int64_t rows : {1, 3, 50, 701})
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const QuantileMethod method :
+           {QuantileMethod::linear, QuantileMethod::inverted_cdf, QuantileMethod::averaged_inverted_cdf}) {
+        const auto x = matrix(this->b, nasty(rows, 5), nasty_columns, dtype);
+        const auto values = x.template to_vector<double>();
+        const auto config =
+            TokenizerConfig{}.with_bins(10).with_method(method).with_duplicates(DuplicateEdges::keep);
+        const auto fitted = QuantileTokenizer::fit(x, config);
+        for (std::int64_t c = 0; c < nasty_columns; ++c) {
+          auto column = column_of(values, nasty_columns, c);
+          std::erase_if(column, [](double v) { return v != v; });
+          const ColumnFit& fit = fitted.columns()[static_cast<std::size_t>(c)];
+          ASSERT_EQ(fit.count, static_cast<std::int64_t>(column.size()));
+          ASSERT_EQ(fit.missing, rows - fit.count);
+          if (column.empty()) {
+            EXPECT_TRUE(fit.edges.empty());
+            continue;
+          }
+          ASSERT_EQ(fit.edges.size(), 9u);
+          for (int i = 1; i < 10; ++i)
+            ASSERT_EQ(fit.edges[static_cast<std::size_t>(i - 1)], quantile(column, i / 10.0, method))
+                << "column " << c << ", edge " << i << " of " << rows << " rows";
+        }
+      }
+}
+
+TYPED_TEST(Tokenizer, gives_the_tokens_of_a_search_in_f64) {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const Closed closed : {Closed::left, Closed::right})
+      for (const DuplicateEdges policy :
+           {DuplicateEdges::keep, DuplicateEdges::drop, DuplicateEdges::merge}) {
+        const auto x = matrix(this->b, nasty(500, 7), nasty_columns, dtype);
+        const auto values = x.template to_vector<double>();
+        const auto [fitted, tokens] = QuantileTokenizer::fit_transform(
+            x, TokenizerConfig{}.with_bins(12).with_closed(closed).with_duplicates(policy));
+        EXPECT_EQ(tokens.dtype(), DType::u8);
+        const auto got = tokens.template to_vector<std::int64_t>();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const auto& edges = fitted.columns()[i % nasty_columns].edges;
+          const auto found = closed == Closed::left ? std::upper_bound(edges.begin(), edges.end(), values[i])
+                                                    : std::lower_bound(edges.begin(), edges.end(), values[i]);
+          const std::int64_t want = values[i] == values[i] ? found - edges.begin() : 12;
+          ASSERT_EQ(got[i], want) << "element " << i << ", value " << values[i];
+        }
+      }
+}
+
+TYPED_TEST(Tokenizer, bins_of_distinct_values_are_equally_full) {
+  Rng rng(3);
+  const auto x = cast(rand(this->b, {1000, 2}, rng), DType::f64);
+  const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(8).with_statistics(true));
+  for (const ColumnFit& c : fitted.columns()) {
+    for (const std::int64_t n : c.bin_counts) EXPECT_EQ(n, 125);
+    EXPECT_DOUBLE_EQ(c.largest_share(), 0.125);
+  }
+}
+
+TYPED_TEST(Tokenizer, follows_any_monotone_map_of_the_values) {
+  Rng rng(6);
+  const auto x = cast(randn(this->b, {700, 3}, rng), DType::f64);
+  for (const Closed closed : {Closed::left, Closed::right}) {
+    // Edges are elements, so they go through the map with them.
+    const auto config =
+        TokenizerConfig{}.with_bins(30).with_closed(closed).with_method(QuantileMethod::inverted_cdf);
+    const auto tokens = QuantileTokenizer::fit_transform(x, config).second.template to_vector<int>();
+    for (const auto& mapped : {exp(x), x * 1e200, x * 3 + 100})
+      EXPECT_EQ(QuantileTokenizer::fit_transform(mapped, config).second.template to_vector<int>(), tokens);
+    const auto values = x.template to_vector<double>();
+    for (std::size_t c = 0; c < 3; ++c)  // and tokens never fall where values rise
+      for (std::size_t i = c; i < values.size(); i += 3)
+        for (std::size_t j = c; j < 60; j += 3)
+          if (values[i] < values[j]) {
+            ASSERT_LE(tokens[i], tokens[j]);
+          }
+  }
+}
+
+TYPED_TEST(Tokenizer, merges_heavy_values_into_bins_of_their_own) {
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) values.push_back(0);
+  for (int i = 1; i <= 20; ++i) values.insert(values.end(), {i * 0.01, -i * 0.01});
+  for (const Closed closed : {Closed::left, Closed::right}) {
+    const auto x = matrix(this->b, values, 1, DType::f32);
+    const auto config =
+        TokenizerConfig{}.with_bins(10).with_closed(closed).with_duplicates(DuplicateEdges::merge);
+    const auto [fitted, tokens] = QuantileTokenizer::fit_transform(x, config);
+    const auto got = tokens.template to_vector<int>();
+    const int heavy = got[0];
+    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(got[i] == heavy, values[i] == 0) << values[i];
+    EXPECT_LE(fitted.columns()[0].bins(), 10);
+  }
+}
+
+TYPED_TEST(Tokenizer, inverts_by_mean_or_midpoint) {
+  const auto x = matrix(this->b, {0, 1, 2, 3, 4, 5, 6, 7, nan}, 1, DType::f64);
+  const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(2).with_statistics(true));
+  EXPECT_EQ(fitted.columns()[0].edges, std::vector<double>{3.5});
+  const auto tokens = fitted.transform(x);
+  const auto means = fitted.inverse(tokens, BinValue::mean).template to_vector<double>();
+  const auto middles = fitted.inverse(tokens, BinValue::midpoint, DType::f64).template to_vector<double>();
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(means[i], i < 4 ? 1.5 : 5.5);
+    EXPECT_EQ(middles[i], i < 4 ? 1.75 : 5.25);
+  }
+  EXPECT_TRUE(std::isnan(means[8]));
+}
+
+TYPED_TEST(Tokenizer, returns_to_the_same_tokens_after_inverse) {
+  for (const Closed closed : {Closed::left, Closed::right}) {
+    const auto x = matrix(this->b, nasty(400, 11), nasty_columns, DType::f64);
+    const auto config = TokenizerConfig{}.with_bins(16).with_closed(closed).with_statistics(true);
+    const auto [fitted, tokens] = QuantileTokenizer::fit_transform(x, config);
+    for (const BinValue value : {BinValue::mean, BinValue::midpoint}) {
+      const auto again = fitted.transform(fitted.inverse(tokens, value, DType::f64));
+      const auto got = again.template to_vector<int>(), want = tokens.template to_vector<int>();
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (i % nasty_columns == 5) continue;  // infinities come back as the finite end of their bin
+        ASSERT_EQ(got[i], want[i]) << "element " << i;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Tokenizer, names_row_and_column_of_a_token_out_of_range) {
+  const auto x = matrix(this->b, nasty(50, 1), nasty_columns, DType::f32);
+  const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(4));
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(3 * nasty_columns), 0);
+  tokens[nasty_columns + 2] = 1;  // the constant column has one bin
+  const auto bad = from_vector(this->b, tokens, {3, nasty_columns});
+  try {
+    fitted.inverse(bad);
+    FAIL() << "no error";
+  } catch (const ValueError& e) {
+    EXPECT_NE(std::string(e.what()).find("row 1, column 2 'c2', token 1: has bins 0 to 0"), std::string::npos)
+        << e.what();
+  }
+  EXPECT_THROW(fitted.inverse(bad * -1), ValueError);
+  EXPECT_THROW(fitted.inverse(fitted.transform(x), BinValue::mean), ValueError);
+}
+
+TYPED_TEST(Tokenizer, widens_tokens_with_the_number_of_bins) {
+  const auto x = matrix(this->b, nasty(600, 2), nasty_columns, DType::f32);
+  const auto narrow = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(254));
+  EXPECT_EQ(narrow.width(), TokenWidth::u8);
+  EXPECT_EQ(narrow.missing_token(), 254);
+  const auto wide = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(255));
+  EXPECT_EQ(wide.width(), TokenWidth::u16);
+  EXPECT_EQ(wide.transform(x).dtype(), DType::i32);
+  EXPECT_EQ(max(wide.transform(x)).template item<int>(), 255);  // missing
+}
+
+TYPED_TEST(Tokenizer, bounds_and_measures_the_error_of_approximate_edges) {
+  Rng rng(9);
+  const auto smooth = cast(randn(this->b, {6000, 1}, rng), DType::f64);
+  const auto x = cat<TypeParam>({smooth, round(smooth * 2)}, 1);
+  const auto exact = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(20));
+  const auto close = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(20).with_rank_error(0.02));
+  for (std::size_t c = 0; c < 2; ++c) {
+    const ColumnFit& fit = close.columns()[c];
+    EXPECT_LE(fit.rank_error_bound, 0.02);
+    ASSERT_TRUE(fit.rank_error.has_value());
+    EXPECT_LE(*fit.rank_error, fit.rank_error_bound);
+    EXPECT_EQ(fit.least, exact.columns()[c].least);
+    EXPECT_EQ(fit.greatest, exact.columns()[c].greatest);
+  }
+}
+
+TYPED_TEST(Tokenizer, merges_fits_of_parts_into_one_of_the_whole) {
+  Rng rng(4);
+  const auto config = TokenizerConfig{}.with_bins(10).with_rank_error(0.01);
+  const auto x = cast(randn(this->b, {5000, 3}, rng), DType::f64);
+  std::vector<QuantileTokenizer> parts;
+  for (std::int64_t row = 0; row < 5000; row += 1000)
+    parts.push_back(QuantileTokenizer::fit(slice(x, 0, row, row + 1000), config));
+  const auto merged = QuantileTokenizer::merge(parts);
+  const auto levels = config.edge_levels();
+  const auto values = x.template to_vector<double>();
+  for (std::int64_t c = 0; c < 3; ++c) {
+    const ColumnFit& fit = merged.columns()[static_cast<std::size_t>(c)];
+    const auto column = column_of(values, 3, c);
+    EXPECT_EQ(fit.count, 5000);
+    EXPECT_LE(fit.rank_error_bound, 0.01);
+    for (std::size_t i = 0; i < fit.edges.size(); ++i) {
+      const auto below =
+          std::count_if(column.begin(), column.end(), [&](double v) { return v < fit.edges[i]; });
+      EXPECT_NEAR(static_cast<double>(below) / 5000, levels[i + 1], fit.rank_error_bound + 2.0 / 5000);
+    }
+  }
+  EXPECT_THROW(QuantileTokenizer::merge(std::vector{QuantileTokenizer::fit(x)}), ValueError);
+}
+
+TYPED_TEST(Tokenizer, refuses_what_cannot_be_fitted) {
+  const auto x = matrix(this->b, {1, 2, 3, 4}, 2, DType::f32);
+  const auto fit = [&](const TokenizerConfig& config) { return QuantileTokenizer::fit(x, config); };
+  EXPECT_THROW(fit(TokenizerConfig{}.with_bins(1)), ValueError);
+  EXPECT_THROW(fit(TokenizerConfig{}.with_bins(65535)), ValueError);
+  EXPECT_THROW(fit(TokenizerConfig{}.with_bins(255).with_width(TokenWidth::u8)), ValueError);
+  EXPECT_THROW(fit(TokenizerConfig{}.with_rank_error(-0.1)), ValueError);
+  EXPECT_THROW(fit(TokenizerConfig{}.with_least_distance(nan)), ValueError);
+  EXPECT_THROW(QuantileTokenizer::fit(slice(x, 0, 0, 0)), ShapeError);
+  EXPECT_THROW(QuantileTokenizer::fit(reshape(x, {4})), ShapeError);
+  EXPECT_THROW(QuantileTokenizer::fit(x, {}, {"one"}), ValueError);
+  EXPECT_THROW(fit({}).transform(transpose(slice(x, 0, 0, 1), 0, 1)), ShapeError);
+}
+
+TEST(TokenizerBackends, agree_bit_for_bit) {
+  Reference reference;
+  Cpu cpu;
+  const auto values = nasty(3000, 21);
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i32}) {
+    const auto config = TokenizerConfig{}.with_bins(50).with_rank_error(dtype == DType::f64 ? 0.05 : 0);
+    const auto on_reference =
+        QuantileTokenizer::fit_transform(matrix(reference, values, nasty_columns, dtype), config);
+    const auto on_cpu = QuantileTokenizer::fit_transform(matrix(cpu, values, nasty_columns, dtype), config);
+    for (std::size_t c = 0; c < nasty_columns; ++c)
+      EXPECT_EQ(on_reference.first.columns()[c].edges, on_cpu.first.columns()[c].edges);
+    EXPECT_EQ(on_reference.second.to_vector<int>(), on_cpu.second.to_vector<int>());
+  }
+}
+
+struct TokenizerFile : ::testing::Test {
+  ScratchFolder folder;
+  Cpu b;
+  Tensor<Cpu> x = matrix(b, nasty(300, 13), nasty_columns, DType::f64);
+
+  std::string error_of(const std::filesystem::path& path) {
+    try {
+      QuantileTokenizer::load(path);
+    } catch (const ParseError& e) {
+      return e.what();
+    }
+    return "no ParseError";
+  }
+};
+
+TEST_F(TokenizerFile, holds_every_bit_of_a_fit) {
+  for (const double rank_error : {0.0, 0.05}) {
+    const auto config = TokenizerConfig{}
+                            .with_bins(20)
+                            .with_closed(Closed::right)
+                            .with_method(QuantileMethod::averaged_inverted_cdf)
+                            .with_duplicates(DuplicateEdges::merge)
+                            .with_statistics(true)
+                            .with_rank_error(rank_error);
+    const auto fitted = QuantileTokenizer::fit(x, config);
+    fitted.save(folder / "fit.safetensors");
+    const auto loaded = QuantileTokenizer::load(folder / "fit.safetensors");
+    EXPECT_EQ(loaded.config(), config);
+    EXPECT_EQ(loaded.report(), fitted.report());
+    for (std::size_t c = 0; c < nasty_columns; ++c) {
+      EXPECT_EQ(loaded.columns()[c].edges, fitted.columns()[c].edges);
+      EXPECT_EQ(loaded.columns()[c].bin_counts, fitted.columns()[c].bin_counts);
+      EXPECT_EQ(loaded.columns()[c].summary.entries(), fitted.columns()[c].summary.entries());
+    }
+    EXPECT_EQ(loaded.transform(x).to_vector<int>(), fitted.transform(x).to_vector<int>());
+  }
+}
+
+TEST_F(TokenizerFile, is_refused_when_newer_or_damaged) {
+  const auto path = folder / "fit.safetensors";
+  QuantileTokenizer::fit(x).save(path);
+  const SafeTensors whole = read_safetensors(path);
+  const auto expect = [&](const SafeTensors& file, const std::string& part) {
+    write_safetensors(path, file);
+    EXPECT_NE(error_of(path).find(part), std::string::npos) << error_of(path) << "\nhas no " << part;
+  };
+  SafeTensors file = whole;
+  file.metadata["version"] = "2";
+  expect(file, "version 2: this ferrite reads versions up to 1");
+  file = whole;
+  file.metadata.erase("format");
+  expect(file, "is not that of a tokenizer's fit");
+  file = whole;
+  file.metadata["tokenizer"] = file.metadata["tokenizer"].substr(0, 40);
+  expect(file, "is not JSON");
+  file = whole;
+  file.tensors.erase("edges");
+  expect(file, "edges: the tensor is missing");
+  file = whole;
+  std::vector<double> edges(file.tensors["edges"].as<double>().begin(),
+                            file.tensors["edges"].as<double>().end());
+  edges.pop_back();
+  file.tensors["edges"] =
+      HostTensor::from(std::span<const double>(edges), {static_cast<std::int64_t>(edges.size())});
+  expect(file, "edges: has fewer elements");
+  file = whole;
+  edges.push_back(edges.back());
+  std::swap(edges.front(), edges[5]);
+  file.tensors["edges"] =
+      HostTensor::from(std::span<const double>(edges), {static_cast<std::int64_t>(edges.size())});
+  expect(file, "edges in order");
+  std::ofstream(path) << "no safetensors at all";
+  EXPECT_NE(error_of(path), "no ParseError");
+}
+
+}  // namespace
+}  // namespace ferrite::testing
