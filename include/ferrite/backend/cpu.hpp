@@ -91,6 +91,10 @@ class FERRITE_API Cpu {
   void run(const op::Adam& op, Ins in, Outs out);
   void run(const op::Statistic& op, Ins in, Outs out);
   void run(const op::Sort& op, Ins in, Outs out);
+
+  // Synthetic datasets (models/priors), one dataset at a time on each thread.
+  void run(const op::FormulaPrior& op, Ins in, Outs out);
+  void run(const op::PriorDatasets& op, Ins in, Outs out);
 };
 
 }  // namespace ferrite

@@ -52,6 +52,8 @@ struct Sgd;
 struct Adam;
 struct Statistic;
 struct Sort;
+struct FormulaPrior;
+struct PriorDatasets;
 }  // namespace op
 
 }  // namespace ferrite
