@@ -17,5 +17,6 @@ using Action = std::function<int()>;
 void add_ops(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
+void add_priors(CLI::App& app, Action& action);
 
 }  // namespace ferrite::cli

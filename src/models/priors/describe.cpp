@@ -73,7 +73,7 @@ Json describe(const MlpPlan& plan, const DatasetKey& key, int features, Workspac
   for (int map = 0; map < mlp_maps(plan); ++map) {
     const int inputs = mlp_inputs(plan, map), outputs = mlp_outputs(plan, map);
     const auto part = static_cast<std::uint32_t>(map);
-    fill_mlp_map(team, plan, key, map, w);
+    fill_mlp_map(team, plan, key, map, {nullptr, mlp_outputs(plan, map)}, w);
     Json entry;
     if (map > 0) entry["activation"] = describe(plan.activation[map], key.stream(Purpose::fourier, part));
     entry["weights"] = Json::array();

@@ -63,10 +63,9 @@ struct DatasetKey {
     return {{seed, dataset / static_cast<std::uint64_t>(group_size) | std::uint64_t{1} << 63},
             std::uint64_t{part} << 36};
   }
-  /// The upper draws of a family's laws. Some give hopeless datasets only: after two rejections a dataset is
-  /// given others.
+  /// The upper draws of a family's laws. Some give hopeless datasets only, so each attempt has others.
   FERRITE_HOST_DEVICE Stream law_stream(int group_size, std::uint32_t family) const {
-    return group_stream(group_size, 256 + (family << 8) + attempt / 2);
+    return group_stream(group_size, 256 + (family << 8) + attempt);
   }
 };
 

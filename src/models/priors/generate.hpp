@@ -33,8 +33,11 @@ struct DatasetOut {
   std::int32_t* info;    // [info_fields]
 };
 
+/// The same for every attempt: otherwise families and sizes that are often rejected would be rarer than asked
+/// for.
 FERRITE_PORTABLE DatasetShape draw_dataset_shape(const Config& config, const DatasetKey& key) {
-  Draws group(key.group_stream(config.group_size)), draws(key.stream(Purpose::shape));
+  const DatasetKey first{key.seed, key.dataset, 0};
+  Draws group(first.group_stream(config.group_size)), draws(first.stream(Purpose::shape));
   DatasetShape shape;
   const double log_rows = group.log_uniform(config.rows.min, config.rows.max + 1.0);
   const int uniform_rows = group.integer(config.rows.min, config.rows.max);
@@ -87,8 +90,7 @@ FERRITE_HOST_DEVICE void generate_formula(Team& team, const FormulaConfig& confi
     for (int k = 0; k < count; ++k) y = add_term(terms[k], w.x[terms[k].feature * rows + r], y);
     w.y[r] = y;
   });
-  if (config.noise > 0)
-    add_noise(team, key, 0, static_cast<float>(config.noise), false, w.y, 1, w.noise, rows);
+  if (config.noise > 0) add_noise(team, key, 0, static_cast<float>(config.noise), w.y, w.noise, rows);
 }
 
 template <class Team>
@@ -176,11 +178,10 @@ FERRITE_HOST_DEVICE void generate_dataset(Team& team, const Config& config, std:
                                           const DatasetOut& out) {
   team.each(info_fields, [&](int i) { out.info[i] = 0; });
   DatasetKey key{seed, dataset, 0};
-  DatasetShape shape{};
+  const DatasetShape shape = draw_dataset_shape(config, key);
   Filter filter = Filter::none;
   for (int attempt = 0; attempt < config.post.attempts; ++attempt) {
     key.attempt = static_cast<std::uint32_t>(attempt);
-    shape = draw_dataset_shape(config, key);
     team.once([&] { draw_plan(config, key, shape, plan); });
     filter = Filter::disconnected;
     if (shape.family != Family::graph || plan.graph.connected) {

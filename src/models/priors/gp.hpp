@@ -60,7 +60,7 @@ FERRITE_HOST_DEVICE void generate_gp(Team& team, const GpConfig& config, const G
       w.y[r] = sum;
     });
   }
-  add_noise(team, key, 0, plan.noise_std, false, w.y, 1, w.noise, rows);
+  add_noise(team, key, 0, plan.noise_std, w.y, w.noise, rows);
 }
 
 }  // namespace ferrite::priors

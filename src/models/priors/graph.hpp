@@ -47,12 +47,13 @@ FERRITE_PORTABLE void draw_graph(const GraphConfig& config, const DatasetKey& ke
                                  int features, GraphPlan& plan) {
   Draws group(key.law_stream(group_size, 3)), draws(key.stream(Purpose::structure));
   const TruncatedNormal noise_std = upper_draw(config.noise_std, group);
+  const Gamma latent = upper_draw(config.latent, group);
   double weights[activation_entries];
   choice_weights(group, -5, 6, weights, activation_entries);
   const auto sampling = static_cast<CauseSampling>(group_choice(group, 3));
   plan.noise_std = static_cast<float>(noise_std.value(draws));
-  const auto latent = static_cast<int>(draws.log_uniform(config.latent.min, config.latent.max + 1.0));
-  plan.nodes = features + 1 + lesser(latent, config.latent.max);
+  const double drawn = std::rint(latent.value(draws));
+  plan.nodes = features + 1 + (drawn < max_latent ? static_cast<int>(drawn) : max_latent);
   const double density = draws.cauchy();
   double out_rate[max_nodes];
   for (int n = 0; n < plan.nodes; ++n) out_rate[n] = draws.cauchy();
@@ -146,7 +147,7 @@ FERRITE_HOST_DEVICE void generate_graph(Team& team, GraphPlan& plan, const Datas
       const Moments m = moments(inner, out, rows);
       inner.each(rows, [&](int r) { out[r] = (out[r] - m.mean) * m.rstd; });
     });
-    add_noise(team, key, static_cast<std::uint32_t>(n), plan.noise_std, false, out, 1, w.noise, rows);
+    add_noise(team, key, static_cast<std::uint32_t>(n), plan.noise_std, out, w.noise, rows);
   }
   for (int j = 0; j < shape.features; ++j)
     copy_column(team, w.a + plan.x_node[j] * rows, w.x + j * rows, rows);

@@ -15,6 +15,8 @@ struct MlpPlan {
   int blocks[max_layers + 1];  // of the block-diagonal matrices
   // Causal: unit u of the output of map l is candidate (l - 1) * hidden + u.
   int x_unit[max_features], y_unit;
+  int last_unit[max_features + 1],
+      last_units;  // those of the last map that are x or y: the others have no effect
   CausePlan cause[max_causes];
 };
 
@@ -39,6 +41,11 @@ FERRITE_PORTABLE void draw_mlp_units(Draws& draws, int features, MlpPlan& plan) 
   }
   plan.y_unit = plan.y_is_effect ? candidates - 1 : chosen[0];
   for (int i = 0; i < features; ++i) plan.x_unit[i] = chosen[i + 1];
+  const int last = candidates - plan.hidden;
+  plan.last_units = 0;
+  if (plan.y_unit >= last) plan.last_unit[plan.last_units++] = plan.y_unit - last;
+  for (int i = 0; i < features; ++i)
+    if (plan.x_unit[i] >= last) plan.last_unit[plan.last_units++] = plan.x_unit[i] - last;
   if (!plan.sort_features) return;
   for (int i = 1; i < features; ++i) {
     const int unit = plan.x_unit[i];
@@ -101,26 +108,51 @@ FERRITE_PORTABLE float mlp_weight_scale(const MlpPlan& plan, int map, int to, in
   return u >= plan.dropout ? plan.init_std / std::sqrt(1.0f - plan.dropout) : 0.0f;
 }
 
-/// The weights [outputs][inputs] and the bias [outputs] of one linear map.
+/// Which units of a map are computed: all, or the first `count` of a list.
+struct MlpUnits {
+  const int* list;
+  int count;
+  FERRITE_HOST_DEVICE int operator[](int i) const { return list ? list[i] : i; }
+};
+FERRITE_PORTABLE MlpUnits mlp_units(const MlpPlan& plan, int map) {
+  if (plan.causal && map == plan.layers - 1) return {plan.last_unit, plan.last_units};
+  return {nullptr, mlp_outputs(plan, map)};
+}
+
+/// The weights [units][inputs] and the bias [units] of one linear map.
 template <class Team>
 FERRITE_HOST_DEVICE void fill_mlp_map(Team& team, const MlpPlan& plan, const DatasetKey& key, int map,
-                                      Workspace& w) {
-  const int inputs = mlp_inputs(plan, map), outputs = mlp_outputs(plan, map);
+                                      MlpUnits units, Workspace& w) {
+  const int inputs = mlp_inputs(plan, map);
   const auto part = static_cast<std::uint32_t>(map);
   const Stream normals = key.stream(Purpose::weights, part), mask = key.stream(Purpose::mask, part),
                shifts = key.stream(Purpose::bias, part);
   const auto blocks = static_cast<std::uint64_t>((inputs + 3) / 4);
   const float bound = 1.0f / std::sqrt(static_cast<float>(inputs));
-  team.columns(outputs, [&](int to, auto& inner) {
-    float *row = w.weights + to * inputs, *kept = w.mask + to * inputs;
+  team.columns(units.count, [&](int i, auto& inner) {
+    const int to = units[i];
+    float *row = w.weights + i * inputs, *kept = w.mask + i * inputs;
     const std::uint64_t first = blocks * static_cast<std::uint64_t>(to);
     inner.normals(normals, first, inputs, row);
     inner.uniforms(mask, first, inputs, kept);
     inner.each(inputs, [&](int from) { row[from] *= mlp_weight_scale(plan, map, to, from, kept[from]); });
   });
-  team.each(outputs, [&](int to) {
-    w.bias[to] = bound * std::fma(2.0f, shifts.uniform(static_cast<std::uint64_t>(to)), -1.0f);
+  team.each(units.count, [&](int i) {
+    w.bias[i] = bound * std::fma(2.0f, shifts.uniform(static_cast<std::uint64_t>(units[i])), -1.0f);
   });
+}
+
+/// Copies the units of a map that are x or y.
+template <class Team>
+FERRITE_HOST_DEVICE void keep_mlp_units(Team& team, const MlpPlan& plan, int map, MlpUnits units,
+                                        const float* out, int features, int rows, Workspace& w) {
+  const int first = (map - 1) * plan.hidden;
+  for (int i = 0; i < units.count; ++i) {
+    const int candidate = first + units[i];
+    if (candidate == plan.y_unit) copy_column(team, out + i * rows, w.y, rows);
+    for (int j = 0; j < features; ++j)
+      if (candidate == plan.x_unit[j]) copy_column(team, out + i * rows, w.x + j * rows, rows);
+  }
 }
 
 template <class Team>
@@ -131,27 +163,22 @@ FERRITE_HOST_DEVICE void generate_mlp(Team& team, const MlpPlan& plan, const Dat
   fill_causes(team, key.stream(Purpose::causes), plan.cause, plan.causes, in, rows);
   if (!plan.causal) copy_column(team, in, w.x, shape.features * rows);
   for (int map = 0; map < mlp_maps(plan); ++map) {
-    const int inputs = mlp_inputs(plan, map), outputs = mlp_outputs(plan, map);
+    const int inputs = mlp_inputs(plan, map);
+    const MlpUnits units = mlp_units(plan, map);
+    const auto part = static_cast<std::uint32_t>(map);
+    if (units.count == 0) break;  // the last map has nothing that is observed
     if (map > 0) {
       const ActivationPlan& activation = plan.activation[map];
       if (activation.kind == Activation::fourier)
-        draw_fourier(team, key.stream(Purpose::fourier, static_cast<std::uint32_t>(map)), activation.decay,
-                     *w.series);
+        draw_fourier(team, key.stream(Purpose::fourier, part), activation.decay, *w.series);
       apply_activation(team, activation, *w.series, in, inputs, rows);
     }
-    fill_mlp_map(team, plan, key, map, w);
-    team.product(w.weights, w.bias, in, inputs, out, outputs, rows);
+    fill_mlp_map(team, plan, key, map, units, w);
+    team.product(w.weights, w.bias, in, inputs, out, units.count, rows);
     if (map > 0)
-      add_noise(team, key, static_cast<std::uint32_t>(map), plan.noise_std, plan.pre_sample_noise, out,
-                outputs, w.noise, rows);
-    if (plan.causal && map > 0) {
-      const int first = (map - 1) * plan.hidden;
-      for (int j = 0; j < shape.features; ++j)
-        if (plan.x_unit[j] >= first && plan.x_unit[j] < first + plan.hidden)
-          copy_column(team, out + (plan.x_unit[j] - first) * rows, w.x + j * rows, rows);
-      if (plan.y_unit >= first && plan.y_unit < first + plan.hidden)
-        copy_column(team, out + (plan.y_unit - first) * rows, w.y, rows);
-    }
+      add_noise(team, key, part, plan.noise_std, plan.pre_sample_noise, out, units.list, units.count, w.noise,
+                rows);
+    if (map > 0 && plan.causal) keep_mlp_units(team, plan, map, units, out, shape.features, rows, w);
     float* const swapped = in;
     in = out;
     out = swapped;

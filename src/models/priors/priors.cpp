@@ -76,7 +76,7 @@ void formula_one(const op::FormulaPrior& op, const FormulaConfig& config, std::i
   if (config.noise > 0) {
     SerialTeam team;
     std::vector<float> noise(static_cast<std::size_t>(rows));
-    add_noise(team, key, 0, static_cast<float>(config.noise), false, y, 1, noise.data(), rows);
+    add_noise(team, key, 0, static_cast<float>(config.noise), y, noise.data(), rows);
   }
 }
 

@@ -108,7 +108,7 @@ FERRITE_HOST_DEVICE void generate_tree(Team& team, TreePlan& plan, const Dataset
         out[u * rows + r] = sum / static_cast<float>(layer.trees);
       }
     });
-    if (l > 0) add_noise(team, key, part, plan.noise_std, false, out, layer.outputs, w.noise, rows);
+    if (l > 0) add_noise(team, key, part, plan.noise_std, false, out, nullptr, layer.outputs, w.noise, rows);
     in = out;
     inputs = layer.outputs;
   }

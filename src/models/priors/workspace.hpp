@@ -48,23 +48,31 @@ FERRITE_PORTABLE int workspace_width(const Config& config) {
   const double mu = config.mlp_scm.hidden.max, lower = config.mlp_scm.hidden.lower;
   int width = lesser(max_hidden, static_cast<int>(8 * mu + lower) + 1);
   width = greater(width, 1 + 2 * config.features.max);
-  width = greater(width, config.features.max + 1 + config.graph.latent.max);
+  width = greater(width, config.features.max + 1 + max_latent);
   return greater(greater(width, max_causes), 64);
 }
 
-/// Adds Gaussian noise to `count` columns; its scale is common, or each column's own.
+/// Adds Gaussian noise to `count` columns; its scale is common, or each column's own. A column's draws are
+/// those of its number in `numbers`, or of its place if there is no such list.
 template <class Team>
 FERRITE_HOST_DEVICE void add_noise(Team& team, const DatasetKey& key, std::uint32_t part, float std,
-                                   bool own_scales, float* columns, int count, float* noise, int rows) {
+                                   bool own_scales, float* columns, const int* numbers, int count,
+                                   float* noise, int rows) {
   const Stream values = key.stream(Purpose::noise, part), scales = key.stream(Purpose::noise_scale, part);
   const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
   team.columns(count, [&](int c, auto& inner) {
-    const auto k = static_cast<std::uint64_t>(c);
+    const auto k = static_cast<std::uint64_t>(numbers ? numbers[c] : c);
     const float scale = own_scales ? std::fabs(std * scales.normal(k)) : std;
     float *column = columns + c * rows, *draw = noise + c * rows;
     inner.normals(values, blocks * k, rows, draw);
     inner.each(rows, [&](int r) { column[r] = std::fma(scale, draw[r], column[r]); });
   });
+}
+/// The same for one column.
+template <class Team>
+FERRITE_HOST_DEVICE void add_noise(Team& team, const DatasetKey& key, std::uint32_t part, float std,
+                                   float* column, float* noise, int rows) {
+  add_noise(team, key, part, std, false, column, nullptr, 1, noise, rows);
 }
 
 template <class Team>

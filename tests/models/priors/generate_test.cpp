@@ -81,8 +81,8 @@ std::uint64_t hash_of(const std::vector<std::string>& texts) {
 // Written down on aarch64: another machine or compiler must give the same bits. A change of a law changes
 // them too.
 TEST_P(EveryFamily, gives_the_same_bits_on_every_machine) {
-  constexpr std::uint64_t known[] = {0x63b41a4406183345u, 0x28e0c08fc6865f92u, 0x7fa26baf87082e83u,
-                                     0x2b74f05a5d9e5783u, 0x6344ffc25f113cadu, 0x7fdec72a04745fc3u};
+  constexpr std::uint64_t known[] = {0x52c5faa5ec182269u, 0xb5f59b934beeccbu, 0x1f6f1f96e93f2980u,
+                                     0x31837e12a0ea78a4u, 0x9e0e27bf22084e3u, 0x5463170cc11e63c9u};
   Cpu cpu;
   const std::uint64_t hash = hash_of(bytes_of(generate(cpu, small(GetParam()), 5, 0, 8)));
   EXPECT_EQ(hash, known[static_cast<int>(GetParam())]) << std::hex << "0x" << hash << "u";

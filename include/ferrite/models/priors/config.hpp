@@ -33,8 +33,9 @@ constexpr int count_of(RowLaw) { return 2; }
 
 // Hard limits: what scratch memory and plans are laid out for.
 inline constexpr int max_rows = 65536, max_features = 128, max_classes = 10, max_hidden = 320,
-                     max_layers = 12, max_causes = 128, max_terms = 32, max_nodes = 192, max_parents = 8,
-                     max_categories = 64, max_attempts = 255;
+                     max_layers = 12, max_causes = 128, max_terms = 32, max_latent = 63,
+                     max_nodes = max_features + 1 + max_latent, max_parents = 8, max_categories = 64,
+                     max_attempts = 255;
 
 /// Every value between two ends, both included. In JSON {"min": 2, "max": 20}, or one number for both.
 struct IntRange {
@@ -142,10 +143,10 @@ struct TreeScmConfig {
 /// A random DAG of scalar nodes: edge i -> j, i < j, with probability sigmoid(A + B_i + C_j), A, B, C Cauchy.
 /// Each node combines random functions of its parents, is standardised, and gets noise. x and y are nodes.
 struct GraphConfig {
-  IntRange latent{1, 24};  ///< nodes beyond those observed, log-uniform
+  GammaLaw latent{3, 16, 1};  ///< nodes beyond those observed, at most max_latent
   TruncatedNormalLaw noise_std{1e-4, 0.3, 0};
   static void fields(auto& self, auto&& visit) {
-    visit("latent", self.latent, 1.0, max_nodes - max_features - 1);
+    visit("latent", self.latent, 0.0, max_latent);
     visit("noise_std", self.noise_std, 1e-9, 1e3);
   }
 };

@@ -16,4 +16,8 @@ FERRITE_API std::string describe_json(const Config& config, std::uint64_t seed, 
 /// doubly framed, latent variables as circles. Of a network, each unit shows its three strongest inputs.
 FERRITE_API std::string describe_dot(const Config& config, std::uint64_t seed, std::int64_t dataset);
 
+/// One HTML page that needs nothing else: the causal graph, the first features against each other, the
+/// classes.
+FERRITE_API std::string picture_html(const Config& config, std::uint64_t seed, std::int64_t dataset);
+
 }  // namespace ferrite::priors
