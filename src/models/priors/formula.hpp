@@ -69,13 +69,10 @@ FERRITE_PORTABLE_ELEMENT float add_term(const FormulaTerm& term, float x, float 
   return std::fma(term.c, term_function(term.kind, std::fma(term.w, x, term.b)), y);
 }
 
-/// The features of a dataset, element = row * features + column, come eight from a block.
+/// The features of a dataset, element = row * features + column, come eight from a block of the stream
+/// formula_values: element e is half e % 2 (low, high) of word e % 8 / 2 of block e / 8.
 FERRITE_PORTABLE_ELEMENT float feature_from_half(std::uint32_t half, float range) {
   return std::fma(static_cast<float>(half), range * 0x1p-15f, range * (0x1p-16f - 1.0f));
-}
-FERRITE_PORTABLE float formula_feature(const Stream& values, float range, std::uint64_t element) {
-  const std::uint32_t word = values.block(element / 8)[element % 8 / 2];
-  return feature_from_half(element % 2 == 0 ? word & 0xffffu : word >> 16, range);
 }
 
 }  // namespace ferrite::priors

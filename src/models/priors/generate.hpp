@@ -80,12 +80,16 @@ FERRITE_HOST_DEVICE void generate_formula(Team& team, const FormulaConfig& confi
   const int rows = shape.rows, features = shape.features, count = formula_terms(config, key);
   const Stream values = key.stream(Purpose::formula_values);
   const auto range = static_cast<float>(config.range);
+  const int elements = rows * features;
+  team.each((elements + 7) / 8, [&](int k) {  // row by row, eight from a block
+    const Philox4x32::Block words = values.block(static_cast<std::uint64_t>(k));
+    for (int i = 0; i < 8 && 8 * k + i < elements; ++i) {
+      const int row = (8 * k + i) / features, column = (8 * k + i) % features;
+      const std::uint32_t word = words[static_cast<std::size_t>(i / 2)];
+      w.x[column * rows + row] = feature_from_half(i % 2 == 0 ? word & 0xffffu : word >> 16, range);
+    }
+  });
   team.each(rows, [&](int r) {
-    for (int j = 0; j < features; ++j)
-      w.x[j * rows + r] =
-          formula_feature(values, range,
-                          static_cast<std::uint64_t>(r) * static_cast<std::uint64_t>(features) +
-                              static_cast<std::uint64_t>(j));
     float y = 0;
     for (int k = 0; k < count; ++k) y = add_term(terms[k], w.x[terms[k].feature * rows + r], y);
     w.y[r] = y;
