@@ -139,9 +139,9 @@ FERRITE_HOST_DEVICE void draw_fourier(Team& team, const Stream& stream, float de
 inline constexpr float fourier_turn = 0.15915494309189535f;
 
 /// The series from its even and odd powers: Im(e^(iux) (even + e^(ix) odd)).
-FERRITE_PORTABLE_ELEMENT float fourier_sum(const FourierSeries& series, float x, float even_re, float even_im,
-                                           float odd_re, float odd_im) {
-  const float angle = fourier_turn * x, shift = angle * series.offset;
+FERRITE_PORTABLE_ELEMENT float fourier_sum(float offset, float x, float even_re, float even_im, float odd_re,
+                                           float odd_im) {
+  const float angle = fourier_turn * x, shift = angle * offset;
   const float c = cos_turns(angle), s = sin_turns(angle);
   const float re = std::fma(odd_re, c, std::fma(-odd_im, s, even_re));
   const float im = std::fma(odd_re, s, std::fma(odd_im, c, even_im));
@@ -158,7 +158,7 @@ FERRITE_PORTABLE float fourier_value(const FourierSeries& series, float x) {
       re[parity] = next;
     }
   }
-  return fourier_sum(series, x, re[0], im[0], re[1], im[1]);
+  return fourier_sum(series.offset, x, re[0], im[0], re[1], im[1]);
 }
 
 /// Mean and the reciprocal of the standard deviation (of n, epsilon 1e-6) of one column.

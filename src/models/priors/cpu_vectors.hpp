@@ -84,40 +84,51 @@ inline void vector_product(const float* weights, const float* bias, const float*
     product_block<1>(weights + unit * from, bias + unit, in, from, column(unit), rows);
 }
 
-/// fourier_value of n values in place. Even and odd powers are two chains, which hides the latency of each.
+// Vectors that go through a series together: with even and odd powers, two chains each, which hides their
+// latency.
+inline constexpr int fourier_width = 2, fourier_step = fourier_width * vector_lanes;
+
+/// Horner's scheme at e^(i angle) = c + i s for the even (0) and the odd (1) powers. A function of its own:
+/// inlined, it would lack registers.
+[[gnu::noinline]] inline void fourier_powers(const FourierSeries& series, const float* c, const float* s,
+                                             float (&re)[2][fourier_step], float (&im)[2][fourier_step]) {
+  Vector vc[fourier_width], vs[fourier_width], vre[2][fourier_width] = {}, vim[2][fourier_width] = {};
+  for (int i = 0; i < fourier_width; ++i) {
+    vc[i] = load(c + i * vector_lanes);
+    vs[i] = load(s + i * vector_lanes);
+  }
+  for (int k = series.terms - 2; k >= 0; k -= 2) {
+    for (int parity = 0; parity < 2; ++parity) {
+      const Vector a = spread(series.re[k + parity]), b = spread(series.im[k + parity]);
+      for (int i = 0; i < fourier_width; ++i) {
+        const Vector next = fused_minus(vim[parity][i], vs[i], fused(vre[parity][i], vc[i], a));
+        vim[parity][i] = fused(vre[parity][i], vs[i], fused(vim[parity][i], vc[i], b));
+        vre[parity][i] = next;
+      }
+    }
+  }
+  for (int parity = 0; parity < 2; ++parity) {
+    for (int i = 0; i < fourier_width; ++i) {
+      store(re[parity] + i * vector_lanes, vre[parity][i]);
+      store(im[parity] + i * vector_lanes, vim[parity][i]);
+    }
+  }
+}
+
+/// fourier_value of n values in place.
 inline void vector_fourier(const FourierSeries& series, float* x, int n) {
-  constexpr int width = 4, step = width * vector_lanes;
+  const float offset = series.offset;
   int begin = 0;
-  for (; begin + step <= n; begin += step) {
-    float c[step], s[step], re[2][step], im[2][step];
-    for (int i = 0; i < step; ++i) {
+  for (; begin + fourier_step <= n; begin += fourier_step) {
+    float c[fourier_step], s[fourier_step], re[2][fourier_step], im[2][fourier_step];
+    for (int i = 0; i < fourier_step; ++i) {
       const float angle = 2.0f * fourier_turn * x[begin + i];
       c[i] = cos_turns(angle);
       s[i] = sin_turns(angle);
     }
-    Vector vc[width], vs[width], vre[2][width] = {}, vim[2][width] = {};
-    for (int i = 0; i < width; ++i) {
-      vc[i] = load(c + i * vector_lanes);
-      vs[i] = load(s + i * vector_lanes);
-    }
-    for (int k = series.terms - 2; k >= 0; k -= 2) {
-      for (int parity = 0; parity < 2; ++parity) {
-        const Vector a = spread(series.re[k + parity]), b = spread(series.im[k + parity]);
-        for (int i = 0; i < width; ++i) {
-          const Vector next = fused_minus(vim[parity][i], vs[i], fused(vre[parity][i], vc[i], a));
-          vim[parity][i] = fused(vre[parity][i], vs[i], fused(vim[parity][i], vc[i], b));
-          vre[parity][i] = next;
-        }
-      }
-    }
-    for (int parity = 0; parity < 2; ++parity) {
-      for (int i = 0; i < width; ++i) {
-        store(re[parity] + i * vector_lanes, vre[parity][i]);
-        store(im[parity] + i * vector_lanes, vim[parity][i]);
-      }
-    }
-    for (int i = 0; i < step; ++i)
-      x[begin + i] = fourier_sum(series, x[begin + i], re[0][i], im[0][i], re[1][i], im[1][i]);
+    fourier_powers(series, c, s, re, im);
+    for (int i = 0; i < fourier_step; ++i)
+      x[begin + i] = fourier_sum(offset, x[begin + i], re[0][i], im[0][i], re[1][i], im[1][i]);
   }
   for (; begin < n; ++begin) x[begin] = fourier_value(series, x[begin]);
 }
