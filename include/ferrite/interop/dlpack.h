@@ -1,5 +1,6 @@
-/* DLPack 1.0: how array libraries hand tensors to each other in one process. The structures, with the names and the
- * layout of the public specification (https://dmlc.github.io/dlpack/latest/); nothing else. Plain C. */
+/* DLPack 1.0: how array libraries hand tensors to each other in one process. The structures, with the names
+ * and the layout of the public specification (https://dmlc.github.io/dlpack/latest/); nothing else. Plain C.
+ */
 #ifndef FERRITE_INTEROP_DLPACK_H
 #define FERRITE_INTEROP_DLPACK_H
 
@@ -28,7 +29,14 @@ typedef struct {
   int32_t device_id;
 } DLDevice;
 
-typedef enum { kDLInt = 0U, kDLUInt = 1U, kDLFloat = 2U, kDLBfloat = 4U, kDLComplex = 5U, kDLBool = 6U } DLDataTypeCode;
+typedef enum {
+  kDLInt = 0U,
+  kDLUInt = 1U,
+  kDLFloat = 2U,
+  kDLBfloat = 4U,
+  kDLComplex = 5U,
+  kDLBool = 6U
+} DLDataTypeCode;
 
 typedef struct {
   uint8_t code, bits;

@@ -1,4 +1,5 @@
-/* Priors for programs in other languages: plain C, tensors by DLPack. examples/priors_dlpack.py uses it by ctypes. */
+/* Priors for programs in other languages: plain C, tensors by DLPack. examples/priors_dlpack.py uses it by
+ * ctypes. */
 #ifndef FERRITE_MODELS_PRIORS_H
 #define FERRITE_MODELS_PRIORS_H
 
@@ -17,10 +18,12 @@ extern "C" {
 /* x, y, row_mask, feature_mask, levels, info: see priors::Batch. */
 #define FERRITE_PRIOR_TENSORS 6
 
-/* Makes datasets `first` to `first + count - 1` of a config (JSON) and seed. `backend` is "cpu", "cuda", "cuda:1" or
- * "reference". Returns 0 and fills `out`, whose tensors the caller owns (call their deleters), or returns 1. */
-FERRITE_C_API int ferrite_priors_generate(const char* backend, const char* config, uint64_t seed, int64_t first,
-                                          int64_t count, DLManagedTensor* out[FERRITE_PRIOR_TENSORS]);
+/* Makes datasets `first` to `first + count - 1` of a config (JSON) and seed. `backend` is "cpu", "cuda",
+ * "cuda:1" or "reference". Returns 0 and fills `out`, whose tensors the caller owns (call their deleters), or
+ * returns 1. */
+FERRITE_C_API int ferrite_priors_generate(const char* backend, const char* config, uint64_t seed,
+                                          int64_t first, int64_t count,
+                                          DLManagedTensor* out[FERRITE_PRIOR_TENSORS]);
 
 /* What was wrong with the last call of this thread that returned 1; valid until its next call. */
 FERRITE_C_API const char* ferrite_priors_error(void);
