@@ -65,8 +65,12 @@ template <class T>
 struct RowGradient {
   using C = Compute<T>;
   std::int64_t target;
-  C shift, log_sum;  // log(p) = x - shift - log_sum
-  C dloss, smoothing, offset;
+  C shift, log_sum, dloss, smoothing, offset;
+
+  /// Near certainty x is close to both the largest logit and the lse: results of 32 bits take two steps.
+  __device__ __forceinline__ C log_p(C x) const {
+    return is_16_bit<T> ? x - (shift + log_sum) : x - shift - log_sum;
+  }
 
   /// Of the class at `target`, near certainty, p - 1 would keep only rounding errors: error_of(x) gives it.
   template <int lanes, class Index, class ErrorOf>
@@ -74,7 +78,7 @@ struct RowGradient {
                                                ErrorOf&& error_of) const {
     Wide<C, lanes> dx;
 #pragma unroll
-    for (int j = 0; j < lanes; ++j) dx.of[j] = exp_for<T>(x.of[j] - shift - log_sum) * dloss - offset;
+    for (int j = 0; j < lanes; ++j) dx.of[j] = exp_for<T>(log_p(x.of[j])) * dloss - offset;
     const std::int64_t lane = target - static_cast<std::int64_t>(pack) * lanes;
     if (lane >= 0 && lane < lanes) {
 #pragma unroll

@@ -90,6 +90,11 @@ void AttributeWriter::write_text(std::string_view key, std::string_view value) {
   members_ += fmt::format("\"{}\"", value);
 }
 
+void AttributeWriter::write_json(std::string_view key, std::string_view value) {
+  append_key(key);
+  members_ += value;
+}
+
 struct AttributeReader::Document {
   std::string op;
   json object;
@@ -141,6 +146,8 @@ std::size_t AttributeReader::choice(std::string_view key, const std::vector<std:
   if (found == names.end()) document_->reject(key, "one of " + listed(names));
   return static_cast<std::size_t>(found - names.begin());
 }
+
+std::string AttributeReader::json_text(std::string_view key) const { return document_->at(key).dump(); }
 
 void AttributeReader::read(std::string_view key, std::uint64_t& value) const {
   const json& given = document_->at(key);

@@ -16,7 +16,7 @@ TEST(Program, explains_itself) {
   for (const char* part : {"ops", "replay", "devices", "tokenize",
                            "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
     expect_contains(help.output, part);
-  for (const char* command : {"ops", "replay", "devices"}) {
+  for (const char* command : {"ops", "replay", "devices", "priors"}) {
     const Reply run = run_ferrite(std::string(command) + " --help");
     EXPECT_EQ(run.code, 0);
     expect_contains(run.output, "Examples:\n  ");

@@ -98,6 +98,9 @@ class FERRITE_API Cpu {
   bool accepts(const op::OrderStatistics& op, MetaSpan in) const;
   void run(const op::Bucketize& op, Ins in, Outs out);
   bool accepts(const op::Bucketize& op, MetaSpan in) const;
+  // Synthetic datasets (models/priors), one dataset at a time on each thread.
+  void run(const op::FormulaPrior& op, Ins in, Outs out);
+  void run(const op::PriorDatasets& op, Ins in, Outs out);
 };
 
 }  // namespace ferrite

@@ -1,5 +1,5 @@
 // Attributes as JSON text, for reports and replay files. Works for every op with `attributes`, a user's too;
-// an enum needs to_string(E) and count_of(E) beside it.
+// an enum needs to_string(E) and count_of(E) beside it, a struct to_json() and static from_json(text).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ class FERRITE_API AttributeWriter {
       write_text(key, to_string(value));
     else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, std::uint64_t>)
       write(key, Scalar(value));
+    else if constexpr (requires { value.to_json(); })
+      write_json(key, value.to_json());
     else
       write(key, value);
   }
@@ -35,6 +37,7 @@ class FERRITE_API AttributeWriter {
   void write(std::string_view key, std::uint64_t value);
   void write(std::string_view key, const Shape& value);
   void write_text(std::string_view key, std::string_view value);
+  void write_json(std::string_view key, std::string_view value);
   void append_key(std::string_view key);
 
   std::string members_;
@@ -61,6 +64,8 @@ class FERRITE_API AttributeReader {
       value = static_cast<int>(integer(key, INT32_MIN, INT32_MAX));
     } else if constexpr (std::is_same_v<T, std::int64_t>) {
       value = integer(key, INT64_MIN, INT64_MAX);
+    } else if constexpr (requires { value.to_json(); }) {
+      value = T::from_json(json_text(key));
     } else {
       read(key, value);
     }
@@ -75,6 +80,7 @@ class FERRITE_API AttributeReader {
   }
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   std::size_t choice(std::string_view key, const std::vector<std::string_view>& names) const;
+  std::string json_text(std::string_view key) const;
   void read(std::string_view key, std::uint64_t& value) const;
   void read(std::string_view key, double& value) const;
   void read(std::string_view key, bool& value) const;

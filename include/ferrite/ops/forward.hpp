@@ -55,6 +55,8 @@ struct Statistic;
 struct Sort;
 struct OrderStatistics;
 struct Bucketize;
+struct FormulaPrior;
+struct PriorDatasets;
 }  // namespace op
 
 }  // namespace ferrite

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""ferrite's default mixture beside TabICL's own generator, on the same cores: 1024 rows, 2 to 20 features, classification,
+post-processing included.
+
+    benches/peers/tabicl_priors.py --ferrite build/release/src/ferrite --out build/bench/tabicl_priors.json
+
+Needs the packages tabicl and xgboost in the Python that runs it; exits with 77 where they are not there. The two take
+turns. TabICL samples `is_causal` as its version 1 did; it does not reject what cannot be learned, ferrite does.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+ROWS, FEATURES, CLASSES = 1024, (2, 20), 10
+
+
+def tabicl_datasets(count):
+    """Makes datasets in this process, with one thread."""
+    from tabicl.prior import PriorDataset
+    from tabicl.prior._prior_config import DEFAULT_FIXED_HP, DEFAULT_SAMPLED_HP
+
+    fixed = {key: value for key, value in DEFAULT_FIXED_HP.items() if key != "is_causal"}
+    sampled = DEFAULT_SAMPLED_HP | {"is_causal": {"distribution": "meta_choice", "choice_values": [True, False]}}
+    prior = PriorDataset(batch_size=count, min_features=FEATURES[0], max_features=FEATURES[1], max_classes=CLASSES,
+                         max_seq_len=ROWS, prior_type="mix_scm", scm_fixed_hp=fixed, scm_sampled_hp=sampled, n_jobs=1,
+                         num_threads_per_generate=1, device="cpu")
+    return len(prior.get_batch()[0])
+
+
+def tabicl_rate(pool, cores, datasets):
+    start = time.perf_counter()
+    made = sum(pool.map(tabicl_datasets, [datasets // cores] * cores))
+    return made / (time.perf_counter() - start)
+
+
+def ferrite_rate(program, cores, datasets, seed):
+    command = [program, "priors", "--datasets", str(datasets), "--rows", str(ROWS), "--features",
+               f"{FEATURES[0]}:{FEATURES[1]}", "--classes", f"2:{CLASSES}", "--seed", str(seed), "--json"]
+    reply = subprocess.run(command, capture_output=True, text=True, check=True,
+                           env=os.environ | {"FERRITE_NUM_THREADS": str(cores)})
+    result = json.loads(reply.stdout)
+    return datasets / result["seconds"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ferrite", required=True, help="path of the program")
+    parser.add_argument("--cores", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", help="a JSON file")
+    options = parser.parse_args()
+    try:
+        import tabicl.prior  # noqa: F401
+        import xgboost  # noqa: F401
+    except ImportError as error:
+        print(f"SKIPPED: {error}")
+        return 77
+    rates = {"tabicl": [], "ferrite": []}
+    with ProcessPoolExecutor(options.cores, mp_context=multiprocessing.get_context("spawn")) as pool:
+        tabicl_rate(pool, options.cores, 8 * options.cores)  # starts the workers
+        for round_number in range(options.rounds):
+            rates["ferrite"].append(ferrite_rate(options.ferrite, options.cores, 1000, round_number))
+            rates["tabicl"].append(tabicl_rate(pool, options.cores, 32 * options.cores))
+    result = {name: {"datasets_per_second": statistics.median(values), "all": values} for name, values in rates.items()}
+    result["ratio"] = result["ferrite"]["datasets_per_second"] / result["tabicl"]["datasets_per_second"]
+    result["cores"] = options.cores
+    for name in rates:
+        print(f"{name:<8}{result[name]['datasets_per_second']:8.1f} datasets/s on {options.cores} cores")
+    print(f"ferrite is {result['ratio']:.1f} times as fast")
+    if options.out:
+        with open(options.out, "w") as file:
+            json.dump(result, file, indent=1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+// Tensors to other libraries without a copy: PyTorch, NumPy, CuPy and JAX take what these return.
+#pragma once
+
+#include "ferrite/interop/dlpack.h"
+#include "ferrite/tensor_data.hpp"
+
+namespace ferrite {
+namespace detail {
+FERRITE_API DLManagedTensor* export_dlpack(const Array& array);
+FERRITE_API DLManagedTensorVersioned* export_dlpack_versioned(const Array& array);
+}  // namespace detail
+
+/// The tensor's memory as it lies, any layout, with its dtype and device. The memory stays alive until the
+/// consumer calls `deleter`, also when all tensors of it are gone. It is shared: what either side writes,
+/// both see. Waits until the backend has computed the values.
+template <class B>
+DLManagedTensor* to_dlpack(const Tensor<B>& x) {
+  detail::kernel_backend(x.backend()).synchronize();
+  return detail::export_dlpack(detail::kernel_array(x.primitive()));
+}
+/// The same with version and flags, which newer consumers ask for.
+template <class B>
+DLManagedTensorVersioned* to_dlpack_versioned(const Tensor<B>& x) {
+  detail::kernel_backend(x.backend()).synchronize();
+  return detail::export_dlpack_versioned(detail::kernel_array(x.primitive()));
+}
+
+}  // namespace ferrite

@@ -1,0 +1,165 @@
+// Synthetic tabular datasets as tensors of a backend. Dataset i depends on (config, seed, i) alone: any batch
+// size, backend, thread count or device gives the same bits.
+//
+//   const auto batch = priors::generate(backend, priors::Config{}, /*seed=*/7, /*first=*/0, /*count=*/64);
+//   batch.x, batch.y, ...                 stay on the backend
+//
+// Two ops do the work. PriorDatasets makes finished training sets of any family. FormulaPrior makes the raw
+// values of the Formula family, millions of small datasets at a time.
+#pragma once
+
+#include "ferrite/models/priors/config.hpp"
+#include "ferrite/tensor_data.hpp"
+
+namespace ferrite {
+namespace priors {
+
+/// Why a draw is rejected and made again.
+enum class Filter : std::uint8_t {
+  non_finite,         ///< a value is not finite or beyond 1e15
+  constant_features,  ///< all features are
+  constant_target,
+  too_few_classes,  ///< fewer than post.classes.min have a row
+  unfair_split,     ///< no order of the rows found in which train and test have the same classes
+  disconnected,     ///< x and y have no common cause (Graph)
+  unlearnable,      ///< neither a feature nor the nearest neighbour tells anything about y
+  none
+};
+inline constexpr int filters = static_cast<int>(Filter::none);
+FERRITE_API std::string_view to_string(Filter filter);
+
+// Columns of `info`.
+inline constexpr int info_rows = 0, info_train_rows = 1, info_features = 2, info_classes = 3, info_family = 4,
+                     info_attempts = 5, info_rejected = 6, info_fields = info_rejected + filters;
+
+/// The label of padded rows: what softmax_cross_entropy ignores.
+inline constexpr std::int64_t ignored_label = -100;
+
+}  // namespace priors
+
+namespace op {
+
+/// Finished datasets `first` to `first + count - 1`. Outputs as in priors::Batch, in that order.
+struct FERRITE_API PriorDatasets {
+  static constexpr std::string_view type_name = "prior_datasets";
+  priors::Config config;
+  std::uint64_t seed = 0;
+  std::int64_t first = 0;
+  std::int64_t count = 1;
+
+  /// Throws ValueError for a config that check() refuses and datasets outside [0, 2^48).
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("config", self.config);
+    visit("seed", self.seed);
+    visit("first", self.first);
+    visit("count", self.count);
+  }
+  /// One dataset after the other, on the host: what a backend without a kernel does.
+  void fill_host(std::span<void* const> out) const;
+  template <class B>
+  void assemble(B& b, Ins in, Outs out) const;
+};
+
+/// Raw Formula datasets `first` to `first + count - 1`: x f32 [count, rows, features], y f32 [count, rows].
+struct FERRITE_API FormulaPrior {
+  static constexpr std::string_view type_name = "formula_prior";
+  std::int64_t rows = 64;
+  std::int64_t features = 4;
+  std::int64_t terms_min = 2, terms_max = 6;
+  double range = 3, coefficient_min = 0.2, coefficient_max = 2, frequency_min = 0.3, frequency_max = 2,
+         shift = 1, noise = 0;
+  std::uint64_t seed = 0;
+  std::int64_t first = 0;
+  std::int64_t count = 1;
+
+  priors::FormulaConfig formula() const;
+  FormulaPrior with_formula(const priors::FormulaConfig& formula) const;
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) {
+    visit("rows", self.rows);
+    visit("features", self.features);
+    visit("terms_min", self.terms_min);
+    visit("terms_max", self.terms_max);
+    visit("range", self.range);
+    visit("coefficient_min", self.coefficient_min);
+    visit("coefficient_max", self.coefficient_max);
+    visit("frequency_min", self.frequency_min);
+    visit("frequency_max", self.frequency_max);
+    visit("shift", self.shift);
+    visit("noise", self.noise);
+    visit("seed", self.seed);
+    visit("first", self.first);
+    visit("count", self.count);
+  }
+  void fill_host(std::span<void* const> out) const;
+  template <class B>
+  void assemble(B& b, Ins in, Outs out) const;
+};
+
+}  // namespace op
+
+namespace detail {
+/// Computes the outputs in host memory and copies them over.
+template <class B, class Op>
+void assemble_on_host(B& b, const Op& op, Outs out) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<void*> pointers;
+  for (const Array& array : out) pointers.push_back(bytes.emplace_back(array.meta().bytes()).data());
+  op.fill_host(pointers);
+  for (std::size_t i = 0; i < out.size(); ++i) b.copy_from_host(out[i], pointers[i]);
+}
+}  // namespace detail
+
+template <class B>
+void op::PriorDatasets::assemble(B& b, Ins, Outs out) const {
+  detail::assemble_on_host(b, *this, out);
+}
+template <class B>
+void op::FormulaPrior::assemble(B& b, Ins, Outs out) const {
+  detail::assemble_on_host(b, *this, out);
+}
+
+namespace priors {
+
+/// `count` datasets, padded to R = config.rows.max rows and F = config.features.max features. Rows [0,
+/// train_rows) of a dataset are for training, the others up to its rows for testing. Missing values are NaN.
+/// A dataset that no attempt could make has 0 rows.
+template <class B>
+struct Batch {
+  Tensor<B> x;             ///< f32 [count, R, F]; padding is 0
+  Tensor<B> y;             ///< i64 [count, R], padding ignored_label; of regression f32, padding 0
+  Tensor<B> row_mask;      ///< bool [count, R]
+  Tensor<B> feature_mask;  ///< bool [count, F]
+  Tensor<B> levels;        ///< i32 [count, F]: of categorical features; 0 for numeric ones
+  Tensor<B> info;          ///< i32 [count, info_fields]
+};
+
+template <class B>
+Batch<B> generate(B& b, const Config& config, std::uint64_t seed, std::int64_t first, std::int64_t count) {
+  const op::PriorDatasets op{config, seed, first, count};
+  auto r = evaluate(b, op, Refs<typename B::Primitive>(nullptr, 0));
+  const auto tensor = [&](std::size_t i) { return Tensor<B>(b, std::move(r[i])); };
+  return {tensor(0), tensor(1), tensor(2), tensor(3), tensor(4), tensor(5)};
+}
+
+template <class B>
+struct RawBatch {
+  Tensor<B> x, y;
+};
+/// Raw values of the Formula family, all of one size: x f32 [count, rows, features], y f32 [count, rows].
+template <class B>
+RawBatch<B> generate_formula(B& b, const FormulaConfig& config, std::int64_t rows, std::int64_t features,
+                             std::uint64_t seed, std::int64_t first, std::int64_t count) {
+  op::FormulaPrior op = op::FormulaPrior{}.with_formula(config);
+  op.rows = rows;
+  op.features = features;
+  op.seed = seed;
+  op.first = first;
+  op.count = count;
+  auto r = evaluate(b, op, Refs<typename B::Primitive>(nullptr, 0));
+  return {Tensor<B>(b, std::move(r[0])), Tensor<B>(b, std::move(r[1]))};
+}
+
+}  // namespace priors
+}  // namespace ferrite

@@ -1,0 +1,170 @@
+// ferrite priors: synthetic datasets to files, their statistics, and descriptions of single ones.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/prior_statistics.hpp"
+#include "cli/work_bar.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/models/priors/describe.hpp"
+#include "ferrite/models/priors/shards.hpp"
+#include "ferrite/stacks.hpp"
+
+namespace ferrite::cli {
+
+namespace {
+
+using namespace priors;
+
+struct Options {
+  std::string family, config, rows, features, classes, task, backend = "cpu", out, as = "json";
+  std::int64_t datasets = 256, first = 0, shard_size = 1024;
+  std::uint64_t seed = 0;
+  std::optional<std::int64_t> describe;
+  bool json = false;
+};
+
+/// "20" or "2:20".
+IntRange parse_range(const char* option, const std::string& text) {
+  const auto number = [&](std::string_view part) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc{} || end != part.data() + part.size())
+      throw ValueError(fmt::format("[priors] {} {}: needs a number, or two like 2:20", option, text));
+    return value;
+  };
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return {number(text), number(text)};
+  return {number(std::string_view(text).substr(0, colon)), number(std::string_view(text).substr(colon + 1))};
+}
+
+/// The file's config with the options on top.
+Config config_of(const Options& options) {
+  Config config = options.config.empty() ? Config{} : Config::from_file(options.config);
+  if (!options.family.empty())
+    config.family = Config::from_json(fmt::format(R"({{"family": "{}"}})", options.family)).family;
+  if (!options.task.empty())
+    config.task = options.task == "regression" ? Task::regression : Task::classification;
+  if (!options.rows.empty()) config.rows = parse_range("--rows", options.rows);
+  if (!options.features.empty()) config.features = parse_range("--features", options.features);
+  if (!options.classes.empty()) config.post.classes = parse_range("--classes", options.classes);
+  config.check();
+  return config;
+}
+
+int describe_one(const Options& options, const Config& config) {
+  const std::int64_t i = *options.describe;
+  const std::string text = options.as == "dot"    ? describe_dot(config, options.seed, i)
+                           : options.as == "html" ? picture_html(config, options.seed, i)
+                                                  : describe_json(config, options.seed, i) + "\n";
+  if (options.out.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return success;
+  }
+  AtomicFile file(options.out);
+  file.write(text);
+  file.commit();
+  return success;
+}
+
+/// One file if the name says so, a folder of shards otherwise; without a name the datasets are only counted.
+template <class B>
+void make(B& backend, const Options& options, ShardPlan plan, PriorStatistics& statistics,
+          const WorkBar& bar) {
+  const std::string extension = std::filesystem::path(options.out).extension().string();
+  plan.format = extension == ".npz" ? ShardFormat::npz : ShardFormat::safetensors;
+  if (extension == ".npz" || extension == ".safetensors") {
+    const NamedTensors tensors =
+        to_host(generate(backend, plan.config, plan.seed, plan.first, plan.datasets));
+    statistics.add(tensors);
+    write_batch(options.out, plan.format, plan, tensors);
+  } else if (!options.out.empty()) {
+    write_shards(backend, options.out, plan, [&](const NamedTensors* tensors, std::int64_t done) {
+      if (tensors) statistics.add(*tensors);
+      bar.show(done);
+    });
+  } else {
+    for (std::int64_t done = 0; done < plan.datasets;) {
+      const std::int64_t count = std::min<std::int64_t>(plan.datasets - done, 64);
+      statistics.add(to_host(generate(backend, plan.config, plan.seed, plan.first + done, count)));
+      bar.show(done += count);
+    }
+  }
+}
+
+int run(const Options& options) {
+  const Config config = config_of(options);
+  if (options.describe) return describe_one(options, config);
+  const ShardPlan plan{config, options.seed, options.first, options.datasets, options.shard_size, {}};
+  op::PriorDatasets{config, plan.seed, plan.first, plan.datasets}.infer({});
+  PriorStatistics statistics;
+  double seconds = 0;
+  {
+    const WorkBar bar(plan.datasets, "datasets");
+    if (options.backend == "reference") {
+      Reference backend;
+      make(backend, options, plan, statistics, bar);
+    } else if (options.backend == "cpu") {
+      Cpu backend;
+      make(backend, options, plan, statistics, bar);
+    } else {
+      Cuda backend;  // throws where there is none, and says why
+#if FERRITE_HAS_CUDA
+      make(backend, options, plan, statistics, bar);
+#endif
+    }
+    seconds = bar.seconds();
+  }
+  if (options.json) {
+    nlohmann::ordered_json json = statistics.json();
+    json["seconds"] = seconds;
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}{:<24}{:.2f} s, {:.0f} datasets/s on {}\n", statistics.table(), "time", seconds,
+               static_cast<double>(plan.datasets) / seconds, options.backend);
+  }
+  return success;
+}
+
+}  // namespace
+
+void add_priors(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("priors", "Make synthetic tabular datasets from random causal models");
+  command->add_option("--family", options->family, "formula, graph, mlp_scm, tree_scm, gp or mixture");
+  command->add_option("--config", options->config, "JSON file with any keys of the config");
+  command->add_option("--datasets", options->datasets, "How many")->capture_default_str();
+  command->add_option("--first", options->first, "Number of the first one")->capture_default_str();
+  command->add_option("--rows", options->rows, "Rows per dataset: 1024, or 64:1024");
+  command->add_option("--features", options->features, "Features per dataset: 8, or 2:20");
+  command->add_option("--classes", options->classes, "Classes: 2, or 2:10");
+  command->add_option("--task", options->task, "What y is")
+      ->check(CLI::IsMember({"classification", "regression"}));
+  command->add_option("--seed", options->seed, "Another seed, other datasets")->capture_default_str();
+  command->add_option("--backend", options->backend, "Where they are made")
+      ->check(CLI::IsMember({"reference", "cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option(
+      "--out", options->out,
+      "A .npz or .safetensors file, or a folder of shards (a run that was cut short goes on)");
+  command->add_option("--shard-size", options->shard_size, "Datasets per file of a folder")
+      ->capture_default_str();
+  command->add_option("--describe", options->describe,
+                      "Only say what this dataset is made of; to --out, or printed");
+  command->add_option("--as", options->as, "How: json, dot (Graphviz) or html (a picture)")
+      ->check(CLI::IsMember({"json", "dot", "html"}))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print the statistics as JSON");
+  command->footer(
+      "Examples:\n"
+      "  ferrite priors --datasets 1000\n"
+      "  ferrite priors --family mlp_scm --rows 1024 --features 2:20 --datasets 100000 --out train-sets\n"
+      "  ferrite priors --config prior.json --seed 7 --datasets 64 --out sets.npz\n"
+      "  ferrite priors --family graph --describe 3 --as html --out dataset.html");
+  command->callback([&action, options] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace ferrite::cli

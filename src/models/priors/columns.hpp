@@ -1,0 +1,112 @@
+// What happens to single columns after a family has made them: categories, outliers, standardisation, missing
+// cells.
+#pragma once
+
+#include "models/priors/workspace.hpp"
+
+namespace ferrite::priors {
+
+/// Raw values must be finite, and small enough for squares and their sums in float.
+template <class Team>
+FERRITE_HOST_DEVICE bool all_usable(Team& team, const float* x, int count) {
+  return team.count(count, [&](int i) { return !(std::fabs(x[i]) <= 1e15f); }) == 0;
+}
+
+/// How many of the cuts lie below a value.
+FERRITE_PORTABLE_ELEMENT int level_of(const float* cuts, int count, float x) {
+  int level = 0;
+  for (int k = 0; k < count; ++k) level += cuts[k] < x ? 1 : 0;
+  return level;
+}
+
+/// Turns some columns into level numbers, cut at the values of random rows; the levels keep the order of the
+/// values or are shuffled.
+template <class Team>
+FERRITE_HOST_DEVICE void make_categorical(Team& team, const PostConfig& config, const DatasetKey& key,
+                                          int features, int rows, Workspace& w) {
+  PostPlan& plan = *w.post;
+  Draws dataset(key.stream(Purpose::categories));
+  const bool any = dataset.bernoulli(config.categorical_share);
+  const double share = dataset.uniform();
+  for (int c = 0; c < features; ++c) {
+    float* column = w.x + c * rows;
+    Draws draws(key.stream(Purpose::categories, static_cast<std::uint32_t>(c) + 1));
+    const bool chosen = any && draws.bernoulli(share);
+    const double size = std::rint(10 * draws.gamma(1));
+    const int levels = greater(2, size < max_categories ? static_cast<int>(size) : max_categories);
+    team.once([&] { plan.levels[c] = chosen ? levels : 0; });
+    if (!chosen) continue;
+    team.once([&] {
+      for (int k = 0; k + 1 < levels; ++k) plan.cuts[k] = column[draws.integer(0, rows - 1)];
+      if (draws.bernoulli(config.ordered_share))
+        for (int k = 0; k < levels; ++k) plan.relabel[k] = k;
+      else
+        draws.permutation(levels, plan.relabel);
+      if (draws.bernoulli(0.5))
+        for (int k = 0; k < levels; ++k) plan.relabel[k] = levels - 1 - plan.relabel[k];
+    });
+    team.each(rows, [&](int r) {
+      column[r] = static_cast<float>(plan.relabel[level_of(plan.cuts, levels - 1, column[r])]);
+    });
+  }
+}
+
+struct Spread {
+  float mean, std;
+};
+/// Mean and standard deviation (of n - 1) of the values within a distance of a centre.
+template <class Team>
+FERRITE_HOST_DEVICE Spread spread_within(Team& team, const float* x, int rows, float centre, float distance) {
+  const auto inside = [&](int r) { return std::fabs(x[r] - centre) <= distance; };
+  const auto n = static_cast<float>(team.count(rows, inside));
+  const float mean = team.sum(rows, [&](int r) { return inside(r) ? x[r] : 0.0f; }) / greater(n, 1.0f);
+  const float square =
+      team.sum(rows, [&](int r) { return inside(r) ? (x[r] - mean) * (x[r] - mean) : 0.0f; });
+  return {mean, std::sqrt(square / greater(n - 1.0f, 1.0f))};
+}
+
+/// Clips outliers in two passes (the second without them) and standardises; false for a constant column.
+template <class Team>
+FERRITE_HOST_DEVICE bool finish_column(Team& team, const PostConfig& config, float* x, int rows) {
+  Spread s = spread_within(team, x, rows, 0.0f, 1e30f);
+  if (config.clip_sigma > 0) {
+    const auto sigma = static_cast<float>(config.clip_sigma);
+    s = spread_within(team, x, rows, s.mean, sigma * s.std);
+    const float low = std::fma(-sigma, s.std, s.mean), high = std::fma(sigma, s.std, s.mean);
+    team.each(rows, [&](int r) { x[r] = clamped(x[r], low, high); });
+    s = spread_within(team, x, rows, 0.0f, 1e30f);
+  }
+  if (s.std <= 1e-6f * greater(1.0f, std::fabs(s.mean))) return false;
+  if (config.standardise) {
+    const float scale = 1.0f / s.std;
+    team.each(rows, [&](int r) { x[r] = clamped((x[r] - s.mean) * scale, -100.0f, 100.0f); });
+  }
+  return true;
+}
+
+/// Removes cells: any with the same probability (MCAR), or by a logistic law large or small values first
+/// (MNAR).
+template <class Team>
+FERRITE_HOST_DEVICE void remove_cells(Team& team, const PostConfig& config, const DatasetKey& key,
+                                      int features, int rows, Workspace& w) {
+  Draws draws(key.stream(Purpose::missing));
+  if (!draws.bernoulli(config.missing_share)) return;
+  const auto rate = static_cast<float>(draws.uniform(0, config.missing_rate));
+  const bool by_value = draws.bernoulli(config.mnar_share);
+  const float slope = draws.bernoulli(0.5) ? 2.0f : -2.0f;
+  const Stream cells = key.stream(Purpose::missing, 1);
+  const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
+  const float missing = std::bit_cast<float>(0x7fc00000u);  // one NaN everywhere
+  team.columns(features, [&](int c, auto& inner) {
+    float *column = w.x + c * rows, *u = w.noise + c * rows;
+    inner.uniforms(cells, blocks * static_cast<std::uint64_t>(c), rows, u);
+    const Moments m = moments(inner, column, rows);
+    inner.each(rows, [&](int r) {
+      const float z = (column[r] - m.mean) * m.rstd;
+      const float p = by_value ? 2.0f * rate * portable_sigmoid(slope * z) : rate;
+      column[r] = u[r] < p ? missing : column[r];
+    });
+  });
+}
+
+}  // namespace ferrite::priors

@@ -1,0 +1,148 @@
+// Elementary functions that give the same bits on every machine, CPU or GPU: made of IEEE operations alone (+
+// - * / sqrt, fma, rint and integer arithmetic), in one written order. A synthetic dataset is then a function
+// of its seed, whatever computes it, and no tolerance is needed to compare two backends.
+//
+// Whoever includes this must compile with contraction off (-ffp-contract=off, nvcc -fmad=false): fused
+// multiply-adds are written where they are meant. The functions of float have no branches, so that loops over
+// them become vector code. Errors: float below 6e-7, double below 1e-13, relative or absolute, whichever is
+// larger.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "ferrite/core/rng.hpp"
+
+#define FERRITE_PORTABLE FERRITE_HOST_DEVICE inline
+// For what stands in loops over elements: a call would keep them from becoming vector code.
+#define FERRITE_PORTABLE_ELEMENT FERRITE_HOST_DEVICE FERRITE_INLINE
+
+namespace ferrite::priors {
+
+FERRITE_PORTABLE_ELEMENT float lesser(float a, float b) { return a < b ? a : b; }
+FERRITE_PORTABLE_ELEMENT float greater(float a, float b) { return a > b ? a : b; }
+FERRITE_PORTABLE_ELEMENT float clamped(float x, float low, float high) {
+  return lesser(greater(x, low), high);
+}
+FERRITE_PORTABLE_ELEMENT int lesser(int a, int b) { return a < b ? a : b; }
+FERRITE_PORTABLE_ELEMENT int greater(int a, int b) { return a > b ? a : b; }
+FERRITE_PORTABLE_ELEMENT bool is_finite(float x) {
+  return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+/// sin(2 pi t). The polynomial is that of sin(2 pi r) / (r (1 - 4 r^2)), which takes r in [-1/2, 1/2] whole.
+FERRITE_PORTABLE_ELEMENT float sin_turns(float t) {
+  const float r = t - std::rint(t);
+  const float q = r * r;
+  float p = 3.0178204566730114f;
+  p = std::fma(p, q, -9.515609213884169f);
+  p = std::fma(p, q, 16.75946177322486f);
+  p = std::fma(p, q, -16.208651863190845f);
+  p = std::fma(p, q, 6.283183762944856f);
+  return r * std::fma(q, -4.0f, 1.0f) * p;
+}
+FERRITE_PORTABLE_ELEMENT float cos_turns(float t) { return sin_turns(t + 0.25f); }
+FERRITE_PORTABLE_ELEMENT float portable_sin(float x) { return sin_turns(x * 0.15915494309189535f); }
+
+/// e^x for x limited to [-87, 88], so that the result is finite and normal.
+FERRITE_PORTABLE_ELEMENT float portable_exp(float x) {
+  x = clamped(x, -87.0f, 88.0f);
+  const float n = std::rint(x * 1.4426950408889634f);
+  const float r = std::fma(n, 2.12194440e-4f, std::fma(n, -0.693359375f, x));
+  float p = 0.0013926181816192394f;
+  p = std::fma(p, r, 0.008363177630068047f);
+  p = std::fma(p, r, 0.04166655462781643f);
+  p = std::fma(p, r, 0.16666576998242202f);
+  p = std::fma(p, r, 0.5f);
+  const float value = std::fma(p, r * r, r) + 1.0f;
+  const auto scale = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127) << 23;
+  return value * std::bit_cast<float>(scale);
+}
+
+/// log(x) of a positive normal x.
+FERRITE_PORTABLE_ELEMENT float portable_log(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x) - 0x3f3504f3u;  // sqrt(1/2)
+  const auto n = static_cast<float>(static_cast<std::int32_t>(bits) >> 23);
+  const float f = std::bit_cast<float>((bits & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  float p = -0.07900886497864028f;
+  p = std::fma(p, f, 0.1262188733487758f);
+  p = std::fma(p, f, -0.1299852800891737f);
+  p = std::fma(p, f, 0.1421455430941684f);
+  p = std::fma(p, f, -0.1664126254728134f);
+  p = std::fma(p, f, 0.20001043249917613f);
+  p = std::fma(p, f, -0.25000306690031393f);
+  p = std::fma(p, f, 0.33333330735844874f);
+  const float square = f * f;
+  const float tail = std::fma(n, -2.12194440e-4f, std::fma(square, -0.5f, p * square * f));
+  return std::fma(n, 0.693359375f, f + tail);
+}
+
+FERRITE_PORTABLE_ELEMENT float portable_tanh(float x) {
+  const float e = portable_exp(-2.0f * std::fabs(x));
+  return std::copysign((1.0f - e) / (1.0f + e), x);
+}
+/// log(1 + e^x)
+FERRITE_PORTABLE_ELEMENT float portable_softplus(float x) {
+  return greater(x, 0.0f) + portable_log(1.0f + portable_exp(-std::fabs(x)));
+}
+FERRITE_PORTABLE_ELEMENT float portable_sigmoid(float x) { return 1.0f / (1.0f + portable_exp(-x)); }
+
+/// The two normals of a pair of words (Box-Muller).
+FERRITE_PORTABLE_ELEMENT NormalPair<float> portable_normals(std::uint32_t w0, std::uint32_t w1) {
+  const float u = std::fma(static_cast<float>(w0), 0x1p-32f, 0x1p-33f);
+  const float t = static_cast<float>(w1 >> 8) * 0x1p-24f;
+  const float r = std::sqrt(-2.0f * portable_log(u));
+  return {r * cos_turns(t), r * sin_turns(t)};
+}
+
+// In double, for the few numbers that decide structure.
+
+FERRITE_PORTABLE double sin_turns(double t) {
+  double r = t - std::rint(t);
+  if (r > 0.25) r = 0.5 - r;
+  if (r < -0.25) r = -0.5 - r;
+  const double x = r * 6.283185307179586477, q = x * x;
+  double p = 1.0 / 355687428096000.0;
+  p = std::fma(p, q, -1.0 / 1307674368000.0);
+  p = std::fma(p, q, 1.0 / 6227020800.0);
+  p = std::fma(p, q, -1.0 / 39916800.0);
+  p = std::fma(p, q, 1.0 / 362880.0);
+  p = std::fma(p, q, -1.0 / 5040.0);
+  p = std::fma(p, q, 1.0 / 120.0);
+  p = std::fma(p, q, -1.0 / 6.0);
+  return std::fma(p * q, x, x);
+}
+FERRITE_PORTABLE double cos_turns(double t) { return sin_turns(t + 0.25); }
+
+/// e^x for x limited to [-700, 700].
+FERRITE_PORTABLE double portable_exp(double x) {
+  x = x < -700 ? -700 : x > 700 ? 700 : x;
+  const double n = std::rint(x * 1.4426950408889634074);
+  const double r = std::fma(n, -1.90821492927058770002e-10, std::fma(n, -6.93147180369123816490e-01, x));
+  double p = 1.0;
+  for (int k = 13; k >= 1; --k) p = std::fma(p, r / k, 1.0);
+  const auto scale = static_cast<std::uint64_t>(static_cast<std::int64_t>(n) + 1023) << 52;
+  return p * std::bit_cast<double>(scale);
+}
+
+/// log(x) of a positive normal x, by atanh of (m - 1) / (m + 1).
+FERRITE_PORTABLE double portable_log(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x) - 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
+  const auto n = static_cast<double>(static_cast<std::int64_t>(bits) >> 52);
+  const double m = std::bit_cast<double>((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
+  const double s = (m - 1.0) / (m + 1.0), q = s * s;
+  double p = 0;
+  for (int k = 21; k >= 3; k -= 2) p = std::fma(p, q, 1.0 / k);
+  return std::fma(n, 0.69314718055994530942, std::fma(2.0 * s * q, p, 2.0 * s));
+}
+
+/// x^y for positive x.
+FERRITE_PORTABLE double portable_pow(double x, double y) { return portable_exp(y * portable_log(x)); }
+
+FERRITE_PORTABLE double portable_normal(std::uint64_t w0, std::uint64_t w1) {
+  const double u = static_cast<double>((w0 >> 11) + 1) * 0x1p-53;
+  return std::sqrt(-2.0 * portable_log(u)) * cos_turns(static_cast<double>(w1 >> 11) * 0x1p-53);
+}
+
+}  // namespace ferrite::priors

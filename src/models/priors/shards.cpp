@@ -1,0 +1,87 @@
+// The folder of shards and its description.
+#include "ferrite/models/priors/shards.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/npz.hpp"
+#include "ferrite/io/safetensors.hpp"
+
+namespace ferrite::priors {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view extension(ShardFormat format) { return format == ShardFormat::npz ? "npz" : "safetensors"; }
+
+std::string manifest(const ShardPlan& plan) {
+  const Json json{{"format", extension(plan.format)},
+                  {"seed", plan.seed},
+                  {"first", plan.first},
+                  {"datasets", plan.datasets},
+                  {"shard_size", plan.shard_size},
+                  {"config", Json::parse(plan.config.to_json())}};
+  return json.dump(2) + "\n";
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) throw IoError(fmt::format("[priors shards] {}: cannot be read", path.string()));
+  return text.str();
+}
+
+}  // namespace
+
+ShardFolder::ShardFolder(const std::filesystem::path& folder, const ShardPlan& plan)
+    : folder_(folder), plan_(plan) {
+  op::PriorDatasets{plan.config, plan.seed, plan.first, plan.datasets}.infer({});
+  if (plan.shard_size < 1)
+    throw ValueError(fmt::format("[priors shards] shard size {}: must be at least 1", plan.shard_size));
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw IoError(fmt::format("[priors shards] {}: {}", folder.string(), error.message()));
+  const std::filesystem::path description = folder / "prior.json";
+  const std::string text = manifest(plan);
+  if (!std::filesystem::exists(description)) {
+    AtomicFile file(description);
+    file.write(text);
+    file.commit();
+  } else if (read_text(description) != text) {
+    throw ValueError(
+        fmt::format("[priors shards] {} holds another run (see prior.json): give the same config, seed, "
+                    "datasets and shard size to go on with it, or another folder",
+                    folder.string()));
+  }
+}
+
+std::int64_t ShardFolder::shards() const { return (plan_.datasets - 1) / plan_.shard_size + 1; }
+std::int64_t ShardFolder::first(std::int64_t shard) const { return plan_.first + shard * plan_.shard_size; }
+std::int64_t ShardFolder::size(std::int64_t shard) const {
+  return std::min(plan_.shard_size, plan_.datasets - shard * plan_.shard_size);
+}
+std::filesystem::path ShardFolder::path(std::int64_t shard) const {
+  return folder_ / fmt::format("shard-{:05}.{}", shard, extension(plan_.format));
+}
+bool ShardFolder::is_done(std::int64_t shard) const { return std::filesystem::exists(path(shard)); }
+
+void ShardFolder::write(std::int64_t shard, const NamedTensors& tensors) const {
+  write_batch(path(shard), plan_.format, plan_, tensors);
+}
+
+void write_batch(const std::filesystem::path& path, ShardFormat format, const ShardPlan& plan,
+                 const NamedTensors& tensors) {
+  if (format == ShardFormat::npz)
+    write_npz(path, tensors);
+  else
+    write_safetensors(path,
+                      {{{"prior", plan.config.to_json()}, {"seed", std::to_string(plan.seed)}}, tensors});
+}
+
+}  // namespace ferrite::priors

@@ -1,0 +1,83 @@
+// What one dataset needs while it is made: the shape drawn for it, and scratch memory that a team owns.
+#pragma once
+
+#include "models/priors/causes.hpp"
+
+namespace ferrite::priors {
+
+/// What is decided before any family is asked.
+struct DatasetShape {
+  Family family;
+  int rows, train_rows, features;
+};
+
+/// What post-processing decides about columns and classes.
+struct PostPlan {
+  bool constant[max_features];
+  int levels[max_features];   // of categorical columns; 0: numeric
+  float share[max_features];  // of y explained by a column alone
+  int column[max_features];   // where feature j of the dataset comes from
+  int features;               // that are not constant
+  int classes;
+  float cuts[max_categories];
+  int relabel[max_categories];
+};
+
+/// Values of all leaves of a layer of trees: 8 trees of depth 6 with 32 outputs.
+inline constexpr int max_leaves = 8 * 64 * 32;
+
+/// Columns of `rows` values, one after the other. x and y are what a family leaves behind.
+struct Workspace {
+  float* x;        // [features][rows]
+  float* y;        // [rows]
+  float* a;        // [width][rows]
+  float* b;        // [width][rows]
+  float* weights;  // [width][width]
+  float* mask;     // [width][width]
+  float* bias;     // [width]
+  float* noise;    // [width][rows]
+  float* leaves;   // [max_leaves]
+  int* order;      // [rows]
+  int* labels;     // [rows]
+  FourierSeries* series;
+  PostPlan* post;
+};
+
+/// Units that a layer, a graph or a chunk of Gaussian-process terms may have at once.
+FERRITE_PORTABLE int workspace_width(const Config& config) {
+  const double mu = config.mlp_scm.hidden.max, lower = config.mlp_scm.hidden.lower;
+  int width = lesser(max_hidden, static_cast<int>(8 * mu + lower) + 1);
+  width = greater(width, 1 + 2 * config.features.max);
+  width = greater(width, config.features.max + 1 + max_latent);
+  return greater(greater(width, max_causes), 64);
+}
+
+/// Adds Gaussian noise to `count` columns; its scale is common, or each column's own. A column's draws are
+/// those of its number in `numbers`, or of its place if there is no such list.
+template <class Team>
+FERRITE_HOST_DEVICE void add_noise(Team& team, const DatasetKey& key, std::uint32_t part, float std,
+                                   bool own_scales, float* columns, const int* numbers, int count,
+                                   float* noise, int rows) {
+  const Stream values = key.stream(Purpose::noise, part), scales = key.stream(Purpose::noise_scale, part);
+  const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
+  team.columns(count, [&](int c, auto& inner) {
+    const auto k = static_cast<std::uint64_t>(numbers ? numbers[c] : c);
+    const float scale = own_scales ? std::fabs(std * scales.normal(k)) : std;
+    float *column = columns + c * rows, *draw = noise + c * rows;
+    inner.normals(values, blocks * k, rows, draw);
+    inner.each(rows, [&](int r) { column[r] = std::fma(scale, draw[r], column[r]); });
+  });
+}
+/// The same for one column.
+template <class Team>
+FERRITE_HOST_DEVICE void add_noise(Team& team, const DatasetKey& key, std::uint32_t part, float std,
+                                   float* column, float* noise, int rows) {
+  add_noise(team, key, part, std, false, column, nullptr, 1, noise, rows);
+}
+
+template <class Team>
+FERRITE_HOST_DEVICE void copy_column(Team& team, const float* from, float* to, int rows) {
+  team.each(rows, [&](int r) { to[r] = from[r]; });
+}
+
+}  // namespace ferrite::priors

@@ -1,0 +1,132 @@
+// The portable functions against those of the C library, in double; the vector loops against the plain ones,
+// in bits.
+#include "models/priors/portable_math.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "models/priors/team.hpp"
+
+namespace ferrite::priors {
+namespace {
+
+/// Largest error relative to max(1, |exact|) over a grid.
+template <class T, class F, class Exact>
+double worst_error(T low, T high, F&& f, Exact&& exact) {
+  double worst = 0;
+  for (int i = 0; i <= 40000; ++i) {
+    const T x = low + (high - low) * static_cast<T>(i) / 40000;
+    const double e = exact(static_cast<double>(x));
+    worst = std::max(worst, std::fabs(static_cast<double>(f(x)) - e) / std::max(1.0, std::fabs(e)));
+  }
+  return worst;
+}
+
+TEST(PortableMath, float_functions_are_right_to_a_few_ulp) {
+  EXPECT_LT(
+      worst_error(
+          -3.0f, 3.0f, [](float t) { return sin_turns(t); }, [](double t) { return std::sin(2 * M_PI * t); }),
+      6e-7);
+  EXPECT_LT(
+      worst_error(
+          -3.0f, 3.0f, [](float t) { return cos_turns(t); }, [](double t) { return std::cos(2 * M_PI * t); }),
+      6e-7);
+  EXPECT_LT(worst_error(
+                -80.0f, 80.0f, [](float x) { return portable_exp(x); }, [](double x) { return std::exp(x); }),
+            4e-7);
+  EXPECT_LT(worst_error(
+                1e-9f, 50.0f, [](float x) { return portable_log(x); }, [](double x) { return std::log(x); }),
+            4e-7);
+  EXPECT_LT(
+      worst_error(
+          -12.0f, 12.0f, [](float x) { return portable_tanh(x); }, [](double x) { return std::tanh(x); }),
+      4e-7);
+  EXPECT_LT(worst_error(
+                -30.0f, 30.0f, [](float x) { return portable_softplus(x); },
+                [](double x) { return std::log1p(std::exp(x)); }),
+            4e-7);
+  EXPECT_TRUE(is_finite(portable_exp(1e30f)));
+  EXPECT_FALSE(is_finite(HUGE_VALF));
+}
+
+TEST(PortableMath, double_functions_are_right_to_thirteen_digits) {
+  EXPECT_LT(
+      worst_error(
+          -3.0, 3.0, [](double t) { return sin_turns(t); }, [](double t) { return std::sin(2 * M_PI * t); }),
+      1e-13);
+  EXPECT_LT(worst_error(
+                -50.0, 50.0, [](double x) { return portable_exp(x); }, [](double x) { return std::exp(x); }),
+            1e-13);
+  EXPECT_LT(worst_error(
+                1e-12, 1e6, [](double x) { return portable_log(x); }, [](double x) { return std::log(x); }),
+            1e-13);
+}
+
+TEST(Team, sums_in_the_order_of_a_warp) {
+  std::vector<float> x;
+  for (int i = 0; i < 1003; ++i) x.push_back(std::sin(static_cast<float>(i)) * 1e3f);
+  float lanes[32] = {};
+  for (std::size_t i = 0; i < x.size(); ++i) lanes[i % 32] += x[i];
+  for (std::size_t width = 16; width > 0; width /= 2)
+    for (std::size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+  SerialTeam team;
+  EXPECT_EQ(team.sum(1003, [&](int i) { return x[static_cast<std::size_t>(i)]; }), lanes[0]);
+}
+
+TEST(Team, bulk_numbers_are_those_of_the_stream) {
+  const Stream stream = DatasetKey{9, 4, 1}.stream(Purpose::noise, 3);
+  SerialTeam team;
+  std::vector<float> normals(519), uniforms(519);
+  team.normals(stream, 7, 519, normals.data());
+  team.uniforms(stream, 7, 519, uniforms.data());
+  for (std::size_t i = 0; i < normals.size(); ++i) {
+    ASSERT_EQ(normals[i], stream.normal(28 + i));
+    ASSERT_EQ(uniforms[i], stream.uniform(28 + i));
+  }
+}
+
+TEST(Team, products_are_fused_multiply_adds_in_the_order_of_k) {
+  const int from = 13, to = 7, rows = 37;
+  const Stream stream = DatasetKey{1, 2, 3}.stream(Purpose::weights);
+  std::vector<float> weights(from * to), bias(to), in(from * rows), out(to * rows);
+  SerialTeam team;
+  team.normals(stream, 0, from * to, weights.data());
+  team.normals(stream, 100, to, bias.data());
+  team.normals(stream, 200, from * rows, in.data());
+  team.product(weights.data(), bias.data(), in.data(), from, out.data(), to, rows);
+  for (int u = 0; u < to; ++u) {
+    for (int r = 0; r < rows; ++r) {
+      float sum = bias[static_cast<std::size_t>(u)];
+      for (int k = 0; k < from; ++k)
+        sum = std::fma(weights[static_cast<std::size_t>(u * from + k)],
+                       in[static_cast<std::size_t>(k * rows + r)], sum);
+      ASSERT_EQ(out[static_cast<std::size_t>(u * rows + r)], sum);
+    }
+  }
+}
+
+TEST(FourierSeries, is_the_sum_of_its_sines_on_every_path) {
+  SerialTeam team;
+  FourierSeries series;
+  draw_fourier(team, DatasetKey{1, 2, 3}.stream(Purpose::fourier), 1.1f, series);
+  ASSERT_EQ(series.terms % 2, 0);
+  ASSERT_GT(series.terms, 20);
+  std::vector<float> x(53);
+  team.normals(DatasetKey{4, 4, 4}.stream(Purpose::noise), 0, 53, x.data());
+  std::vector<float> y = x;
+  team.fourier(series, y.data(), 53);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(y[i], fourier_value(series, x[i]));
+    double exact = 0;
+    for (int k = 0; k < series.terms; ++k) {
+      const double angle = (k + static_cast<double>(series.offset)) * static_cast<double>(x[i]);
+      exact += static_cast<double>(series.re[k]) * std::sin(angle) +
+               static_cast<double>(series.im[k]) * std::cos(angle);
+    }
+    EXPECT_NEAR(static_cast<double>(y[i]), exact, 5e-4);
+  }
+}
+
+}  // namespace
+}  // namespace ferrite::priors
