@@ -1,11 +1,18 @@
 # Looks for what the CUDA backend needs. Sets FERRITE_HAS_CUDA; a build without it is a normal build.
 set(FERRITE_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (where nvcc, cuBLAS and cuDNN are found)")
 set_property(CACHE FERRITE_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(FERRITE_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs to compile for, e.g. \"80;90\"")
+set(FERRITE_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs to compile for, 90 (Hopper) or later, e.g. \"90;100\"")
 set(FERRITE_HAS_CUDA 0)
 if(FERRITE_CUDA STREQUAL "OFF")
   return()
 endif()
+foreach(architecture ${FERRITE_CUDA_ARCHITECTURES})
+  string(REGEX MATCH "^[0-9]+" number "${architecture}")
+  if(number AND number LESS 90)
+    message(FATAL_ERROR "FERRITE_CUDA_ARCHITECTURES=${FERRITE_CUDA_ARCHITECTURES}: the kernels use bulk copies and clusters, "
+                        "which GPUs have from 90 (Hopper) on")
+  endif()
+endforeach()
 
 find_program(FERRITE_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
 set(missing "")

@@ -79,8 +79,12 @@ json read(const std::filesystem::path& path, std::string& problem) {
 void measure_closer(std::vector<double>& seconds, const Autotuner::Measure& measure) {
   const double close = 1.2 * *std::min_element(seconds.begin(), seconds.end());
   std::vector<std::pair<std::size_t, std::vector<double>>> finalists;
-  for (std::size_t i = 0; i < seconds.size(); ++i)
-    if (seconds[i] <= close) finalists.push_back({i, {seconds[i]}});
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    if (seconds[i] <= close)
+      finalists.push_back({i, {seconds[i]}});
+    else
+      seconds[i] = std::max(seconds[i], 2 * close);  // out of the race, whatever the others take now
+  }
   if (finalists.size() == 1) return;
   for (int round = 1; round < 5; ++round)
     for (auto& [i, times] : finalists) times.push_back(measure(i));

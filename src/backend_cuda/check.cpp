@@ -59,6 +59,8 @@ bool is_context_lost(cudaError_t status) noexcept {
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorExternalDevice:
     case cudaErrorMpsClientTerminated:
     case cudaErrorContextIsDestroyed:
       return true;

@@ -51,12 +51,12 @@ struct Targets {
   }
   __device__ __forceinline__ void report_if_wrong(std::int64_t row, std::int64_t target) const {
     if (target == ignore_index || is_class(target)) return;
+    // The first to find the op word empty says what is wrong.
+    if (atomicCAS(&fault->op, 0ull, reinterpret_cast<unsigned long long>(op)) != 0) return;
     fault->op_length = op_length;
     fault->index = target;
     fault->extent = count;
     fault->position = row + 1;
-    __threadfence_system();
-    fault->op = reinterpret_cast<unsigned long long>(op);
   }
 };
 

@@ -10,7 +10,8 @@ namespace {
 
 struct Loss {
   Targets targets;
-  Strided loss, lse;  // with a gradient: no lse, but its scale
+  Strided loss, lse;  // lse: without a gradient
+  Strided scale;      // of the gradient
   void* gradient;
   double smoothing;
 };
@@ -81,10 +82,10 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
       if constexpr (!with_gradient) args.lse.at<C>(rows.row()) = log_sum + shift;
     }
     if constexpr (with_gradient) {
-      const C scale = args.lse.at<C>(0);
+      const C scale = args.scale.at<C>(0);
       const RowGradient<T> gradient{target, shift,     log_sum,
                                     scale,  smoothing, smoothing / static_cast<C>(targets.count) * scale};
-      const C error = -others / sum;
+      const C error = is_finite(sum) ? -others / sum : std::expm1(z - log_sum);
       T* const dx = static_cast<T*>(args.gradient) + rows.row() * targets.count;
       rows.pass([&](auto each) {
         each([&](auto pack, int, const auto& x) {
@@ -98,7 +99,7 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
 }
 
 template <class T, int lanes, bool resident, bool with_gradient>
-__global__ void __launch_bounds__(most_row_threads, resident ? row_blocks<T, lanes, 1> : 2)
+__global__ void __launch_bounds__(most_row_threads, sizeof(T) == 8 ? 1 : 2)
     loss_kernel(const __grid_constant__ LossArgs<RowsArgs<1>> args) {
   Rows<T, lanes, 1, resident> rows(args.in);
   loss_rows<T, lanes, with_gradient>(rows, args.loss);
@@ -121,7 +122,11 @@ void Cuda::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
   const DType dtype = in[0].dtype();
   const RowArray x = rows_of(*this, in[0]);
   const RowPlan plan(call, dtype, x.count, x.length, row_lanes(dtype, x.length, {x.place()}));
-  const Loss loss{Targets(call, in[1], op.ignore_index, x.length), Strided(out[0]), Strided(out[1]), nullptr,
+  const Loss loss{Targets(call, in[1], op.ignore_index, x.length),
+                  Strided(out[0]),
+                  Strided(out[1]),
+                  Strided(out[1]),
+                  nullptr,
                   op.label_smoothing};
   // One pass: nothing is read twice, however long the rows.
   visit_floating(dtype, [&]<class T>() {
@@ -140,8 +145,12 @@ void Cuda::run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) 
   Destination gradient(*this, out[1], false);
   const int lanes = row_lanes(dtype, x.length, {x.place(), {gradient.array().data(), x.length}});
   RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1});
-  const Loss loss{Targets(call, in[1], op.ignore_index, x.length), Strided(out[0]), Strided(scale),
-                  gradient.array().data(), op.label_smoothing};
+  const Loss loss{Targets(call, in[1], op.ignore_index, x.length),
+                  Strided(out[0]),
+                  Strided(out[0]),
+                  Strided(scale),
+                  gradient.array().data(),
+                  op.label_smoothing};
   visit_floating(dtype, [&]<class T>() {
     plan.visit<T>(
         [&]<int n, bool resident>(const RowPlan& rows) {

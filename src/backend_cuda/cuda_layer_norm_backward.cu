@@ -190,10 +190,11 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
     rows.launch(long_norm_backward_kernel<T>, {{rows.shape(), {dy.place(), x.place()}}, norm});
     const std::int64_t slabs = std::min<std::int64_t>(x.count, 32);
     const Scratch<Compute<T>> partial(call, count * slabs * length);
-    slab_norm_sums(
-        call,
-        {dy.array.data(), x.array.data(), dy.stride, x.stride, x.count, length, norm.mean, norm.rstd, dtype},
-        partial.data(), slabs);
+    if (slabs > 0)
+      slab_norm_sums(call,
+                     {dy.array.data(), x.array.data(), dy.stride, x.stride, x.count, length, norm.mean,
+                      norm.rstd, dtype},
+                     partial.data(), slabs);
     sum_partials(partial.data(), slabs);
   };
   visit_floating(dtype, [&]<class T>() {

@@ -19,7 +19,7 @@ struct NormGradients {
 void sum_norm_partials(const Call& call, const void* partial, bool is_f64, std::int64_t parts,
                        std::int64_t length, const NormGradients& out);
 
-/// Rows too long for registers.
+/// Rows too long for the ring.
 struct LongNormRows {
   const void *dy, *x;  // of `dtype`
   std::int64_t dy_stride, x_stride, rows, length;

@@ -6,16 +6,17 @@
 #include <mutex>
 #include <vector>
 
-#include "core/spin.hpp"
-
 namespace ferrite::cuda {
 namespace {
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t unit) { return divide_up(a, unit) * unit; }
 
-/// The smallest power of two that is at least n.
-int covering(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(n))); }
+/// The smallest power of two that is at least n, or some beyond most_row_threads.
+int covering(std::int64_t n) {
+  return static_cast<int>(
+      std::bit_ceil(static_cast<unsigned>(std::min<std::int64_t>(n, most_row_threads + 1))));
+}
 
 std::optional<RowArray> rows_in_place(const Array& x) {
   const std::int64_t length = x.shape().back();
@@ -60,9 +61,10 @@ int clusters_at_once(const Call& call, const void* kernel, int block, std::int64
     std::int64_t shared_bytes;
     int clusters;
   };
-  static SpinLock lock;
+  static std::mutex lock;
   static std::vector<Known> known;
   const int device = call.context().index();
+  if (parts == 1) shared_bytes = 0;  // one block for each multiprocessor, whatever it holds
   const auto is_same = [&](const Known& k) {
     return k.kernel == kernel && k.device == device && k.parts == parts && k.shared_bytes == shared_bytes;
   };
@@ -108,7 +110,6 @@ RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t 
   const int threads = std::min(wanted, most_row_threads);
   const std::int64_t chunks = std::max<std::int64_t>(divide_up(packs, threads * items), 1);
   shape_.rows = rows;
-  shape_.length = length;
   shape_.packs = packs;
   shape_.chunks = static_cast<std::int32_t>(chunks);
   shape_.chunk_packs = static_cast<std::int32_t>(divide_up(packs, chunks));

@@ -53,7 +53,7 @@ struct MaxAndSum {
 
   __device__ __forceinline__ static C shift_for(C top) { return is_finite(top) ? top : C{0}; }
   __device__ __forceinline__ void raise(C higher) {
-    if (higher != top) sum *= exp_for<T>(top - shift_for(higher));
+    if (higher != top && sum != 0) sum *= exp_for<T>(top - shift_for(higher));
     top = higher;
   }
   /// Adds elements: each as in Rows::pass.
@@ -120,12 +120,29 @@ class RowTeam {
   __device__ __forceinline__ int index() const { return index_; }
   __device__ __forceinline__ bool is_first_thread() const { return lane() == 0; }
 
-  /// By a barrier of its own (a block has 16): 0 is __syncthreads', which other teams may be waiting at.
+  /// By a barrier of its own: 0 is __syncthreads', which other teams may be waiting at. Their numbers are
+  /// constants: for one known only at run time, a block takes all 16 it may have, and a multiprocessor, which
+  /// has 64, no more than four blocks.
   __device__ __forceinline__ void sync() const {
-    if (threads_ <= 32)
-      __syncwarp();
-    else
-      asm volatile("bar.sync %0, %1;" ::"r"(1 + index_), "r"(threads_) : "memory");
+    if (threads_ <= 32) return __syncwarp();
+    switch (index_) {
+      case 0:
+        return sync_at<1>();
+      case 1:
+        return sync_at<2>();
+      case 2:
+        return sync_at<3>();
+      case 3:
+        return sync_at<4>();
+      case 4:
+        return sync_at<5>();
+      case 5:
+        return sync_at<6>();
+      case 6:
+        return sync_at<7>();
+      default:
+        return sync_at<8>();
+    }
   }
   /// What the threads of the team that share a warp found. V has across(width).
   template <class V>
@@ -138,12 +155,13 @@ class RowTeam {
   __device__ __forceinline__ V among_warps(V found) {
     static_assert(sizeof(V) <= slot_bytes);
     if (threads_ <= 32) return found;
-    V* const slots = static_cast<V*>(warp_slots(turn_));
+    unsigned char* const slots = warp_slots(turn_);
     turn_ ^= 1;
     const int warp = static_cast<int>(threadIdx.x) / 32, count = threads_ / 32;
-    if (threadIdx.x % 32 == 0) slots[warp] = found;
+    if (threadIdx.x % 32 == 0) *reinterpret_cast<V*>(slots + warp * slot_bytes) = found;
     sync();
-    found = slots[(warp & -count) + (static_cast<int>(threadIdx.x) & (count - 1))];
+    const int other = (warp & -count) + (static_cast<int>(threadIdx.x) & (count - 1));
+    found = *reinterpret_cast<const V*>(slots + other * slot_bytes);
     found.across(count);
     return found;
   }
@@ -158,9 +176,13 @@ class RowTeam {
 
  private:
   /// Two sets in turn: a set is written again only behind a barrier that all its readers passed.
-  static __device__ __forceinline__ void* warp_slots(int turn) {
-    __shared__ alignas(slot_bytes) unsigned char slots[2][most_row_threads / 32][slot_bytes];
+  static __device__ __forceinline__ unsigned char* warp_slots(int turn) {
+    __shared__ alignas(slot_bytes) unsigned char slots[2][most_row_threads / 32 * slot_bytes];
     return slots[turn];
+  }
+  template <int barrier>
+  __device__ __forceinline__ void sync_at() const {
+    asm volatile("bar.sync %0, %1;" ::"n"(barrier), "r"(threads_) : "memory");
   }
 
   int threads_, index_, turn_ = 0;

@@ -42,7 +42,7 @@ constexpr int row_items(int lanes, std::size_t element_bytes) {
 inline constexpr int most_row_threads = 512;  // of a team, and of a block
 
 struct RowsShape {
-  std::int64_t rows, length, packs;  // elements and packs of a row
+  std::int64_t rows, packs;          // packs of a row
   std::int32_t chunks, chunk_packs;  // 1 chunk: the row stays in registers
   std::int32_t threads_shift;        // of a team
 };

@@ -72,8 +72,10 @@ class Autodiff {
     if constexpr (HasVjp<B, Op>) {
       if (has_vjp(op, needed)) {
         if constexpr (requires { op.recorded(); }) {
+          SmallVector<Meta, 6> metas;
+          for (std::size_t i = 0; i < in.size(); ++i) metas.push_back({in[i].layout().shape, in[i].dtype()});
           auto out = record(op.recorded(), in);
-          out.resize(1);  // the others are for backward alone
+          out.resize(op.infer(metas).size());  // the others are for backward alone
           return out;
         } else {
           return record(op, in);

@@ -2,6 +2,8 @@
 // f64).
 #pragma once
 
+#include <array>
+
 #include "ferrite/op.hpp"
 #include "ferrite/ops/embedding.hpp"
 #include "ferrite/ops/layer_norm.hpp"
@@ -110,9 +112,8 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
     const Tensor<B> error =
         where(is_target, unsqueeze(label_smoothing - others / all, 1), exp(z - unsqueeze(log_sum, 1)));
     const Tensor<B> scale = where(ignored, 0, cast(in[2], wide));
-    return {
-        where(ignored, 0, loss),
-        cast((error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1), logits.dtype())};
+    const Tensor<B> gradient = (error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1);
+    return {where(ignored, 0, loss), cast(where(unsqueeze(ignored, 1), 0, gradient), logits.dtype())};
   }
 };
 
@@ -201,9 +202,12 @@ Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& target
     return reshape(
         eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows, classes_of_rows),
         targets.shape());
-  return eval(
-      op::CrossEntropyLoss{config.ignore_index, config.label_smoothing, config.reduction == Reduction::mean},
-      rows, classes_of_rows);
+  const op::CrossEntropyLoss loss{config.ignore_index, config.label_smoothing,
+                                  config.reduction == Reduction::mean};
+  // A gradient in f16, divided by the number of rows before a loss scale could lift it, would underflow.
+  if (logits.dtype() == DType::f16)
+    return loss.compose(logits.backend(), TensorSpan<B>(std::array{rows, classes_of_rows}))[0];
+  return eval(loss, rows, classes_of_rows);
 }
 
 }  // namespace ferrite
