@@ -12,7 +12,8 @@ FERRITE_API DLManagedTensorVersioned* export_dlpack_versioned(const Array& array
 
 /// The tensor's memory as it lies, any layout, with its dtype and device. The memory stays alive until the
 /// consumer calls `deleter`, also when all tensors of it are gone. It is shared: what either side writes,
-/// both see. Waits until the backend has computed the values.
+/// both see. Waits until the backend has done all it was given. On a GPU the deleter counts in what CUDA's
+/// default stream has been given; a consumer with streams that ignore it synchronises before it lets go.
 template <class B>
 DLManagedTensor* to_dlpack(const Tensor<B>& x) {
   detail::kernel_backend(x.backend()).synchronize();
