@@ -17,12 +17,13 @@ class ByteBarrier {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
                  : "memory");
   }
-  /// Then what other blocks of the cluster sent can be read too.
+  /// What came, from memory or from other blocks of the cluster, lies in this block's own shared memory: an
+  /// acquire of the cluster's scope, which empties the L1 cache, is not needed.
   __device__ __forceinline__ void wait(std::uint32_t parity) {
     asm volatile(
         "{\n"
         ".reg .pred done;\n"
-        "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
         "@!done bra again;\n"
         "}" ::"r"(address()),
         "r"(parity)
