@@ -15,6 +15,8 @@ using namespace cpu;
 namespace {
 
 constexpr std::int64_t tile_rows = 512;
+/// Four cells per edge, the last of which f32 must hold exactly; with more edges the op is composed.
+constexpr std::int64_t most_edges = 1 << 20;
 
 template <class T>
 struct ColumnEdges {
@@ -135,7 +137,7 @@ void bucketize_rows(const op::Bucketize& op, const Array& x, const EdgeTable<T>&
 }  // namespace
 
 bool Cpu::accepts(const op::Bucketize&, MetaSpan in) const {
-  return in[0].dtype == DType::f32 || in[0].dtype == DType::f64;
+  return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[1].shape[1] <= most_edges;
 }
 
 void Cpu::run(const op::Bucketize& op, Ins in, Outs out) {

@@ -18,9 +18,10 @@ namespace {
 
 using namespace tokenizer;
 
-/// One line on a terminal: stage, bar, share. Quiet elsewhere.
+/// One line on a terminal: stage, bar, share. Nothing elsewhere, or with --quiet.
 class StageBar {
  public:
+  explicit StageBar(bool quiet) : visible_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
   void operator()(std::string_view stage, double share) {
     const auto now = std::chrono::steady_clock::now();
     if (!visible_ || (share < 1 && now - drawn_ < std::chrono::milliseconds(50))) return;
@@ -34,7 +35,7 @@ class StageBar {
   }
 
  private:
-  bool visible_ = ::isatty(STDERR_FILENO) == 1;
+  bool visible_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point drawn_;
 };
@@ -110,7 +111,10 @@ void add_table_options(CLI::App* command, Options& o) {
       ->check(CLI::IsMember({"automatic", "present", "absent"}))
       ->capture_default_str();
   command->add_option("--delimiter", o.delimiter, "Between the fields of a CSV file")->capture_default_str();
-  command->add_option("--missing", o.table.missing, "More texts that mean a missing value")->delimiter(',');
+  command
+      ->add_option("--missing", o.table.missing,
+                   "More texts or numbers that mean a missing value; a fit keeps them")
+      ->delimiter(',');
   command->add_option("--drop", o.table.drop, "Columns to leave out")->delimiter(',');
   command->add_option("--array", o.table.array, "Which array of an .npz or .safetensors file");
   command->add_flag("--columns-first", o.columns_layout, "Arrays are [columns, rows]");
@@ -130,10 +134,12 @@ int run_fit(Options& o) {
     o.config.tokenizer = TokenizerConfig::like_auto_tabular(o.config.tokenizer.bins);
   }
   o.config.tokenizer.statistics = true;
+  if (!(o.memory_gib >= 0 && o.memory_gib <= 0x1p20))
+    throw ValueError(fmt::format("[tokenize] --memory {}: must lie between 0 and 2^20 GiB", o.memory_gib));
   o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
   auto source = open_table(o.input, o.table_config());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
-  StageBar bar;
+  StageBar bar(o.quiet);
   with_engine(o.backend, [&](TableEngine& engine) {
     const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
     fitted.save(o.out);
@@ -146,7 +152,7 @@ int run_fit(Options& o) {
 int run_transform(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const auto source = open_table(o.input, fitted.reading(o.table_config()));
-  StageBar bar;
+  StageBar bar(o.quiet);
   const ShardResult done = with_engine(o.backend, [&](TableEngine& engine) {
     return write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));
   });
@@ -170,7 +176,8 @@ int run_inverse(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const std::size_t columns = fitted.columns().size();
   std::vector<std::filesystem::path> files{o.input};
-  if (std::filesystem::is_directory(o.input)) files = shard_files(o.input);
+  std::error_code not_there;  // which reading it will report
+  if (std::filesystem::is_directory(o.input, not_there)) files = shard_files(o.input);
   AtomicFile out(o.out);
   std::string text;
   const auto end_row = [&](std::size_t flush_size) {
@@ -197,7 +204,8 @@ int run_inverse(const Options& o) {
         const auto token = convert<std::int64_t>(all[i]);
         const std::string field =
             fitted.inverse(token, i % columns, row, o.mean ? BinValue::mean : BinValue::midpoint);
-        if (!field.empty()) append_csv_field(text, field);
+        // An empty line would be no row, so a single field is written as "" then.
+        if (!field.empty() || columns == 1) append_csv_field(text, field);
         text += ',';
         if ((i + 1) % columns != 0) continue;
         end_row(1 << 20);

@@ -21,7 +21,10 @@ double interpolate_quantile(double lower, double upper, double weight) {
   if (lower == upper) return lower;
   if (std::isinf(lower) || std::isinf(upper)) return weight < 0.5 ? lower : upper;
   const double distance = upper - lower;
-  if (std::isinf(distance)) return lower * (1 - weight) + upper * weight;  // the range of f64 twice over
+  if (std::isinf(distance)) {                                                 // more than the range of f64
+    const volatile double low = lower * (1 - weight), high = upper * weight;  // rounded: no fma
+    return low + high;
+  }
   const volatile double step = distance * (weight < 0.5 ? weight : 1 - weight);  // rounded: no fma
   return weight < 0.5 ? lower + step : upper - step;
 }

@@ -71,6 +71,16 @@ TEST(CpuBucketize, TakesTiedAndInfiniteEdges) {
     expect_exact(array_of({9, 1}, dtype, xs), array_of({1, 8}, DType::f64, edges), 99);
 }
 
+TEST(CpuBucketize, LeavesMoreEdgesThanItsCellsHoldToTheComposedOp) {
+  const Cpu b;
+  const auto accepts = [&](std::int64_t edges) {
+    const Meta in[] = {{{5, 3}, DType::f32}, {{3, edges}, DType::f64}};
+    return b.accepts(op::Bucketize{}, in);
+  };
+  EXPECT_TRUE(accepts(1 << 20));
+  EXPECT_FALSE(accepts((1 << 20) + 1));
+}
+
 TEST(Bucketize, SaysWhatIsWrong) {
   const auto infer = [](op::Bucketize op, const Meta& x, const Meta& edges) {
     const Meta in[] = {x, edges};

@@ -95,6 +95,9 @@ TEST(QuantilePosition, IsNumpys) {
     EXPECT_EQ(quantile_position(method, 0, 10).lower, 0);
     EXPECT_EQ(quantile_position(method, 1, 10).upper, 9);
     EXPECT_EQ(quantile_position(method, 0.5, 1).upper, 0);
+    EXPECT_EQ(quantile_position(method, 1e300, 10).lower, 9);  // ranks that no integer holds
+    EXPECT_EQ(quantile_position(method, -1e300, 10).upper, 0);
+    EXPECT_EQ(quantile_position(method, NAN, 10).lower, 0);
   }
 }
 

@@ -17,7 +17,7 @@ struct TokenizeCommand : ::testing::Test {
     text << std::ifstream(folder / name, std::ios::binary).rdbuf();
     return text.str();
   }
-  /// The digits of scikit-learn, which are part of the repository.
+  /// Breast cancer (569 rows, 31 columns), which is part of the repository.
   const std::string data = "'" FERRITE_SOURCE_DIR "/examples/data/breast_cancer.csv'";
 };
 
@@ -50,6 +50,16 @@ TEST_F(TokenizeCommand, goes_from_a_table_to_tokens_and_back) {
   }
 }
 
+TEST_F(TokenizeCommand, keeps_the_rows_of_a_single_column) {
+  std::ofstream(folder / "t.csv") << "a\n1.5\nNA\n2.5\nNA\n";
+  const std::string fit = " --quiet --fit " + at("fit.safetensors") + " --out ";
+  ASSERT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --bins 2 --out " + at("fit.safetensors")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize transform " + at("t.csv") + fit + at("tokens")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize inverse " + at("tokens") + fit + at("back.csv")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize transform " + at("back.csv") + fit + at("again")).code, 0);
+  EXPECT_EQ(text_of("again/tokens-00000.npy"), text_of("tokens/tokens-00000.npy"));
+}
+
 TEST_F(TokenizeCommand, writes_fit_and_tokens_in_one_go) {
   const Reply run = run_ferrite("tokenize fit " + data + " --like sklearn --bins 10 --out " +
                                 at("fit.safetensors") + " --tokens " + at("one"));
@@ -79,6 +89,8 @@ TEST_F(TokenizeCommand, says_what_is_wrong_and_writes_nothing) {
   EXPECT_EQ(folder.file_count(), 1u);
   EXPECT_EQ(run_ferrite("tokenize fit " + data + " --bins 1 --out " + at("fit.safetensors")).code, 2);
   EXPECT_EQ(run_ferrite("tokenize fit " + data + " --method best --out " + at("fit.safetensors")).code, 2);
+  for (const char* memory : {"-1", "nan", "1e300"})
+    EXPECT_EQ(run_ferrite("tokenize fit " + data + " --memory=" + memory + " --out " + at("f")).code, 2);
   run = run_ferrite("tokenize inspect " + data);
   EXPECT_EQ(run.code, 2);
   EXPECT_EQ(folder.file_count(), 1u);

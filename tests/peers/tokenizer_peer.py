@@ -154,6 +154,40 @@ def against_csv_as_parquet(check, ferrite, folder):
             raise RuntimeError(error.stderr) from error
         tokens.append(np.load(out / "tokens-00000.npy"))
     check.equal("parquet", *tokens)
+    parquet_is_read_as_csv_is(check, ferrite, folder)
+
+
+def parquet_is_read_as_csv_is(check, ferrite, folder):
+    """Missing texts and markers, columns of several leaves that are dropped, text that is not UTF-8."""
+    import pyarrow
+    import pyarrow.parquet
+
+    column = [1.5, -999.0, 2.5, None, 0.5] * 30
+    words = ["Oslo", "NA", "", "Lima", "?"] * 30
+    pairs = pyarrow.array([{"l": 1, "r": 2}] * 150)
+    coded = pyarrow.DictionaryArray.from_arrays([0, 2] * 75, ["a", "never", "null"])
+    arrays = {"pairs": pairs, "x": column, "narrow": pyarrow.array(column, pyarrow.float32()), "word": words, "coded": coded}
+    table = Path(folder) / "marked.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(arrays), table)
+    out = Path(folder) / "marked"
+    ferrite.run("fit", table, "--out", Path(folder) / "marked.safetensors", "--tokens", out, "--drop", "pairs", "--missing", "?,-999")
+    tokens = np.load(out / "tokens-00000.npy")
+    index = json.loads((out / "index.json").read_text())
+    missing = np.array([[v is None or v == -999] * 2 + [w in ("NA", "", "?"), i % 2 == 1]
+                        for i, (v, w) in enumerate(zip(column, words))])
+    check.equal("missing values of parquet", tokens == index["missing_token"], missing)
+    check.equal("categories of parquet", tokens[:, 2][~missing[:, 2]], np.tile([1, 0], 30))
+    check.equal("used words of a dictionary", tokens[::2, 3], np.zeros(75))
+
+    raw = pyarrow.array([b"ok"] * 4 + [b"bad\xff"], pyarrow.binary())
+    text = pyarrow.Array.from_buffers(pyarrow.string(), 5, raw.buffers())
+    pyarrow.parquet.write_table(pyarrow.table({"t": text}), table)
+    try:
+        ferrite.run("fit", table, "--out", Path(folder) / "none.safetensors")
+        check.equal("text that is not UTF-8", np.array([0]), np.array([1]))
+    except subprocess.CalledProcessError as error:
+        named = "column 't', row 4" in error.stderr and "must be UTF-8" in error.stderr
+        check.equal("text that is not UTF-8", np.array([named]), np.array([True]))
 
 
 def main():

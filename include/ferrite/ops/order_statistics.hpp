@@ -27,9 +27,8 @@ struct QuantilePosition {
 FERRITE_HOST_DEVICE inline QuantilePosition quantile_position(QuantileMethod method, double level,
                                                               std::int64_t count) {
   const std::int64_t last = count - 1;
-  const auto clamped = [last](double rank) {
-    const auto r = static_cast<std::int64_t>(rank);
-    return r < 0 ? 0 : r > last ? last : r;
+  const auto clamped = [last](double rank) {  // before the cast, which must not overflow; NaN is rank 0
+    return !(rank > 0) ? 0 : rank >= static_cast<double>(last) ? last : static_cast<std::int64_t>(rank);
   };
   const volatile double product =
       level * static_cast<double>(method == QuantileMethod::linear ? last : count);

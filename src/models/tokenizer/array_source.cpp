@@ -22,8 +22,10 @@ struct Strided {
 
 class ArraySource final : public TableSource {
  public:
-  ArraySource(const std::filesystem::path& path, const TableConfig& config) : path_(path.string()) {
-    fingerprint_ = fingerprint_of(path);
+  ArraySource(const std::filesystem::path& path, const TableConfig& config)
+      : path_(path.string()), missing_values_(config.missing) {
+    fingerprint_ = fingerprint_of(path, config);
+    missing_ = missing_values_.markers();
     std::vector<std::string> names;
     std::vector<Strided> columns;
     if (path.extension() == ".npy") {
@@ -35,8 +37,9 @@ class ArraySource final : public TableSource {
     check_options_name_columns(names, config, path);
     if (!config.text.empty())
       throw ValueError(fmt::format("[open_table] {}: columns of an array cannot be read as text", path_));
+    const NameSet dropped = set_of(config.drop);
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (contains(config.drop, names[c])) continue;
+      if (dropped.contains(names[c])) continue;
       names_.push_back(names[c]);
       columns_.push_back(columns[c]);
     }
@@ -65,8 +68,11 @@ class ArraySource final : public TableSource {
       values.resize(static_cast<std::size_t>(chunk.rows));
       visit_dtype(column.tensor.dtype(), [&]<class T>() {
         const T* next = column.tensor.as<T>().data() + column.first + row_ * column.stride;
+        std::vector<double> markers = missing_values_.numbers();
+        if constexpr (is_floating(dtype_of<T>))  // -99.9 is none of the f32 until it is rounded to one
+          for (double& marker : markers) marker = convert<double>(convert<T>(marker));
         for (double& value : values) {
-          value = convert<double>(*next);
+          value = MissingValues::without(convert<double>(*next), markers);
           next += column.stride;
         }
       });
@@ -115,6 +121,7 @@ class ArraySource final : public TableSource {
   }
 
   std::string path_;
+  MissingValues missing_values_;
   std::vector<Strided> columns_;
   std::int64_t rows_ = 0, row_ = 0, chunk_rows_ = 0;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ferrite/core/error.hpp"
+
 namespace ferrite::tokenizer {
 
 namespace {
@@ -49,13 +51,22 @@ double ColumnFit::largest_share() const {
          static_cast<double>(count);
 }
 
-double ColumnFit::value_of(std::int64_t bin, BinValue value) const {
+double ColumnFit::value_of(std::int64_t bin, BinValue value, Closed closed) const {
+  if (value == BinValue::mean && bin_means.empty())
+    throw ValueError("[tokenizer.inverse] bin means: the fit has none, it needs TokenizerConfig::statistics");
   const auto b = static_cast<std::size_t>(bin);
-  if (value == BinValue::mean && !bin_means.empty() && std::isfinite(bin_means[b])) return bin_means[b];
-  const double low = b == 0 ? least : edges[b - 1];
-  const double high = b == edges.size() ? greatest : edges[b];
-  if (std::isinf(low) || std::isinf(high)) return std::isinf(low) ? high : low;
-  return low / 2 + high / 2;
+  const bool first = b == 0, last = b == edges.size();
+  const double low = first ? least : edges[b - 1], high = last ? greatest : edges[b];
+  if (std::isnan(low)) return low;
+  double chosen = low / 2 + high / 2;
+  if (value == BinValue::mean && std::isfinite(bin_means[b]))
+    chosen = bin_means[b];
+  else if (std::isinf(low) || std::isinf(high))
+    return std::isinf(low) ? high : low;
+  // Rounding may leave a bin that is a few ulps wide.
+  const bool inside = closed == Closed::left ? chosen >= low && (last ? chosen <= high : chosen < high)
+                                             : (first ? chosen >= low : chosen > low) && chosen <= high;
+  return inside ? chosen : closed == Closed::left ? low : high;
 }
 
 std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerConfig& config) {

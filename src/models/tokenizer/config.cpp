@@ -71,9 +71,9 @@ void TokenizerConfig::check() const {
   const int most = width == TokenWidth::u8 ? 254 : 65534;
   if (bins < 2 || bins > most)
     throw ValueError(
-        fmt::format("[tokenizer] {} bins: {} tokens allow 2 to {}, beside those for missing and "
+        fmt::format("[tokenizer] {} bins, width {}: 2 to {} are possible, beside the tokens for missing and "
                     "unknown values",
-                    bins, width == TokenWidth::u8 ? "u8" : "u16", most));
+                    bins, to_string(width), most));
   if (!(least_distance >= 0))
     throw ValueError(
         fmt::format("[tokenizer] least distance {} of edges: cannot be negative", least_distance));
@@ -83,7 +83,7 @@ void TokenizerConfig::check() const {
 
 TokenWidth resolve_width(TokenWidth asked, std::int64_t tokens) {
   if (asked != TokenWidth::smallest) return asked;
-  return tokens <= 256 ? TokenWidth::u8 : TokenWidth::u16;
+  return tokens <= 256 ? TokenWidth::u8 : tokens <= 65536 ? TokenWidth::u16 : TokenWidth::i32;
 }
 
 }  // namespace ferrite::tokenizer

@@ -52,10 +52,12 @@ class Interner {
 class CsvSource final : public TableSource {
  public:
   CsvSource(const std::filesystem::path& path, const TableConfig& config)
-      : config_(config), path_(path.string()), file_(MappedFile::open(path)) {
-    fingerprint_ = fingerprint_of(path);
-    for (std::string& marker : config_.missing)
-      std::transform(marker.begin(), marker.end(), marker.begin(), lower);
+      : config_(config),
+        path_(path.string()),
+        missing_values_(config.missing),
+        file_(MappedFile::open(path)) {
+    fingerprint_ = fingerprint_of(path, config);
+    missing_ = missing_values_.markers();
     inspect(path);
     rewind();
   }
@@ -83,18 +85,7 @@ class CsvSource final : public TableSource {
   }
 
  private:
-  static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; }
   std::string_view text() const { return file_->text(); }
-
-  bool is_missing(std::string_view field) const {
-    return io_detail::is_missing(field) || is_own_marker(field);
-  }
-  bool is_own_marker(std::string_view field) const {
-    if (config_.missing.empty()) return false;
-    std::string name(io_detail::trim(field));
-    std::transform(name.begin(), name.end(), name.begin(), lower);
-    return contains(config_.missing, name);
-  }
 
   [[noreturn]] void reject(std::int64_t line, std::int64_t column, const std::string& found,
                            const std::string& needed) const {
@@ -112,11 +103,12 @@ class CsvSource final : public TableSource {
     const bool has_header = config_.header == CsvHeader::present ||
                             (config_.header == CsvHeader::automatic && looks_like_header(row));
     std::vector<std::string> all;
-    for (std::size_t i = 0; i < row.size(); ++i) {
+    for (std::size_t i = 0; i < row.size(); ++i)
       all.push_back(has_header ? row[i].text() : fmt::format("c{}", i));
-      if (std::find(all.begin(), all.end() - 1, all.back()) != all.end() - 1)
-        reject(row[i].line, row[i].column, "column " + in_quotes(all.back()), "the name appears twice");
-    }
+    NameSet seen_names;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (!seen_names.insert(all[i]).second)
+        reject(row[i].line, row[i].column, "column " + in_quotes(all[i]), "the name appears twice");
     if (has_header && !scanner.next_row(row))
       reject(1, 1, "only a header", "at least one row of data is needed");
     check_options_name_columns(all, config_, path);
@@ -127,23 +119,26 @@ class CsvSource final : public TableSource {
     std::int64_t seen = 0;
     do {
       for (std::size_t i = 0; i < width_; ++i)
-        if (kinds[i] == FieldKind::number && !io_detail::parse_number(row[i].raw) && !is_missing(row[i].raw))
+        if (kinds[i] == FieldKind::number && !io_detail::parse_number(row[i].raw) &&
+            !missing_values_.is_missing(row[i].raw))
           kinds[i] = FieldKind::text;
     } while (++seen < config_.inspected_rows && scanner.next_row(row));
+    const NameSet dropped = set_of(config_.drop), as_text = set_of(config_.text),
+                  as_number = set_of(config_.number);
     for (std::size_t i = 0; i < width_; ++i) {
-      if (contains(config_.drop, all[i])) continue;
+      if (dropped.contains(all[i])) continue;
       fields_.push_back(i);
       names_.push_back(all[i]);
-      kinds_.push_back(contains(config_.text, all[i])     ? FieldKind::text
-                       : contains(config_.number, all[i]) ? FieldKind::number
-                                                          : kinds[i]);
+      kinds_.push_back(as_text.contains(all[i])     ? FieldKind::text
+                       : as_number.contains(all[i]) ? FieldKind::number
+                                                    : kinds[i]);
     }
     if (fields_.empty()) throw ValueError(fmt::format("[open_table] {}: no column is left", path_));
   }
 
   bool looks_like_header(const CsvRow& row) const {
     return std::any_of(row.begin(), row.end(), [&](const CsvField& f) {
-      return !io_detail::parse_number(f.raw) && !is_missing(f.raw);
+      return !io_detail::parse_number(f.raw) && !missing_values_.is_missing(f.raw);
     });
   }
 
@@ -185,7 +180,9 @@ class CsvSource final : public TableSource {
     part.texts.resize(fields_.size());
     std::vector<Interner> interners;
     for (TextColumn& column : part.texts) interners.emplace_back(column);
-    const auto most_rows = static_cast<std::size_t>(block.line_ends) + 1;
+    // A row takes a byte per field; fields of many lines make no rows.
+    const auto most_rows =
+        std::min(static_cast<std::size_t>(block.line_ends), block.text.size() / width_) + 1;
     for (std::size_t c = 0; c < fields_.size(); ++c)
       if (kinds_[c] == FieldKind::number) part.numbers[c].reserve(most_rows);
     CsvScanner scanner(path_, config_.delimiter);
@@ -198,17 +195,16 @@ class CsvSource final : public TableSource {
         if (kinds_[c] == FieldKind::number)
           part.numbers[c].push_back(number_of(field, names_[c]));
         else
-          part.texts[c].codes.push_back(is_missing(field.raw) ? -1
-                                        : field.escaped       ? interners[c].code(field.text())
-                                                              : interners[c].code(field.raw));
+          part.texts[c].codes.push_back(missing_values_.is_missing(field.raw) ? -1
+                                        : field.escaped ? interners[c].code(field.text())
+                                                        : interners[c].code(field.raw));
       }
   }
 
   double number_of(const CsvField& field, const std::string& name) const {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    if (is_own_marker(field.raw)) return nan;  // which may be a number, -999
-    if (const auto value = io_detail::parse_number(field.raw)) return *value;
-    if (io_detail::is_missing(field.raw)) return nan;
+    if (const auto value = io_detail::parse_number(field.raw))
+      return MissingValues::without(*value, missing_values_.numbers());
+    if (missing_values_.is_missing(field.raw)) return std::numeric_limits<double>::quiet_NaN();
     reject(field.line, field.column,
            fmt::format("column {}, field {}", in_quotes(name), in_quotes(field.raw)),
            "the column is one of numbers, by its first rows or by the fit; read it as text if it is not");
@@ -237,6 +233,7 @@ class CsvSource final : public TableSource {
 
   TableConfig config_;
   std::string path_;
+  MissingValues missing_values_;
   std::shared_ptr<const MappedFile> file_;
   std::vector<std::size_t> fields_;  // for each column, its field in a row
   std::size_t width_ = 0, data_begin_ = 0, position_ = 0;

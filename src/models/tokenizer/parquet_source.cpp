@@ -4,11 +4,15 @@
 #include <arrow/io/api.h>
 #include <fmt/format.h>
 #include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 #include "ferrite/core/error.hpp"
+#include "io/format.hpp"
 #include "models/tokenizer/table_sources.hpp"
 
 namespace ferrite::tokenizer {
@@ -26,37 +30,46 @@ bool is_text(const arrow::DataType& type) {
 class ParquetSource final : public TableSource {
  public:
   ParquetSource(const std::filesystem::path& path, const TableConfig& config)
-      : config_(config), path_(path.string()) {
-    fingerprint_ = fingerprint_of(path);
+      : config_(config), path_(path.string()), missing_values_(config.missing) {
+    fingerprint_ = fingerprint_of(path, config);
+    missing_ = missing_values_.markers();
     open();
     std::shared_ptr<arrow::Schema> schema;
     check(reader_->GetSchema(&schema));
     check_options_name_columns(schema->field_names(), config, path);
+    const NameSet dropped = set_of(config.drop), text = set_of(config.text);
+    NameSet seen;
     for (int i = 0; i < schema->num_fields(); ++i) {
       const arrow::Field& field = *schema->field(i);
-      if (contains(config.drop, field.name())) continue;
+      if (io_detail::find_invalid_utf8(field.name()) != std::string::npos ||
+          !seen.insert(field.name()).second)
+        throw ParseError(fmt::format("[open_table] {}, column {}: names must be UTF-8 and appear once", path_,
+                                     io_detail::in_quotes(field.name())));
+      if (dropped.contains(field.name())) continue;
       const bool number = is_number(*field.type());
       if (!number && !is_text(*field.type()))
         throw ParseError(
             fmt::format("[open_table] {}, column '{}' of {}: needs numbers, text or times; drop it", path_,
-                        field.name(), field.type()->ToString()));
-      fields_.push_back(i);
+                        printable(field.name()), field.type()->ToString()));
+      leaves_.push_back(reader_->manifest().schema_fields[static_cast<std::size_t>(i)].column_index);
       names_.push_back(field.name());
-      kinds_.push_back(number && !contains(config.text, field.name()) ? FieldKind::number : FieldKind::text);
+      kinds_.push_back(number && !text.contains(field.name()) ? FieldKind::number : FieldKind::text);
     }
     rows_ = reader_->parquet_reader()->metadata()->num_rows();
-    if (fields_.empty() || rows_ == 0)
+    if (leaves_.empty() || rows_ == 0)
       throw ParseError(fmt::format("[open_table] {}, {} rows of {} columns: needs at least one of each",
-                                   path_, rows_, fields_.size()));
+                                   path_, rows_, leaves_.size()));
     rewind();
   }
 
   void rewind() override {
     batches_.reset();  // before its reader
     open();
-    const auto row_bytes = static_cast<std::int64_t>(8 * fields_.size());
+    const auto row_bytes = static_cast<std::int64_t>(8 * leaves_.size());
     reader_->set_batch_size(std::max<std::int64_t>(1, config_.chunk_bytes / row_bytes));
-    batches_ = take(reader_->GetRecordBatchReader());
+    std::vector<int> groups(static_cast<std::size_t>(reader_->num_row_groups()));
+    std::iota(groups.begin(), groups.end(), 0);
+    batches_ = take(reader_->GetRecordBatchReader(groups, leaves_));
     row_ = 0;
   }
   double progress() const override { return static_cast<double>(row_) / static_cast<double>(rows_); }
@@ -69,16 +82,17 @@ class ParquetSource final : public TableSource {
     auto chunk = std::make_shared<TableChunk>();
     chunk->first_row = row_;
     chunk->rows = batch->num_rows();
-    row_ += chunk->rows;
-    chunk->numbers.resize(fields_.size());
-    chunk->texts.resize(fields_.size());
-    for (std::size_t c = 0; c < fields_.size(); ++c) {
-      const arrow::Array& array = *batch->column(fields_[c]);
+    chunk->numbers.resize(leaves_.size());
+    chunk->texts.resize(leaves_.size());
+    for (std::size_t c = 0; c < leaves_.size(); ++c) {
+      const arrow::Array& array = *batch->column(static_cast<int>(c));
       if (kinds_[c] == FieldKind::number)
         chunk->numbers[c] = numbers_of(array);
       else
         chunk->texts[c] = texts_of(array);
+      check_utf8(chunk->texts[c], names_[c]);
     }
+    row_ += chunk->rows;
     return chunk;
   }
 
@@ -99,19 +113,37 @@ class ParquetSource final : public TableSource {
   void open() {
     const auto file = take(arrow::io::ReadableFile::Open(path_));
     try {
-      reader_ = take(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+      parquet::arrow::FileReaderBuilder builder;
+      check(builder.Open(file));
+      parquet::ArrowReaderProperties properties = parquet::default_arrow_reader_properties();
+      properties.set_pre_buffer(false);  // it would hold all row groups until the last is read
+      reader_ = take(builder.properties(properties)->Build());
     } catch (const parquet::ParquetException& e) {
       throw ParseError(fmt::format("[open_table] {}: {}", path_, e.what()));
     }
   }
 
+  /// Text that Arrow took for UTF-8 unseen.
+  void check_utf8(const TextColumn& column, const std::string& name) const {
+    for (std::size_t word = 0; word < column.distinct.size(); ++word) {
+      if (io_detail::find_invalid_utf8(column.distinct[word]) == std::string::npos) continue;
+      const auto first = std::find(column.codes.begin(), column.codes.end(), static_cast<std::int32_t>(word));
+      throw ParseError(fmt::format("[open_table] {}, column '{}', row {}, text {}: must be UTF-8", path_,
+                                   printable(name), row_ + (first - column.codes.begin()),
+                                   io_detail::in_quotes(column.distinct[word])));
+    }
+  }
+
   template <class ArrowType>
-  static std::vector<double> values_of(const arrow::Array& array) {
+  std::vector<double> values_of(const arrow::Array& array) const {
     const auto& typed = static_cast<const typename arrow::TypeTraits<ArrowType>::ArrayType&>(array);
-    std::vector<double> values(static_cast<std::size_t>(array.length()));
+    std::vector<double> values(static_cast<std::size_t>(array.length())), markers = missing_values_.numbers();
+    if constexpr (std::is_same_v<ArrowType, arrow::FloatType>)
+      for (double& marker : markers) marker = static_cast<double>(static_cast<float>(marker));
     for (std::int64_t i = 0; i < array.length(); ++i)
       values[static_cast<std::size_t>(i)] =
-          array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(typed.Value(i));
+          array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN()
+                          : MissingValues::without(static_cast<double>(typed.Value(i)), markers);
     return values;
   }
   std::vector<double> numbers_of(const arrow::Array& array) const {
@@ -149,20 +181,29 @@ class ParquetSource final : public TableSource {
     if (array.type_id() == arrow::Type::DICTIONARY) {
       const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
       const TextColumn words = texts_of(*coded.dictionary());
-      column.distinct = words.distinct;
-      for (std::int64_t i = 0; i < array.length(); ++i)
-        column.codes.push_back(
-            coded.IsNull(i) ? -1 : words.codes[static_cast<std::size_t>(coded.GetValueIndex(i))]);
+      std::vector<std::int32_t> used(words.distinct.size(), -1);  // words that do not occur are no categories
+      for (std::int64_t i = 0; i < array.length(); ++i) {
+        const std::int32_t word =
+            coded.IsNull(i) ? -1 : words.codes[static_cast<std::size_t>(coded.GetValueIndex(i))];
+        column.codes.push_back(word);
+        if (word < 0) continue;
+        std::int32_t& code = used[static_cast<std::size_t>(word)];
+        if (code < 0) {
+          code = static_cast<std::int32_t>(column.distinct.size());
+          column.distinct.push_back(words.distinct[static_cast<std::size_t>(word)]);
+        }
+        column.codes.back() = code;
+      }
       return column;
     }
     std::unordered_map<std::string, std::int32_t> codes;
     for (std::int64_t i = 0; i < array.length(); ++i) {
-      if (array.IsNull(i)) {
+      std::string text = array.IsNull(i) ? "" : text_at(array, i);
+      if (missing_values_.is_missing(text)) {
         column.codes.push_back(-1);
         continue;
       }
-      const auto [found, added] =
-          codes.try_emplace(text_at(array, i), static_cast<std::int32_t>(codes.size()));
+      const auto [found, added] = codes.try_emplace(std::move(text), static_cast<std::int32_t>(codes.size()));
       if (added) column.distinct.push_back(found->first);
       column.codes.push_back(found->second);
     }
@@ -178,9 +219,10 @@ class ParquetSource final : public TableSource {
 
   TableConfig config_;
   std::string path_;
+  MissingValues missing_values_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
-  std::vector<int> fields_;
+  std::vector<int> leaves_;  // for each column, its place in the file
   std::int64_t rows_ = 0, row_ = 0;
 };
 

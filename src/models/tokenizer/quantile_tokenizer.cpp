@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/tokenizer/table_text.hpp"
+
 namespace ferrite::tokenizer {
 
 namespace {
@@ -65,19 +67,30 @@ QuantileTokenizer::QuantileTokenizer(TokenizerConfig config, std::vector<ColumnF
       columns_(std::move(columns)),
       regular_tokens_(std::max<std::int64_t>(config.bins, regular_tokens)) {
   config_.check();
-  const std::int64_t most = config_.width == TokenWidth::u8 ? 256 : 65536;
-  if (token_count() > most && config_.width != TokenWidth::i32)
-    throw ValueError(fmt::format("[tokenizer] {} tokens in all: {} tokens hold {}", token_count(),
-                                 to_string(config_.width), most));
+  const std::int64_t most = config_.width == TokenWidth::u8    ? 256
+                            : config_.width == TokenWidth::u16 ? 65536
+                                                               : std::numeric_limits<std::int32_t>::max();
+  if (regular_tokens_ > most - 2)
+    throw ValueError(fmt::format("[tokenizer] {} tokens beside missing and unknown, width {}: at most {}",
+                                 regular_tokens_, to_string(config_.width), most - 2));
   for (const ColumnFit& c : columns_) {
+    const bool range = c.count > 0 ? c.least <= c.greatest : std::isnan(c.least) && std::isnan(c.greatest);
+    const bool counts = c.count >= 0 && c.missing >= 0 &&
+                        std::all_of(c.bin_counts.begin(), c.bin_counts.end(),
+                                    [&](std::int64_t n) { return n >= 0 && n <= c.count; });
+    if (!range || !counts)
+      throw ValueError(
+          fmt::format("[tokenizer] column '{}', {} values from {} to {} and {} missing: needs "
+                      "counts from 0 on, and ends in order unless there is no value",
+                      printable(c.name), c.count, c.least, c.greatest, c.missing));
     const bool ascending = std::is_sorted(c.edges.begin(), c.edges.end()) &&
                            std::none_of(c.edges.begin(), c.edges.end(), [](double e) { return e != e; });
     const auto fits = [&](std::size_t size) { return size == 0 || size == c.edges.size() + 1; };
     if (!ascending || c.bins() > config_.bins || !fits(c.bin_counts.size()) || !fits(c.bin_means.size()))
-      throw ValueError(
-          fmt::format("[tokenizer] column '{}' with {} edges, {} counts and {} means: needs at "
-                      "most {} edges in order, and a count and a mean per bin or none",
-                      c.name, c.edges.size(), c.bin_counts.size(), c.bin_means.size(), config_.bins - 1));
+      throw ValueError(fmt::format(
+          "[tokenizer] column '{}' with {} edges, {} counts and {} means: needs at "
+          "most {} edges in order, and a count and a mean per bin or none",
+          printable(c.name), c.edges.size(), c.bin_counts.size(), c.bin_means.size(), config_.bins - 1));
   }
 }
 
@@ -85,6 +98,12 @@ void QuantileTokenizer::check_columns(std::string_view what, const Shape& shape)
   if (shape.rank() == 2 && shape[1] == static_cast<std::int64_t>(columns_.size())) return;
   throw ShapeError(fmt::format("[tokenizer.{}] {}: needs [rows, {}], the columns of the fit", what,
                                ferrite::to_string(shape), columns_.size()));
+}
+
+void QuantileTokenizer::check_token_dtype(DType dtype) {
+  if (!is_integer(dtype))
+    throw DTypeError(
+        fmt::format("[tokenizer.inverse] tokens of {}: needs u8, i32 or i64", ferrite::to_string(dtype)));
 }
 
 std::vector<std::vector<double>> QuantileTokenizer::edge_rows() const {
@@ -102,11 +121,9 @@ std::vector<std::int64_t> QuantileTokenizer::bin_limits() const {
 std::vector<double> QuantileTokenizer::value_table(BinValue value) const {
   std::vector<double> table(static_cast<std::size_t>(token_count()) * columns_.size(), nan);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    if (value == BinValue::mean && columns_[c].bin_means.empty())
-      throw ValueError(
-          "[tokenizer.inverse] bin means: the fit has none, it needs TokenizerConfig::statistics");
     for (std::int64_t bin = 0; bin < columns_[c].bins(); ++bin)
-      table[static_cast<std::size_t>(bin) * columns_.size() + c] = columns_[c].value_of(bin, value);
+      table[static_cast<std::size_t>(bin) * columns_.size() + c] =
+          columns_[c].value_of(bin, value, config_.closed);
   }
   return table;
 }
@@ -116,7 +133,7 @@ void QuantileTokenizer::reject_token(std::int64_t row, std::int64_t column, std:
   throw ValueError(
       fmt::format("[tokenizer.inverse] row {}, column {} '{}', token {}: has bins 0 to {}, {} for "
                   "missing and {} for unknown values",
-                  row, column, c.name, token, c.bins() - 1, missing_token(), unknown_token()));
+                  row, column, printable(c.name), token, c.bins() - 1, missing_token(), unknown_token()));
 }
 
 void QuantileTokenizer::set_statistics(const std::vector<std::int64_t>& counts,
@@ -170,14 +187,14 @@ QuantileTokenizer QuantileTokenizer::merge(std::span<const QuantileTokenizer> pa
 
 std::string QuantileTokenizer::report() const {
   std::size_t name_width = 6;
-  for (const ColumnFit& c : columns_) name_width = std::max(name_width, c.name.size());
+  for (const ColumnFit& c : columns_) name_width = std::max(name_width, printable(c.name).size());
   std::string text = fmt::format("{:<{}}  {:>12}  {:>10}  {:>12}  {:>12}  {:>5}  {:>9}  {:>11}  {:>11}\n",
                                  "column", name_width, "values", "missing", "least", "greatest", "bins",
                                  "fullest", "rank error", "at most");
   for (const ColumnFit& c : columns_) {
     const double share = c.largest_share();
     text += fmt::format("{:<{}}  {:>12}  {:>10}  {:>12.6g}  {:>12.6g}  {:>5}  {:>9}  {:>11}  {:>11}\n",
-                        c.name, name_width, c.count, c.missing, c.least, c.greatest, c.bins(),
+                        printable(c.name), name_width, c.count, c.missing, c.least, c.greatest, c.bins(),
                         std::isnan(share) ? "-" : fmt::format("{:.2f}%", 100 * share),
                         config_.rank_error == 0 ? "exact"
                         : c.rank_error          ? fmt::format("{:.2e}", *c.rank_error)

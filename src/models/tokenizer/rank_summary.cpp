@@ -41,8 +41,10 @@ RankSummary RankSummary::of_entries(std::vector<RankEntry> entries, std::int64_t
   bool valid = count >= 0 && entries.empty() == (count == 0);
   for (std::size_t i = 0; valid && i < entries.size(); ++i) {
     const RankEntry& e = entries[i];
-    valid = e.least_below >= 0 && e.known_equal >= 1 && e.least_up_to() <= e.most_up_to &&
-            e.most_up_to <= count && (i == 0 || entries[i - 1].value < e.value);
+    // Each before a sum that could overflow without it.
+    valid = e.value == e.value && e.least_below >= 0 && e.known_equal >= 1 && e.most_up_to <= count &&
+            e.known_equal <= e.most_up_to && e.least_below <= e.most_up_to - e.known_equal &&
+            (i == 0 || entries[i - 1].value < e.value);
   }
   if (!valid)
     throw ValueError(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -29,6 +30,24 @@ std::string read_text(const std::filesystem::path& path) {
 }
 
 std::string shard_name(std::int64_t number) { return fmt::format("tokens-{:05}.npy", number); }
+
+bool is_shard(std::string_view name) {
+  if (!name.starts_with("tokens-") || !name.ends_with(".npy")) return false;
+  name.remove_prefix(7);
+  name.remove_suffix(4);
+  return name.size() >= 5 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// What f returns; errors of the file system as those of the library.
+template <class F>
+auto with_io_errors(std::string_view what, F&& f) {
+  try {
+    return f();
+  } catch (const std::filesystem::filesystem_error& e) {
+    throw IoError(fmt::format("[{}] {}: {}", what, e.path1().string(), e.code().message()));
+  }
+}
 
 /// Collects rows and writes a shard whenever it is full. Shards that are there already are passed over.
 class ShardWriter {
@@ -80,16 +99,14 @@ class ShardWriter {
 
 /// A plan in the folder must be the one at hand: shards of two runs do not mix.
 void settle_plan(const std::filesystem::path& folder, const std::string& plan, bool overwrite) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw IoError(fmt::format("[write_shards] {}: {}", folder.string(), error.message()));
+  std::filesystem::create_directories(folder);
   const auto path = folder / "plan.json";
   const bool same = std::filesystem::exists(path) && read_text(path) == plan;
   if (same) return;
   std::vector<std::filesystem::path> old;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("tokens-") || name == "index.json" || name == "plan.json")
+    if (entry.is_regular_file() && (is_shard(name) || name == "index.json" || name == "plan.json"))
       old.push_back(entry.path());
   }
   if (!old.empty() && !overwrite)
@@ -101,11 +118,9 @@ void settle_plan(const std::filesystem::path& folder, const std::string& plan, b
   write_text(path, plan);
 }
 
-}  // namespace
-
-ShardResult write_shards(const std::filesystem::path& folder, TableSource& source,
-                         const TableTokenizer& tokenizer, TableEngine& engine, const ShardConfig& config,
-                         const TableProgress& progress) {
+ShardResult write_all(const std::filesystem::path& folder, TableSource& source,
+                      const TableTokenizer& tokenizer, TableEngine& engine, const ShardConfig& config,
+                      const TableProgress& progress) {
   if (config.rows < 1)
     throw ValueError(fmt::format("[write_shards] {} rows in a shard: at least one is needed", config.rows));
   tokenizer.check_source(source);
@@ -135,15 +150,25 @@ ShardResult write_shards(const std::filesystem::path& folder, TableSource& sourc
                    {"columns", names},
                    {"width", to_string(tokenizer.width())},
                    {"missing_token", tokenizer.missing_token()},
+                   {"missing_category_token", tokenizer.missing_category_token()},
                    {"unknown_token", tokenizer.unknown_token()},
                    {"shards", files}};
   write_text(folder / "index.json", index.dump(2) + "\n");
   return result;
 }
 
+}  // namespace
+
+ShardResult write_shards(const std::filesystem::path& folder, TableSource& source,
+                         const TableTokenizer& tokenizer, TableEngine& engine, const ShardConfig& config,
+                         const TableProgress& progress) {
+  return with_io_errors("write_shards",
+                        [&] { return write_all(folder, source, tokenizer, engine, config, progress); });
+}
+
 std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder) {
   const auto path = folder / "index.json";
-  if (!std::filesystem::exists(path))
+  if (!with_io_errors("shard_files", [&] { return std::filesystem::exists(path); }))
     throw IoError(fmt::format(
         "[shard_files] {}: there is no index.json; the run that writes it is not finished", folder.string()));
   const auto index = nlohmann::json::parse(read_text(path), nullptr, false);

@@ -4,11 +4,22 @@
 #include <fmt/format.h>
 
 #include "ferrite/core/error.hpp"
+#include "models/tokenizer/fingerprint.hpp"
 #include "models/tokenizer/table_sources.hpp"
 
 namespace ferrite::tokenizer {
 
 namespace {
+
+std::int64_t bytes_of(const TableChunk& chunk) {
+  std::size_t bytes = 0;
+  for (const auto& column : chunk.numbers) bytes += 8 * column.size();
+  for (const TextColumn& column : chunk.texts) {
+    bytes += 4 * column.codes.size();
+    for (const std::string& text : column.distinct) bytes += sizeof text + text.size();
+  }
+  return static_cast<std::int64_t>(bytes);
+}
 
 /// Passes chunks on and keeps them.
 class KeptSource final : public TableSource {
@@ -17,6 +28,7 @@ class KeptSource final : public TableSource {
       : source_(std::move(source)), room_(limit) {
     names_ = source_->names();
     kinds_ = source_->kinds();
+    missing_ = source_->missing();
     fingerprint_ = source_->fingerprint();
   }
 
@@ -39,8 +51,7 @@ class KeptSource final : public TableSource {
       next_ = chunks_.size();
       return nullptr;
     }
-    for (const auto& column : chunk->numbers) used_ += static_cast<std::int64_t>(8 * column.size());
-    for (const auto& column : chunk->texts) used_ += static_cast<std::int64_t>(4 * column.codes.size());
+    used_ += bytes_of(*chunk);
     if (used_ <= room_)
       chunks_.push_back(chunk);
     else
@@ -58,21 +69,29 @@ class KeptSource final : public TableSource {
 
 }  // namespace
 
-std::string fingerprint_of(const std::filesystem::path& path) {
+std::string fingerprint_of(const std::filesystem::path& path, const TableConfig& config) {
   std::error_code error;
+  const auto whole_path = std::filesystem::absolute(path, error).lexically_normal();
   const auto size = std::filesystem::file_size(path, error);
   const auto time = error ? std::filesystem::file_time_type{} : std::filesystem::last_write_time(path, error);
   if (error) throw IoError(fmt::format("[open_table] {}: {}", path.string(), error.message()));
-  return fmt::format("{}:{}", size, time.time_since_epoch().count());
+  Fingerprint reading;
+  for (const std::string& text :
+       {whole_path.string(), config.array, std::string(1, config.delimiter),
+        fmt::format("{} {}", static_cast<int>(config.header), static_cast<int>(config.layout))})
+    reading.add(text);
+  for (const std::string& marker : normalized_markers(config.missing)) reading.add(marker);
+  return fmt::format("{}:{}:{}", size, time.time_since_epoch().count(), reading.text());
 }
 
 void check_options_name_columns(const std::vector<std::string>& names, const TableConfig& config,
                                 const std::filesystem::path& path) {
+  const NameSet known = set_of(names);
   for (const auto* list : {&config.drop, &config.text, &config.number})
     for (const std::string& name : *list)
-      if (!contains(names, name))
+      if (!known.contains(name))
         throw ValueError(fmt::format("[open_table] {}: there is no column '{}'; there are {}", path.string(),
-                                     name, fmt::join(names, ", ")));
+                                     printable(name), printable(names)));
 }
 
 std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source, std::int64_t limit) {

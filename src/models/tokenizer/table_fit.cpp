@@ -10,6 +10,7 @@
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/models/tokenizer/table_tokenizer.hpp"
 #include "models/tokenizer/streamed_fit.hpp"
+#include "models/tokenizer/table_text.hpp"
 
 namespace ferrite::tokenizer {
 
@@ -156,7 +157,7 @@ class TableFitter {
     std::int64_t most = 0;
     for (const CategoryFit& c : categories) most = std::max(most, static_cast<std::int64_t>(c.names.size()));
     return {std::move(columns), QuantileTokenizer(config_.tokenizer, fit_numbers(), most),
-            std::move(categories)};
+            std::move(categories), source_.missing()};
   }
 
  private:
@@ -173,19 +174,27 @@ class TableFitter {
     for (std::size_t i = 0; i < texts_.size(); ++i) {
       text_counts_[i].add(chunk->texts[texts_[i]]);
       if (text_counts_[i].size() > config_.most_texts)
-        throw ValueError(
-            fmt::format("[tokenizer.fit] column '{}', rows up to {}: has more than {} different "
-                        "texts; drop it, it is no category",
-                        source_.names()[texts_[i]], chunk->first_row + chunk->rows, config_.most_texts));
+        throw ValueError(fmt::format(
+            "[tokenizer.fit] column '{}', rows up to {}: has more than {} different "
+            "texts; drop it, it is no category",
+            printable(source_.names()[texts_[i]]), chunk->first_row + chunk->rows, config_.most_texts));
     }
     for_each_column(numbers_.size(), [&](std::size_t i) {
       integers_[i].add(chunk->numbers[numbers_[i]], config_.integer_categories);
     });
     rows_ += chunk->rows;
-    kept_.push_back(chunk);
+    kept_.push_back(texts_.empty() ? chunk : numbers_alone(*chunk));
     kept_rows_ += chunk->rows;
     if (streamed_ || kept_rows_ * static_cast<std::int64_t>(8 * numbers_.size()) > config_.memory_limit)
       summarize();
+  }
+
+  /// Texts are counted by now, and no limit bounds them.
+  static Chunk numbers_alone(const TableChunk& chunk) {
+    auto copy = std::make_shared<TableChunk>();
+    copy->rows = chunk.rows;
+    copy->numbers = chunk.numbers;
+    return copy;
   }
 
   /// What is kept becomes a part of the sketches.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ferrite/models/tokenizer/table_tokenizer.hpp"
+#include "models/tokenizer/table_text.hpp"
 
 namespace ferrite::tokenizer {
 
@@ -126,6 +127,12 @@ std::string bars(const CategoryFit& c) {
   return html + "</table>";
 }
 
+std::string missing_text(const TableTokenizer& t) {
+  if (t.categories().empty() || t.missing_token() == t.missing_category_token())
+    return std::to_string(t.missing_token());
+  return fmt::format("{} ({} in categories)", t.missing_token(), t.missing_category_token());
+}
+
 constexpr std::string_view style = R"(<style>
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#66707e;--line:#d8dde4;--bar:#3b6fb5;--card:#fff;--page:#f5f6f8}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--soft:#9aa4b2;--line:#39424e;--bar:#7aa7e6;--card:#1d232b;--page:#14181d}}
@@ -147,8 +154,8 @@ std::string TableTokenizer::report() const {
                        : row_of(c.name, c.kind, categories_[c.place]));
   std::size_t name = 0, kind = 0, range = 0;
   for (Row& r : rows) {
-    r.name = shortened(r.name, 32);
-    r.range = shortened(r.range, 40);
+    r.name = shortened(printable(r.name), 32);
+    r.range = shortened(printable(r.range), 40);
     name = std::max(name, r.name.size());
     kind = std::max(kind, r.kind.size());
     range = std::max(range, r.range.size());
@@ -158,7 +165,7 @@ std::string TableTokenizer::report() const {
     text += fmt::format("{:<{}}  {:<{}}  {:>10}  {:>10}  {:<{}}  {:>6}  {:>8}  {}\n", r.name, name, r.kind,
                         kind, r.values, r.missing, r.range, range, r.tokens, r.fullest, r.error);
   return text + fmt::format("{} columns; tokens are {}, {} is missing, {} unknown\n", columns_.size(),
-                            to_string(width()), missing_token(), unknown_token());
+                            to_string(width()), missing_text(*this), unknown_token());
 }
 
 std::string TableTokenizer::report_page(std::string_view title) const {
@@ -168,7 +175,7 @@ std::string TableTokenizer::report_page(std::string_view title) const {
       "<title>{0}</title>{1}<h1>{0}</h1><p>{2} columns; tokens are {3}, {4} is missing, {5} unknown; {6} "
       "quantiles, "
       "bins closed on the {7}</p>",
-      escaped(title), style, columns_.size(), to_string(width()), missing_token(), unknown_token(),
+      escaped(title), style, columns_.size(), to_string(width()), missing_text(*this), unknown_token(),
       ferrite::to_string(numeric_.config().method), ferrite::to_string(numeric_.config().closed));
   for (const TableColumn& c : columns_) {
     const bool numeric = c.kind == ColumnKind::numeric;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/tokenizer/fingerprint.hpp"
+#include "models/tokenizer/table_text.hpp"
 #include "models/tokenizer/tokenizer_file.hpp"
 
 namespace ferrite::tokenizer {
@@ -24,21 +26,60 @@ std::int64_t CategoryFit::rows() const {
 TableTokenizer::TableTokenizer(QuantileTokenizer numeric) : numeric_(std::move(numeric)) {
   for (const ColumnFit& c : numeric_.columns())
     columns_.push_back({c.name, ColumnKind::numeric, columns_.size()});
+  check();
 }
 
 TableTokenizer::TableTokenizer(std::vector<TableColumn> columns, QuantileTokenizer numeric,
-                               std::vector<CategoryFit> categories)
-    : columns_(std::move(columns)), numeric_(std::move(numeric)), categories_(std::move(categories)) {
-  for (const TableColumn& c : columns_)
-    if (c.place >= (c.kind == ColumnKind::numeric ? numeric_.columns().size() : categories_.size()))
-      throw ValueError(fmt::format("[tokenizer] column '{}': refers to a fit that is not there", c.name));
+                               std::vector<CategoryFit> categories, std::vector<std::string> missing)
+    : columns_(std::move(columns)),
+      numeric_(std::move(numeric)),
+      categories_(std::move(categories)),
+      missing_(normalized_markers(std::move(missing))) {
+  check();
   for (const CategoryFit& c : categories_) {
     std::map<std::string, std::int64_t, std::less<>> tokens;
     for (const std::string& name : c.names) tokens.emplace(name, static_cast<std::int64_t>(tokens.size()));
-    if (tokens.size() != c.names.size() || c.counts.size() != c.names.size() ||
-        static_cast<std::int64_t>(c.names.size()) > numeric_.token_count() - 2)
-      throw ValueError("[tokenizer] categories: need different names, a count each, and tokens for all");
+    if (tokens.size() != c.names.size())
+      throw ValueError("[tokenizer] categories: a name appears twice in a column");
     tokens_.push_back(std::move(tokens));
+  }
+}
+
+void TableTokenizer::check() const {
+  const std::size_t numeric_count = numeric_.columns().size(), count = numeric_count + categories_.size();
+  if (columns_.empty() || columns_.size() != count)
+    throw ValueError(fmt::format("[tokenizer] {} columns with {} fits: needs a column, and a fit for each",
+                                 columns_.size(), count));
+  std::vector<bool> taken(count);
+  for (const TableColumn& c : columns_) {
+    const bool numeric = c.kind == ColumnKind::numeric;
+    const auto reject = [&](std::string_view rule) {
+      throw ValueError(fmt::format("[tokenizer] column '{}', {} {}: {}", printable(c.name), to_string(c.kind),
+                                   c.place, rule));
+    };
+    if (c.place >= (numeric ? numeric_count : categories_.size()))
+      reject("refers to a fit that is not there");
+    const std::size_t fit = numeric ? c.place : numeric_count + c.place;
+    if (taken[fit]) reject("refers to the fit of another column");
+    taken[fit] = true;
+    if (numeric) {
+      if (numeric_.columns()[c.place].name != c.name) reject("refers to the fit of another name");
+      continue;
+    }
+    const CategoryFit& category = categories_[c.place];
+    const auto& numbers = category.numbers;
+    const bool integers = c.kind == ColumnKind::integer_category;
+    if (category.counts.size() != category.names.size() ||
+        numbers.size() != (integers ? category.names.size() : 0) ||
+        static_cast<std::int64_t>(category.names.size()) > numeric_.token_count() - 2)
+      reject("needs a count per category, a number too for integers, and tokens for all");
+    const auto falls = [](double a, double b) { return !(a < b); };
+    if (std::adjacent_find(numbers.begin(), numbers.end(), falls) != numbers.end() ||
+        std::any_of(numbers.begin(), numbers.end(), [](double v) { return !std::isfinite(v); }))
+      reject("needs finite numbers that ascend");
+    if (category.missing < 0 || category.dropped < 0 ||
+        std::any_of(category.counts.begin(), category.counts.end(), [](std::int64_t n) { return n < 0; }))
+      reject("needs counts from 0 on");
   }
 }
 
@@ -47,6 +88,7 @@ TableConfig TableTokenizer::reading(TableConfig config) const {
     const bool text = c.kind == ColumnKind::text_category || c.kind == ColumnKind::date_category;
     (text ? config.text : config.number).push_back(c.name);
   }
+  config.missing.insert(config.missing.end(), missing_.begin(), missing_.end());
   return config;
 }
 
@@ -55,13 +97,14 @@ void TableTokenizer::check_source(const TableSource& source) const {
   for (const TableColumn& c : columns_) wanted.push_back(c.name);
   if (source.names() != wanted)
     throw ValueError(fmt::format("[tokenizer.transform] columns {}: the fit has {}",
-                                 fmt::join(source.names(), ", "), fmt::join(wanted, ", ")));
+                                 printable(source.names()), printable(wanted)));
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const bool text =
         columns_[c].kind == ColumnKind::text_category || columns_[c].kind == ColumnKind::date_category;
     if (text != (source.kinds()[c] == FieldKind::text))
       throw ValueError(fmt::format("[tokenizer.transform] column '{}' of {}: the fit has it as {}",
-                                   columns_[c].name, text ? "numbers" : "text", to_string(columns_[c].kind)));
+                                   printable(columns_[c].name), text ? "numbers" : "text",
+                                   to_string(columns_[c].kind)));
   }
 }
 
@@ -92,7 +135,7 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
                 const double v = chunk.numbers[c][r];
                 const auto found = std::lower_bound(fit.numbers.begin(), fit.numbers.end(), v);
                 const bool known = found != fit.numbers.end() && *found == v;
-                out[r * width + c] = static_cast<T>(v != v  ? missing_token()
+                out[r * width + c] = static_cast<T>(v != v  ? missing_category_token()
                                                     : known ? found - fit.numbers.begin()
                                                             : unknown_token());
               }
@@ -106,8 +149,8 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
             }
             for (std::size_t r = 0; r < rows; ++r) {
               const std::int32_t code = chunk.texts[c].codes[r];
-              out[r * width + c] =
-                  code < 0 ? static_cast<T>(missing_token()) : tokens[static_cast<std::size_t>(code)];
+              out[r * width + c] = code < 0 ? static_cast<T>(missing_category_token())
+                                            : tokens[static_cast<std::size_t>(code)];
             }
           }
         };
@@ -126,16 +169,17 @@ std::string TableTokenizer::inverse(std::int64_t token, std::size_t column, std:
                              : static_cast<std::int64_t>(categories_[c.place].names.size());
   if (token >= 0 && token < limit) {
     if (!numeric) return categories_[c.place].names[static_cast<std::size_t>(token)];
-    const double number = numeric_.columns()[c.place].value_of(token, value);
+    const double number = numeric_.columns()[c.place].value_of(token, value, numeric_.config().closed);
     if (number != number) return "";
     char digits[32];
     return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
   }
-  if (token == missing_token() || token == unknown_token()) return "";
+  const std::int64_t missing = numeric ? missing_token() : missing_category_token();
+  if (token == missing || token == unknown_token()) return "";
   throw ValueError(
       fmt::format("[tokenizer.inverse] row {}, column {} '{}', token {}: has tokens 0 to {}, {} for "
                   "missing and {} for unknown values",
-                  row, column, c.name, token, limit - 1, missing_token(), unknown_token()));
+                  row, column, printable(c.name), token, limit - 1, missing, unknown_token()));
 }
 
 SafeTensors TableTokenizer::file() const {
@@ -149,21 +193,20 @@ SafeTensors TableTokenizer::file() const {
                           {"missing", c.missing},
                           {"dropped", c.dropped}});
   SafeTensors file = to_file(numeric_);
-  file.metadata["table"] = nlohmann::ordered_json{{"columns", columns}, {"categories", categories}}.dump();
+  file.metadata["table"] =
+      nlohmann::ordered_json{{"columns", columns}, {"categories", categories}, {"missing", missing_}}.dump();
   return file;
 }
 
 void TableTokenizer::save(const std::filesystem::path& path) const { write_safetensors(path, file()); }
 
 std::string TableTokenizer::fingerprint() const {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  const auto add = [&hash](std::span<const std::byte> bytes) {
-    for (const std::byte b : bytes) hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
-  };
+  Fingerprint fingerprint;
   const SafeTensors all = file();
-  for (const auto& [key, text] : all.metadata) add(std::as_bytes(std::span(text)));
-  for (const auto& [key, tensor] : all.tensors) add(tensor.bytes());
-  return fmt::format("{:016x}", hash);
+  for (const auto& [key, text] : all.metadata) fingerprint.add(text);
+  for (const auto& [key, tensor] : all.tensors)
+    if (key != "bin_means") fingerprint.add(tensor.bytes());
+  return fingerprint.text();
 }
 
 TableTokenizer TableTokenizer::load(const std::filesystem::path& path) {
@@ -189,8 +232,10 @@ TableTokenizer TableTokenizer::load(const std::filesystem::path& path) {
                           category.get<std::vector<double>>("numbers"), category.get<std::int64_t>("missing"),
                           category.get<std::int64_t>("dropped")});
   }
+  const auto missing =
+      root.contains("missing") ? json.get<std::vector<std::string>>("missing") : std::vector<std::string>{};
   try {
-    return {std::move(columns), std::move(numeric), std::move(categories)};
+    return {std::move(columns), std::move(numeric), std::move(categories), missing};
   } catch (const ValueError& e) {
     reject_file(name, "table", e.what());
   }

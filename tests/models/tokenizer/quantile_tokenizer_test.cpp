@@ -4,48 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
-#include "ferrite/io/safetensors.hpp"
-#include "scratch_folder.hpp"
+#include "models/tokenizer/nasty_columns.hpp"
 
 namespace ferrite::testing {
 namespace {
 
 using namespace tokenizer;
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-/// Columns that break tokenizers: ties, a constant, NaN in between, only NaN, infinities, denormals, a heavy
-/// value, a heavy tail.
-std::vector<double> nasty(std::int64_t rows, std::uint64_t seed) {
-  std::vector<double> values;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const double u = uniform_at<double>({seed, 1}, static_cast<std::uint64_t>(r));
-    const double v = uniform_at<double>({seed, 2}, static_cast<std::uint64_t>(r));
-    const double row[] = {u - 0.5,
-                          std::floor(4 * u),
-                          7.5,
-                          v < 0.3 ? nan : u,
-                          nan,
-                          v < 0.1   ? -infinity
-                          : v > 0.9 ? infinity
-                                    : u,
-                          std::ldexp(std::floor(u * 20) - 10, -149),
-                          v < 0.6   ? 0.0
-                          : v < 0.7 ? -0.0
-                                    : u,
-                          std::exp(40 * u - 20)};
-    values.insert(values.end(), std::begin(row), std::end(row));
-  }
-  return values;
-}
-constexpr std::int64_t nasty_columns = 9;
-
-template <class B>
-Tensor<B> matrix(B& b, const std::vector<double>& values, std::int64_t columns, DType dtype) {
-  return cast(from_vector(b, values, {static_cast<std::int64_t>(values.size()) / columns, columns}), dtype);
-}
 
 /// np.quantile on the finite arithmetic of this test: sorted column, level, method.
 double quantile(std::vector<double> column, double level, QuantileMethod method) {
@@ -203,6 +168,28 @@ TYPED_TEST(Tokenizer, returns_to_the_same_tokens_after_inverse) {
   }
 }
 
+TYPED_TEST(Tokenizer, inverts_into_the_bin_however_narrow_it_is) {
+  // Heavy values in bins one ulp wide, where midpoints and means are rounded out of them.
+  std::vector<double> values;
+  const double heavy[] = {0.1, std::nextafter(0.1, 1), 0x1p-1074, 3 * 0x1p-1074, 1 - 0x1p-53, -0x1p-1074};
+  for (const double v : heavy) values.insert(values.end(), 31, v);
+  for (int i = 1; i <= 14; ++i) values.push_back(i * 0.3);
+  const auto x = matrix(this->b, values, 1, DType::f64);
+  for (const Closed closed : {Closed::left, Closed::right}) {
+    const auto config = TokenizerConfig{}
+                            .with_bins(40)
+                            .with_closed(closed)
+                            .with_duplicates(DuplicateEdges::merge)
+                            .with_statistics(true);
+    const auto [fitted, tokens] = QuantileTokenizer::fit_transform(x, config);
+    const auto want = tokens.template to_vector<int>();
+    for (const BinValue value : {BinValue::mean, BinValue::midpoint}) {
+      const auto again = fitted.transform(fitted.inverse(tokens, value, DType::f64));
+      EXPECT_EQ(again.template to_vector<int>(), want) << to_string(closed) << ", " << to_string(value);
+    }
+  }
+}
+
 TYPED_TEST(Tokenizer, names_row_and_column_of_a_token_out_of_range) {
   const auto x = matrix(this->b, nasty(50, 1), nasty_columns, DType::f32);
   const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(4));
@@ -218,6 +205,7 @@ TYPED_TEST(Tokenizer, names_row_and_column_of_a_token_out_of_range) {
   }
   EXPECT_THROW(fitted.inverse(bad * -1), ValueError);
   EXPECT_THROW(fitted.inverse(fitted.transform(x), BinValue::mean), ValueError);
+  EXPECT_THROW(fitted.inverse(cast(bad, DType::f32)), DTypeError);
 }
 
 TYPED_TEST(Tokenizer, widens_tokens_with_the_number_of_bins) {
@@ -229,6 +217,10 @@ TYPED_TEST(Tokenizer, widens_tokens_with_the_number_of_bins) {
   EXPECT_EQ(wide.width(), TokenWidth::u16);
   EXPECT_EQ(wide.transform(x).dtype(), DType::i32);
   EXPECT_EQ(max(wide.transform(x)).template item<int>(), 255);  // missing
+  const QuantileTokenizer widest(narrow.config(), narrow.columns(), 65535);
+  EXPECT_EQ(widest.width(), TokenWidth::i32);
+  EXPECT_THROW(QuantileTokenizer(narrow.config(), narrow.columns(), std::numeric_limits<std::int64_t>::max()),
+               ValueError);
 }
 
 TYPED_TEST(Tokenizer, bounds_and_measures_the_error_of_approximate_edges) {
@@ -298,81 +290,6 @@ TEST(TokenizerBackends, agree_bit_for_bit) {
       EXPECT_EQ(on_reference.first.columns()[c].edges, on_cpu.first.columns()[c].edges);
     EXPECT_EQ(on_reference.second.to_vector<int>(), on_cpu.second.to_vector<int>());
   }
-}
-
-struct TokenizerFile : ::testing::Test {
-  ScratchFolder folder;
-  Cpu b;
-  Tensor<Cpu> x = matrix(b, nasty(300, 13), nasty_columns, DType::f64);
-
-  std::string error_of(const std::filesystem::path& path) {
-    try {
-      QuantileTokenizer::load(path);
-    } catch (const ParseError& e) {
-      return e.what();
-    }
-    return "no ParseError";
-  }
-};
-
-TEST_F(TokenizerFile, holds_every_bit_of_a_fit) {
-  for (const double rank_error : {0.0, 0.05}) {
-    const auto config = TokenizerConfig{}
-                            .with_bins(20)
-                            .with_closed(Closed::right)
-                            .with_method(QuantileMethod::averaged_inverted_cdf)
-                            .with_duplicates(DuplicateEdges::merge)
-                            .with_statistics(true)
-                            .with_rank_error(rank_error);
-    const auto fitted = QuantileTokenizer::fit(x, config);
-    fitted.save(folder / "fit.safetensors");
-    const auto loaded = QuantileTokenizer::load(folder / "fit.safetensors");
-    EXPECT_EQ(loaded.config(), config);
-    EXPECT_EQ(loaded.report(), fitted.report());
-    for (std::size_t c = 0; c < nasty_columns; ++c) {
-      EXPECT_EQ(loaded.columns()[c].edges, fitted.columns()[c].edges);
-      EXPECT_EQ(loaded.columns()[c].bin_counts, fitted.columns()[c].bin_counts);
-      EXPECT_EQ(loaded.columns()[c].summary.entries(), fitted.columns()[c].summary.entries());
-    }
-    EXPECT_EQ(loaded.transform(x).to_vector<int>(), fitted.transform(x).to_vector<int>());
-  }
-}
-
-TEST_F(TokenizerFile, is_refused_when_newer_or_damaged) {
-  const auto path = folder / "fit.safetensors";
-  QuantileTokenizer::fit(x).save(path);
-  const SafeTensors whole = read_safetensors(path);
-  const auto expect = [&](const SafeTensors& file, const std::string& part) {
-    write_safetensors(path, file);
-    EXPECT_NE(error_of(path).find(part), std::string::npos) << error_of(path) << "\nhas no " << part;
-  };
-  SafeTensors file = whole;
-  file.metadata["version"] = "2";
-  expect(file, "version 2: this ferrite reads versions up to 1");
-  file = whole;
-  file.metadata.erase("format");
-  expect(file, "is not that of a tokenizer's fit");
-  file = whole;
-  file.metadata["tokenizer"] = file.metadata["tokenizer"].substr(0, 40);
-  expect(file, "is not JSON");
-  file = whole;
-  file.tensors.erase("edges");
-  expect(file, "edges: the tensor is missing");
-  file = whole;
-  std::vector<double> edges(file.tensors["edges"].as<double>().begin(),
-                            file.tensors["edges"].as<double>().end());
-  edges.pop_back();
-  file.tensors["edges"] =
-      HostTensor::from(std::span<const double>(edges), {static_cast<std::int64_t>(edges.size())});
-  expect(file, "edges: has fewer elements");
-  file = whole;
-  edges.push_back(edges.back());
-  std::swap(edges.front(), edges[5]);
-  file.tensors["edges"] =
-      HostTensor::from(std::span<const double>(edges), {static_cast<std::int64_t>(edges.size())});
-  expect(file, "edges in order");
-  std::ofstream(path) << "no safetensors at all";
-  EXPECT_NE(error_of(path), "no ParseError");
 }
 
 }  // namespace

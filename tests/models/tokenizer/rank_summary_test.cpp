@@ -93,6 +93,10 @@ TEST(RankSummary, RefusesWhatContradictsItself) {
                ValueError);
   EXPECT_THROW(RankSummary::of_entries({{1, 0, 5, 1}}, 4), ValueError);
   EXPECT_THROW(RankSummary::of_entries({{2, 0, 1, 1}, {1, 1, 2, 1}}, 2), ValueError);
+  EXPECT_THROW(RankSummary::of_entries({{std::nan(""), 0, 1, 1}}, 1), ValueError);
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THROW(RankSummary::of_entries({{1, most, 5, most}}, 5), ValueError);
+  EXPECT_THROW(RankSummary::of_entries({{1, most, most, 2}}, most), ValueError);
   EXPECT_NO_THROW(RankSummary::of_entries({{1, 0, 1, 1}, {2, 1, 2, 1}}, 2));
 }
 

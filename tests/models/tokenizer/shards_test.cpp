@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ferrite/io/npy.hpp"
+#include "ferrite/io/npz.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::testing {
@@ -86,6 +87,44 @@ TEST_F(Shards, of_different_runs_do_not_mix) {
   write_shards(folder / "again", *source(), fitted(40), engine, {500});
   std::ofstream(folder / "again" / "index.json") << "{\"shards\": [\"../x.npy\"]}";
   EXPECT_THROW(shard_files(folder / "again"), ParseError);
+}
+
+TEST_F(Shards, of_a_table_that_is_read_otherwise_do_not_mix) {
+  const auto tokenizer = TableTokenizer(QuantileTokenizer::fit(slice(x, 1, 0, 1)));
+  const auto column = to_host(contiguous(slice(x, 1, 0, 1)));
+  const auto other = to_host(contiguous(slice(x, 1, 1, 2)));
+  write_npz(folder / "x.npz", {{"first", column}, {"other", other}});
+  write_npy(folder / "a.npy", column);
+  write_npy(folder / "b.npy", other);
+  std::filesystem::last_write_time(folder / "b.npy", std::filesystem::last_write_time(folder / "a.npy"));
+  const auto write = [&](const TableConfig& config) {
+    return write_shards(folder / "of_x", *open_table(folder / "x.npz", config), tokenizer, engine);
+  };
+  TableConfig first, second, marked;
+  first.array = "first";
+  second.array = "other";
+  marked.array = "first";
+  marked.missing = {"0"};
+  write(first);
+  EXPECT_EQ(write(first).kept, 1);
+  EXPECT_THROW(write(second), ValueError);
+  EXPECT_THROW(write(marked), ValueError);
+  write_shards(folder / "tokens", *open_table(folder / "a.npy"), tokenizer, engine);
+  EXPECT_THROW(write_shards(folder / "tokens", *open_table(folder / "b.npy"), tokenizer, engine), ValueError);
+}
+
+TEST_F(Shards, are_all_that_overwriting_removes) {
+  const auto out = folder / "tokens";
+  write_shards(out, *source(), fitted(50), engine, {300});
+  const char* others[] = {"tokens-of-mine.npy", "tokens-00001.txt", "tokens-1.npy"};
+  for (const char* name : others) std::ofstream(out / name) << "mine";
+  write_shards(out, *source(), fitted(40), engine, {500, true});
+  EXPECT_FALSE(std::filesystem::exists(out / "tokens-00002.npy"));
+  for (const char* name : others) EXPECT_EQ(bytes(out / name), "mine");
+  std::ofstream(folder / "file") << "no folder";
+  EXPECT_THROW(write_shards(folder / "file", *source(), fitted(40), engine), IoError);
+  EXPECT_THROW(write_shards(folder / "file" / "in", *source(), fitted(40), engine), IoError);
+  EXPECT_THROW(shard_files(folder / std::string(300, 'x')), IoError);
 }
 
 TEST_F(Shards, are_left_whole_where_the_table_turns_out_bad) {

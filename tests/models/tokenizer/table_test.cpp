@@ -4,79 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "ferrite/io/npy.hpp"
 #include "ferrite/io/npz.hpp"
 #include "ferrite/io/safetensors.hpp"
-#include "ferrite/models/tokenizer/table_tokenizer.hpp"
-#include "scratch_folder.hpp"
+#include "models/tokenizer/table_support.hpp"
 
 namespace ferrite::testing {
 namespace {
 
 using namespace tokenizer;
 
-struct Table : ::testing::Test {
-  ScratchFolder folder;
-  Cpu b;
-  TableEngineOn<Cpu> engine{b};
-
-  std::filesystem::path write(const std::string& name, const std::string& text) {
-    std::ofstream(folder / name, std::ios::binary) << text;
-    return folder / name;
-  }
-  std::unique_ptr<TableSource> csv(const std::string& text, const TableConfig& config = {}) {
-    return open_table(write("t.csv", text), config);
-  }
-  TableTokenizer fit(const std::string& text, const TableConfig& config = {},
-                     const TableFitConfig& how = {}) {
-    const auto source = csv(text, config);
-    return TableTokenizer::fit(*source, engine, how);
-  }
-  std::vector<int> tokens(const TableTokenizer& fitted, TableSource& source) {
-    std::vector<int> all;
-    source.rewind();
-    while (const auto chunk = source.next()) {
-      const HostTensor part = fitted.transform(*chunk, engine);
-      if (part.dtype() == DType::u8)
-        for (const std::uint8_t t : part.as<std::uint8_t>()) all.push_back(t);
-      else
-        for (const std::int32_t t : part.as<std::int32_t>()) all.push_back(t);
-    }
-    return all;
-  }
-  template <class E, class F>
-  std::string error(F&& f) {
-    try {
-      f();
-    } catch (const E& e) {
-      return e.what();
-    }
-    return "no error of the expected kind";
-  }
-  std::string csv_error(const std::string& text, const TableConfig& config = {}) {
-    return error<ParseError>([&] {
-      const auto source = csv(text, config);
-      while (source->next()) continue;
-    });
-  }
-};
-
-void expect_part(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
-}
-
-std::string mixed_rows(int rows) {
-  std::string text = "number,grade,\"city, state\",day,same,nothing\n";
-  const char* cities[] = {"Oslo", "\"Lima, Peru\"", "\"say \"\"hi\"\"\"", "\"two\nlines\"", "NA"};
-  for (int i = 0; i < rows; ++i) {
-    const double u = uniform_at<double>({5, 6}, static_cast<std::uint64_t>(i));
-    text += (i % 17 == 3 ? "" : std::to_string(u * 100 - 20)) + "," + std::to_string(i * 7 % 4) + "," +
-            cities[i * 3 % 5] + ",2024-01-" + (i % 2 ? "07" : "11") + " 10:00,x,null\n";
-  }
-  return text;
-}
+using Table = TableTest;
 
 TEST_F(Table, takes_columns_for_what_they_are) {
   const auto fitted = fit(mixed_rows(200), {}, {TokenizerConfig{}.with_bins(8)});
@@ -276,22 +215,6 @@ TEST_F(Table, kept_in_memory_is_read_once_if_it_fits) {
     EXPECT_EQ(got.size(), 1800u);
     EXPECT_EQ(tokens(fitted, *source), got);
   }
-}
-
-TEST_F(Table, fit_is_saved_with_its_categories) {
-  const auto fitted = fit(mixed_rows(200));
-  fitted.save(folder / "fit.safetensors");
-  const auto loaded = TableTokenizer::load(folder / "fit.safetensors");
-  EXPECT_EQ(loaded.fingerprint(), fitted.fingerprint());
-  EXPECT_EQ(loaded.report(), fitted.report());
-  SafeTensors file = read_safetensors(folder / "fit.safetensors");
-  file.metadata["table"] = R"({"columns":[{"name":"a","kind":"numeric","place":9}],"categories":[]})";
-  write_safetensors(folder / "bad.safetensors", file);
-  expect_part(error<ParseError>([&] { TableTokenizer::load(folder / "bad.safetensors"); }), "not there");
-  file.metadata["table"] = R"({"columns":[{"name":"a","kind":"other","place":0}],"categories":[]})";
-  write_safetensors(folder / "bad.safetensors", file);
-  expect_part(error<ParseError>([&] { TableTokenizer::load(folder / "bad.safetensors"); }),
-              "'other' is not known");
 }
 
 }  // namespace

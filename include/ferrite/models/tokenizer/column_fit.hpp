@@ -38,8 +38,9 @@ struct FERRITE_API ColumnFit {
   bool is_constant() const { return count > 0 && least == greatest; }
   /// The largest share of the count in one bin; NaN without statistics.
   double largest_share() const;
-  /// NaN for a column that had no value.
-  double value_of(std::int64_t bin, BinValue value) const;
+  /// A value of the bin, whose ends belong to it as `closed` says; next to an infinity, the bin's finite end.
+  /// NaN for a column that had no value. ValueError for means of a fit without statistics.
+  double value_of(std::int64_t bin, BinValue value, Closed closed) const;
 };
 
 /// The bins + 1 quantiles of a column as edges between its bins, by the config's precision and policy.

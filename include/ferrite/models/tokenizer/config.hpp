@@ -1,5 +1,5 @@
 // How a QuantileTokenizer bins. Every choice that makes two libraries disagree about a token is an option, so
-// that one can ask for the tokens of scikit-learn, of pandas or of the seed's kernel.
+// that one can ask for the tokens of scikit-learn, of pandas or of Auto-Tabular.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,20 @@ enum class LevelRule : std::uint8_t { exact, percent, raised };
 FERRITE_API std::string_view to_string(LevelRule rule);
 constexpr int count_of(LevelRule) { return 3; }
 
-/// How wide a token is. Tensors hold u8 tokens as u8 and the other two as i32, because ferrite computes in no
-/// 16-bit integer; shards are written in the width asked for. `smallest` is the first that holds every token.
+/// How wide a token is. Tensors hold u8 tokens as u8 and wider ones as i32, because ferrite computes in no
+/// 16-bit integer; shards hold u16 in two bytes. `smallest` is the first of the three that holds every token:
+/// i32 only where a column has more categories than u16 numbers.
 enum class TokenWidth : std::uint8_t { smallest, u8, u16, i32 };
 FERRITE_API std::string_view to_string(TokenWidth width);
 constexpr int count_of(TokenWidth) { return 4; }
 
-/// What NaN becomes: a token of its own after all bins, or the last bin (the seed's kernel).
+/// What NaN becomes: a token of its own, behind those of all bins and categories, or the last bin
+/// (Auto-Tabular). In columns of categories missing values have the token of their own either way.
 enum class MissingPolicy : std::uint8_t { own_token, last_bin };
 FERRITE_API std::string_view to_string(MissingPolicy policy);
 constexpr int count_of(MissingPolicy) { return 2; }
 
-/// f32: edges are rounded to the nearest f32, which may move values next to an edge (the seed's kernel).
+/// f32: edges are rounded to the nearest f32, which may move values next to an edge (Auto-Tabular).
 enum class EdgePrecision : std::uint8_t { f64, f32 };
 FERRITE_API std::string_view to_string(EdgePrecision precision);
 constexpr int count_of(EdgePrecision) { return 2; }
@@ -56,8 +58,9 @@ struct FERRITE_API TokenizerConfig {
   TokenWidth width = TokenWidth::smallest;
   MissingPolicy missing = MissingPolicy::own_token;
   EdgePrecision edge_precision = EdgePrecision::f64;
-  /// 0: exact order statistics. Otherwise edges come from a mergeable summary of the ranks: the share of the
-  /// column below an edge differs from the edge's level by no more than this.
+  /// 0: exact order statistics. Otherwise edges come from a mergeable summary of the ranks: quantiles are
+  /// made of elements whose ranks (all that equal ones have) differ from those asked for by no more than this
+  /// share of the column.
   double rank_error = 0;
   /// Counts and means of all bins, which take one more pass over the data: for the report and for inverse by
   /// bin mean. A fit with a rank error always takes it, to report the error it really has.
@@ -89,8 +92,8 @@ struct FERRITE_API TokenizerConfig {
 
   /// The levels of all bins + 1 edges, 0 and 1 included.
   std::vector<double> edge_levels() const;
-  /// Throws ValueError for what cannot be: bins outside [2, 65534] or more than the width holds, a negative
-  /// distance, a rank error outside [0, 0.5).
+  /// Throws ValueError for what cannot be: bins outside [2, 65534], or [2, 254] for u8, a distance that is
+  /// negative or NaN, a rank error outside [0, 0.5).
   void check() const;
 
   friend bool operator==(const TokenizerConfig&, const TokenizerConfig&) = default;
@@ -102,7 +105,7 @@ struct FERRITE_API TokenizerConfig {
   }
 };
 
-/// The smallest width that holds `tokens` different tokens, if it is not fixed by the config.
+/// The width asked for or, for `smallest`, the first that holds `tokens` different tokens.
 FERRITE_API TokenWidth resolve_width(TokenWidth asked, std::int64_t tokens);
 /// Of tensors of tokens: u8 for u8, else i32.
 constexpr DType tensor_dtype(TokenWidth width) { return width == TokenWidth::u8 ? DType::u8 : DType::i32; }

@@ -19,7 +19,7 @@ namespace ferrite::tokenizer {
 
 /// A value. Tokens of every column are 0 to bins - 1 for its bins (fewer where edges were dropped), then
 /// `missing_token` for NaN (unless MissingPolicy::last_bin) and `unknown_token`, which only tables with
-/// categories use.
+/// categories use; there is always a token before it, for missing categories.
 class FERRITE_API QuantileTokenizer {
  public:
   /// # Shapes: x [rows, columns], at least one of each; any dtype. Integers are taken as f64.
@@ -39,8 +39,8 @@ class FERRITE_API QuantileTokenizer {
     return {std::move(fitted), std::move(tokens)};
   }
   /// # Shapes: tokens integer [rows, columns] -> [rows, columns]; NaN for missing and unknown. A token that
-  /// its column does not have is a ValueError naming row and column. BinValue::mean needs
-  /// TokenizerConfig::statistics (ValueError).
+  /// its column does not have is a ValueError naming row and column, other tokens than integers a DTypeError.
+  /// BinValue::mean needs TokenizerConfig::statistics (ValueError).
   template <class B>
   Tensor<B> inverse(const Tensor<B>& tokens, BinValue value = BinValue::midpoint,
                     DType dtype = DType::f32) const;
@@ -91,6 +91,7 @@ class FERRITE_API QuantileTokenizer {
   Tensor<B> edge_tensor(B& b, const std::vector<std::vector<double>>& rows) const;
 
   void check_columns(std::string_view what, const Shape& shape) const;
+  static void check_token_dtype(DType dtype);
   std::vector<std::vector<double>> edge_rows() const;
   std::vector<double> value_table(BinValue value) const;
   std::vector<std::int64_t> bin_limits() const;
@@ -238,6 +239,7 @@ void QuantileTokenizer::measure_rank_error(const Tensor<B>& x,
 template <class B>
 Tensor<B> QuantileTokenizer::inverse(const Tensor<B>& tokens, BinValue value, DType dtype) const {
   check_columns("inverse", tokens.shape());
+  check_token_dtype(tokens.dtype());
   B& b = tokens.backend();
   const auto columns = static_cast<std::int64_t>(columns_.size());
   const Tensor<B> token = cast(tokens, DType::i64), limit = from_vector(b, bin_limits());

@@ -33,7 +33,7 @@ class FERRITE_API RankSummary {
   /// ValueError otherwise.
   static RankSummary of_ranks(std::span<const double> values, std::span<const std::int64_t> ranks,
                               std::int64_t count);
-  /// From entries that were saved; ValueError if they contradict each other.
+  /// From entries that were saved; ValueError if they contradict each other or hold NaN.
   static RankSummary of_entries(std::vector<RankEntry> entries, std::int64_t count);
 
   /// Of the two columns one after the other.

@@ -36,6 +36,7 @@ struct TableConfig {
   CsvHeader header = CsvHeader::automatic;
   char delimiter = ',';
   /// Fields that mean a missing value, beside the empty one, NA, N/A, null and nan; case does not matter.
+  /// Those that are numbers are compared as such, in every kind of file.
   std::vector<std::string> missing;
   /// Columns of these names are left out.
   std::vector<std::string> drop;
@@ -62,12 +63,15 @@ class FERRITE_API TableSource {
   virtual void rewind() = 0;
   /// How much of it has been read, from 0 to 1.
   virtual double progress() const = 0;
-  /// Changes when the file does: size and time of change.
+  /// Changes with the file (path, size, time of change) and with how it is read.
   const std::string& fingerprint() const { return fingerprint_; }
+  /// TableConfig::missing, in lower case and ascending.
+  const std::vector<std::string>& missing() const { return missing_; }
 
  protected:
   std::vector<std::string> names_;
   std::vector<FieldKind> kinds_;
+  std::vector<std::string> missing_;
   std::string fingerprint_;
 };
 
@@ -77,7 +81,7 @@ FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path&
                                                     const TableConfig& config = {});
 
 /// The same table, kept in memory the first time it is read to its end, if that takes no more than `limit`
-/// bytes of numbers and codes: reading it again costs nothing then.
+/// bytes: reading it again costs nothing then.
 FERRITE_API std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source,
                                                         std::int64_t limit);
 

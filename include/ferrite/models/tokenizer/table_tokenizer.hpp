@@ -39,8 +39,8 @@ struct TableFitConfig {
   std::int64_t most_categories = 254;
   /// Columns of integers with at most so many different ones, each ten times on average, are categories.
   std::int64_t integer_categories = 20;
-  /// Numbers that are kept in memory while a table is fitted, in bytes. Beyond that an exact fit reads the
-  /// table twice, and a third time for the statistics.
+  /// Numbers that are kept in memory while a table is fitted, in bytes; the fit itself copies them. Beyond
+  /// that an exact fit reads the table twice, and a third time for the statistics.
   std::int64_t memory_limit = std::int64_t{4} << 30;
   /// More different texts than this in one column are an error: it is no category.
   std::int64_t most_texts = 1 << 20;
@@ -89,7 +89,7 @@ class TableEngineOn final : public TableEngine {
 };
 
 /// A value. The tokens of a column are its bins or categories; then one for missing and one for unknown
-/// values, the same in every column.
+/// values, the same in every column (but see MissingPolicy::last_bin).
 class FERRITE_API TableTokenizer {
  public:
   /// Reads the source from its start, once or more (see memory_limit). Throws what the source throws,
@@ -98,32 +98,38 @@ class FERRITE_API TableTokenizer {
                             const TableProgress& progress = {});
   /// Columns of numbers only.
   explicit TableTokenizer(QuantileTokenizer numeric);
-  /// ValueError if the parts do not fit each other.
+  /// `missing` are the markers of missing values in the table, see TableConfig. ValueError if the parts do
+  /// not fit each other: every column needs a fit of its own, and every fit a column.
   TableTokenizer(std::vector<TableColumn> columns, QuantileTokenizer numeric,
-                 std::vector<CategoryFit> categories);
+                 std::vector<CategoryFit> categories, std::vector<std::string> missing = {});
 
   const std::vector<TableColumn>& columns() const { return columns_; }
   const QuantileTokenizer& numeric() const { return numeric_; }
   const std::vector<CategoryFit>& categories() const { return categories_; }
+  const std::vector<std::string>& missing() const { return missing_; }
+  /// Of columns of numbers, and of those of categories: they differ with MissingPolicy::last_bin.
   std::int64_t missing_token() const { return numeric_.missing_token(); }
+  std::int64_t missing_category_token() const { return numeric_.unknown_token() - 1; }
   std::int64_t unknown_token() const { return numeric_.unknown_token(); }
   TokenWidth width() const { return numeric_.width(); }
 
-  /// `config` with the kinds of the fit, for the table to be transformed.
+  /// `config` with the kinds and the markers of missing values of the fit, for the table to be transformed.
   TableConfig reading(TableConfig config) const;
   /// ValueError naming what differs, unless the source has the columns of the fit, in its order.
   void check_source(const TableSource& source) const;
   /// # Shapes: -> tokens [rows, columns], u8 or i32. The chunk is one of a checked source.
   HostTensor transform(const TableChunk& chunk, TableEngine& engine) const;
   /// The text that stands for a token: a category, a number, or nothing for missing and unknown values.
-  /// ValueError naming row and column for a token that the column does not have.
+  /// ValueError naming row and column for a token that the column does not have, and for bin means of a fit
+  /// without statistics.
   std::string inverse(std::int64_t token, std::size_t column, std::int64_t row, BinValue value) const;
 
   /// As QuantileTokenizer's, and with the same file format.
   void save(const std::filesystem::path& path) const;
   static TableTokenizer load(const std::filesystem::path& path);
 
-  /// 16 hexadecimal digits that change with anything in the fit.
+  /// 16 hexadecimal digits that change with anything in the fit but the bin means, whose last bits depend on
+  /// how the table was cut.
   std::string fingerprint() const;
 
   /// One line per column, as a table; and a page with a histogram and the edges of each.
@@ -132,10 +138,12 @@ class FERRITE_API TableTokenizer {
 
  private:
   SafeTensors file() const;
+  void check() const;
 
   std::vector<TableColumn> columns_;
   QuantileTokenizer numeric_;
   std::vector<CategoryFit> categories_;
+  std::vector<std::string> missing_;
   std::vector<std::map<std::string, std::int64_t, std::less<>>> tokens_;  // by name, of each category column
 };
 
