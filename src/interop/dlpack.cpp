@@ -2,6 +2,7 @@
 #include "ferrite/interop/dlpack.hpp"
 
 #include <array>
+#include <memory>
 
 namespace ferrite::detail {
 namespace {
@@ -35,7 +36,7 @@ struct Export {
 
 template <class Managed>
 Managed* make(const Array& array) {
-  auto* owner = new Export<Managed>{{}, {}, {}, array};
+  std::unique_ptr<Export<Managed>> owner(new Export<Managed>{{}, {}, {}, array});
   const Layout& layout = array.layout();
   for (int i = 0; i < layout.shape.rank(); ++i) {
     owner->shape[static_cast<std::size_t>(i)] = layout.shape[i];
@@ -49,9 +50,9 @@ Managed* make(const Array& array) {
                               owner->shape.data(),
                               owner->strides.data(),
                               0};
-  owner->managed.manager_ctx = owner;
+  owner->managed.manager_ctx = owner.get();
   owner->managed.deleter = [](Managed* self) { delete static_cast<Export<Managed>*>(self->manager_ctx); };
-  return &owner->managed;
+  return &owner.release()->managed;
 }
 
 }  // namespace
