@@ -43,8 +43,11 @@ IntRange parse_range(const char* option, const std::string& text) {
 /// The file's config with the options on top.
 Config config_of(const Options& options) {
   Config config = options.config.empty() ? Config{} : Config::from_file(options.config);
-  if (!options.family.empty())
-    config.family = Config::from_json(fmt::format(R"({{"family": "{}"}})", options.family)).family;
+  if (!options.family.empty()) {
+    using Json = nlohmann::ordered_json;
+    const Json json{{"family", options.family}};
+    config.family = Config::from_json(json.dump(-1, ' ', true, Json::error_handler_t::replace)).family;
+  }
   if (!options.task.empty())
     config.task = options.task == "regression" ? Task::regression : Task::classification;
   if (!options.rows.empty()) config.rows = parse_range("--rows", options.rows);

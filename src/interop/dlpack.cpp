@@ -2,6 +2,7 @@
 #include "ferrite/interop/dlpack.hpp"
 
 #include <array>
+#include <memory>
 
 #if FERRITE_HAS_CUDA
 #include "backend_cuda/pool.hpp"
@@ -52,7 +53,7 @@ struct Export {
 
 template <class Managed>
 Managed* make(const Array& array) {
-  auto* owner = new Export<Managed>{{}, {}, {}, array};
+  std::unique_ptr<Export<Managed>> owner(new Export<Managed>{{}, {}, {}, array});
   const Layout& layout = array.layout();
   for (int i = 0; i < layout.shape.rank(); ++i) {
     owner->shape[static_cast<std::size_t>(i)] = layout.shape[i];
@@ -66,13 +67,13 @@ Managed* make(const Array& array) {
                               owner->shape.data(),
                               owner->strides.data(),
                               0};
-  owner->managed.manager_ctx = owner;
+  owner->managed.manager_ctx = owner.get();
   owner->managed.deleter = [](Managed* self) {
     auto* const own = static_cast<Export<Managed>*>(self->manager_ctx);
     wait_for_consumer(own->array);
     delete own;
   };
-  return &owner->managed;
+  return &owner.release()->managed;
 }
 
 }  // namespace

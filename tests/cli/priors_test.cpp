@@ -65,10 +65,12 @@ TEST(PriorsCommand, refuses_bad_input_and_names_it) {
     expect_contains(run.output, message);
   };
   refused("--family forest", "family is \"forest\": needs one of formula");
+  refused("--family 'gp\", \"task\": \"regression'", R"(family is "gp\", \"task)");
   refused("--rows 0", "rows.min 0: must be from 4");
   refused("--rows few", "--rows few: needs a number");
   refused("--features 500", "features.min 500");
   refused("--classes 10 --rows 12", "post.classes.max 10 with rows.min 12");
+  refused("--classes 4 --rows 30", "post.classes.min 4 with rows.min 30 and train_share 0.1 to 0.9");
   refused("--datasets 0", "must be at least one");
   std::ofstream(folder / "bad.json") << R"({"mlp_scm": {"noise_std": {"min": -1}}})";
   refused("--config " + (folder / "bad.json").string(), "mlp_scm.noise_std.min -1");

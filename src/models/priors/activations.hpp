@@ -165,11 +165,23 @@ FERRITE_PORTABLE float fourier_value(const FourierSeries& series, float x) {
 struct Moments {
   float mean, rstd;
 };
+/// By sums of the values times `unit`, a power of two.
+template <class Team>
+FERRITE_HOST_DEVICE Moments moments_in(Team& team, float unit, const float* x, int rows) {
+  const auto n = static_cast<float>(rows);
+  const float mean = team.sum(rows, [&](int r) { return x[r] * unit; }) / n;
+  const float square = team.sum(rows, [&](int r) {
+    const float d = x[r] * unit - mean;
+    return d * d;
+  });
+  return {mean / unit, 1.0f / (std::sqrt(square / n) / unit + 1e-6f)};
+}
+/// The reciprocal is NaN if a value is not finite, and positive otherwise: where squares overflow, the sums
+/// are of smaller values.
 template <class Team>
 FERRITE_HOST_DEVICE Moments moments(Team& team, const float* x, int rows) {
-  const float mean = team.sum(rows, [&](int r) { return x[r]; }) / static_cast<float>(rows);
-  const float square = team.sum(rows, [&](int r) { return (x[r] - mean) * (x[r] - mean); });
-  return {mean, 1.0f / (std::sqrt(square / static_cast<float>(rows)) + 1e-6f)};
+  const Moments m = moments_in(team, 1.0f, x, rows);
+  return m.rstd > 0 ? m : moments_in(team, 0x1p-80f, x, rows);
 }
 
 /// f(kind) with the kind as a constant: one branch outside a loop rather than one per element.
@@ -185,13 +197,18 @@ FERRITE_HOST_DEVICE void with_kind(Activation kind, F&& f) {
 }
 
 /// `columns` columns of `rows` values through an activation, in place. `series` holds the terms if it is
-/// Fourier.
+/// Fourier. A column with a value that is not finite becomes NaN, whatever the function makes of one, so that
+/// the dataset is rejected.
 template <class Team>
 FERRITE_HOST_DEVICE void apply_activation(Team& team, const ActivationPlan& plan, const FourierSeries& series,
                                           float* x, int columns, int rows) {
   team.columns(columns, [&](int c, auto& inner) {
     float* column = x + c * rows;
     const Moments m = moments(inner, column, rows);
+    if (!(m.rstd > 0)) {
+      inner.each(rows, [&](int r) { column[r] = missing_value(); });
+      return;
+    }
     const float scale = plan.scale * m.rstd, shift = std::fma(-scale, m.mean, plan.scale * plan.shift);
     with_kind(plan.kind, [&](auto kind) {
       inner.each(rows, [&](int r) { column[r] = activate(kind(), std::fma(scale, column[r], shift)); });

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <memory>
 #include <string>
 
 #include "ferrite/backend/cpu.hpp"
@@ -16,12 +17,27 @@ namespace {
 
 thread_local std::string last_error;
 
+int failed(const char* message) noexcept {
+  try {
+    last_error = message;
+  } catch (...) {  // no memory even for the message
+    last_error.clear();
+  }
+  return 1;
+}
+
+struct CallDeleter {
+  void operator()(DLManagedTensor* tensor) const { tensor->deleter(tensor); }
+};
+
 template <class B>
 void export_batch(B& backend, const op::PriorDatasets& op, DLManagedTensor** out) {
   const Batch<B> batch = generate(backend, op.config, op.seed, op.first, op.count);
   const Tensor<B>* tensors[] = {&batch.x,      &batch.y,   &batch.row_mask, &batch.feature_mask,
                                 &batch.levels, &batch.info};
-  for (int i = 0; i < FERRITE_PRIOR_TENSORS; ++i) out[i] = to_dlpack(*tensors[i]);
+  std::unique_ptr<DLManagedTensor, CallDeleter> exports[FERRITE_PRIOR_TENSORS];
+  for (int i = 0; i < FERRITE_PRIOR_TENSORS; ++i) exports[i].reset(to_dlpack(*tensors[i]));
+  for (int i = 0; i < FERRITE_PRIOR_TENSORS; ++i) out[i] = exports[i].release();
 }
 
 int cuda_index(std::string_view name) {
@@ -55,12 +71,15 @@ void generate_on(std::string_view name, const op::PriorDatasets& op, DLManagedTe
 int ferrite_priors_generate(const char* backend, const char* config, uint64_t seed, int64_t first,
                             int64_t count, DLManagedTensor* out[FERRITE_PRIOR_TENSORS]) {
   using namespace ferrite::priors;
+  if (!backend || !config || !out)
+    return failed("[priors] a null pointer: needs a backend, a config and out");
   try {
     generate_on(backend, {Config::from_json(config), seed, first, count}, out);
     return 0;
   } catch (const std::exception& e) {
-    last_error = e.what();
-    return 1;
+    return failed(e.what());
+  } catch (...) {
+    return failed("[priors] an exception of unknown type");
   }
 }
 

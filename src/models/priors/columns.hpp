@@ -65,23 +65,28 @@ FERRITE_HOST_DEVICE Spread spread_within(Team& team, const float* x, int rows, f
   return {mean, std::sqrt(square / greater(n - 1.0f, 1.0f))};
 }
 
-/// Clips outliers in two passes (the second without them) and standardises; false for a constant column.
+/// Clips outliers beyond `sigma` (0: none) in two passes, the second without them, and standardises; false
+/// for a constant column.
 template <class Team>
-FERRITE_HOST_DEVICE bool finish_column(Team& team, const PostConfig& config, float* x, int rows) {
+FERRITE_HOST_DEVICE bool finish_column(Team& team, float sigma, bool standardise, float* x, int rows) {
   Spread s = spread_within(team, x, rows, 0.0f, 1e30f);
-  if (config.clip_sigma > 0) {
-    const auto sigma = static_cast<float>(config.clip_sigma);
+  if (sigma > 0) {
     s = spread_within(team, x, rows, s.mean, sigma * s.std);
     const float low = std::fma(-sigma, s.std, s.mean), high = std::fma(sigma, s.std, s.mean);
     team.each(rows, [&](int r) { x[r] = clamped(x[r], low, high); });
     s = spread_within(team, x, rows, 0.0f, 1e30f);
   }
   if (s.std <= 1e-6f * greater(1.0f, std::fabs(s.mean))) return false;
-  if (config.standardise) {
-    const float scale = 1.0f / s.std;
-    team.each(rows, [&](int r) { x[r] = clamped((x[r] - s.mean) * scale, -100.0f, 100.0f); });
+  if (standardise) {
+    const float scale = 1.0f / s.std, limit = sigma > 0 ? 100.0f : 1e30f;
+    team.each(rows, [&](int r) { x[r] = clamped((x[r] - s.mean) * scale, -limit, limit); });
   }
   return true;
+}
+
+/// A probability that rises with s and is `rate` in the mean, for s in (0, 1) with mean 1/2.
+FERRITE_PORTABLE_ELEMENT float rising_share(float rate, float s) {
+  return rate <= 0.5f ? 2.0f * rate * s : 1.0f - 2.0f * (1.0f - rate) * (1.0f - s);
 }
 
 /// Removes cells: any with the same probability (MCAR), or by a logistic law large or small values first
@@ -96,15 +101,14 @@ FERRITE_HOST_DEVICE void remove_cells(Team& team, const PostConfig& config, cons
   const float slope = draws.bernoulli(0.5) ? 2.0f : -2.0f;
   const Stream cells = key.stream(Purpose::missing, 1);
   const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
-  const float missing = std::bit_cast<float>(0x7fc00000u);  // one NaN everywhere
   team.columns(features, [&](int c, auto& inner) {
     float *column = w.x + c * rows, *u = w.noise + c * rows;
     inner.uniforms(cells, blocks * static_cast<std::uint64_t>(c), rows, u);
     const Moments m = moments(inner, column, rows);
     inner.each(rows, [&](int r) {
       const float z = (column[r] - m.mean) * m.rstd;
-      const float p = by_value ? 2.0f * rate * portable_sigmoid(slope * z) : rate;
-      column[r] = u[r] < p ? missing : column[r];
+      const float p = by_value ? rising_share(rate, portable_sigmoid(slope * z)) : rate;
+      column[r] = u[r] < p ? missing_value() : column[r];
     });
   });
 }

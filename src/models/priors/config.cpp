@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "ferrite/core/error.hpp"
+#include "models/priors/laws.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -163,6 +165,13 @@ void Config::check() const {
   if (task == Task::classification && 2 * post.classes.max > rows.min)
     reject(fmt::format("post.classes.max {} with rows.min {}: each class needs a row in train and in test",
                        post.classes.max, rows.min));
+  const int train = train_rows_of(train_share.min, rows.min),
+            test = rows.min - train_rows_of(train_share.max, rows.min);
+  if (task == Task::classification && std::min(train, test) < post.classes.min)
+    reject(
+        fmt::format("post.classes.min {} with rows.min {} and train_share {} to {}: as few as {} rows to "
+                    "train and {} to test, and each class needs one in both",
+                    post.classes.min, rows.min, train_share.min, train_share.max, train, test));
   const double sum = weights.formula + weights.graph + weights.mlp_scm + weights.tree_scm + weights.gp;
   if (family == Family::mixture && !(sum > 0)) reject("weights are all 0: a mixture needs a family");
 }

@@ -1,4 +1,4 @@
-// A dataset's structure as JSON and DOT. The numbers come from the functions that the generator calls.
+// A dataset's structure as JSON. The numbers come from the functions that the generator calls.
 #include "ferrite/models/priors/describe.hpp"
 
 #include <fmt/format.h>

@@ -25,8 +25,7 @@ enum class Purpose : std::uint32_t {
   categories,
   missing,
   classes,
-  rows,
-  neighbours
+  rows
 };
 
 /// A sequence of Philox blocks with random access.

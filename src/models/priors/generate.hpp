@@ -44,8 +44,7 @@ FERRITE_PORTABLE DatasetShape draw_dataset_shape(const Config& config, const Dat
   shape.rows =
       config.row_law == RowLaw::uniform ? uniform_rows : lesser(static_cast<int>(log_rows), config.rows.max);
   const double share = group.uniform(config.train_share.min, config.train_share.max);
-  const auto train = static_cast<int>(std::rint(share * shape.rows));
-  shape.train_rows = greater(1, lesser(train, shape.rows - 1));
+  shape.train_rows = train_rows_of(share, shape.rows);
   shape.features = draws.integer(config.features.min, config.features.max);
   const MixtureWeights& m = config.weights;
   const double weights[] = {m.formula, m.graph, m.mlp_scm, m.tree_scm, m.gp};
@@ -123,14 +122,18 @@ FERRITE_HOST_DEVICE Filter postprocess(Team& team, const Config& config, const D
   if (!all_usable(team, w.x, shape.features * rows) || !all_usable(team, w.y, rows))
     return Filter::non_finite;
   make_categorical(team, config.post, key, shape.features, rows, w);
+  const auto sigma = static_cast<float>(config.post.clip_sigma);
+  const bool standardise = config.post.standardise, classes = config.task == Task::classification;
   team.columns(shape.features, [&](int c, auto& inner) {
-    const bool varies = finish_column(inner, config.post, w.x + c * rows, rows);
+    const float clip = plan.levels[c] > 0 ? 0.0f : sigma;  // a rare level is no outlier
+    const bool varies = finish_column(inner, clip, standardise, w.x + c * rows, rows);
     inner.once([&] { plan.constant[c] = !varies; });
   });
   if (team.count(shape.features, [&](int c) { return !plan.constant[c]; }) == 0)
     return Filter::constant_features;
-  if (!finish_column(team, config.post, w.y, rows)) return Filter::constant_target;
-  if (config.task == Task::classification) {
+  // Classes are cut at standard normal draws.
+  if (!finish_column(team, sigma, standardise || classes, w.y, rows)) return Filter::constant_target;
+  if (classes) {
     cut_classes(team, config, key, rows, w);
     if (plan.classes < config.post.classes.min) return Filter::too_few_classes;
     if (!order_rows(team, key, plan.classes, shape.train_rows, rows, w)) return Filter::unfair_split;

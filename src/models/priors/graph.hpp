@@ -61,9 +61,14 @@ FERRITE_PORTABLE void draw_graph(const GraphConfig& config, const DatasetKey& ke
     GraphNode& node = plan.node[n];
     node.parents = 0;
     const double in_rate = draws.cauchy();
-    for (int p = n - 1; p >= 0 && node.parents < max_parents; --p)
-      if (draws.bernoulli(sigmoid(density + out_rate[p] + in_rate)))
-        node.parent[node.parents++] = static_cast<std::int16_t>(p);
+    int edges = 0;
+    for (int p = n - 1; p >= 0; --p) {  // of more edges than fit, each stays with the same probability
+      if (!draws.bernoulli(sigmoid(density + out_rate[p] + in_rate))) continue;
+      const int place = edges < max_parents ? edges : draws.integer(0, edges);
+      if (place < max_parents) node.parent[place] = static_cast<std::int16_t>(p);
+      ++edges;
+    }
+    node.parents = lesser(edges, max_parents);
     node.kind = node.parents == 0 ? NodeKind::root : static_cast<NodeKind>(draws.integer(1, 5));
     for (int p = 0; p < node.parents; ++p) {
       node.weight[p] = static_cast<float>(draws.normal());

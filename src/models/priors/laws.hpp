@@ -58,4 +58,9 @@ FERRITE_PORTABLE int group_choice(Draws& group, int count) {
 /// TabICL lists true first.
 FERRITE_PORTABLE bool group_flag(Draws& group) { return group_choice(group, 2) == 0; }
 
+/// Rows for training, at least one on each side.
+FERRITE_PORTABLE int train_rows_of(double share, int rows) {
+  return greater(1, lesser(static_cast<int>(std::rint(share * rows)), rows - 1));
+}
+
 }  // namespace ferrite::priors

@@ -56,7 +56,8 @@ FERRITE_HOST_DEVICE float explained_by_line(Team& team, const float* x, const fl
   return correlation * correlation;
 }
 
-/// How much better than chance the nearest neighbour predicts, 1 being always right.
+/// How much better than chance the nearest neighbour predicts, 1 being always right; 0 if all these rows have
+/// one target.
 template <class Team>
 FERRITE_HOST_DEVICE float neighbour_gain(Team& team, const Config& config, int features, int rows,
                                          Workspace& w) {
@@ -64,6 +65,7 @@ FERRITE_HOST_DEVICE float neighbour_gain(Team& team, const Config& config, int f
   const auto count = static_cast<float>(n);
   if (config.task == Task::regression) {
     const Moments m = moments(team, w.y, n);
+    if (m.rstd > 5e5f) return 0.0f;  // a deviation below 1e-6
     const float error = team.sum(n, [&](int q) {
       const float d = (w.y[q] - w.y[nearest_row(w, features, rows, n, q)]) * m.rstd;
       return d * d;

@@ -18,8 +18,8 @@ constexpr std::int64_t dataset_limit = std::int64_t{1} << 48;
 
 void check_datasets(std::string_view op, std::int64_t first, std::int64_t count) {
   if (count < 1 || first < 0 || first > dataset_limit - count)
-    throw ValueError(fmt::format("[{}] datasets {} to {}: must be at least one, from 0 to 2^48 - 1", op,
-                                 first, first + count - 1));
+    throw ValueError(fmt::format(
+        "[{}] {} datasets from number {} on: must be at least one, from 0 to 2^48 - 1", op, count, first));
 }
 
 void generate_one(const op::PriorDatasets& op, std::int64_t i, std::span<void* const> out,
@@ -149,9 +149,12 @@ FormulaPrior FormulaPrior::with_formula(const FormulaConfig& f) const {
 Metas FormulaPrior::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 0, 0);
   check_datasets(type_name, first, count);
-  if (rows < 1 || features < 1 || features > max_features)
-    throw ValueError(fmt::format("[{}] {} rows of {} features: needs at least 1 row and 1 to {} features",
-                                 type_name, rows, features, max_features));
+  if (rows < 1 || rows > max_rows || features < 1 || features > max_features)
+    throw ValueError(fmt::format("[{}] {} rows of {} features: needs 1 to {} rows and 1 to {} features",
+                                 type_name, rows, features, max_rows, max_features));
+  if (terms_min < 1 || terms_max > max_terms || terms_min > terms_max)
+    throw ValueError(fmt::format("[{}] {} to {} terms: needs a range within 1 to {}", type_name, terms_min,
+                                 terms_max, max_terms));
   Config config;
   config.formula = formula();
   config.check();

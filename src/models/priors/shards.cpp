@@ -21,12 +21,20 @@ std::string_view extension(ShardFormat format) { return format == ShardFormat::n
 
 std::string manifest(const ShardPlan& plan) {
   const Json json{{"format", extension(plan.format)},
+                  {"generator", generator_version},
                   {"seed", plan.seed},
                   {"first", plan.first},
                   {"datasets", plan.datasets},
                   {"shard_size", plan.shard_size},
                   {"config", Json::parse(plan.config.to_json())}};
   return json.dump(2) + "\n";
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool found = std::filesystem::exists(path, error);
+  if (error) throw IoError(fmt::format("[priors shards] {}: {}", path.string(), error.message()));
+  return found;
 }
 
 std::string read_text(const std::filesystem::path& path) {
@@ -49,15 +57,15 @@ ShardFolder::ShardFolder(const std::filesystem::path& folder, const ShardPlan& p
   if (error) throw IoError(fmt::format("[priors shards] {}: {}", folder.string(), error.message()));
   const std::filesystem::path description = folder / "prior.json";
   const std::string text = manifest(plan);
-  if (!std::filesystem::exists(description)) {
+  if (!is_there(description)) {
     AtomicFile file(description);
     file.write(text);
     file.commit();
   } else if (read_text(description) != text) {
-    throw ValueError(
-        fmt::format("[priors shards] {} holds another run (see prior.json): give the same config, seed, "
-                    "datasets and shard size to go on with it, or another folder",
-                    folder.string()));
+    throw ValueError(fmt::format(
+        "[priors shards] {} holds another run (see prior.json): give the same config, seed, "
+        "datasets, shard size and generator (this is version {}) to go on with it, or another folder",
+        folder.string(), generator_version));
   }
 }
 
@@ -69,7 +77,7 @@ std::int64_t ShardFolder::size(std::int64_t shard) const {
 std::filesystem::path ShardFolder::path(std::int64_t shard) const {
   return folder_ / fmt::format("shard-{:05}.{}", shard, extension(plan_.format));
 }
-bool ShardFolder::is_done(std::int64_t shard) const { return std::filesystem::exists(path(shard)); }
+bool ShardFolder::is_done(std::int64_t shard) const { return is_there(path(shard)); }
 
 void ShardFolder::write(std::int64_t shard, const NamedTensors& tensors) const {
   write_batch(path(shard), plan_.format, plan_, tensors);
@@ -80,8 +88,10 @@ void write_batch(const std::filesystem::path& path, ShardFormat format, const Sh
   if (format == ShardFormat::npz)
     write_npz(path, tensors);
   else
-    write_safetensors(path,
-                      {{{"prior", plan.config.to_json()}, {"seed", std::to_string(plan.seed)}}, tensors});
+    write_safetensors(path, {{{"prior", plan.config.to_json()},
+                              {"seed", std::to_string(plan.seed)},
+                              {"generator", std::to_string(generator_version)}},
+                             tensors});
 }
 
 }  // namespace ferrite::priors

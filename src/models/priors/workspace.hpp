@@ -45,8 +45,9 @@ struct Workspace {
 
 /// Units that a layer, a graph or a chunk of Gaussian-process terms may have at once.
 FERRITE_PORTABLE int workspace_width(const Config& config) {
+  // mu + sigma z, sigma at most mu, and z below 8.6: what Draws::normal can give
   const double mu = config.mlp_scm.hidden.max, lower = config.mlp_scm.hidden.lower;
-  int width = lesser(max_hidden, static_cast<int>(8 * mu + lower) + 1);
+  int width = lesser(max_hidden, static_cast<int>(10 * mu + lower) + 1);
   width = greater(width, 1 + 2 * config.features.max);
   width = greater(width, config.features.max + 1 + max_latent);
   return greater(greater(width, max_causes), 64);

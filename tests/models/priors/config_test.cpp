@@ -76,6 +76,13 @@ TEST(PriorConfig, refuses_what_no_dataset_could_satisfy) {
   EXPECT_NE(
       message_of<ValueError>(R"({"rows": 8, "post": {"classes": {"max": 10}}})").find("post.classes.max 10"),
       std::string::npos);
+  for (const char* share : {"0.02", "0.98"}) {
+    const std::string json = R"({"rows": 40, "post": {"classes": {"min": 2, "max": 4}}, "train_share": )";
+    EXPECT_NE(message_of<ValueError>(json + share + "}")
+                  .find("post.classes.min 2 with rows.min 40 and train_share"),
+              std::string::npos);
+    EXPECT_NO_THROW(Config::from_json(json + share + R"(, "task": "regression"})"));
+  }
   EXPECT_NE(message_of<ValueError>(R"({"features": {"min": 9, "max": 3}})")
                 .find("features 9 to 3: min must not exceed"),
             std::string::npos);

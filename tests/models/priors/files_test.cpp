@@ -126,6 +126,30 @@ TEST(Shards, a_run_that_was_cut_short_goes_on_and_another_run_is_refused) {
   EXPECT_THROW(ShardFolder(path, other), ValueError);
 }
 
+TEST(Shards, of_another_generator_are_not_continued) {
+  const testing::ScratchFolder folder;
+  const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
+  const auto path = folder / "sets";
+  EXPECT_NO_THROW(ShardFolder(path, plan));
+  std::ifstream in(path / "prior.json");
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string version = "\"generator\": " + std::to_string(generator_version);
+  ASSERT_NE(text.find(version), std::string::npos);
+  text.replace(text.find(version), version.size(), "\"generator\": 1");
+  std::ofstream(path / "prior.json") << text;
+  EXPECT_THROW(ShardFolder(path, plan), ValueError);
+}
+
+TEST(Shards, what_cannot_be_looked_up_is_an_io_error) {
+  const testing::ScratchFolder folder;
+  const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
+  const auto path = folder / "sets";
+  const ShardFolder shards(path, plan);
+  std::filesystem::remove_all(path);
+  std::filesystem::create_symlink("sets", path);  // a link to itself
+  EXPECT_THROW(shards.is_done(0), IoError);
+}
+
 TEST(Shards, a_full_disk_leaves_nothing_behind) {
   const testing::ScratchFolder folder;
   Cpu cpu;

@@ -5,7 +5,10 @@
 
 #include "models/priors/activations.hpp"
 #include "models/priors/causes.hpp"
+#include "models/priors/graph.hpp"
 #include "models/priors/statistics.hpp"
+#include "models/priors/team.hpp"
+#include "models/priors/workspace.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -108,6 +111,13 @@ TEST(TruncatedNormalLaw, draws_mu_and_sigma_log_uniformly_and_then_a_truncated_n
             ks_limit);
 }
 
+TEST(TruncatedNormalLaw, fits_the_workspace_at_its_largest_draw) {
+  Config config;
+  config.mlp_scm.hidden = {5, 20, 4};
+  const double largest = 4 + 20 * (1 + portable_normal(0, 0));
+  EXPECT_GE(workspace_width(config), largest);
+}
+
 TEST(GammaLaw, draws_shape_and_mean_and_then_a_gamma) {
   const GammaLaw law{3, 100, 4};
   EXPECT_LT(kolmogorov_smirnov(sample([&](Draws& d) { return upper_draw(law, d).shape; }),
@@ -169,6 +179,25 @@ TEST(Activations, plain_and_fourier_entries_share_as_in_the_list) {
   EXPECT_LT(kolmogorov_smirnov(scale, normal_cdf), ks_limit);
   EXPECT_LT(kolmogorov_smirnov(decay, [](double x) { return std::log(x / 0.7) / std::log(3 / 0.7); }),
             ks_limit);
+}
+
+TEST(Graph, keeps_any_of_more_parents_than_fit) {
+  const auto plan = std::make_unique<GraphPlan>();
+  std::vector<double> thirds(3);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    draw_graph(GraphConfig{}, DatasetKey{7, i, 0}, 1, 60, *plan);
+    for (int n = 31; n < plan->nodes; n += 30) {  // 30 or 60 candidates
+      const GraphNode& node = plan->node[n];
+      for (int p = 0; node.parents == max_parents && p < max_parents; ++p) {
+        ASSERT_LT(node.parent[p], n);
+        for (int q = 0; q < p; ++q) ASSERT_NE(node.parent[p], node.parent[q]);
+        ++thirds[static_cast<std::size_t>(3 * node.parent[p] / n)];
+      }
+    }
+  }
+  const double total = thirds[0] + thirds[1] + thirds[2];
+  ASSERT_GT(total, 500);
+  for (const double count : thirds) EXPECT_NEAR(count / total, 1.0 / 3, 0.08);
 }
 
 TEST(Causes, zipf_bounds_are_its_distribution_function) {

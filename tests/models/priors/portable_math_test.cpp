@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "models/priors/team.hpp"
@@ -46,8 +47,38 @@ TEST(PortableMath, float_functions_are_right_to_a_few_ulp) {
                 -30.0f, 30.0f, [](float x) { return portable_softplus(x); },
                 [](double x) { return std::log1p(std::exp(x)); }),
             4e-7);
-  EXPECT_TRUE(is_finite(portable_exp(1e30f)));
-  EXPECT_FALSE(is_finite(HUGE_VALF));
+  EXPECT_LT(worst_error(
+                -40.0f, 40.0f, [](float x) { return portable_sigmoid(x); },
+                [](double x) { return 1 / (1 + std::exp(-x)); }),
+            4e-7);
+  EXPECT_TRUE(std::isfinite(portable_exp(1e30f)));
+}
+
+TEST(PortableMath, angles_in_turns_may_be_large_and_those_in_radians_lose_in_proportion) {
+  for (const float size : {1e3f, 1e6f, 8e6f}) {  // a quarter turn is below the last bit of the largest
+    const auto turn = [](double t) { return 2 * M_PI * (t - std::rint(t)); };
+    EXPECT_LT(
+        worst_error(
+            -size, size, [](float t) { return sin_turns(t); }, [&](double t) { return std::sin(turn(t)); }),
+        6e-7);
+    EXPECT_LT(
+        worst_error(
+            -size, size, [](float t) { return cos_turns(t); }, [&](double t) { return std::cos(turn(t)); }),
+        6e-7);
+  }
+  for (const float size : {3.0f, 1e2f, 1e4f})
+    EXPECT_LT(worst_error(
+                  -size, size, [](float x) { return portable_sin(x); }, [](double x) { return std::sin(x); }),
+              6e-7 + 1.2e-7 * static_cast<double>(size));
+}
+
+TEST(PortableMath, no_result_depends_on_the_sign_of_a_nan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int kind = 0; kind < plain_activations; ++kind) {
+    const float a = activate(static_cast<Activation>(kind), nan),
+                b = activate(static_cast<Activation>(kind), -nan);
+    EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << activation_names[kind];
+  }
 }
 
 TEST(PortableMath, double_functions_are_right_to_thirteen_digits) {
@@ -55,6 +86,15 @@ TEST(PortableMath, double_functions_are_right_to_thirteen_digits) {
       worst_error(
           -3.0, 3.0, [](double t) { return sin_turns(t); }, [](double t) { return std::sin(2 * M_PI * t); }),
       1e-13);
+  EXPECT_LT(
+      worst_error(
+          -3.0, 3.0, [](double t) { return cos_turns(t); }, [](double t) { return std::cos(2 * M_PI * t); }),
+      1e-13);
+  for (const double y : {-3.3, 0.5, 2.7})
+    EXPECT_LT(worst_error(
+                  0.01, 100.0, [&](double x) { return portable_pow(x, y); },
+                  [&](double x) { return std::pow(x, y); }),
+              1e-13);
   EXPECT_LT(worst_error(
                 -50.0, 50.0, [](double x) { return portable_exp(x); }, [](double x) { return std::exp(x); }),
             1e-13);
@@ -103,6 +143,41 @@ TEST(Team, products_are_fused_multiply_adds_in_the_order_of_k) {
                        in[static_cast<std::size_t>(k * rows + r)], sum);
       ASSERT_EQ(out[static_cast<std::size_t>(u * rows + r)], sum);
     }
+  }
+}
+
+TEST(Moments, are_right_for_values_whose_squares_overflow) {
+  SerialTeam team;
+  std::vector<float> x(100);
+  team.normals(DatasetKey{1, 2, 3}.stream(Purpose::noise), 0, 100, x.data());
+  const Moments plain = moments(team, x.data(), 100);
+  for (const float scale : {0x1p70f, 0x1p124f}) {  // sums overflow too at the second
+    std::vector<float> large = x;
+    for (float& v : large) v *= scale;
+    const Moments m = moments(team, large.data(), 100);
+    EXPECT_NEAR(static_cast<double>(m.mean / scale), static_cast<double>(plain.mean), 1e-6);
+    EXPECT_NEAR(static_cast<double>(m.rstd * scale / plain.rstd), 1, 1e-4);
+  }
+}
+
+TEST(Activations, keep_large_values_and_turn_columns_that_are_not_finite_into_nan) {
+  SerialTeam team;
+  FourierSeries series;
+  draw_fourier(team, DatasetKey{1, 2, 3}.stream(Purpose::fourier), 1.1f, series);
+  for (int kind = 0; kind <= plain_activations; ++kind) {
+    const ActivationPlan plan{static_cast<Activation>(kind), 1, 0.3f, 1.1f};
+    std::vector<float> x(80);
+    team.normals(DatasetKey{4, 4, 4}.stream(Purpose::noise), 0, 80, x.data());
+    for (int r = 0; r < 40; ++r) x[static_cast<std::size_t>(r)] *= 1e25f;
+    x[50] = HUGE_VALF;
+    apply_activation(team, plan, series, x.data(), 2, 40);
+    bool varies = false;
+    for (std::size_t r = 0; r < 40; ++r) {
+      varies = varies || x[r] != x[0];
+      EXPECT_TRUE(std::isfinite(x[r])) << activation_names[kind];
+      EXPECT_TRUE(std::isnan(x[40 + r])) << activation_names[kind];
+    }
+    EXPECT_TRUE(varies) << activation_names[kind];
   }
 }
 

@@ -7,8 +7,10 @@
 
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/models/priors/priors.hpp"
+#include "models/priors/cpu_scratch.hpp"
 #include "models/priors/sets.hpp"
 #include "models/priors/statistics.hpp"
+#include "models/priors/team.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -72,6 +74,17 @@ TEST(Classes, are_as_many_as_asked_for_half_of_them_two) {
   std::vector<double> expected(9, 0.5 / 9);
   expected[0] += 0.5;
   EXPECT_LT(testing::chi_square_excess(counts, expected), 4);
+}
+
+TEST(Classes, cut_at_values_do_not_depend_on_standardisation) {
+  Config config = base(Family::formula);
+  config.formula.coefficient = {50, 100};  // far from standardised
+  config.post.cuts = ClassCuts::value;
+  config.post.learnability = 0;
+  const auto standardised = make(config, 30);
+  config.post.standardise = false;
+  const auto raw = make(config, 30);
+  for (std::size_t i = 0; i < raw.size(); ++i) EXPECT_EQ(raw[i].y, standardised[i].y);
 }
 
 TEST(Classes, are_permuted_unless_told_otherwise) {
@@ -151,6 +164,47 @@ TEST(Categories, have_few_levels_and_say_how_many) {
   EXPECT_GT(numeric, 40);
 }
 
+TEST(Categories, keep_their_rare_levels) {
+  Config config = base(Family::gp);
+  config.post.categorical_share = 1;
+  config.post.learnability = 0;
+  config.post.cuts = ClassCuts::balanced;
+  const auto clipped = make(config, 60);
+  config.post.clip_sigma = 0;
+  const auto whole = make(config, 60);
+  int compared = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    ASSERT_EQ(clipped[i].levels, whole[i].levels);  // no column became constant
+    for (int j = 0; j < whole[i].features; ++j) {
+      if (whole[i].levels[static_cast<std::size_t>(j)] == 0) continue;
+      EXPECT_EQ(clipped[i].column(j), whole[i].column(j));
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 60);
+}
+
+TEST(Missing, rates_above_a_half_hold_for_both_laws) {
+  Config config = base(Family::gp);
+  config.post.categorical_share = 0;
+  config.post.missing_share = 1;
+  config.post.missing_rate = 0.9;
+  double share[2] = {};
+  for (const bool mnar : {false, true}) {
+    config.post.mnar_share = mnar ? 1 : 0;
+    double missing = 0, cells = 0;
+    for (const Set& set : make(config, 100))
+      for (const auto& row : set.x)
+        for (const double v : row) {
+          ++cells;
+          missing += std::isnan(v);
+        }
+    share[mnar] = missing / cells;
+  }
+  EXPECT_GT(share[0], 0.4);
+  EXPECT_NEAR(share[1], share[0], 0.01);
+}
+
 TEST(Missing, cells_are_lost_at_random_or_by_their_value) {
   Config whole = base(Family::gp);
   whole.post.categorical_share = 0;
@@ -183,6 +237,22 @@ TEST(Missing, cells_are_lost_at_random_or_by_their_value) {
     else
       EXPECT_GT(asymmetry, 0.4);
   }
+}
+
+TEST(Filters, a_target_that_is_constant_in_the_rows_looked_at_teaches_nothing) {
+  Config config = base();
+  config.task = Task::regression;
+  config.rows = {1000, 1000};
+  CpuScratch scratch(config);
+  Workspace& w = scratch.workspace();
+  SerialTeam team;
+  const DatasetKey key{1, 2, 3};
+  team.normals(key.stream(Purpose::causes), 0, 3 * 1000, w.x);
+  team.normals(key.stream(Purpose::noise), 0, 1000, w.y);
+  for (int c = 0; c < 3; ++c) w.post->constant[c] = false;
+  EXPECT_LT(neighbour_gain(team, config, 3, 1000, w), 0.2);
+  for (int r = 0; r < neighbour_rows; ++r) w.y[r] = 0.25f;
+  EXPECT_EQ(neighbour_gain(team, config, 3, 1000, w), 0);
 }
 
 TEST(Filters, reject_targets_that_nothing_explains) {

@@ -90,7 +90,7 @@ struct FormulaConfig {
   IntRange terms{2, 6};           ///< per dataset
   double range = 3;               ///< half-width of the features
   RealRange coefficient{0.2, 2};  ///< |c|, sign at random
-  RealRange frequency{0.3, 2};    ///< |w|, sign at random
+  RealRange frequency{0.3, 2};    ///< |w|, sign at random; half of it for exp, as of the shift
   double shift = 1;               ///< |b| at most
   double noise = 0;               ///< standard deviation, added to y
   static void fields(auto& self, auto&& visit) {
@@ -141,7 +141,8 @@ struct TreeScmConfig {
 };
 
 /// A random DAG of scalar nodes: edge i -> j, i < j, with probability sigmoid(A + B_i + C_j), A, B, C Cauchy.
-/// Each node combines random functions of its parents, is standardised, and gets noise. x and y are nodes.
+/// A node with more than max_parents parents keeps that many at random. It combines random functions of
+/// them, is standardised, and gets noise. x and y are nodes.
 struct GraphConfig {
   GammaLaw latent{3, 16, 1};  ///< nodes beyond those observed, at most max_latent
   TruncatedNormalLaw noise_std{1e-4, 0.3, 0};
@@ -175,20 +176,22 @@ struct MixtureWeights {
   }
 };
 
-/// From raw values to a training set, in this order: categorical features, missing values chosen, outliers
-/// clipped, standardised, features permuted, target cut into classes, split checked.
+/// From raw values to a training set, in this order: categorical features, outliers clipped, standardised,
+/// constant features dropped, target cut into classes, rows ordered for the split, learnability checked,
+/// cells removed, features permuted. Categorical features have 2 to max_categories levels; statistics are
+/// those of all rows, train and test.
 struct PostConfig {
   IntRange classes{2, 10};
   double binary_share = 0.5;  ///< of the datasets have classes.min classes, the others uniformly many
   ClassCuts cuts = ClassCuts::sampled;
   bool permute_labels = true;
-  double categorical_share = 0.2;  ///< of the datasets; each of their columns then with a probability U(0, 1)
+  double categorical_share = 0.2;  ///< of the datasets; each of their columns with probability U(0, 1)
   double ordered_share = 0.3;      ///< of the categorical columns keep the order of their values
   double missing_share = 0;        ///< of the datasets have missing values (NaN)
   double missing_rate = 0.3;       ///< of a dataset's cells at most, uniform
   double mnar_share = 0.5;         ///< of those datasets lose large (or small) values rather than any
-  double clip_sigma = 4;           ///< outliers beyond are clipped; 0: never
-  bool standardise = true;
+  double clip_sigma = 4;           ///< outliers of numeric columns beyond are clipped; 0: never
+  bool standardise = true;         ///< features, and the target of regression
   bool permute_features = true;
   double learnability =
       0.02;           ///< least share of y's variance that one feature or the neighbours explain; 0: any
@@ -218,7 +221,7 @@ struct FERRITE_API Config {
   RowLaw row_law = RowLaw::uniform;
   IntRange features{2, 20};
   RealRange train_share{0.1, 0.9};
-  int group_size = 4;  ///< consecutive datasets that share rows, split and the upper level of every law
+  int group_size = 4;  ///< consecutive datasets that share rows, split and each attempt's upper laws
   MixtureWeights weights;
   FormulaConfig formula;
   GraphConfig graph;

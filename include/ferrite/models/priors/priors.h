@@ -20,7 +20,7 @@ extern "C" {
 
 /* Makes datasets `first` to `first + count - 1` of a config (JSON) and seed. `backend` is "cpu", "cuda",
  * "cuda:1" or "reference". Returns 0 and fills `out`, whose tensors the caller owns (call their deleters), or
- * returns 1. */
+ * returns 1 and leaves `out` as it was. */
 FERRITE_C_API int ferrite_priors_generate(const char* backend, const char* config, uint64_t seed,
                                           int64_t first, int64_t count,
                                           DLManagedTensor* out[FERRITE_PRIOR_TENSORS]);

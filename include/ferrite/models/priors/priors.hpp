@@ -14,6 +14,9 @@
 namespace ferrite {
 namespace priors {
 
+/// Rises with every change of a law or of its arithmetic: datasets of two versions have different bits.
+inline constexpr int generator_version = 2;
+
 /// Why a draw is rejected and made again.
 enum class Filter : std::uint8_t {
   non_finite,         ///< a value is not finite or beyond 1e15
@@ -62,6 +65,7 @@ struct FERRITE_API PriorDatasets {
 };
 
 /// Raw Formula datasets `first` to `first + count - 1`: x f32 [count, rows, features], y f32 [count, rows].
+/// At most max_rows rows and max_features features.
 struct FERRITE_API FormulaPrior {
   static constexpr std::string_view type_name = "formula_prior";
   std::int64_t rows = 64;
@@ -73,8 +77,10 @@ struct FERRITE_API FormulaPrior {
   std::int64_t first = 0;
   std::int64_t count = 1;
 
+  /// What infer has checked, as a config.
   priors::FormulaConfig formula() const;
   FormulaPrior with_formula(const priors::FormulaConfig& formula) const;
+  /// Throws ValueError for sizes, terms and laws out of their limits, and datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("rows", self.rows);

@@ -26,11 +26,12 @@ struct ShardPlan {
 /// appear whole or not at all, so a shard that is there is done.
 class FERRITE_API ShardFolder {
  public:
-  /// Makes the folder, or opens one of the same plan. Throws ValueError if it holds another plan's shards or
-  /// the plan is impossible, IoError if it cannot be written.
+  /// Makes the folder, or opens one of the same plan. Throws ValueError if it holds another plan's shards,
+  /// or those of another generator_version, or the plan is impossible, IoError if it cannot be written.
   ShardFolder(const std::filesystem::path& folder, const ShardPlan& plan);
 
   std::int64_t shards() const;
+  /// Throws IoError if that cannot be told.
   bool is_done(std::int64_t shard) const;
   /// First dataset of a shard, and how many it holds.
   std::int64_t first(std::int64_t shard) const;
