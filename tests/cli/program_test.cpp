@@ -1,5 +1,6 @@
 // The program as a whole: help, version, bad usage; `ferrite ops` and `ferrite devices`.
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "cli/cli_test.hpp"
@@ -79,9 +80,10 @@ TEST(OpsCommand, prints_a_table_of_the_chosen_backends) {
   const Reply both = run_ferrite("ops"), one = run_ferrite("ops --backend reference");
   expect_contains(both.output.substr(0, both.output.find('\n')), "cpu");
   EXPECT_EQ(one.output.substr(0, one.output.find('\n')).find("cpu"), std::string::npos);
-  expect_contains(one.output, "matmul                          kernel number\n");
-  expect_contains(one.output, "softmax                         composed float\n");
-  expect_contains(one.output, "argmax argmin\n");
+  const std::string table = std::regex_replace(one.output, std::regex(" +"), " ");
+  expect_contains(table, "\nmatmul kernel number\n");
+  expect_contains(table, "\nsoftmax composed float\n");
+  expect_contains(table, "argmax argmin\n");
 }
 
 TEST(DevicesCommand, says_what_the_machine_has) {
