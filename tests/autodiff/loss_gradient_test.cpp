@@ -33,7 +33,7 @@ struct LossGradient : ::testing::Test {
 
 TEST_F(LossGradient, IsThatOfTheRows) {
   for (const auto& [dtype, tolerance] :
-       {std::pair{DType::f32, 1e-7}, {DType::f64, 1e-16}, {DType::bf16, 2e-3}}) {
+       {std::pair{DType::f32, 1e-7}, {DType::f64, 1e-15}, {DType::bf16, 2e-3}}) {
     const auto x = logits(dtype);
     const auto bare = [](const auto& loss) { return loss; };
     const auto scaled = [](const auto& loss) { return loss * 3; };
