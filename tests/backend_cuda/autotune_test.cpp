@@ -60,7 +60,6 @@ TEST_F(AutotuneTest, TheFirstStandsAgainstNoise) {
 
 TEST_F(AutotuneTest, CloseOnesAreMeasuredAgainInTurns) {
   Autotuner own("gpu", {true, {}});
-  const std::vector<std::string> names{"a", "b", "slow"};
   std::vector<std::size_t> order;
   const auto choice = own.choose("lucky once", names, [&](std::size_t i) {
     order.push_back(i);
