@@ -62,7 +62,7 @@ def generate(library, backend, config, seed, first, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="libferrite.so")
+    parser.add_argument("path", help="where libferrite.so is")
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--datasets", type=int, default=32)
     options = parser.parse_args()
@@ -74,7 +74,7 @@ def main():
         except ImportError:
             print("SKIPPED: neither torch nor numpy is installed")
             return 77
-    library = ctypes.CDLL(options.library)
+    library = ctypes.CDLL(options.path)
     exported = generate(library, options.backend, {"rows": 256}, 7, 0, options.datasets)
     address = exported["x"].managed.contents.tensor.data
     batch, seconds = {}, []

@@ -12,8 +12,9 @@ namespace ferrite::testing {
 
 class ScratchFolder {
  public:
-  // mkdtemp puts something unique in the place of the last six letters.
-  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "ferrite-test-XXXXXX").string()) {
+  /// mkdtemp wants six letters X at the end, and puts something unique in their place.
+  ScratchFolder()
+      : path_((std::filesystem::temp_directory_path() / "ferrite-test-").string() + std::string(6, 'X')) {
     if (!::mkdtemp(path_.data())) throw std::runtime_error("no scratch folder");
   }
   ~ScratchFolder() { std::filesystem::remove_all(path_); }
