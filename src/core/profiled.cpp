@@ -48,7 +48,7 @@ class Durations {
     }
     kept_.push_back(seconds);
   }
-  /// The nearest rank; `kept` is put in order.
+  /// Percentiles by the nearest rank.
   void summarize(OpProfile& op) const {
     std::vector<float> sorted = kept_;
     std::sort(sorted.begin(), sorted.end());
