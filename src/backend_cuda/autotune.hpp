@@ -46,8 +46,8 @@ class FERRITE_API Autotuner {
   /// False if the first candidate will be taken whatever the others are.
   bool compares() const { return options_.timing || options_.fixed > 0; }
   /// The best of the candidates for `problem`: known, or measured now, one thread at a time. The first stands
-  /// unless another is at least 5 % faster: from run to run close ones change their order. Nothing if none can
-  /// run. A choice is valid for this set of names alone.
+  /// unless another is at least 5 % faster: from run to run close ones change their order. Nothing if none
+  /// can run. A choice is valid for this set of names alone.
   std::optional<std::size_t> choose(std::string_view problem, std::span<const std::string> names,
                                     const Measure& measure);
   /// The same without measuring: nothing if the choice is not known.

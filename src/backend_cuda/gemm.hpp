@@ -32,8 +32,8 @@ struct Product {
 bool is_plain(std::int64_t rows, std::int64_t columns, const MatrixView& view);
 
 /// Floating dtypes, plain matrices, at most one batch axis with strides that are not negative. With an
-/// epilogue: no batch, and out dense by rows. By cuBLASLt or a small product of our own, whichever the plan cache
-/// chose; false, with nothing done, where neither can.
+/// epilogue: no batch, and out dense by rows. By cuBLASLt or a small product of our own, whichever the plan
+/// cache chose; false, with nothing done, where neither can.
 struct Finish {
   Epilogue epilogue = Epilogue::none;
   const void* bias = nullptr;      // [columns], dense, 16-byte aligned

@@ -35,8 +35,8 @@ enum class Float32Products : std::uint8_t { exact, tf32 };
 /// itself fails (an address that is not there, a fault of the GPU) ends CUDA in the process: the call that
 /// meets it and every later one throw a BackendError that says so, and other backends work on. Kernels expect
 /// outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and layout of an
-/// input, and some ops say more; any other overlap of an output with an input is undefined. Every op gives the
-/// same bits on every run for as long as the measured choices stay (docs/cuda.md).
+/// input, and some ops say more; any other overlap of an output with an input is undefined. Every op gives
+/// the same bits on every run for as long as the measured choices stay (docs/cuda.md).
 class FERRITE_API Cuda {
  public:
   using Primitive = Array;
