@@ -22,7 +22,7 @@ namespace ferrite::cuda {
 /// A variant: which of the tile sizes of the problem's dtype, and how many blocks share the inner dimension.
 struct SmallGemm {
   std::uint8_t tile = 0;   // below small_gemm_tiles, the smallest first
-  std::uint8_t parts = 1;  // 1, 2, 4 or 8 (beyond 1 on Hopper alone)
+  std::uint8_t parts = 1;  // 1, 2, 4 or 8
 };
 inline constexpr int small_gemm_tiles = 4, most_small_gemm_parts = 8;
 

@@ -88,8 +88,7 @@ __device__ __forceinline__ std::uint32_t round_to_tf32(std::uint32_t bits) {
 }
 
 // A cluster is some neighbouring blocks of the grid's x axis that run at once and read each other's shared
-// memory. A launch without clusters, and every launch before Hopper, has clusters of one block.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+// memory. A launch without clusters has clusters of one block.
 __device__ __forceinline__ int cluster_blocks() {
   int blocks;
   asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
@@ -120,14 +119,5 @@ __device__ __forceinline__ float4 load_from_block(const float* own, int block) {
       : "memory");
   return value;
 }
-#else
-__device__ __forceinline__ int cluster_blocks() { return 1; }
-__device__ __forceinline__ int block_in_cluster() { return 0; }
-__device__ __forceinline__ int cluster_in_grid() { return static_cast<int>(blockIdx.x); }
-__device__ __forceinline__ void synchronize_cluster() { __syncthreads(); }
-__device__ __forceinline__ float4 load_from_block(const float* own, int) {
-  return *reinterpret_cast<const float4*>(own);
-}
-#endif
 
 }  // namespace ferrite::cuda::ptx
