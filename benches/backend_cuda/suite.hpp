@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,10 @@ inline constexpr double batch_seconds = 5e-3;    // calls are repeated until a b
 inline constexpr double enough_seconds = 1;      // slow rows repeat less
 inline constexpr double beyond_cache = 256e6;    // bytes, four times the L2 cache of an H200
 inline constexpr std::size_t most_buffers = 32;  // sets of inputs and outputs that take turns
+/// Arithmetic at full power lowers the GPU's clock after some 0.1 s, and choosing a plan is much of it: calls
+/// of this many operations find a GPU that has rested.
+inline constexpr double heavy_flops = 1e10;
+inline constexpr std::chrono::milliseconds rest{300};
 
 /// Empties the L2 cache and keeps the GPU busy for some 60 us, in which the host gets ahead of it: the first
 /// launch is not part of the measurement.
@@ -138,6 +143,10 @@ Measurement measure_op(B& b, const Op& op, const Make& make, Clock clock = Clock
   while (sets.size() < most && static_cast<double>(sets.size()) * cost.bytes < beyond_cache)
     sets.push_back(make(b, rng));
   results.resize(sets.size());
+  if (cost.flops >= heavy_flops) {
+    b.synchronize();
+    std::this_thread::sleep_for(rest);
+  }
   std::size_t turn = 0;
   Measurement m = time_calls(
       b,

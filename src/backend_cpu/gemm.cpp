@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "backend_cpu/gemm_panels.hpp"
+#include "core/integers.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cpu {
 namespace {
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Inner elements per slice: a panel of a (12 to 14 KiB of f32) stays in the first-level cache while those of
 /// b pass by.

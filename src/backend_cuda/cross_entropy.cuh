@@ -2,6 +2,7 @@
 // row.
 #pragma once
 
+#include "backend_cuda/indices.cuh"
 #include "backend_cuda/ring.cuh"
 
 namespace ferrite::cuda {
@@ -23,18 +24,10 @@ struct Targets {
   Strided classes;
   DType dtype;
   std::int64_t ignore_index, count;  // of classes
-  IndexFault* fault;
-  const char* op;
-  std::size_t op_length;
+  FaultReport report;
 
   Targets(const Call& call, const Array& targets, std::int64_t ignored, std::int64_t classes_count)
-      : classes(targets),
-        dtype(targets.dtype()),
-        ignore_index(ignored),
-        count(classes_count),
-        fault(index_fault(call.context())),
-        op(call.op().data()),
-        op_length(call.op().size()) {}
+      : classes(targets), dtype(targets.dtype()), ignore_index(ignored), count(classes_count), report(call) {}
 
   __device__ __forceinline__ std::int64_t read(std::int64_t row) const {
     switch (dtype) {
@@ -50,13 +43,7 @@ struct Targets {
     return target >= 0 && target < count;
   }
   __device__ __forceinline__ void report_if_wrong(std::int64_t row, std::int64_t target) const {
-    if (target == ignore_index || is_class(target)) return;
-    // The first to find the op word empty says what is wrong.
-    if (atomicCAS(&fault->op, 0ull, reinterpret_cast<unsigned long long>(op)) != 0) return;
-    fault->op_length = op_length;
-    fault->index = target;
-    fault->extent = count;
-    fault->position = row + 1;
+    if (target != ignore_index && !is_class(target)) report(target, count, row + 1);
   }
 };
 

@@ -21,33 +21,50 @@ struct NormBackwardArgs {
   NormBackward norm;
 };
 
-/// What dx takes from the whole row, and how it follows.
-template <class C>
+/// Packs that a thread has of a row: as many as it has registers for, and for their sums beside them.
+template <class T, int lanes, bool centred>
+inline constexpr int backward_packs = is_16_bit<T>&& lanes > 1 && centred ? 2 : row_items(lanes, sizeof(T));
+
+/// What dx takes from the whole row, and how it follows. centred: layer_norm; for rms_norm the mean is 0.
+template <class C, bool centred>
 struct RowSlopes {
   C mean, rstd, offset, slope;
 
-  __device__ __forceinline__ C normed(C x) const { return (x - mean) * rstd; }
-  __device__ __forceinline__ C dx(C dn, C normed_x) const { return (dn - offset - normed_x * slope) * rstd; }
+  __device__ __forceinline__ static RowSlopes read(const NormBackward& norm, std::int64_t row) {
+    return {centred ? static_cast<const C*>(norm.mean)[row] : C{0}, static_cast<const C*>(norm.rstd)[row], 0,
+            0};
+  }
+  __device__ __forceinline__ C centre(C x) const { return centred ? x - mean : x; }
+  /// From the row's sums of dn = dy weight, and of dn times the centred row. Both are then multiples of rstd,
+  /// as dx() wants them.
+  __device__ __forceinline__ void follow_from(const Sums<C, 2>& found, std::int64_t length) {
+    const C share = rstd / static_cast<C>(length);
+    offset = found.of[0] * share;
+    slope = found.of[1] * rstd * share;
+  }
+  __device__ __forceinline__ C dx(C dy, C weight, C normed) const {
+    return dy * rstd * weight - (centred ? normed * slope + offset : normed * slope);
+  }
 };
 
-/// The sums of dn = dy weight, and of dn times the normed row.
-template <class C, int lanes>
-__device__ __forceinline__ void add_slopes(Sums<C, 2>& found, const RowSlopes<C>& row,
+template <class C, bool centred, int lanes>
+__device__ __forceinline__ void add_slopes(Sums<C, 2>& found, const RowSlopes<C, centred>& row,
                                            const Wide<C, lanes>& dy, const Wide<C, lanes>& x,
                                            const Wide<C, lanes>& weight) {
 #pragma unroll
   for (int j = 0; j < lanes; ++j) {
     const C dn = dy.of[j] * weight.of[j];
-    found.of[0] += dn;
-    found.of[1] += dn * row.normed(x.of[j]);
+    if (centred) found.of[0] += dn;
+    found.of[1] += dn * row.centre(x.of[j]);
   }
 }
 
 /// What the block's teams found, in their order, into the block's row of partial sums. The ring is empty by
 /// now: its memory takes the sums, [team][dweight, dbias][part].
-template <class T, int lanes, int items>
-__device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& args, Ring<T, lanes, 2>& rows,
-                                           unsigned char* memory, const Compute<T> (&dweight)[items][lanes],
+template <class T, bool centred, int lanes, int items>
+__device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& args,
+                                           Ring<T, lanes, 2, items>& rows, unsigned char* memory,
+                                           const Compute<T> (&dweight)[items][lanes],
                                            const Compute<T> (&dbias)[items][lanes]) {
   using C = Compute<T>;
   const RingShape& shape = args.in.shape;
@@ -62,13 +79,13 @@ __device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& 
 #pragma unroll
     for (int j = 0; j < lanes; ++j) {
       own[first + j] = dweight[i][j];
-      own[length + first + j] = dbias[i][j];
+      if (centred) own[length + first + j] = dbias[i][j];
     }
   }
   __syncthreads();
   const auto parts = static_cast<unsigned>(shape.parts);
   const std::int64_t crew = blockIdx.x / parts, crews = gridDim.x / parts;
-  for (int at = threadIdx.x; at < (args.norm.mean ? 2 : 1) * length; at += blockDim.x) {
+  for (int at = threadIdx.x; at < (centred ? 2 : 1) * length; at += blockDim.x) {
     C sum = 0;
     for (int t = 0; t < teams; ++t) sum += sums[2 * t * length + at];
     const int k = at < length ? 0 : 1;
@@ -77,32 +94,28 @@ __device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& 
   }
 }
 
-template <class T, class W, int lanes>
+template <class T, class W, int lanes, bool centred>
 __global__ void __launch_bounds__(most_row_threads, 1)
     norm_backward_kernel(const __grid_constant__ NormBackwardArgs<RingArgs<2>> args) {
   using C = Compute<T>;
+  using Slopes = RowSlopes<C, centred>;
   extern __shared__ __align__(128) unsigned char memory[];
   const NormBackward& norm = args.norm;
-  Ring<T, lanes, 2> rows(args.in, memory);
+  constexpr int packs = backward_packs<T, lanes, centred>;
+  Ring<T, lanes, 2, packs> rows(args.in, memory);
   const ParameterInShared<W, lanes> weight(norm.weight, rows.beside(), rows.part_begin(), rows.part_length());
-  const auto read = [&](std::int64_t row) {
-    return RowSlopes<C>{norm.mean ? static_cast<const C*>(norm.mean)[row] : C{0},
-                        static_cast<const C*>(norm.rstd)[row], 0, 0};
-  };
-  RowSlopes<C> next = read(rows.row_ahead());
-  C dweight[rows.items][lanes] = {}, dbias[rows.items][lanes] = {};
+  Slopes next = Slopes::read(norm, rows.row_ahead());
+  C dweight[packs][lanes] = {}, dbias[packs][lanes] = {};
   __syncthreads();
 
   while (rows.next()) {
-    RowSlopes<C> row = next;
-    next = read(rows.row_ahead());
+    Slopes row = next;
+    next = Slopes::read(norm, rows.row_ahead());
     Sums<C, 2> found;
     rows.each_item([&](int, int slot, const auto& dy, const auto& x) {
       add_slopes(found, row, dy, x, weight.get(0, slot));
     });
-    found = rows.team().total(found);
-    row.offset = norm.mean ? found.of[0] / static_cast<C>(norm.length) : C{0};
-    row.slope = found.of[1] / static_cast<C>(norm.length);
+    row.follow_from(rows.team().total(found), norm.length);
 
     T* const dx = static_cast<T*>(norm.dx) + rows.row() * norm.length + rows.part_begin();
     rows.each_item([&](int item, int slot, const auto& dy, const auto& x) {
@@ -110,19 +123,19 @@ __global__ void __launch_bounds__(most_row_threads, 1)
       Wide<C, lanes> result;
 #pragma unroll
       for (int j = 0; j < lanes; ++j) {
-        const C normed = row.normed(x.of[j]);
-        result.of[j] = row.dx(dy.of[j] * w.of[j], normed);
+        const C normed = row.centre(x.of[j]) * row.rstd;
+        result.of[j] = row.dx(dy.of[j], w.of[j], normed);
         dweight[item][j] += dy.of[j] * normed;
-        dbias[item][j] += dy.of[j];
+        if (centred) dbias[item][j] += dy.of[j];
       }
       write_pack<T, lanes>(dx, slot, result, norm.add);
     });
   }
-  write_sums<T, lanes>(args, rows, memory, dweight, dbias);
+  write_sums<T, centred, lanes>(args, rows, memory, dweight, dbias);
 }
 
 /// Rows too long for the ring: dx alone; the sums are taken by slabs of rows.
-template <class T>
+template <class T, bool centred>
 __global__ void __launch_bounds__(most_row_threads, 1)
     long_norm_backward_kernel(const __grid_constant__ NormBackwardArgs<RowsArgs<2>> args) {
   using C = Compute<T>;
@@ -130,21 +143,19 @@ __global__ void __launch_bounds__(most_row_threads, 1)
   const C* const weight = static_cast<const C*>(norm.weight);
   Rows<T, 1, 2, false> rows(args.in);
   while (rows.next()) {
-    RowSlopes<C> row{norm.mean && rows.active() ? static_cast<const C*>(norm.mean)[rows.row()] : C{0},
-                     rows.active() ? static_cast<const C*>(norm.rstd)[rows.row()] : C{0}, 0, 0};
+    RowSlopes<C, centred> row{};
+    if (rows.active()) row = RowSlopes<C, centred>::read(norm, rows.row());
     Sums<C, 2> found;
     rows.pass([&](auto each) {
       each([&](auto pack, int, const auto& dy, const auto& x) {
         add_slopes(found, row, dy, x, Wide<C, 1>{{weight[pack]}});
       });
     });
-    found = rows.team().total(found);
-    row.offset = norm.mean ? found.of[0] / static_cast<C>(norm.length) : C{0};
-    row.slope = found.of[1] / static_cast<C>(norm.length);
+    row.follow_from(rows.team().total(found), norm.length);
     T* const dx = static_cast<T*>(norm.dx) + rows.row() * norm.length;
     rows.pass([&](auto each) {
       each([&](auto pack, int, const auto& dy, const auto& x) {
-        const Wide<C, 1> result{{row.dx(dy.of[0] * weight[pack], row.normed(x.of[0]))}};
+        const Wide<C, 1> result{{row.dx(dy.of[0], weight[pack], row.centre(x.of[0]) * row.rstd)}};
         write_pack<T, 1>(dx, pack, result, norm.add);
       });
     });
@@ -162,7 +173,11 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
   Destination dbias(cuda, out[count], accumulates(mask, count));
   const int given_lanes = row_lanes(dtype, length, {dy.place(), x.place(), {dx.array().data(), length}});
   const auto parameter_bytes = static_cast<int>(size_of(norm_parameters(dtype, in[2].dtype(), given_lanes)));
-  auto ring = RingPlan::make(call, dtype, x.count, length, given_lanes, {2, parameter_bytes, true});
+  int packs = 0;
+  visit_floating(dtype, [&]<class T>() {
+    packs = given_lanes > 1 ? backward_packs<T, pack_lanes<T>, centred> : backward_packs<T, 1, centred>;
+  });
+  auto ring = RingPlan::make(call, dtype, x.count, length, given_lanes, {2, parameter_bytes, packs});
   const int lanes = ring ? given_lanes : 1;
   const DType parameters = norm_parameters(dtype, in[2].dtype(), lanes);
   const Array weight = norm_parameter(cuda, in[2], parameters);
@@ -179,15 +194,15 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
                        count});
   };
   const auto run_ring = [&]<class T, class W, int n>() {
-    ring->fit(norm_backward_kernel<T, W, n>);
+    ring->fit(norm_backward_kernel<T, W, n, centred>);
     const Scratch<Compute<T>> partial(call, count * ring->crews() * length);
     norm.partial = partial.data();
-    ring->launch(norm_backward_kernel<T, W, n>, {{ring->shape(), {dy.place(), x.place()}}, norm});
+    ring->launch(norm_backward_kernel<T, W, n, centred>, {{ring->shape(), {dy.place(), x.place()}}, norm});
     sum_partials(partial.data(), ring->crews());
   };
   const auto run_long = [&]<class T>() {
     const RowPlan rows(call, dtype, x.count, length, 1);
-    rows.launch(long_norm_backward_kernel<T>, {{rows.shape(), {dy.place(), x.place()}}, norm});
+    rows.launch(long_norm_backward_kernel<T, centred>, {{rows.shape(), {dy.place(), x.place()}}, norm});
     const std::int64_t slabs = std::min<std::int64_t>(x.count, 32);
     const Scratch<Compute<T>> partial(call, count * slabs * length);
     if (slabs > 0)

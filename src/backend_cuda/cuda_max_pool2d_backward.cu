@@ -6,6 +6,7 @@
 
 #include "backend_cuda/arrays.hpp"
 #include "backend_cuda/device.cuh"
+#include "backend_cuda/indices.cuh"
 #include "ferrite/ops/pool2d.hpp"
 
 namespace ferrite {
@@ -23,19 +24,8 @@ struct Problem {
   int strips;  // of input rows, by which a plane is shared among blocks
   int height, width, out_height, out_width;
   bool add;
-  IndexFault* fault;
-  const char* op;
-  std::uint64_t op_length;
+  FaultReport report;
 };
-
-/// The first to find the op word empty says what is wrong.
-__device__ __noinline__ void report(const Problem& p, std::int64_t index, std::int64_t position) {
-  if (atomicCAS(&p.fault->op, 0ull, reinterpret_cast<unsigned long long>(p.op)) != 0) return;
-  p.fault->op_length = p.op_length;
-  p.fault->index = index;
-  p.fault->extent = std::int64_t{p.height} * p.width;
-  p.fault->position = position + 1;
-}
 
 /// low = min(low, value), high = max(high, value). Mostly nothing changes, and reading is cheaper.
 __device__ __forceinline__ void widen(int* low, int* high, int value) {
@@ -73,7 +63,7 @@ __global__ void __launch_bounds__(threads)
     for (int i = threadIdx.x; i < output; i += threads) {
       const std::int64_t place = places[i];
       if (place < 0 || place >= area) {
-        if (strip == 0) report(p, place, plane * output + i);
+        if (strip == 0) p.report(place, area, plane * output + i + 1);
         continue;
       }
       const int at = static_cast<int>(place), row = at / p.width, column = at - row * p.width;
@@ -129,9 +119,7 @@ void Cuda::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mas
                   static_cast<int>(y[2]),
                   static_cast<int>(y[3]),
                   dx.add(),
-                  index_fault(call.context()),
-                  call.op().data(),
-                  call.op().size()};
+                  FaultReport(call)};
   const auto bytes = static_cast<int>(2 * sizeof(int) * (x[2] + x[3] + y[2] + y[3]));
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(planes * strips, 1 << 30));
   visit_floating(dy.dtype(), [&]<class T>() {

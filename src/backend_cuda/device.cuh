@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/integers.hpp"
 #include "ferrite/core/dtype.hpp"
 #include "ferrite/core/layout.hpp"
 
@@ -103,6 +104,10 @@ struct alignas(sizeof(T) * n) Pack {
 template <class T>
 inline constexpr int pack_lanes = 16 / static_cast<int>(sizeof(T));
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+/// First line of kernels that start early (launch.hpp): what was in the stream before has ended and its
+/// results are seen. The kernel behind this one may be set up meanwhile.
+__device__ __forceinline__ void wait_for_earlier_kernels() {
+  asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
+}
 
 }  // namespace ferrite::cuda

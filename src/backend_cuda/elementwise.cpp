@@ -8,14 +8,13 @@
 #include <cstring>
 #include <limits>
 
+#include "core/integers.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cuda {
 namespace {
 
 constexpr std::int64_t most_items = std::numeric_limits<std::int32_t>::max();
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 template <class T>
 std::uint64_t bits_of(T value) {
@@ -104,7 +103,7 @@ class Run {
     ElementwiseArgs args = args_for(pointers, n, op_.typed_value);
     std::copy(std::begin(single), std::end(single), args.single);
     const std::int64_t packs = std::max<std::int64_t>(n / lanes_, 1);
-    launch(call_, op_.typed.dense, divide_up(packs, block_threads), args);
+    launch(call_, op_.typed.dense, divide_up(packs, block_threads), args, Start::early);
   }
 
   /// Elements that each operand reaches over, the farthest.
@@ -180,12 +179,13 @@ class Run {
       if (k > 0) args.common.single[k - 1] = single;
       for (int axis = 0; axis + 1 < args.rank && !single; ++axis) args.stride[k][axis] /= lanes_;
     }
-    launch(call_, op_.typed.rows, divide_up(packs.numel(), block_threads * packs_per_thread(lanes_)), args);
+    launch(call_, op_.typed.rows, divide_up(packs.numel(), block_threads * packs_per_thread(lanes_)), args,
+           Start::early);
   }
 
   void launch_strided(const LoopNest& nest, const Pointers& pointers) const {
     const GridArgs args = grid_args(nest, pointers, op_.compute_value);
-    launch(call_, op_.strided, divide_up(nest.numel(), block_threads * strided_items), args);
+    launch(call_, op_.strided, divide_up(nest.numel(), block_threads * strided_items), args, Start::early);
   }
 
   /// The last axis stays the last, even if it has one step; others of one step (left by a cut) go.

@@ -180,6 +180,7 @@ constexpr int lanes_of() {
 template <class Functions, class Out, class... In>
 __global__ void __launch_bounds__(block_threads, 4)
     dense_kernel(const __grid_constant__ ElementwiseArgs args) {
+  wait_for_earlier_kernels();
   constexpr int lanes = lanes_of<Out, In...>(), operands = 1 + sizeof...(In);
   constexpr std::index_sequence_for<In...> indices;
   const std::uint32_t packs = args.count / lanes, index = blockIdx.x * block_threads + threadIdx.x;
@@ -234,6 +235,7 @@ __device__ __forceinline__ Places<operands, items> places_in(const GridArgs& arg
 
 template <class Functions, class Out, class... In>
 __global__ void __launch_bounds__(block_threads, 4) row_kernel(const __grid_constant__ GridArgs args) {
+  wait_for_earlier_kernels();
   constexpr int lanes = lanes_of<Out, In...>(), operands = 1 + sizeof...(In);
   const auto places = places_in<operands, packs_per_thread(lanes)>(args);
   run_packs<Functions, Out, In...>(args.common, places, std::integral_constant<int, lanes>{},
@@ -319,6 +321,7 @@ __device__ __forceinline__ void run_strided(const GridArgs& args, std::index_seq
 /// Operands of any dtype, computed in C.
 template <class Functions, class C, int inputs>
 __global__ void __launch_bounds__(block_threads, 4) strided_kernel(const __grid_constant__ GridArgs args) {
+  wait_for_earlier_kernels();
   run_strided<Functions, C>(args, std::make_index_sequence<inputs>{});
 }
 

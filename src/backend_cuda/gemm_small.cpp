@@ -3,13 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "backend_cuda/launch.hpp"
+#include "core/integers.hpp"
+
 namespace ferrite::cuda {
 namespace {
 
 constexpr std::int64_t most_extent = std::int64_t{1} << 30;  // what the kernels count in 32 bits
 constexpr std::int64_t most_blocks = 65535;                  // of the grid's y and z axes
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::span<const SmallGemmKernels, small_gemm_tiles> kernels_of(const GemmProblem& p) {
   switch (p.dtype) {
@@ -89,19 +90,10 @@ cudaError_t launch_small_gemm(SmallGemm variant, const GemmProblem& p, const Gem
                             static_cast<int>(p.k),
                             arguments.add};
   void* parameters[] = {&values};
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {variant.parts, 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim =
-      dim3(static_cast<unsigned>(divide_up(p.m, kernel.rows) * variant.parts),
-           static_cast<unsigned>(divide_up(p.n, kernel.columns)), static_cast<unsigned>(p.batch));
-  config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(layout.shared_bytes);
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = variant.parts > 1 ? 1 : 0;
-  return cudaLaunchKernelExC(&config, layout.function, parameters);
+  const dim3 grid(static_cast<unsigned>(divide_up(p.m, kernel.rows) * variant.parts),
+                  static_cast<unsigned>(divide_up(p.n, kernel.columns)), static_cast<unsigned>(p.batch));
+  const LaunchConfig config(stream, grid, kernel.threads, layout.shared_bytes, variant.parts, Start::early);
+  return cudaLaunchKernelExC(config.get(), layout.function, parameters);
 }
 
 }  // namespace ferrite::cuda

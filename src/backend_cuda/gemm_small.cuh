@@ -130,6 +130,7 @@ __global__ void __launch_bounds__(Engine::threads) kernel(const SmallGemmArgumen
   using Tiles = Layout<Engine, a_by_k, b_by_k>;
   using T = typename Engine::Element;
   constexpr int stages = Engine::stages, depth = Engine::depth;
+  wait_for_earlier_kernels();
   T* const memory = reinterpret_cast<T*>(ptx::shared_memory());
   const int rank = ptx::block_in_cluster(), parts = ptx::cluster_blocks();
   const int row = ptx::cluster_in_grid() * Engine::rows,

@@ -102,7 +102,7 @@ template <class T, class W, int lanes, bool centred>
 __global__ void __launch_bounds__(most_row_threads, 1)
     norm_ring_kernel(const __grid_constant__ NormArgs<RingArgs<1>> args) {
   extern __shared__ __align__(128) unsigned char memory[];
-  Ring<T, lanes, 1> rows(args.in, memory);
+  Ring<T, lanes, 1, centred ? 8 : 0> rows(args.in, memory);
   using Parameter = ParameterInShared<W, lanes>;
   const int begin = rows.part_begin(), length = centred ? rows.part_length() : 0;
   const Parameter weight(args.norm.weight, rows.beside(), begin, rows.part_length());

@@ -87,6 +87,46 @@ __device__ __forceinline__ std::uint32_t round_to_tf32(std::uint32_t bits) {
   return rounded;
 }
 
+/// A barrier in shared memory that counts arrivals, and bytes. Phases alternate in parity, the first is 0.
+class Barrier {
+ public:
+  __device__ __forceinline__ void init(int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
+  }
+  __device__ __forceinline__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+  }
+  /// Arrives; the phase ends when this many bytes have come, too.
+  __device__ __forceinline__ void expect(std::uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
+                 : "memory");
+  }
+  /// What came, from memory or from other blocks of the cluster, lies in this block's own shared memory: an
+  /// acquire of the cluster's scope, which empties the L1 cache, is not needed.
+  __device__ __forceinline__ void wait(std::uint32_t parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(address()),
+        "r"(parity)
+        : "memory");
+  }
+  /// Both pointers and the number of bytes are multiples of 16.
+  __device__ __forceinline__ void copy_to_shared(void* target, const void* source, std::uint32_t bytes) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(target)),
+        "l"(source), "r"(bytes), "r"(address())
+        : "memory");
+  }
+  __device__ __forceinline__ std::uint32_t address() const { return shared_address(&bits_); }
+
+ private:
+  std::uint64_t bits_;
+};
+
 // A cluster is some neighbouring blocks of the grid's x axis that run at once and read each other's shared
 // memory. A launch without clusters has clusters of one block.
 __device__ __forceinline__ int cluster_blocks() {
@@ -108,15 +148,25 @@ __device__ __forceinline__ int cluster_in_grid() {
 __device__ __forceinline__ void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
+/// A place in this block's shared memory, as one in that of another block of the cluster.
+__device__ __forceinline__ std::uint32_t address_in_block(std::uint32_t own, int block) {
+  std::uint32_t there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+  return there;
+}
+/// Into the shared memory of another block, whose Barrier counts its 8 bytes. Both are addresses there.
+__device__ __forceinline__ void store_async(std::uint32_t to, std::uint64_t value, std::uint32_t barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
+               "l"(value), "r"(barrier)
+               : "memory");
+}
 /// What lies at this place of the shared memory of another block of the cluster.
 __device__ __forceinline__ float4 load_from_block(const float* own, int block) {
   float4 value;
-  asm volatile(
-      "{\n.reg .u32 remote;\nmapa.shared::cluster.u32 remote, %4, %5;\n"
-      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n}"
-      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
-      : "r"(shared_address(own)), "r"(block)
-      : "memory");
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+               : "r"(address_in_block(shared_address(own), block))
+               : "memory");
   return value;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "backend_cuda/launch.hpp"
+#include "core/integers.hpp"
 
 namespace ferrite::cuda {
 namespace {
@@ -18,7 +19,6 @@ constexpr std::int64_t short_run = 32;
 
 int floor_log2(std::int64_t n) { return std::bit_width(static_cast<std::uint64_t>(n)) - 1; }
 int ceil_log2(std::int64_t n) { return n <= 1 ? 0 : floor_log2(n - 1) + 1; }
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr int block_shift = std::bit_width(static_cast<unsigned>(block_threads)) - 1;
 
 using Axis = Reduction::Axis;

@@ -2,61 +2,19 @@
 // of a cluster that work on parts of one row.
 #pragma once
 
+#include "backend_cuda/ptx.cuh"
 #include "backend_cuda/rows.cuh"
 
 namespace ferrite::cuda {
 
-/// A barrier in shared memory that counts arriving bytes. Phases alternate in parity, the first is 0.
-class ByteBarrier {
- public:
-  __device__ __forceinline__ void init() {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
-  }
-  /// The phase ends when this many bytes have come.
-  __device__ __forceinline__ void expect(std::uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
-                 : "memory");
-  }
-  /// What came, from memory or from other blocks of the cluster, lies in this block's own shared memory: an
-  /// acquire of the cluster's scope, which empties the L1 cache, is not needed.
-  __device__ __forceinline__ void wait(std::uint32_t parity) {
-    asm volatile(
-        "{\n"
-        ".reg .pred done;\n"
-        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n"
-        "}" ::"r"(address()),
-        "r"(parity)
-        : "memory");
-  }
-  /// Both pointers and the number of bytes are multiples of 16.
-  __device__ __forceinline__ void copy_to_shared(void* target, const void* source, std::uint32_t bytes) {
-    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(target));
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-        "l"(source), "r"(bytes), "r"(address())
-        : "memory");
-  }
-  __device__ __forceinline__ std::uint32_t address() const {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(&bits_));
-  }
-
- private:
-  std::uint64_t bits_;
-};
-
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-}
-
 /// What a block keeps in shared memory beside its rows.
 struct RingControl {
   static constexpr int slot_bytes = 32;
-  ByteBarrier filled[most_ring_teams][most_ring_stages];
-  ByteBarrier told[2];  // by the other blocks of the cluster; two in turn, see RowTeam
+  ptx::Barrier filled[most_ring_teams][most_ring_stages], emptied[most_ring_teams][most_ring_stages];
+  ptx::Barrier told[2];  // by the other blocks of the cluster; two in turn, see RowTeam
   alignas(slot_bytes) unsigned char from_part[2][most_ring_parts][slot_bytes];
 };
-static_assert(sizeof(RingControl) + 2 * (most_row_threads / 32) * 32 <= 2304, "rows.cpp leaves this much");
+static_assert(sizeof(RingControl) + 2 * (most_row_threads / 32) * 32 <= 2816, "rows.cpp leaves this much");
 
 /// A team that may be one block of a cluster.
 class RingTeam : public RowTeam {
@@ -80,21 +38,15 @@ class RingTeam : public RowTeam {
     } message;
     constexpr std::uint32_t bytes = sizeof message.words;
     const int turn = told_ & 1;
-    ByteBarrier& told = control_.told[turn];
+    ptx::Barrier& told = control_.told[turn];
     if (lane() == 0) told.expect(static_cast<std::uint32_t>(parts_) * bytes);
     if (lane() < parts_) {  // one thread for each block, its own too
       message.value = found;
-      const auto slot =
-          static_cast<std::uint32_t>(__cvta_generic_to_shared(control_.from_part[turn][part()]));
-      std::uint32_t there, barrier;
-      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"(lane()));
-      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier) : "r"(told.address()), "r"(lane()));
+      const std::uint32_t slot =
+          ptx::address_in_block(ptx::shared_address(control_.from_part[turn][part()]), lane());
+      const std::uint32_t barrier = ptx::address_in_block(told.address(), lane());
 #pragma unroll
-      for (std::uint32_t i = 0; i < bytes / 8; ++i)
-        asm volatile(
-            "st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(there + 8 * i),
-            "l"(message.words[i]), "r"(barrier)
-            : "memory");
+      for (std::uint32_t i = 0; i < bytes / 8; ++i) ptx::store_async(slot + 8 * i, message.words[i], barrier);
     }
     told.wait(static_cast<std::uint32_t>(told_ >> 1) & 1u);
     ++told_;
@@ -118,13 +70,14 @@ struct RingArgs {
   RowPlace in[inputs];
 };
 
-/// The rows of one team, one after the other: while (rows.next()). All passes over a row read it in shared
-/// memory; a thread meets the same packs in each, and the same elements of every row.
-template <class T, int lanes, int inputs>
+/// The rows of one team, one after the other: while (rows.next()). A thread meets the same packs in every
+/// pass over a row, and the same elements of every row.
+///
+/// held: packs that a thread takes out of shared memory once for all passes. Where they are all it has, the
+/// bulk copies may bring another row there at once.
+template <class T, int lanes, int inputs, int held = 0>
 class Ring {
  public:
-  static constexpr int items = row_items(lanes, sizeof(T));
-
   /// `memory`: the block's dynamic shared memory.
   __device__ __forceinline__ Ring(const RingArgs<inputs>& args, unsigned char* memory)
       : args_(args),
@@ -135,43 +88,53 @@ class Ring {
     const int team_bytes = shape.stages * inputs * shape.stage_bytes;
     stages_ = memory + team_.index() * team_bytes;
     beside_ = memory + teams * team_bytes;
-    jump_ = static_cast<std::int64_t>(gridDim.x / static_cast<unsigned>(shape.parts)) * teams;
+    jump_ = static_cast<int>(gridDim.x / static_cast<unsigned>(shape.parts)) * teams;
     row_ = static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(shape.parts)) * teams + team_.index();
     if (team_.lane() == 0) {
-      for (int i = 0; i < shape.stages; ++i) filled(i).init();
+      for (int i = 0; i < shape.stages; ++i) {
+        filled(i).init(1);
+        emptied(i).init(team_.threads() / 32);
+      }
       if (shape.parts > 1) {
-        control_.told[0].init();
-        control_.told[1].init();
+        control_.told[0].init(1);
+        control_.told[1].init(1);
       }
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     // No block may write to another of its cluster before that one is ready.
     if (shape.parts > 1)
-      cluster_sync();
+      ptx::synchronize_cluster();
     else
       __syncthreads();
-    ahead_ = row_;
-    for (int i = 0; i + 1 < shape.stages; ++i) fetch(i);
+    wait_for_earlier_kernels();
+    if (team_.lane() == 0)
+      for (int i = 0; i < shape.stages; ++i) fetch(i, row_ + i * std::int64_t{jump_});
     row_ -= jump_;
-    stage_ = shape.stages - 1;
   }
   /// No block may end while others can still write to it.
   __device__ __forceinline__ ~Ring() {
-    if (args_.shape.parts > 1) cluster_sync();
+    if (args_.shape.parts > 1) ptx::synchronize_cluster();
   }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
   __device__ __forceinline__ bool next() {
+    if (in_use_) release_stage();
     row_ += jump_;
     if (row_ >= args_.shape.rows) return false;
-    team_.sync();  // all have left the row before
-    fetch(stage_);
-    if (++stage_ == args_.shape.stages) {
-      stage_ = 0;
-      parity_ ^= 1;
-    }
     filled(stage_).wait(parity_);
+    in_use_ = true;
+    if constexpr (held > 0) {
+      const int packs = part_length() / lanes;
+#pragma unroll
+      for (int i = 0; i < held; ++i) {
+        const int at = team_.lane() + i * team_.threads();
+#pragma unroll
+        for (int k = 0; k < inputs; ++k)
+          if (at < packs) held_[i][k] = read(k, at);
+      }
+      if (packs <= held * team_.threads()) release_stage();
+    }
     return true;
   }
   __device__ __forceinline__ RingTeam& team() { return team_; }
@@ -195,9 +158,10 @@ class Ring {
   __device__ __forceinline__ void pass(F&& f) {
     const int packs = part_length() / lanes, first = part_begin() / lanes, step = team_.threads();
     f([&](auto&& g) {
+      each_item([&](int, int at, const auto&... x) { g(first + at, at, x...); });
       // Several packs at a time: all are on their way before the first is used.
       constexpr int batch = 4 / inputs;
-      int at = team_.lane();
+      int at = team_.lane() + held * step;
       for (; at + (batch - 1) * step < packs; at += batch * step) {
         RawPack<T, lanes> raw[batch][inputs];
 #pragma unroll
@@ -211,15 +175,17 @@ class Ring {
       for (; at < packs; at += step) visit(g, first + at, at);
     });
   }
-  /// For kernels that hold something for each pack of a thread (RingNeeds::holds_packs): g(item, slot, x...),
-  /// unrolled, so that the item is a constant.
+  /// The packs that are held, all of them where RingNeeds::most_packs says so: g(item, slot, x...), unrolled,
+  /// so that the item is a constant.
   template <class G>
   __device__ __forceinline__ void each_item(G&& g) {
     const int packs = part_length() / lanes;
 #pragma unroll
-    for (int i = 0; i < items; ++i) {
+    for (int i = 0; i < held; ++i) {
       const int at = team_.lane() + i * team_.threads();
-      if (at < packs) visit(g, i, at);
+#pragma unroll
+      for (int k = 0; k < inputs; ++k) held_[i][k].forget_wide();
+      if (at < packs) visit(g, i, at, held_[i]);
     }
   }
 
@@ -228,7 +194,10 @@ class Ring {
     __shared__ RingControl control;
     return control;
   }
-  __device__ __forceinline__ ByteBarrier& filled(int stage) { return control_.filled[team_.index()][stage]; }
+  __device__ __forceinline__ ptx::Barrier& filled(int stage) { return control_.filled[team_.index()][stage]; }
+  __device__ __forceinline__ ptx::Barrier& emptied(int stage) {
+    return control_.emptied[team_.index()][stage];
+  }
   __device__ __forceinline__ unsigned char* stage(int index, int input) const {
     return stages_ + (index * inputs + input) * args_.shape.stage_bytes;
   }
@@ -239,24 +208,36 @@ class Ring {
   __device__ __forceinline__ static std::uint32_t offset_of(const T* data) {
     return lanes > 1 ? 0u : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data) & 15u);
   }
-  /// The row `ahead_`, if there is one, and on to the next.
-  __device__ __forceinline__ void fetch(int index) {
-    if (team_.lane() == 0 && ahead_ < args_.shape.rows) {
-      const T* data[inputs];
-      std::uint32_t bytes[inputs], all = 0;
-#pragma unroll
-      for (int k = 0; k < inputs; ++k) {
-        data[k] = source(ahead_, k);
-        bytes[k] = (offset_of(data[k]) + static_cast<std::uint32_t>(part_length() * sizeof(T)) + 15u) & ~15u;
-        all += bytes[k];
-      }
-      filled(index).expect(all);
-#pragma unroll
-      for (int k = 0; k < inputs; ++k)
-        filled(index).copy_to_shared(
-            stage(index, k), reinterpret_cast<const unsigned char*>(data[k]) - offset_of(data[k]), bytes[k]);
+  /// When all have left the row in the current stage, it takes another; the next stage has its turn.
+  __device__ __forceinline__ void release_stage() {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) emptied(stage_).arrive();
+    if (team_.lane() == 0) {
+      emptied(stage_).wait(parity_);
+      fetch(stage_, row_ + args_.shape.stages * std::int64_t{jump_});
     }
-    ahead_ += jump_;
+    in_use_ = false;
+    if (++stage_ == args_.shape.stages) {
+      stage_ = 0;
+      parity_ ^= 1;
+    }
+  }
+  /// If there is such a row. By one thread of the team.
+  __device__ __forceinline__ void fetch(int index, std::int64_t row) {
+    if (row >= args_.shape.rows) return;
+    const T* data[inputs];
+    std::uint32_t bytes[inputs], all = 0;
+#pragma unroll
+    for (int k = 0; k < inputs; ++k) {
+      data[k] = source(row, k);
+      bytes[k] = (offset_of(data[k]) + static_cast<std::uint32_t>(part_length() * sizeof(T)) + 15u) & ~15u;
+      all += bytes[k];
+    }
+    filled(index).expect(all);
+#pragma unroll
+    for (int k = 0; k < inputs; ++k)
+      filled(index).copy_to_shared(
+          stage(index, k), reinterpret_cast<const unsigned char*>(data[k]) - offset_of(data[k]), bytes[k]);
   }
   __device__ __forceinline__ RawPack<T, lanes> read(int input, int at) const {
     const unsigned char* const begin = stage(stage_, input) + offset_of(source(row_, input));
@@ -282,9 +263,11 @@ class Ring {
   RingControl& control_;
   RingTeam team_;
   unsigned char *stages_, *beside_;
-  std::int64_t row_, ahead_, jump_;
-  int stage_;
-  std::uint32_t parity_ = 1;
+  std::int64_t row_;
+  int jump_, stage_ = 0;
+  bool in_use_ = false;
+  std::uint32_t parity_ = 0;
+  RawPack<T, lanes> held_[held > 0 ? held : 1][inputs];
 };
 
 }  // namespace ferrite::cuda

@@ -6,11 +6,11 @@
 #include <mutex>
 #include <vector>
 
+#include "backend_cuda/launch.hpp"
+#include "core/integers.hpp"
+
 namespace ferrite::cuda {
 namespace {
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t unit) { return divide_up(a, unit) * unit; }
 
 /// The smallest power of two that is at least n, or some beyond most_row_threads.
 int covering(std::int64_t n) {
@@ -28,27 +28,14 @@ std::optional<RowArray> rows_in_place(const Array& x) {
   return RowArray{x, count, length, view->strides[0]};
 }
 
-struct LaunchConfig {
-  cudaLaunchAttribute cluster;
-  cudaLaunchConfig_t config{};
-
-  LaunchConfig(const Call& call, std::int64_t blocks, int block, std::int64_t shared_bytes = 0,
-               int parts = 1) {
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {static_cast<unsigned>(parts), 1, 1};
-    config.gridDim = dim3(static_cast<unsigned>(blocks));
-    config.blockDim = dim3(static_cast<unsigned>(block));
-    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
-    config.stream = call.stream();
-    config.attrs = &cluster;
-    config.numAttrs = parts > 1 ? 1 : 0;
-  }
-  LaunchConfig(const LaunchConfig&) = delete;
-  LaunchConfig& operator=(const LaunchConfig&) = delete;
-};
+/// Rows and Ring wait for earlier kernels.
+LaunchConfig early_launch(const Call& call, std::int64_t blocks, int block, std::int64_t shared_bytes = 0,
+                          int parts = 1) {
+  return {call.stream(), dim3(static_cast<unsigned>(blocks)), block, shared_bytes, parts, Start::early};
+}
 
 std::int64_t most_shared_bytes(const Call& call) {
-  constexpr std::int64_t control_bytes = 2304;  // RingControl, checked in ring.cuh
+  constexpr std::int64_t control_bytes = 2816;  // RingControl, checked in ring.cuh
   return static_cast<std::int64_t>(call.context().properties().sharedMemPerBlockOptin) - control_bytes;
 }
 
@@ -76,8 +63,8 @@ int clusters_at_once(const Call& call, const void* kernel, int block, std::int64
         call.op());
   int clusters = call.context().properties().multiProcessorCount;
   if (parts > 1) {
-    const LaunchConfig launch(call, parts, block, shared_bytes, parts);
-    check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config), call.op());
+    const LaunchConfig config = early_launch(call, parts, block, shared_bytes, parts);
+    check(cudaOccupancyMaxActiveClusters(&clusters, kernel, config.get()), call.op());
   }
   known.push_back({kernel, device, parts, shared_bytes, clusters});
   return clusters;
@@ -124,8 +111,8 @@ RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t 
 void RowPlan::launch_untyped(const void* kernel, void** parameters) const {
   const std::int64_t blocks = divide_up(shape_.rows, block_ >> shape_.threads_shift);
   if (blocks == 0) return;
-  const LaunchConfig launch(*call_, blocks, block_);
-  check(cudaLaunchKernelExC(&launch.config, kernel, parameters), call_->op());
+  const LaunchConfig config = early_launch(*call_, blocks, block_);
+  check(cudaLaunchKernelExC(config.get(), kernel, parameters), call_->op());
 }
 
 std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
@@ -148,11 +135,12 @@ std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64
 }
 
 bool RingPlan::try_parts(std::int64_t parts, std::int64_t element_bytes, const RingNeeds& needs) {
-  const std::int64_t items = row_items(lanes_, static_cast<std::size_t>(element_bytes));
+  const int items =
+      needs.most_packs > 0 ? needs.most_packs : row_items(lanes_, static_cast<std::size_t>(element_bytes));
   const std::int64_t part_packs = divide_up(shape_.length / lanes_, parts);
   const std::int64_t part_length = part_packs * lanes_;
   const int wanted = std::max(covering(divide_up(part_packs, items)), 32);
-  if (needs.holds_packs && wanted > most_row_threads) return false;
+  if (needs.most_packs > 0 && wanted > most_row_threads) return false;
   // A cluster meets through its blocks' first threads: one team each.
   const int threads = parts > 1 ? most_row_threads : std::min(wanted, most_row_threads);
   // A row that is not aligned brings what lies beside it in its first and last 16 bytes.
@@ -182,8 +170,9 @@ void RingPlan::fit_untyped(const void* kernel) {
 
 void RingPlan::launch_untyped(const void* kernel, void** parameters) const {
   if (blocks_ == 0) return;
-  const LaunchConfig launch(*call_, blocks_, teams_ << shape_.threads_shift, shared_bytes_, shape_.parts);
-  check(cudaLaunchKernelExC(&launch.config, kernel, parameters), call_->op());
+  const LaunchConfig config =
+      early_launch(*call_, blocks_, teams_ << shape_.threads_shift, shared_bytes_, shape_.parts);
+  check(cudaLaunchKernelExC(config.get(), kernel, parameters), call_->op());
 }
 
 }  // namespace ferrite::cuda

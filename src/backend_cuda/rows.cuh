@@ -84,27 +84,19 @@ struct MaxAndSum {
   }
 };
 
-/// How many, their mean, and the sum of squared distances from it: put together without cancellation (Chan,
-/// Golub and LeVeque).
+/// How many, their mean, and the sum of squared distances from it, put together without cancellation: the
+/// mean of all first, then the squared distances of the means from it.
 template <class C>
 struct Moments {
   C count = 0, mean = 0, squares = 0;
 
-  __device__ __forceinline__ void merge(const Moments& other) {
-    const C both = count + other.count;
-    if (both == 0) return;
-    const C distance = other.mean - mean, share = other.count / both;
-    mean += distance * share;
-    squares += other.squares + distance * distance * count * share;
-    count = both;
-  }
   __device__ __forceinline__ void across(int width) {
-    for (int distance = width / 2; distance > 0; distance /= 2)
-      merge({from_lane_across(count, distance), from_lane_across(mean, distance),
-             from_lane_across(squares, distance)});
-    // Merging is not symmetric to the last bit: all take what the first lane has.
-    mean = __shfl_sync(0xffffffffu, mean, 0, width);
-    squares = __shfl_sync(0xffffffffu, squares, 0, width);
+    Sums<C, 2> both{{count, count * mean}};
+    both.across(width);
+    const C all = both.of[0] > 0 ? both.of[1] / both.of[0] : C{0}, distance = mean - all;
+    Sums<C, 1> distances{{squares + count * distance * distance}};
+    distances.across(width);
+    *this = {both.of[0], all, distances.of[0]};
   }
 };
 
@@ -284,6 +276,7 @@ class Rows {
 
   __device__ __forceinline__ explicit Rows(const RowsArgs<inputs>& args)
       : args_(args), team_(args.shape.threads_shift) {
+    wait_for_earlier_kernels();
     const unsigned teams = blockDim.x >> args.shape.threads_shift;
     row_ = static_cast<std::int64_t>(blockIdx.x) * teams + team_.index();
     if constexpr (resident) fetch(0);

@@ -84,7 +84,7 @@ struct RingShape {
 struct RingNeeds {
   int inputs;
   int bytes_per_element = 0;  // of shared memory beside the ring, for each element of a block's part
-  bool holds_packs = false;   // a thread may have no more than row_items packs
+  int most_packs = 0;         // that a thread may have; 0: any number
 };
 
 class RingPlan {
