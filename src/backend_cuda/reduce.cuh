@@ -108,6 +108,7 @@ struct ReduceRowsArgs {
 template <class Fold, int lanes>
 __global__ void __launch_bounds__(block_threads)
     reduce_rows_kernel(const __grid_constant__ ReduceRowsArgs<Fold> args) {
+  wait_for_earlier_kernels();
   using Input = typename Fold::Input;
   const ReduceArgs<Fold>& common = args.common;
   const RowsCut& cut = args.cut;
@@ -155,6 +156,7 @@ struct ReduceColumnsArgs {
 template <class Fold, int lanes>
 __global__ void __launch_bounds__(block_threads)
     reduce_columns_kernel(const __grid_constant__ ReduceColumnsArgs<Fold> args) {
+  wait_for_earlier_kernels();
   using Input = typename Fold::Input;
   using Total = typename Fold::Total;
   __shared__ Total shared[lanes][block_threads];
@@ -223,6 +225,7 @@ struct MergePartsArgs {
 template <class Fold>
 __global__ void __launch_bounds__(block_threads)
     merge_parts_kernel(const __grid_constant__ MergePartsArgs<Fold> args) {
+  wait_for_earlier_kernels();
   const ReduceArgs<Fold>& common = args.common;
   const int group = 1 << args.shift, lane = threadIdx.x & (group - 1);
   const std::int64_t result =
@@ -243,7 +246,8 @@ template <class Fold>
 void merge_parts(const Call& call, const ReduceArgs<Fold>& common, int parts, std::int64_t result_step,
                  std::int64_t part_step) {
   const MergePartsArgs<Fold> args{common, result_step, part_step, parts, merge_shift(parts)};
-  launch(call, merge_parts_kernel<Fold>, divide_up(common.results << args.shift, block_threads), args);
+  launch(call, merge_parts_kernel<Fold>, divide_up(common.results << args.shift, block_threads), args,
+         Start::early);
 }
 
 template <int lanes, class Fold>
@@ -252,7 +256,7 @@ void reduce_rows(const Call& call, const Reduction& reduction, ReduceArgs<Fold> 
   std::optional<Scratch<typename Fold::Total>> partial;
   if (cut.parts > 1) common.partial = partial.emplace(call, reduction.results * cut.parts).data();
   launch(call, reduce_rows_kernel<Fold, lanes>, cut.blocks,
-         ReduceRowsArgs<Fold>{common, reduction.reduced_axes(lanes), cut});
+         ReduceRowsArgs<Fold>{common, reduction.reduced_axes(lanes), cut}, Start::early);
   if (cut.parts > 1) merge_parts(call, common, cut.parts, cut.parts, 1);
 }
 
@@ -262,7 +266,7 @@ void reduce_columns(const Call& call, const Reduction& reduction, ReduceArgs<Fol
   std::optional<Scratch<typename Fold::Total>> partial;
   if (cut.parts > 1) common.partial = partial.emplace(call, reduction.results * cut.parts).data();
   launch(call, reduce_columns_kernel<Fold, lanes>, cut.blocks,
-         ReduceColumnsArgs<Fold>{common, reduction.reduced_axes(1), reduction.length, cut});
+         ReduceColumnsArgs<Fold>{common, reduction.reduced_axes(1), reduction.length, cut}, Start::early);
   if (cut.parts > 1) merge_parts(call, common, cut.parts, 1, reduction.results);
 }
 
