@@ -213,6 +213,28 @@ TEST_F(CudaElementwise, DrawsTheNumbersOfTheCpu) {
   }
 }
 
+TEST_F(CudaElementwise, KernelsThatStartEarlyWaitForWhatTheyRead) {
+  // Each reads what the one before wrote last, in memory that the pool hands round.
+  constexpr std::int64_t rows = 2048, columns = 1024;
+  const auto identity = eye(*gpu, 16);
+  auto x = zeros(*gpu, {rows, columns}, DType::f64);
+  auto small = full(*gpu, {16, 16}, 1.0);
+  std::vector<Tensor<Cuda>> sums, products;
+  for (int i = 0; i < 200; ++i) {
+    x = flip(x, {0}) + 1.0;
+    const auto even = softmax(x, 1);
+    sums.push_back(sum(x) + sum(even) * 0.0);
+    small = matmul(small + 1.0, identity);
+    products.push_back(sum(small));
+    x = x + sums.back() * 0.0;
+  }
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(sums[static_cast<std::size_t>(i)].item<double>(), double(i + 1) * rows * columns)
+        << "step " << i;
+    ASSERT_EQ(products[static_cast<std::size_t>(i)].item<double>(), 256.0 * (i + 2)) << "step " << i;
+  }
+}
+
 TEST_F(CudaElementwise, CountsBeyond32Bits) {
   constexpr std::int64_t billion = std::int64_t{1} << 30, n = 3 * billion + 5;
   if (cuda_devices()[0].free_bytes < std::size_t{16} << 30) GTEST_SKIP() << "needs 16 GiB of GPU memory";
