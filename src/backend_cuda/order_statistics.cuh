@@ -9,13 +9,13 @@
 
 #include "backend_cuda/key_tree.cuh"
 #include "backend_cuda/launch.hpp"
+#include "backend_cuda/sample.hpp"
 #include "ferrite/ops/order_statistics.hpp"
 
 namespace ferrite::cuda {
 
 inline constexpr int tree_depth = 12, splitter_count = (1 << tree_depth) - 1;
 inline constexpr int open_buckets = splitter_count + 1, bucket_count = 2 * open_buckets;
-inline constexpr int sample_size = 2 * open_buckets;  // columns of up to so many rows are sorted whole
 inline constexpr int most_levels = splitter_count / 2;
 inline constexpr int column_threads = 512, plan_threads = 1024, select_threads = 256;
 
@@ -89,7 +89,7 @@ __device__ void bitonic_sort(Key* keys, int count) {
 
 extern __shared__ __align__(16) std::byte shared_memory[];
 
-/// Columns of no more than sample_size rows, a block for each.
+/// Columns of no more than sample_size rows are sorted whole; a block for each.
 template <class T>
 __global__ void __launch_bounds__(plan_threads)
     short_columns_kernel(const __grid_constant__ OrderArgs<T> args) {
@@ -111,19 +111,14 @@ __global__ void __launch_bounds__(plan_threads)
   if (threadIdx.x == 0) args.count[blockIdx.y] = numbers;
 }
 
-/// Draws, sorts and keeps the splitters of a column; a block for each. Positions are drawn: strides of the
-/// data must not show.
+/// Every second of the sorted sample is a splitter; a block for each column.
 template <class T>
 __global__ void __launch_bounds__(plan_threads) sample_kernel(const __grid_constant__ OrderArgs<T> args) {
   using Key = KeyOf<T>;
   const auto keys = reinterpret_cast<Key*>(shared_memory);
   ColumnPlan<Key>& plan = args.plan();
-  const std::int64_t width = args.rows / sample_size;
-  for (int i = threadIdx.x; i < sample_size; i += plan_threads) {
-    const std::uint32_t word = random_block({}, static_cast<std::uint64_t>(i))[0];
-    const std::int64_t at = i * args.rows / sample_size + (std::int64_t{word} * width >> 32);
-    keys[i] = ascending_key(args.column()[at]);
-  }
+  for (int i = threadIdx.x; i < sample_size; i += plan_threads)
+    keys[i] = ascending_key(args.column()[sampled_row(i, args.rows)]);
   bitonic_sort(keys, sample_size);
   for (int i = threadIdx.x; i < splitter_count; i += plan_threads)
     plan.splitters[i] = keys[(i + 1) * (sample_size / open_buckets) - 1];
