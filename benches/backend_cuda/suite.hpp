@@ -220,5 +220,6 @@ void add_convolution(Suite& suite);
 void add_optimizer(Suite& suite);
 void add_overhead(Suite& suite);
 void add_training(Suite& suite);
+void add_tokenizer(Suite& suite);
 
 }  // namespace ferrite::bench

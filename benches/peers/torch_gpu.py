@@ -115,7 +115,7 @@ def text(value, form):
 def bar_text(bar):
     if not bar:
         return "", "", ""
-    unit = {"peer": "x torch", "eager peer": "x eager torch", "copy": " of copy", "seconds": " us"}[bar["kind"]]
+    unit = {"peer": "x torch", "eager peer": "x eager torch", "copy": " of copy", "host copy": " of host copy", "seconds": " us"}[bar["kind"]]
     scale = 1e6 if bar["kind"] == "seconds" else 1
     sign = "<=" if bar["kind"] == "seconds" else ">="
     value = None if bar["value"] is None else bar["value"] * scale

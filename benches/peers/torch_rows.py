@@ -163,6 +163,43 @@ def optimizer(op):
                    lambda *grads: torch.nn.utils.get_total_norm(grads))
 
 
+def tokenizer(op, kind, rows=10_000_000, columns=20, bins=100):
+    """Sorting the columns and taking the quantiles between two elements; searching those."""
+    ranks = torch.arange(bins + 1, dtype=torch.float64, device="cuda") / bins * (rows - 1)
+    lower, weight = ranks.floor().long(), ranks.frac()
+    upper = (lower + 1).clamp(max=rows - 1)
+    dense = kind == "columns"  # do they lie dense, or the rows
+
+    def table():
+        x = draw(columns, rows) if dense else draw(rows, columns)
+        return torch.floor(torch.rand_like(x) * 4) if kind == "ties" else torch.exp(3 * x) if kind == "tails" else x
+
+    def quantiles(x):
+        ordered = torch.sort(x, dim=1 if dense else 0).values
+        by_rank = ordered if dense else ordered.T
+        low, high = by_rank[:, lower].double(), by_rank[:, upper].double()
+        return (low + (high - low) * weight).float()
+
+    def tokens(x, edges):
+        found = torch.searchsorted(edges, x if dense else x.T.contiguous(), right=True, out_int32=True).to(torch.uint8)
+        return found if dense else found.T.contiguous()
+
+    if op == "tokenizer_fit":
+        return Problem(lambda: (table(),), quantiles, clock="latency")
+    if op == "tokenizer_transform":
+        return Problem(lambda: (table(),), tokens, lambda x: (x, quantiles(x)[:, 1:-1].contiguous()))
+
+    def pinned():
+        return (torch.randn(rows, columns, device="cpu").pin_memory(),)
+    if op == "host_copy":
+        return Problem(pinned, lambda x: x.to("cuda", non_blocking=True), clock="latency")
+
+    def fit_transform(x):
+        x = x.to("cuda", non_blocking=True)
+        return tokens(x, quantiles(x)[:, 1:-1].contiguous())
+    return Problem(pinned, fit_transform, clock="latency")
+
+
 def training(kind, model_name):
     graph = kind == "train_graph"
 
@@ -217,6 +254,8 @@ def problem(name):
     dtype, size = DTYPES[rest[0]], rest[-1]
     if op in ("adamw", "global_norm"):
         return optimizer(op)
+    if op.startswith("tokenizer") or op == "host_copy":
+        return tokenizer(op, rest[1])
     if op == "matmul":
         return matmul(dtype, int(size))
     if op in ("add", "relu", "gelu", "sigmoid", "copy"):

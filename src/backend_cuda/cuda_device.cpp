@@ -7,6 +7,7 @@
 
 #include "backend_cuda/check.hpp"
 #include "backend_cuda/device_context.hpp"
+#include "ferrite/core/error.hpp"
 
 namespace ferrite {
 namespace cuda {
@@ -98,6 +99,13 @@ std::vector<CudaDeviceInfo> cuda_devices() {
   std::vector<CudaDeviceInfo> devices;
   for (int index = 0; index < cuda::device_count(); ++index) devices.push_back(cuda::describe_device(index));
   return devices;
+}
+
+std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes) {
+  if (cuda::device_count() == 0) throw DeviceError("[pinned_memory] " + cuda::why_no_device());
+  void* memory = nullptr;
+  cuda::check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "pinned_memory");
+  return {static_cast<std::byte*>(memory), [](std::byte* m) { static_cast<void>(cudaFreeHost(m)); }};
 }
 
 }  // namespace ferrite

@@ -1,6 +1,8 @@
 // The answers of cuda_device.hpp in a build without CUDA.
 #include "ferrite/backend/cuda_device.hpp"
 
+#include "ferrite/core/error.hpp"
+
 namespace ferrite {
 
 int cuda_device_count() { return 0; }
@@ -8,5 +10,8 @@ std::string cuda_unavailable_reason() {
   return "this ferrite was built without CUDA (no nvcc was found when it was configured)";
 }
 std::vector<CudaDeviceInfo> cuda_devices() { return {}; }
+std::shared_ptr<std::byte[]> pinned_memory(std::size_t) {
+  throw DeviceError("[pinned_memory] " + cuda_unavailable_reason());
+}
 
 }  // namespace ferrite

@@ -6,7 +6,7 @@
 
 #include "backend_cuda/axes.cuh"
 #include "backend_cuda/launch.hpp"
-#include "backend_cuda/packs.cuh"
+#include "backend_cuda/ordered_keys.cuh"
 #include "backend_cuda/radix_sort.hpp"
 #include "ferrite/ops/sort.hpp"
 
@@ -14,28 +14,10 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-/// Unsigned, of the element's size, in the order of the values: -0 equals 0, NaN is larger than everything.
 template <class T>
-__device__ __forceinline__ auto ascending_key(T value) {
-  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, Word<sizeof(T) == 8 ? 4 : sizeof(T)>>;
-  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
-  Bits bits;
-  __builtin_memcpy(&bits, &value, sizeof bits);
-  if constexpr (std::is_unsigned_v<T>) {
-    return bits;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<Bits>(bits ^ sign);
-  } else {
-    const auto number = convert_to<Compute<T>>(value);
-    if (number != number) return static_cast<Bits>(~Bits{0});
-    if (number == 0) return sign;
-    return static_cast<Bits>(bits & sign ? ~bits : bits | sign);
-  }
-}
-template <class T>
-__device__ __forceinline__ auto key_of(T value, bool descending) {
-  const auto key = ascending_key(value);
-  return descending ? static_cast<decltype(key)>(~key) : key;
+__device__ __forceinline__ KeyOf<T> key_of(T value, bool descending) {
+  const KeyOf<T> key = ascending_key(value);
+  return descending ? static_cast<KeyOf<T>>(~key) : key;
 }
 
 template <class T>
@@ -55,7 +37,7 @@ constexpr int longest_counted = 1024;
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     count_sort_kernel(const __grid_constant__ LinesArgs<T> args) {
-  using Key = decltype(ascending_key(T{}));
+  using Key = KeyOf<T>;
   __shared__ Key keys[longest_counted];
   const int n = static_cast<int>(args.length.divisor);
   const std::int64_t first_line = static_cast<std::int64_t>(blockIdx.x) * args.lines_per_block;

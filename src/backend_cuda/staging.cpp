@@ -19,6 +19,15 @@ void copy_host_memory(std::byte* target, const std::byte* source, std::size_t by
   });
 }
 
+/// Asking takes a microsecond, so only large copies do.
+bool is_pinned(const void* memory, std::size_t bytes) {
+  constexpr std::size_t worth_asking = std::size_t{1} << 20;
+  if (bytes < worth_asking) return false;
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, memory), "pinned memory");
+  return attributes.type == cudaMemoryTypeHost;
+}
+
 void refuse_capture(const DeviceContext& context, const char* what) {
   if (!context.is_capturing()) return;
   throw BackendError(std::string("[") + what + "] on " + to_string(context.device()) +
@@ -38,9 +47,17 @@ void Staging::Chunks<Count>::prepare(DeviceContext& context) {
   memory = static_cast<std::byte*>(pinned);
 }
 
+void Staging::copy_pinned(void* target, const void* source, std::size_t bytes, const char* op) {
+  const PooledEvent done(context_.events());
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, context_.stream()), op);
+  check(cudaEventRecord(done.get(), context_.stream()), op);
+  check(cudaEventSynchronize(done.get()), op);
+}
+
 void Staging::upload(std::byte* target, const std::byte* source, std::size_t bytes) {
   refuse_capture(context_, "copy_from_host");
   const DeviceGuard device(context_.index());
+  if (is_pinned(source, bytes)) return copy_pinned(target, source, bytes, "copy_from_host");
   const std::lock_guard guard(uploads_.mutex);
   uploads_.prepare(context_);
   while (bytes > 0) {
@@ -66,6 +83,7 @@ void Staging::upload(std::byte* target, const std::byte* source, std::size_t byt
 void Staging::download(std::byte* target, const std::byte* source, std::size_t bytes) {
   refuse_capture(context_, "copy_to_host");
   const DeviceGuard device(context_.index());
+  if (is_pinned(target, bytes)) return copy_pinned(target, source, bytes, "copy_to_host");
   const std::lock_guard guard(downloads_.mutex);
   downloads_.prepare(context_);
   cudaStream_t stream = context_.stream();

@@ -149,6 +149,10 @@ class FERRITE_API Cuda {
   void run(const op::Statistic& op, Ins in, Outs out);
   void run(const op::Sort& op, Ins in, Outs out);
   bool accepts(const op::Sort& op, MetaSpan in) const;
+  void run(const op::OrderStatistics& op, Ins in, Outs out);
+  bool accepts(const op::OrderStatistics& op, MetaSpan in) const;
+  void run(const op::Bucketize& op, Ins in, Outs out);
+  bool accepts(const op::Bucketize& op, MetaSpan in) const;
 
  private:
   explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}

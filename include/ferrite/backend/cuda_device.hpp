@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,10 @@ FERRITE_API int cuda_device_count();
 FERRITE_API std::string cuda_unavailable_reason();
 /// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError where a GPU fails.
 FERRITE_API std::vector<CudaDeviceInfo> cuda_devices();
+
+/// Host memory that GPUs read and write themselves, aligned to a page. Copies between it and a GPU run at the
+/// rate of the bus; those of other memory go through such memory in parts. Costs time to make: keep it.
+/// Throws DeviceError where there is no GPU, OutOfMemory.
+FERRITE_API std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes);
 
 }  // namespace ferrite

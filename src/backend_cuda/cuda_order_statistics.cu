@@ -1,0 +1,109 @@
+// order_statistics: what order_statistics.cuh does to dense columns, for any layout.
+#include <algorithm>
+#include <bit>
+
+#include "backend_cuda/order_statistics.cuh"
+#include "backend_cuda/persistent.hpp"
+
+namespace ferrite {
+namespace cuda {
+namespace {
+
+/// Columns that are looked at together, which bounds the memory for plans and copies.
+constexpr std::int64_t most_columns = 1024;
+constexpr std::int64_t copy_bytes = std::int64_t{1} << 30;
+
+template <class T>
+void select_in_columns(const Call& call, const OrderArgs<T>& args, std::int64_t columns) {
+  using Key = KeyOf<T>;
+  const auto shared = [](int threads, std::int64_t bytes) {
+    return BlockSize{threads, static_cast<std::size_t>(bytes)};
+  };
+  const auto once = [&](auto kernel, std::int64_t keys) {  // a block for each column
+    const BlockSize block = shared(plan_threads, keys * sizeof(Key));
+    static_cast<void>(blocks_at_once(call, kernel, block));
+    launch_blocks(call, kernel, block, 1, columns, args);
+  };
+  if (args.rows <= sample_size) {
+    const auto rows = static_cast<std::uint64_t>(args.rows);
+    return once(short_columns_kernel<T>, static_cast<std::int64_t>(std::bit_ceil(rows)));
+  }
+  const std::int64_t tiles = divide_up(args.rows, column_threads * values_at_once);
+  const auto over_rows = [&](auto kernel, std::int64_t bytes) {
+    const BlockSize block = shared(column_threads, bytes);
+    const std::int64_t share = std::max<std::int64_t>(1, blocks_at_once(call, kernel, block) / columns);
+    launch_blocks(call, kernel, block, std::min(tiles, share), columns, args);
+  };
+  once(sample_kernel<T>, sample_size);
+  over_rows(count_kernel<T>, open_buckets * sizeof(Key) + bucket_count * sizeof(std::uint32_t));
+  once(plan_kernel<T>, 0);
+  if (args.level_count == 0) return;
+  const auto most_segments = static_cast<std::uint64_t>(2 * args.level_count);
+  over_rows(collect_kernel<T>, 2 * sizeof(Key) << std::bit_width(most_segments));
+  launch_blocks(call, select_kernel<T>, shared(select_threads, 0), 2 * args.level_count, columns, args);
+}
+
+template <class T>
+void order_statistics(Cuda& cuda, const Call& call, const op::OrderStatistics& op, const Array& x,
+                      const Array& levels, const Array& lower, const Array& upper, const Array& count) {
+  using Key = KeyOf<T>;
+  const std::int64_t rows = x.shape()[0], columns = x.shape()[1], level_count = levels.shape()[0];
+  const bool is_dense = x.layout().strides[0] == 1;
+  const std::int64_t copied = std::max<std::int64_t>(8, copy_bytes / (rows * std::int64_t{sizeof(T)}));
+  const std::int64_t group = std::min({columns, most_columns, is_dense ? columns : copied});
+  // A segment has 1.5 / 4096 of the rows on average; there is room for more than twice as much.
+  const std::int64_t room = std::min(rows, rows / 1024 * (level_count + 32) + open_buckets);
+  const bool is_short = rows <= sample_size;
+  const Scratch<ColumnPlan<Key>> plans(call, is_short ? 0 : group);
+  const Scratch<Wanted<Key>> wanted(call, is_short ? 0 : group * 2 * level_count);
+  const Scratch<Key> candidates(call, is_short ? 0 : group * room);
+  for (std::int64_t first = 0; first < columns; first += group) {
+    const std::int64_t width = std::min(group, columns - first);
+    Array turned = x.with_layout(x.layout().slice(1, first, width, 1).permute({1, 0}));
+    if (!is_dense) turned = dense(cuda, turned);
+    const OrderArgs<T> args{turned.data<const T>(),
+                            is_dense ? x.layout().strides[1] : rows,
+                            rows,
+                            levels.data<const double>(),
+                            level_count,
+                            op.method,
+                            plans.data(),
+                            wanted.data(),
+                            candidates.data(),
+                            room,
+                            lower.data<T>() + first * level_count,
+                            upper.data<T>() + first * level_count,
+                            count.data<std::int64_t>() + first};
+    select_in_columns(call, args, width);
+  }
+}
+
+}  // namespace
+}  // namespace cuda
+
+using namespace cuda;
+
+bool Cuda::accepts(const op::OrderStatistics&, MetaSpan in) const {
+  return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < std::int64_t{1} << 32 &&
+         in[1].shape[0] <= most_levels;
+}
+
+void Cuda::run(const op::OrderStatistics& op, Ins in, Outs out) {
+  if (in[0].shape()[1] == 0) return;
+  const Call call(*this, op.type_name);
+  const Array levels = dense(*this, in[1]);
+  Destination lower(*this, out[0], false), upper(*this, out[1], false), count(*this, out[2], false);
+  const auto run_typed = [&]<class T>() {
+    cuda::order_statistics<T>(*this, call, op, in[0], levels, lower.array(), upper.array(), count.array());
+  };
+  if (in[0].dtype() == DType::f64)
+    run_typed.operator()<double>();
+  else
+    run_typed.operator()<float>();
+  lower.commit();
+  upper.commit();
+  count.commit();
+  call.finish();
+}
+
+}  // namespace ferrite

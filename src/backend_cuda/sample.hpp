@@ -1,0 +1,20 @@
+// Which rows order_statistics looks at first. One is drawn from every stretch of rows, so that no period of
+// the data shows. Host code can call it too: a test puts there what misleads the sample.
+#pragma once
+
+#include <cstdint>
+
+#include "ferrite/core/rng.hpp"
+
+namespace ferrite::cuda {
+
+inline constexpr int sample_size = 8192;
+
+/// For 0 <= i < sample_size and at least sample_size rows; ascends.
+FERRITE_HOST_DEVICE inline std::int64_t sampled_row(int i, std::int64_t rows) {
+  const std::int64_t stretch = rows / sample_size;
+  const std::uint32_t word = random_block({}, static_cast<std::uint64_t>(i))[0];
+  return i * rows / sample_size + (static_cast<std::int64_t>(word) * stretch >> 32);
+}
+
+}  // namespace ferrite::cuda
