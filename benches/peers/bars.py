@@ -22,6 +22,9 @@ BARS = [  # pattern of the whole name, kind, limit; the first that matches count
     (r"(conv2d|max_pool2d|batch_norm).*", "peer", 0.98),
     (r"adamw/f32/124M", "seconds", 0.95e-3),
     (r"pool/allocate_free/1MiB", "seconds", 0.3e-6),
+    (r"priors/formula/1M", "seconds", 0.45e-3),
+    (r"priors/mixture/1024x20/8192", "seconds", 8192 / 50_000),
+    (r"priors/dlpack", "seconds", 10e-6),
     (r"train/.*", "peer", 2.0),
     (r"train_graph/.*", "eager peer", 4.0),
 ]

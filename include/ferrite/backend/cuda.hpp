@@ -149,6 +149,9 @@ class FERRITE_API Cuda {
   void run(const op::Statistic& op, Ins in, Outs out);
   void run(const op::Sort& op, Ins in, Outs out);
   bool accepts(const op::Sort& op, MetaSpan in) const;
+  // Synthetic datasets (models/priors), one dataset at a time in each block; the bits of the Cpu.
+  void run(const op::FormulaPrior& op, Ins in, Outs out);
+  void run(const op::PriorDatasets& op, Ins in, Outs out);
 
  private:
   explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}
