@@ -59,7 +59,8 @@ __device__ __forceinline__ Slot draw_slot(const FormulaArgs& args, int slot, std
   return {static_cast<std::uint16_t>(term.kind), term.feature, term.c, term.w, term.b};
 }
 
-/// A number that all lanes have, in a register of the warp: branches on it need no care for stray lanes.
+/// A number that all lanes have, in a register of the warp: branches on it need no care for stray lanes. The
+/// whole warp calls it.
 __device__ __forceinline__ unsigned uniform(unsigned x) { return __reduce_or_sync(~0u, x); }
 
 /// Adds one term to the y of n rows. The kind is that of the whole warp.
@@ -155,14 +156,15 @@ __device__ void make_rows(const FormulaArgs& args, const Slot* slots, std::uint6
     }
   }
   __syncwarp();
-  for (int row = lane; row < rows; row += lanes) {
+  for (int begin = 0; begin < rows; begin += lanes) {  // all lanes take part, as uniform() needs
+    const int row = ::min(begin + lane, rows - 1);
     float y[] = {0};
     for (int k = 0; k < slots[0].kind; ++k) {
       const Slot slot = slots[k + 1];
       add_term(slot, {x[row * features + slot.feature]}, y);
     }
     if (args.law.noise > 0) y[0] = std::fma(args.law.noise, noise_of(args, dataset, first + row), y[0]);
-    args.y[place * args.rows + first + row] = y[0];
+    if (begin + lane < rows) args.y[place * args.rows + first + row] = y[0];
   }
 }
 
