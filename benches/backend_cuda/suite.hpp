@@ -219,6 +219,7 @@ void add_cross_entropy(Suite& suite);
 void add_convolution(Suite& suite);
 void add_optimizer(Suite& suite);
 void add_overhead(Suite& suite);
+void add_priors(Suite& suite);
 void add_training(Suite& suite);
 void add_tokenizer(Suite& suite);
 

@@ -26,6 +26,9 @@ BARS = [  # pattern of the whole name, kind, limit; the first that matches count
     (r"tokenizer_fit/f32/\w+/10Mx20", "seconds", 3e-3),
     (r"tokenizer_transform/f32/\w+/10Mx20", "seconds", 0.4e-3),
     (r"tokenizer_fit_transform/f32/pinned/10Mx20", "host copy", 0.85),
+    (r"priors/formula/1M", "seconds", 0.45e-3),
+    (r"priors/mixture/1024x20/8192", "seconds", 8192 / 50_000),
+    (r"priors/dlpack", "seconds", 10e-6),
     (r"train/.*", "peer", 2.0),
     (r"train_graph/.*", "eager peer", 4.0),
 ]

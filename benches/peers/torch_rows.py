@@ -226,9 +226,24 @@ def training(kind, model_name):
     return Problem(make, lambda step, *_: step(), needs_grad=True, clock="wall")
 
 
+def priors(kind):
+    if kind == "dlpack":
+        return Problem(lambda: (draw(16, 1024, 20),), torch.from_dlpack, clock="wall")
+
+    def formula(count=1_000_000):  # as CausalCUDA has it: one formula, four coefficients a dataset
+        x = torch.rand(count, 64, 4, device="cuda").mul_(6).sub_(3)
+        a, b, c, d = torch.randn(4, count, 1, device="cuda")
+        y = a * x[..., 0] + b * torch.sin(x[..., 1]) + c * torch.tanh(x[..., 2]) + d * torch.exp(0.5 * x[..., 3])
+        return x, y
+    return Problem(lambda: (), formula)
+
+
 def set_tf32(on):
     torch.backends.cuda.matmul.allow_tf32 = on
     torch.backends.cudnn.allow_tf32 = on
+
+
+OURS_ALONE = r"priors/.*/1024x20/.*"  # rows that PyTorch has nothing for
 
 
 def problem(name):
@@ -241,6 +256,8 @@ def problem(name):
     if op == "pool":
         return Problem(lambda: (), lambda: torch.empty(1 << 20, dtype=torch.uint8, device="cuda"),
                        clock="wall")
+    if op == "priors":
+        return priors(rest[0])
     if op == "call":
         single = problem("/".join(rest))
         single.clock = "call"

@@ -189,10 +189,10 @@ constexpr std::int64_t table_room = 64 << 10;
 template <class T, class Token>
 void launch_groups(const Call& call, void (*kernel)(BucketizeArgs<T, Token>), std::int64_t shared_bytes,
                    std::int64_t most_blocks, const BucketizeArgs<T, Token>& args) {
-  const BlockSize block{block_threads, static_cast<std::size_t>(shared_bytes)};
+  const BlockSize block{block_threads, shared_bytes};
   const std::int64_t groups = divide_up(args.columns, args.group);
   const std::int64_t share = std::max<std::int64_t>(1, blocks_at_once(call, kernel, block) / groups);
-  launch_blocks(call, kernel, block, std::min(most_blocks, share), groups, args);
+  launch(call, kernel, grid_of(std::min(most_blocks, share), groups), block, args);
 }
 
 template <class T, class Token>

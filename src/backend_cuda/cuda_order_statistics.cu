@@ -16,13 +16,11 @@ constexpr std::int64_t copy_bytes = std::int64_t{1} << 30;
 template <class T>
 void select_in_columns(const Call& call, const OrderArgs<T>& args, std::int64_t columns) {
   using Key = KeyOf<T>;
-  const auto shared = [](int threads, std::int64_t bytes) {
-    return BlockSize{threads, static_cast<std::size_t>(bytes)};
-  };
+  const auto shared = [](int threads, std::int64_t bytes) { return BlockSize{threads, bytes}; };
   const auto once = [&](auto kernel, std::int64_t keys) {  // a block for each column
     const BlockSize block = shared(plan_threads, keys * sizeof(Key));
     static_cast<void>(blocks_at_once(call, kernel, block));
-    launch_blocks(call, kernel, block, 1, columns, args);
+    launch(call, kernel, grid_of(1, columns), block, args);
   };
   if (args.rows <= sample_size) {
     const auto rows = static_cast<std::uint64_t>(args.rows);
@@ -32,7 +30,7 @@ void select_in_columns(const Call& call, const OrderArgs<T>& args, std::int64_t 
   const auto over_rows = [&](auto kernel, std::int64_t bytes) {
     const BlockSize block = shared(column_threads, bytes);
     const std::int64_t share = std::max<std::int64_t>(1, blocks_at_once(call, kernel, block) / columns);
-    launch_blocks(call, kernel, block, std::min(tiles, share), columns, args);
+    launch(call, kernel, grid_of(std::min(tiles, share), columns), block, args);
   };
   once(sample_kernel<T>, sample_size);
   over_rows(count_kernel<T>, open_buckets * sizeof(Key) + bucket_count * sizeof(std::uint32_t));
@@ -40,7 +38,7 @@ void select_in_columns(const Call& call, const OrderArgs<T>& args, std::int64_t 
   if (args.level_count == 0) return;
   const auto most_segments = static_cast<std::uint64_t>(2 * args.level_count);
   over_rows(collect_kernel<T>, 2 * sizeof(Key) << std::bit_width(most_segments));
-  launch_blocks(call, select_kernel<T>, shared(select_threads, 0), 2 * args.level_count, columns, args);
+  launch(call, select_kernel<T>, grid_of(2 * args.level_count, columns), shared(select_threads, 0), args);
 }
 
 template <class T>

@@ -43,13 +43,27 @@ class LaunchConfig {
   cudaLaunchConfig_t config_{};
 };
 
-/// Blocks of block_threads threads, on the call's stream. A refused launch is thrown here.
+inline dim3 grid_of(std::int64_t x, std::int64_t y = 1) {
+  return {static_cast<unsigned>(x), static_cast<unsigned>(y)};
+}
+/// What a block of a launch has.
+struct BlockSize {
+  int threads = block_threads;
+  std::int64_t shared_bytes = 0;
+};
+
+/// On the call's stream. A refused launch is thrown here.
+template <class Args>
+void launch(const Call& call, void (*kernel)(Args), dim3 grid, BlockSize block, Args args,
+            Start start = Start::in_turn) {
+  void* parameters[] = {&args};
+  const LaunchConfig config(call.stream(), grid, block.threads, block.shared_bytes, 1, start);
+  check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(kernel), parameters), call.op());
+}
 template <class Args>
 void launch(const Call& call, void (*kernel)(Args), std::int64_t blocks, Args args,
             Start start = Start::in_turn) {
-  void* parameters[] = {&args};
-  const LaunchConfig config(call.stream(), dim3(static_cast<unsigned>(blocks)), block_threads, 0, 1, start);
-  check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(kernel), parameters), call.op());
+  launch(call, kernel, grid_of(blocks), BlockSize{}, args, start);
 }
 
 }  // namespace ferrite::cuda

@@ -153,6 +153,9 @@ class FERRITE_API Cuda {
   bool accepts(const op::OrderStatistics& op, MetaSpan in) const;
   void run(const op::Bucketize& op, Ins in, Outs out);
   bool accepts(const op::Bucketize& op, MetaSpan in) const;
+  // Synthetic datasets (models/priors), one dataset at a time in each block; the bits of the Cpu.
+  void run(const op::FormulaPrior& op, Ins in, Outs out);
+  void run(const op::PriorDatasets& op, Ins in, Outs out);
 
  private:
   explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}

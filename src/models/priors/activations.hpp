@@ -87,7 +87,7 @@ struct ActivationPlan {
 inline constexpr int fourier_entries = 10, first_any = plain_activations + fourier_entries,
                      activation_entries = 2 * first_any;
 
-FERRITE_PORTABLE ActivationPlan draw_activation(Draws& draws, const double* weights) {
+FERRITE_PORTABLE_CALL ActivationPlan draw_activation(Draws& draws, const double* weights) {
   int entry = draws.weighted(weights, activation_entries);
   while (entry >= first_any) entry = draws.integer(0, activation_entries - 1);
   ActivationPlan plan;
@@ -114,7 +114,8 @@ struct FourierSeries {
 };
 
 template <class Team>
-FERRITE_HOST_DEVICE void draw_fourier(Team& team, const Stream& stream, float decay, FourierSeries& series) {
+FERRITE_PORTABLE_CALL void draw_fourier(Team& team, const Stream& stream, float decay,
+                                        FourierSeries& series) {
   const float offset = std::fma(static_cast<float>(stream.word(4 * fourier_terms) >> 8), 0x1p-24f, 0x1p-25f);
   team.each(fourier_terms, [&](int k) {
     series.share[k] = portable_exp(-decay * portable_log(static_cast<float>(k) + offset));
@@ -147,18 +148,31 @@ FERRITE_PORTABLE_ELEMENT float fourier_sum(float offset, float x, float even_re,
   const float im = std::fma(odd_re, s, std::fma(odd_im, c, even_im));
   return std::fma(sin_turns(shift), re, cos_turns(shift) * im);
 }
-/// The value of a series at x: Horner in e^(2ix) for the even and the odd powers.
-FERRITE_PORTABLE float fourier_value(const FourierSeries& series, float x) {
-  const float angle = 2.0f * fourier_turn * x, c = cos_turns(angle), s = sin_turns(angle);
-  float re[2] = {0, 0}, im[2] = {0, 0};
+/// The values of a series at `n` places at once: Horner in e^(2ix) for the even and the odd powers.
+template <int n>
+FERRITE_PORTABLE void fourier_values(const FourierSeries& series, float (&x)[n]) {
+  float c[n], s[n], re[2][n] = {}, im[2][n] = {};
+  for (int i = 0; i < n; ++i) {
+    const float angle = 2.0f * fourier_turn * x[i];
+    c[i] = cos_turns(angle);
+    s[i] = sin_turns(angle);
+  }
   for (int k = series.terms - 2; k >= 0; k -= 2) {
     for (int parity = 0; parity < 2; ++parity) {
-      const float next = std::fma(-im[parity], s, std::fma(re[parity], c, series.re[k + parity]));
-      im[parity] = std::fma(re[parity], s, std::fma(im[parity], c, series.im[k + parity]));
-      re[parity] = next;
+      const float a = series.re[k + parity], b = series.im[k + parity];
+      for (int i = 0; i < n; ++i) {
+        const float next = std::fma(-im[parity][i], s[i], std::fma(re[parity][i], c[i], a));
+        im[parity][i] = std::fma(re[parity][i], s[i], std::fma(im[parity][i], c[i], b));
+        re[parity][i] = next;
+      }
     }
   }
-  return fourier_sum(series.offset, x, re[0], im[0], re[1], im[1]);
+  for (int i = 0; i < n; ++i) x[i] = fourier_sum(series.offset, x[i], re[0][i], im[0][i], re[1][i], im[1][i]);
+}
+FERRITE_PORTABLE float fourier_value(const FourierSeries& series, float x) {
+  float values[] = {x};
+  fourier_values(series, values);
+  return values[0];
 }
 
 /// Mean and the reciprocal of the standard deviation (of n, epsilon 1e-6) of one column.
@@ -179,7 +193,7 @@ FERRITE_HOST_DEVICE Moments moments_in(Team& team, float unit, const float* x, i
 /// The reciprocal is NaN if a value is not finite, and positive otherwise: where squares overflow, the sums
 /// are of smaller values.
 template <class Team>
-FERRITE_HOST_DEVICE Moments moments(Team& team, const float* x, int rows) {
+FERRITE_PORTABLE_CALL Moments moments(Team& team, const float* x, int rows) {
   const Moments m = moments_in(team, 1.0f, x, rows);
   return m.rstd > 0 ? m : moments_in(team, 0x1p-80f, x, rows);
 }
@@ -200,8 +214,8 @@ FERRITE_HOST_DEVICE void with_kind(Activation kind, F&& f) {
 /// Fourier. A column with a value that is not finite becomes NaN, whatever the function makes of one, so that
 /// the dataset is rejected.
 template <class Team>
-FERRITE_HOST_DEVICE void apply_activation(Team& team, const ActivationPlan& plan, const FourierSeries& series,
-                                          float* x, int columns, int rows) {
+FERRITE_PORTABLE_CALL void apply_activation(Team& team, const ActivationPlan& plan,
+                                            const FourierSeries& series, float* x, int columns, int rows) {
   team.columns(columns, [&](int c, auto& inner) {
     float* column = x + c * rows;
     const Moments m = moments(inner, column, rows);

@@ -135,7 +135,8 @@ CausalGraph causal_graph(MadeDataset& made) {
       add(plan.tree, features, builder);
       break;
     case Family::formula:
-      add_star(made, plan.formula, formula_terms(made.config.formula, made.key), builder);
+      add_star(made, plan.formula,
+               formula_terms(formula_law(made.config.formula, made.shape.features), made.key), builder);
       break;
     case Family::gp:
       add_star(made, nullptr, 0, builder);

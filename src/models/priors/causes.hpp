@@ -19,7 +19,7 @@ struct CausePlan {
                                    // uniform
 };
 
-FERRITE_PORTABLE void draw_zipf_bounds(double exponent, float* bounds) {
+FERRITE_PORTABLE_CALL void draw_zipf_bounds(double exponent, float* bounds) {
   double total = 0, mass[zipf_levels];
   for (int k = 1; k <= 64; ++k) {
     const double p = portable_pow(k, -exponent);
@@ -32,8 +32,8 @@ FERRITE_PORTABLE void draw_zipf_bounds(double exponent, float* bounds) {
 }
 
 /// TabICL's: normal or uniform columns, or a mixture whose probabilities are drawn first.
-FERRITE_PORTABLE void draw_causes(Draws& draws, CauseSampling sampling, bool pre_sample_stats, int count,
-                                  CausePlan* plans) {
+FERRITE_PORTABLE_CALL void draw_causes(Draws& draws, CauseSampling sampling, bool pre_sample_stats, int count,
+                                       CausePlan* plans) {
   const double normal = draws.uniform(0, 0.66), multinomial = draws.uniform(0, 0.66),
                zipf = draws.uniform(0, 0.66);
   for (int c = 0; c < count; ++c) {
@@ -63,22 +63,20 @@ FERRITE_PORTABLE void draw_causes(Draws& draws, CauseSampling sampling, bool pre
 
 /// Fills `count` columns of `rows` values.
 template <class Team>
-FERRITE_HOST_DEVICE void fill_causes(Team& team, const Stream& stream, const CausePlan* plans, int count,
-                                     float* x, int rows) {
+FERRITE_PORTABLE_CALL void fill_causes(Team& team, const Stream& stream, const CausePlan* plans, int count,
+                                       float* x, int rows) {
   const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
   team.columns(count, [&](int c, auto& inner) {
     const CausePlan& plan = plans[c];
     float* column = x + c * rows;
     const std::uint64_t first = blocks * static_cast<std::uint64_t>(c);
     if (plan.kind == CauseKind::normal) {
-      inner.normals(stream, first, rows, column);
-      inner.each(rows, [&](int r) { column[r] = std::fma(plan.std, column[r], plan.mean); });
+      inner.normals(stream, first, rows,
+                    [&](int r, float z) { column[r] = std::fma(plan.std, z, plan.mean); });
       return;
     }
-    inner.uniforms(stream, first, rows, column);
-    if (plan.kind == CauseKind::uniform) return;
-    inner.each(rows, [&](int r) {
-      const float u = column[r];
+    if (plan.kind == CauseKind::uniform) return inner.uniforms(stream, first, rows, column);
+    inner.uniforms(stream, first, rows, [&](int r, float u) {
       float level = 0;
       for (int k = 0; k + 1 < plan.levels; ++k) level += u >= plan.bounds[k] ? 1.0f : 0.0f;
       column[r] = level;

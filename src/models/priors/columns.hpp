@@ -32,11 +32,14 @@ FERRITE_HOST_DEVICE void make_categorical(Team& team, const PostConfig& config, 
     float* column = w.x + c * rows;
     Draws draws(key.stream(Purpose::categories, static_cast<std::uint32_t>(c) + 1));
     const bool chosen = any && draws.bernoulli(share);
+    if (!chosen) {
+      team.once([&] { plan.levels[c] = 0; });
+      continue;
+    }
     const double size = std::rint(10 * draws.gamma(1));
     const int levels = greater(2, size < max_categories ? static_cast<int>(size) : max_categories);
-    team.once([&] { plan.levels[c] = chosen ? levels : 0; });
-    if (!chosen) continue;
     team.once([&] {
+      plan.levels[c] = levels;
       for (int k = 0; k + 1 < levels; ++k) plan.cuts[k] = column[draws.integer(0, rows - 1)];
       if (draws.bernoulli(config.ordered_share))
         for (int k = 0; k < levels; ++k) plan.relabel[k] = k;
@@ -56,7 +59,8 @@ struct Spread {
 };
 /// Mean and standard deviation (of n - 1) of the values within a distance of a centre.
 template <class Team>
-FERRITE_HOST_DEVICE Spread spread_within(Team& team, const float* x, int rows, float centre, float distance) {
+FERRITE_PORTABLE_CALL Spread spread_within(Team& team, const float* x, int rows, float centre,
+                                           float distance) {
   const auto inside = [&](int r) { return std::fabs(x[r] - centre) <= distance; };
   const auto n = static_cast<float>(team.count(rows, inside));
   const float mean = team.sum(rows, [&](int r) { return inside(r) ? x[r] : 0.0f; }) / greater(n, 1.0f);
@@ -68,7 +72,7 @@ FERRITE_HOST_DEVICE Spread spread_within(Team& team, const float* x, int rows, f
 /// Clips outliers beyond `sigma` (0: none) in two passes, the second without them, and standardises; false
 /// for a constant column.
 template <class Team>
-FERRITE_HOST_DEVICE bool finish_column(Team& team, float sigma, bool standardise, float* x, int rows) {
+FERRITE_PORTABLE_CALL bool finish_column(Team& team, float sigma, bool standardise, float* x, int rows) {
   Spread s = spread_within(team, x, rows, 0.0f, 1e30f);
   if (sigma > 0) {
     s = spread_within(team, x, rows, s.mean, sigma * s.std);
@@ -102,13 +106,12 @@ FERRITE_HOST_DEVICE void remove_cells(Team& team, const PostConfig& config, cons
   const Stream cells = key.stream(Purpose::missing, 1);
   const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
   team.columns(features, [&](int c, auto& inner) {
-    float *column = w.x + c * rows, *u = w.noise + c * rows;
-    inner.uniforms(cells, blocks * static_cast<std::uint64_t>(c), rows, u);
+    float* column = w.x + c * rows;
     const Moments m = moments(inner, column, rows);
-    inner.each(rows, [&](int r) {
+    inner.uniforms(cells, blocks * static_cast<std::uint64_t>(c), rows, [&](int r, float u) {
       const float z = (column[r] - m.mean) * m.rstd;
       const float p = by_value ? rising_share(rate, portable_sigmoid(slope * z)) : rate;
-      column[r] = u[r] < p ? missing_value() : column[r];
+      column[r] = u < p ? missing_value() : column[r];
     });
   });
 }

@@ -9,38 +9,12 @@
 
 namespace ferrite::priors {
 
-/// Dataset i's part of the outputs of op::PriorDatasets.
-inline DatasetOut slice_of(std::span<void* const> out, const Config& config, std::int64_t i) {
-  const std::int64_t rows = config.rows.max, features = config.features.max;
-  return {
-      static_cast<float*>(out[0]) + i * rows * features,   static_cast<float*>(out[1]) + i * rows,
-      static_cast<std::int64_t*>(out[1]) + i * rows,       static_cast<bool*>(out[2]) + i * rows,
-      static_cast<bool*>(out[3]) + i * features,           static_cast<std::int32_t*>(out[4]) + i * features,
-      static_cast<std::int32_t*>(out[5]) + i * info_fields};
-}
-
 class CpuScratch {
  public:
-  explicit CpuScratch(const Config& config) {
-    const auto rows = static_cast<std::size_t>(config.rows.max),
-               features = static_cast<std::size_t>(config.features.max),
-               width = static_cast<std::size_t>(workspace_width(config));
-    const std::size_t sizes[] = {features * rows, rows,  width * rows, width * rows, width * width,
-                                 width * width,   width, width * rows, max_leaves};
-    float** members[] = {&workspace_.x,    &workspace_.y,       &workspace_.a,
-                         &workspace_.b,    &workspace_.weights, &workspace_.mask,
-                         &workspace_.bias, &workspace_.noise,   &workspace_.leaves};
-    std::size_t total = 0;
-    for (const std::size_t size : sizes) total += padded(size);
-    floats_.resize(total);
-    float* next = floats_.data();
-    for (std::size_t i = 0; i < std::size(sizes); ++i) {
-      *members[i] = next;
-      next += padded(sizes[i]);
-    }
-    integers_.resize(2 * rows);
-    workspace_.order = integers_.data();
-    workspace_.labels = integers_.data() + rows;
+  explicit CpuScratch(const Config& config)
+      : memory_(new (std::align_val_t{64})
+                    std::byte[static_cast<std::size_t>(place_workspace(config, nullptr, workspace_))]) {
+    place_workspace(config, memory_.get(), workspace_);
     workspace_.series = series_.get();
     workspace_.post = post_.get();
   }
@@ -51,14 +25,15 @@ class CpuScratch {
   FamilyPlan& plan() { return *plan_; }
 
  private:
-  static std::size_t padded(std::size_t floats) { return (floats + 15) / 16 * 16; }
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+  };
 
-  std::vector<float> floats_;
-  std::vector<int> integers_;
+  Workspace workspace_{};
+  std::unique_ptr<std::byte[], Free> memory_;
   std::unique_ptr<FourierSeries> series_ = std::make_unique<FourierSeries>();
   std::unique_ptr<PostPlan> post_ = std::make_unique<PostPlan>();
   std::unique_ptr<FamilyPlan> plan_ = std::make_unique<FamilyPlan>();
-  Workspace workspace_{};
 };
 
 /// Lends scratch to whoever computes a dataset; makes as many as are in use at once.

@@ -148,7 +148,7 @@ Json structure_of(MadeDataset& made) {
   switch (made.shape.family) {
     case Family::formula: {
       Json terms = Json::array();
-      for (int k = 0; k < formula_terms(made.config.formula, made.key); ++k)
+      for (int k = 0; k < formula_terms(formula_law(made.config.formula, made.shape.features), made.key); ++k)
         terms.push_back(describe(plan.formula[k]));
       return {{"terms", terms}, {"noise_std", made.config.formula.noise}};
     }

@@ -73,14 +73,14 @@ class Draws {
  public:
   FERRITE_HOST_DEVICE explicit Draws(Stream stream) : stream_(stream) {}
 
-  FERRITE_HOST_DEVICE std::uint64_t wide() {
+  FERRITE_PORTABLE_CALL std::uint64_t wide() {
     const std::uint64_t k = next_++;
     if (k % 2 == 0) block_ = stream_.block(k / 2);
     return wide_word(block_, static_cast<int>(k % 2));
   }
   FERRITE_HOST_DEVICE double uniform() { return static_cast<double>(wide() >> 11) * 0x1p-53; }
   FERRITE_HOST_DEVICE double uniform(double low, double high) { return std::fma(uniform(), high - low, low); }
-  FERRITE_HOST_DEVICE double log_uniform(double low, double high) {
+  FERRITE_PORTABLE_CALL double log_uniform(double low, double high) {
     return portable_exp(uniform(portable_log(low), portable_log(high)));
   }
   /// In [low, high], both included.
@@ -97,7 +97,7 @@ class Draws {
     return -mean * portable_log(static_cast<double>((wide() >> 11) + 1) * 0x1p-53);
   }
   /// Marsaglia and Tsang; shapes below 1 by the power of a uniform.
-  FERRITE_HOST_DEVICE double gamma(double shape) {
+  FERRITE_PORTABLE_CALL double gamma(double shape) {
     const double boost = shape < 1 ? portable_exp(-exponential(1) / shape) : 1.0;  // U^(1 / shape)
     const double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
     for (int tries = 0; tries < 100; ++tries) {
@@ -118,7 +118,7 @@ class Draws {
     return sin_turns(t) / cos_turns(t);
   }
   /// An index with probability proportional to its weight.
-  FERRITE_HOST_DEVICE int weighted(const double* weights, int count) {
+  FERRITE_PORTABLE_CALL int weighted(const double* weights, int count) {
     double total = 0;
     for (int i = 0; i < count; ++i) total += weights[i];
     double left = uniform() * total;
@@ -129,7 +129,7 @@ class Draws {
     return count - 1;
   }
   /// `count` different numbers below `n` in random order. Needs count <= n.
-  FERRITE_HOST_DEVICE void distinct(int n, int count, int* chosen) {
+  FERRITE_PORTABLE_CALL void distinct(int n, int count, int* chosen) {
     for (int i = 0; i < count;) {
       const int candidate = integer(0, n - 1);
       bool fresh = true;
@@ -138,7 +138,7 @@ class Draws {
     }
   }
   /// The numbers 0 to n - 1 in random order (Fisher-Yates).
-  FERRITE_HOST_DEVICE void permutation(int n, int* order) {
+  FERRITE_PORTABLE_CALL void permutation(int n, int* order) {
     for (int i = 0; i < n; ++i) order[i] = i;
     for (int i = n - 1; i > 0; --i) {
       const int j = integer(0, i), swapped = order[i];

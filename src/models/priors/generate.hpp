@@ -33,6 +33,16 @@ struct DatasetOut {
   std::int32_t* info;    // [info_fields]
 };
 
+/// Dataset i's part of the outputs of op::PriorDatasets.
+FERRITE_PORTABLE DatasetOut slice_of(void* const* out, const Config& config, std::int64_t i) {
+  const std::int64_t rows = config.rows.max, features = config.features.max;
+  return {
+      static_cast<float*>(out[0]) + i * rows * features,   static_cast<float*>(out[1]) + i * rows,
+      static_cast<std::int64_t*>(out[1]) + i * rows,       static_cast<bool*>(out[2]) + i * rows,
+      static_cast<bool*>(out[3]) + i * features,           static_cast<std::int32_t*>(out[4]) + i * features,
+      static_cast<std::int32_t*>(out[5]) + i * info_fields};
+}
+
 /// The same for every attempt: otherwise families and sizes that are often rejected would be rarer than asked
 /// for.
 FERRITE_PORTABLE DatasetShape draw_dataset_shape(const Config& config, const DatasetKey& key) {
@@ -58,8 +68,7 @@ FERRITE_PORTABLE void draw_plan(const Config& config, const DatasetKey& key, con
                                 FamilyPlan& plan) {
   switch (shape.family) {
     case Family::formula:
-      for (int k = 0; k < formula_terms(config.formula, key); ++k)
-        plan.formula[k] = formula_term(config.formula, key, shape.features, k);
+      draw_formula(formula_law(config.formula, shape.features), key, plan.formula);
       break;
     case Family::graph:
       return draw_graph(config.graph, key, config.group_size, shape.features, plan.graph);
@@ -76,16 +85,18 @@ FERRITE_PORTABLE void draw_plan(const Config& config, const DatasetKey& key, con
 template <class Team>
 FERRITE_HOST_DEVICE void generate_formula(Team& team, const FormulaConfig& config, const FormulaTerm* terms,
                                           const DatasetKey& key, const DatasetShape& shape, Workspace& w) {
-  const int rows = shape.rows, features = shape.features, count = formula_terms(config, key);
+  const FormulaLaw law = formula_law(config, shape.features);
+  const int rows = shape.rows, features = shape.features, count = formula_terms(law, key);
   const Stream values = key.stream(Purpose::formula_values);
-  const auto range = static_cast<float>(config.range);
-  const int elements = rows * features;
-  team.each((elements + 7) / 8, [&](int k) {  // row by row, eight from a block
+  const int elements = rows * features, groups = (elements + feature_group - 1) / feature_group;
+  team.each(groups * feature_blocks, [&](int k) {
     const Philox4x32::Block words = values.block(static_cast<std::uint64_t>(k));
-    for (int i = 0; i < 8 && 8 * k + i < elements; ++i) {
-      const int row = (8 * k + i) / features, column = (8 * k + i) % features;
+    for (int i = 0; i < 8; ++i) {
+      const int e = k / feature_blocks * feature_group + feature_place(k % feature_blocks, i);
       const std::uint32_t word = words[static_cast<std::size_t>(i / 2)];
-      w.x[column * rows + row] = feature_from_half(i % 2 == 0 ? word & 0xffffu : word >> 16, range);
+      if (e < elements)
+        w.x[e % features * rows + e / features] =
+            feature_from_half(i % 2 == 0 ? word & 0xffffu : word >> 16, law.range);
     }
   });
   team.each(rows, [&](int r) {
@@ -93,7 +104,7 @@ FERRITE_HOST_DEVICE void generate_formula(Team& team, const FormulaConfig& confi
     for (int k = 0; k < count; ++k) y = add_term(terms[k], w.x[terms[k].feature * rows + r], y);
     w.y[r] = y;
   });
-  if (config.noise > 0) add_noise(team, key, 0, static_cast<float>(config.noise), w.y, w.noise, rows);
+  if (law.noise > 0) add_noise(team, key, 0, law.noise, w.y, rows);
 }
 
 template <class Team>

@@ -32,35 +32,35 @@ FERRITE_HOST_DEVICE void generate_gp(Team& team, const GpConfig& config, const G
     float* column = w.x + c * rows;
     const std::uint64_t first = blocks * static_cast<std::uint64_t>(c);
     if (!plan.uniform) return inner.normals(causes, first, rows, column);
-    inner.uniforms(causes, first, rows, column);
-    inner.each(rows, [&](int r) { column[r] = std::fma(3.4641016f, column[r], -1.7320508f); });
+    inner.uniforms(causes, first, rows,
+                   [&](int r, float u) { column[r] = std::fma(3.4641016f, u, -1.7320508f); });
   });
   const Stream weights = key.stream(Purpose::weights), phases = key.stream(Purpose::bias),
                amplitudes = key.stream(Purpose::fourier);
   const auto row_blocks = static_cast<std::uint64_t>((features + 3) / 4);
   const float turns = 0.15915494309189535f / plan.lengthscale;
   const float unit = std::sqrt(2.0f / static_cast<float>(config.terms));
+  float* const amplitude = w.leaves;
   team.each(rows, [&](int r) { w.y[r] = 0; });
   for (int begin = 0; begin < config.terms; begin += gp_chunk) {
     const int terms = lesser(gp_chunk, config.terms - begin);
     team.columns(terms, [&](int m, auto& inner) {
       const auto term = static_cast<std::uint64_t>(begin + m);
       float* row = w.weights + m * features;
-      inner.normals(weights, row_blocks * term, features, row);
-      inner.each(features, [&](int j) { row[j] *= turns; });
+      inner.normals(weights, row_blocks * term, features, [&](int j, float z) { row[j] = z * turns; });
       inner.once([&] {
         w.bias[m] = phases.uniform(term);
-        w.mask[m] = unit * amplitudes.normal(term);
+        amplitude[m] = unit * amplitudes.normal(term);
       });
     });
     team.product(w.weights, w.bias, w.x, features, w.a, terms, rows);
     team.each(rows, [&](int r) {
       float sum = w.y[r];
-      for (int m = 0; m < terms; ++m) sum = std::fma(w.mask[m], cos_turns(w.a[m * rows + r]), sum);
+      for (int m = 0; m < terms; ++m) sum = std::fma(amplitude[m], cos_turns(w.a[m * rows + r]), sum);
       w.y[r] = sum;
     });
   }
-  add_noise(team, key, 0, plan.noise_std, w.y, w.noise, rows);
+  add_noise(team, key, 0, plan.noise_std, w.y, rows);
 }
 
 }  // namespace ferrite::priors

@@ -152,7 +152,7 @@ FERRITE_HOST_DEVICE void generate_graph(Team& team, GraphPlan& plan, const Datas
       const Moments m = moments(inner, out, rows);
       inner.each(rows, [&](int r) { out[r] = (out[r] - m.mean) * m.rstd; });
     });
-    add_noise(team, key, static_cast<std::uint32_t>(n), plan.noise_std, out, w.noise, rows);
+    add_noise(team, key, static_cast<std::uint32_t>(n), plan.noise_std, out, rows);
   }
   for (int j = 0; j < shape.features; ++j)
     copy_column(team, w.a + plan.x_node[j] * rows, w.x + j * rows, rows);

@@ -9,7 +9,7 @@ namespace ferrite::priors {
 struct TruncatedNormal {
   double mu, sigma, lower;
 
-  FERRITE_HOST_DEVICE double value(Draws& draws) const {
+  FERRITE_PORTABLE_CALL double value(Draws& draws) const {
     for (int tries = 0; tries < 100; ++tries) {
       const double x = std::fma(sigma, draws.normal(), mu);
       if (x >= 0 && x <= 1e6) return lower + x;
@@ -21,7 +21,7 @@ struct TruncatedNormal {
     return x < most ? static_cast<int>(x) : most;
   }
 };
-FERRITE_PORTABLE TruncatedNormal upper_draw(const TruncatedNormalLaw& law, Draws& group) {
+FERRITE_PORTABLE_CALL TruncatedNormal upper_draw(const TruncatedNormalLaw& law, Draws& group) {
   const double mu = group.log_uniform(law.min, law.max);
   return {mu, mu * group.log_uniform(0.01, 1), law.lower};
 }
@@ -45,12 +45,12 @@ FERRITE_PORTABLE Beta upper_draw(const BetaLaw& law, Draws& group) {
 }
 
 /// Softmax of [1, U(low, high), U(low, high), ...], not normalised: the first option has a fixed logit.
-FERRITE_PORTABLE void choice_weights(Draws& group, double low, double high, double* weights, int count) {
+FERRITE_PORTABLE_CALL void choice_weights(Draws& group, double low, double high, double* weights, int count) {
   weights[0] = portable_exp(1.0);
   for (int i = 1; i < count; ++i) weights[i] = portable_exp(group.uniform(low, high));
 }
 /// One option per group.
-FERRITE_PORTABLE int group_choice(Draws& group, int count) {
+FERRITE_PORTABLE_CALL int group_choice(Draws& group, int count) {
   double weights[8];
   choice_weights(group, -3, 5, weights, count);
   return group.weighted(weights, count);

@@ -14,7 +14,7 @@ MadeDataset::MadeDataset(const Config& c, std::uint64_t seed, std::int64_t datas
   for (const Meta& meta : metas) bytes_.emplace_back(meta.bytes());
   std::vector<void*> pointers;
   for (auto& b : bytes_) pointers.push_back(b.data());
-  out_ = slice_of(pointers, config, 0);
+  out_ = slice_of(pointers.data(), config, 0);
   SerialTeam team;
   generate_dataset(team, config, seed, static_cast<std::uint64_t>(dataset), plan(), workspace(), out_);
   if (out_.info[info_rows] == 0)

@@ -131,11 +131,11 @@ FERRITE_HOST_DEVICE void fill_mlp_map(Team& team, const MlpPlan& plan, const Dat
   const float bound = 1.0f / std::sqrt(static_cast<float>(inputs));
   team.columns(units.count, [&](int i, auto& inner) {
     const int to = units[i];
-    float *row = w.weights + i * inputs, *kept = w.mask + i * inputs;
+    float* row = w.weights + i * inputs;
     const std::uint64_t first = blocks * static_cast<std::uint64_t>(to);
-    inner.normals(normals, first, inputs, row);
-    inner.uniforms(mask, first, inputs, kept);
-    inner.each(inputs, [&](int from) { row[from] *= mlp_weight_scale(plan, map, to, from, kept[from]); });
+    inner.uniforms(mask, first, inputs,
+                   [&](int from, float u) { row[from] = mlp_weight_scale(plan, map, to, from, u); });
+    inner.normals(normals, first, inputs, [&](int from, float z) { row[from] *= z; });
   });
   team.each(units.count, [&](int i) {
     w.bias[i] = bound * std::fma(2.0f, shifts.uniform(static_cast<std::uint64_t>(units[i])), -1.0f);
@@ -176,8 +176,7 @@ FERRITE_HOST_DEVICE void generate_mlp(Team& team, const MlpPlan& plan, const Dat
     fill_mlp_map(team, plan, key, map, units, w);
     team.product(w.weights, w.bias, in, inputs, out, units.count, rows);
     if (map > 0)
-      add_noise(team, key, part, plan.noise_std, plan.pre_sample_noise, out, units.list, units.count, w.noise,
-                rows);
+      add_noise(team, key, part, plan.noise_std, plan.pre_sample_noise, out, units.list, units.count, rows);
     if (map > 0 && plan.causal) keep_mlp_units(team, plan, map, units, out, shape.features, rows, w);
     float* const swapped = in;
     in = out;

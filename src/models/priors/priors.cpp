@@ -26,30 +26,34 @@ void generate_one(const op::PriorDatasets& op, std::int64_t i, std::span<void* c
                   CpuScratch& scratch) {
   SerialTeam team;
   generate_dataset(team, op.config, op.seed, static_cast<std::uint64_t>(op.first + i), scratch.plan(),
-                   scratch.workspace(), slice_of(out, op.config, i));
+                   scratch.workspace(), slice_of(out.data(), op.config, i));
 }
 
 /// x [rows, features] and y [rows] of one raw Formula dataset.
-void formula_one(const op::FormulaPrior& op, const FormulaConfig& config, std::int64_t i, float* x,
-                 float* y) {
+void formula_one(const op::FormulaPrior& op, const FormulaLaw& law, std::int64_t i, float* x, float* y) {
   const DatasetKey key{op.seed, static_cast<std::uint64_t>(op.first + i), 0};
-  const auto rows = static_cast<int>(op.rows), features = static_cast<int>(op.features);
-  const auto range = static_cast<float>(config.range);
+  const auto rows = static_cast<int>(op.rows), features = law.features;
   const Stream values = key.stream(Purpose::formula_values);
   const std::int64_t elements = op.rows * op.features;
   for (std::int64_t begin = 0; begin < elements; begin += 2 * cpu::words_per_draw) {
     std::uint32_t words[cpu::words_per_draw];
-    float halves[2 * cpu::words_per_draw];
+    float numbers[2 * cpu::words_per_draw];
     cpu::draw_words(values.key, static_cast<std::int64_t>(4 * values.base) + begin / 2, words);
-    for (int k = 0; k < cpu::words_per_draw; ++k) {
-      halves[2 * k] = feature_from_half(words[k] & 0xffffu, range);
-      halves[2 * k + 1] = feature_from_half(words[k] >> 16, range);
+    for (int g = 0; g < 2 * cpu::words_per_draw; g += feature_group) {
+      for (int l = 0; l < feature_blocks; ++l) {
+        for (int j = 0; j < 8; j += 2) {
+          const std::uint32_t word = words[g / 2 + 4 * l + j / 2];
+          float* const pair = numbers + g + feature_place(l, j);
+          pair[0] = feature_from_half(word & 0xffffu, law.range);
+          pair[1] = feature_from_half(word >> 16, law.range);
+        }
+      }
     }
-    std::copy_n(halves, std::min(elements - begin, 2 * cpu::words_per_draw), x + begin);
+    std::copy_n(numbers, std::min(elements - begin, 2 * cpu::words_per_draw), x + begin);
   }
   std::fill_n(y, rows, 0.0f);
-  for (int k = 0; k < formula_terms(config, key); ++k) {
-    const FormulaTerm term = formula_term(config, key, features, k);
+  for (int k = 0; k < formula_terms(law, key); ++k) {
+    const FormulaTerm term = formula_term(law, key, k);
     const float* column = x + term.feature;
     const auto add = [&](auto kind) {
       FormulaTerm constant = term;
@@ -73,10 +77,9 @@ void formula_one(const op::FormulaPrior& op, const FormulaConfig& config, std::i
         add(std::integral_constant<TermKind, TermKind::linear>{});
     }
   }
-  if (config.noise > 0) {
+  if (law.noise > 0) {
     SerialTeam team;
-    std::vector<float> noise(static_cast<std::size_t>(rows));
-    add_noise(team, key, 0, static_cast<float>(config.noise), y, noise.data(), rows);
+    add_noise(team, key, 0, law.noise, y, rows);
   }
 }
 
@@ -166,10 +169,9 @@ Metas FormulaPrior::infer(MetaSpan in) const {
 }
 
 void FormulaPrior::fill_host(std::span<void* const> out) const {
-  const FormulaConfig config = formula();
+  const FormulaLaw law = formula_law(formula(), static_cast<int>(features));
   float *x = static_cast<float*>(out[0]), *y = static_cast<float*>(out[1]);
-  for (std::int64_t i = 0; i < count; ++i)
-    formula_one(*this, config, i, x + i * rows * features, y + i * rows);
+  for (std::int64_t i = 0; i < count; ++i) formula_one(*this, law, i, x + i * rows * features, y + i * rows);
 }
 
 }  // namespace op
@@ -184,11 +186,11 @@ void Cpu::run(const op::PriorDatasets& op, Ins, Outs out) {
 }
 
 void Cpu::run(const op::FormulaPrior& op, Ins, Outs out) {
-  const FormulaConfig config = op.formula();
+  const FormulaLaw law = formula_law(op.formula(), static_cast<int>(op.features));
   float *x = out[0].data<float>(), *y = out[1].data<float>();
   parallel_ranges(op.count, 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
-      formula_one(op, config, i, x + i * op.rows * op.features, y + i * op.rows);
+      formula_one(op, law, i, x + i * op.rows * op.features, y + i * op.rows);
   });
 }
 

@@ -7,8 +7,8 @@
 //   sum(n, f)         f(0) + ... + f(n - 1) in float, in the order below; every member gets the result
 //   count(n, f)       how many f(i) are true
 //   once(f)           f() by one member
-//   normals(...)      bulk random numbers: numbers 0 to n - 1 of the stream from block `first` on
-//   uniforms(...)
+//   normals(...)      bulk random numbers: f(i, number i) for numbers 0 to n - 1 of the stream from block
+//   uniforms(...)     `first` on; or an array that takes them
 //   product(...)      out[u] = bias[u] + sum over k of weights[u][k] in[k], columns of `rows` elements
 //   fourier(...)      fourier_value of n values, in place
 //
@@ -58,7 +58,8 @@ class SerialTeam {
     f();
   }
 
-  void normals(Stream stream, std::uint64_t first, int n, float* out) {
+  template <class F>
+  void normals(Stream stream, std::uint64_t first, int n, F&& f) {
     words(stream, first, n, [&](const std::uint32_t* word, int begin, int size) {
       float values[cpu::words_per_draw];
       for (int i = 0; i < cpu::words_per_draw / 2; ++i) {
@@ -66,13 +67,20 @@ class SerialTeam {
         values[2 * i] = pair.even;
         values[2 * i + 1] = pair.odd;
       }
-      for (int i = 0; i < size; ++i) out[begin + i] = values[i];
+      for (int i = 0; i < size; ++i) f(begin + i, values[i]);
     });
   }
-  void uniforms(Stream stream, std::uint64_t first, int n, float* out) {
+  template <class F>
+  void uniforms(Stream stream, std::uint64_t first, int n, F&& f) {
     words(stream, first, n, [&](const std::uint32_t* word, int begin, int size) {
-      for (int i = 0; i < size; ++i) out[begin + i] = static_cast<float>(word[i] >> 8) * 0x1p-24f;
+      for (int i = 0; i < size; ++i) f(begin + i, static_cast<float>(word[i] >> 8) * 0x1p-24f);
     });
+  }
+  void normals(Stream stream, std::uint64_t first, int n, float* out) {
+    normals(stream, first, n, [=](int i, float z) { out[i] = z; });
+  }
+  void uniforms(Stream stream, std::uint64_t first, int n, float* out) {
+    uniforms(stream, first, n, [=](int i, float u) { out[i] = u; });
   }
 
   void product(const float* weights, const float* bias, const float* in, int from, float* out, int to,

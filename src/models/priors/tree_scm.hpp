@@ -60,9 +60,9 @@ FERRITE_PORTABLE int tree_leaf(const TreeSplits& splits, int tree, int depth, co
 
 /// Columns and thresholds for one layer. `spread` is scratch, one number per input.
 template <class Team>
-FERRITE_HOST_DEVICE void draw_splits(Team& team, const TreeLayerPlan& layer, const Stream& stream,
-                                     const float* in, int inputs, int rows, float* spread,
-                                     TreeSplits& splits) {
+FERRITE_PORTABLE_CALL void draw_splits(Team& team, const TreeLayerPlan& layer, const Stream& stream,
+                                       const float* in, int inputs, int rows, float* spread,
+                                       TreeSplits& splits) {
   team.columns(inputs, [&](int c, auto& inner) {
     const Moments m = moments(inner, in + c * rows, rows);
     inner.once([&] { spread[c] = 1.0f / m.rstd; });
@@ -108,7 +108,7 @@ FERRITE_HOST_DEVICE void generate_tree(Team& team, TreePlan& plan, const Dataset
         out[u * rows + r] = sum / static_cast<float>(layer.trees);
       }
     });
-    if (l > 0) add_noise(team, key, part, plan.noise_std, false, out, nullptr, layer.outputs, w.noise, rows);
+    if (l > 0) add_noise(team, key, part, plan.noise_std, false, out, nullptr, layer.outputs, rows);
     in = out;
     inputs = layer.outputs;
   }

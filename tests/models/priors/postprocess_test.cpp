@@ -261,14 +261,14 @@ TEST(Filters, reject_targets_that_nothing_explains) {
   config.formula.noise = 1;
   config.post.attempts = 5;
   int made = 0;
-  for (const Set& set : make(config, 40)) {
+  for (const Set& set : make(config, 1000)) {
     made += set.rows > 0;
     EXPECT_GE(set.rejected[static_cast<std::size_t>(Filter::unlearnable)], set.rows > 0 ? 0 : 1);
     if (set.rows == 0) {
       EXPECT_EQ(set.attempts, 5);
     }
   }
-  EXPECT_LT(made, 8);  // chance lets a few through
+  EXPECT_LT(made, 200);  // chance lets 4 of 100 attempts through
 }
 
 TEST(Filters, reject_constant_targets_and_say_so) {

@@ -15,7 +15,7 @@ namespace ferrite {
 namespace priors {
 
 /// Rises with every change of a law or of its arithmetic: datasets of two versions have different bits.
-inline constexpr int generator_version = 2;
+inline constexpr int generator_version = 3;
 
 /// Why a draw is rejected and made again.
 enum class Filter : std::uint8_t {
