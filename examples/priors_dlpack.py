@@ -5,7 +5,7 @@
 
 Calls the C interface (ferrite/models/priors/priors.h) by ctypes and hands each DLPack structure over as a capsule. With
 torch the tensors stay where they were made, in the GPU's memory if the backend is cuda; with numpy only, on the CPU.
-Exits with 77 where neither is installed.
+Exits with 77 where what it needs is not there: one of the two, or torch and a GPU for cuda.
 """
 
 import argparse
@@ -74,6 +74,10 @@ def main():
         except ImportError:
             print("SKIPPED: neither torch nor numpy is installed")
             return 77
+    on_gpu = options.backend.startswith("cuda")
+    if on_gpu and (consumer.__name__ != "torch" or not consumer.cuda.is_available()):
+        print("SKIPPED: no torch that has a GPU")
+        return 77
     library = ctypes.CDLL(options.path)
     exported = generate(library, options.backend, {"rows": 256}, 7, 0, options.datasets)
     address = exported["x"].managed.contents.tensor.data
@@ -84,6 +88,7 @@ def main():
         seconds.append(time.perf_counter() - start)
         print(f"{name:<13}{tuple(batch[name].shape)} {batch[name].dtype}")
     x = batch["x"]
+    assert not on_gpu or x.is_cuda
     taken = x.data_ptr() if hasattr(x, "data_ptr") else x.__array_interface__["data"][0]
     assert taken == address, "the memory was copied"
     rows = int(batch["info"][0, 0])

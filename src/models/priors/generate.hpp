@@ -45,7 +45,7 @@ FERRITE_PORTABLE DatasetOut slice_of(void* const* out, const Config& config, std
 
 /// The same for every attempt: otherwise families and sizes that are often rejected would be rarer than asked
 /// for.
-FERRITE_PORTABLE DatasetShape draw_dataset_shape(const Config& config, const DatasetKey& key) {
+FERRITE_PORTABLE_CALL DatasetShape draw_dataset_shape(const Config& config, const DatasetKey& key) {
   const DatasetKey first{key.seed, key.dataset, 0};
   Draws group(first.group_stream(config.group_size)), draws(first.stream(Purpose::shape));
   DatasetShape shape;

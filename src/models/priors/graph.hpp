@@ -27,7 +27,7 @@ struct GraphPlan {
 };
 
 /// Whether some x shares an ancestor with y: otherwise they are independent, and nothing can be learned.
-FERRITE_PORTABLE bool graph_connected(const GraphPlan& plan, int features) {
+FERRITE_PORTABLE_CALL bool graph_connected(const GraphPlan& plan, int features) {
   bool above_y[max_nodes] = {}, related[max_nodes] = {};
   above_y[plan.y_node] = true;
   for (int n = plan.y_node; n >= 0; --n)
@@ -43,8 +43,8 @@ FERRITE_PORTABLE bool graph_connected(const GraphPlan& plan, int features) {
 
 FERRITE_PORTABLE double sigmoid(double x) { return 1 / (1 + portable_exp(-x)); }
 
-FERRITE_PORTABLE void draw_graph(const GraphConfig& config, const DatasetKey& key, int group_size,
-                                 int features, GraphPlan& plan) {
+FERRITE_PORTABLE_CALL void draw_graph(const GraphConfig& config, const DatasetKey& key, int group_size,
+                                      int features, GraphPlan& plan) {
   Draws group(key.law_stream(group_size, 3)), draws(key.stream(Purpose::structure));
   const TruncatedNormal noise_std = upper_draw(config.noise_std, group);
   const Gamma latent = upper_draw(config.latent, group);

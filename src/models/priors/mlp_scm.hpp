@@ -28,7 +28,7 @@ FERRITE_PORTABLE int mlp_outputs(const MlpPlan& plan, int map) {
 FERRITE_PORTABLE int mlp_maps(const MlpPlan& plan) { return plan.causal ? plan.layers : plan.layers + 1; }
 
 /// Which units x and y are: a random choice, or a window of neighbouring units. y's unit is never in x.
-FERRITE_PORTABLE void draw_mlp_units(Draws& draws, int features, MlpPlan& plan) {
+FERRITE_PORTABLE_CALL void draw_mlp_units(Draws& draws, int features, MlpPlan& plan) {
   const int candidates = (plan.layers - 1) * plan.hidden;
   int chosen[max_features + 1];
   if (plan.in_clique) {
@@ -55,8 +55,8 @@ FERRITE_PORTABLE void draw_mlp_units(Draws& draws, int features, MlpPlan& plan) 
   }
 }
 
-FERRITE_PORTABLE void draw_mlp(const MlpScmConfig& config, const DatasetKey& key, int group_size,
-                               int features, MlpPlan& plan) {
+FERRITE_PORTABLE_CALL void draw_mlp(const MlpScmConfig& config, const DatasetKey& key, int group_size,
+                                    int features, MlpPlan& plan) {
   Draws group(key.law_stream(group_size, 1)), draws(key.stream(Purpose::structure));
   const TruncatedNormal causes = upper_draw(config.causes, group), layers = upper_draw(config.layers, group),
                         hidden = upper_draw(config.hidden, group),

@@ -31,8 +31,8 @@ FERRITE_PORTABLE int capped_exponential(Draws& draws, const IntRange& range) {
   return x < range.max ? static_cast<int>(x) : range.max;
 }
 
-FERRITE_PORTABLE void draw_tree(const TreeScmConfig& config, const DatasetKey& key, int group_size,
-                                int features, TreePlan& plan) {
+FERRITE_PORTABLE_CALL void draw_tree(const TreeScmConfig& config, const DatasetKey& key, int group_size,
+                                     int features, TreePlan& plan) {
   Draws group(key.law_stream(group_size, 2)), draws(key.stream(Purpose::structure));
   const TruncatedNormal noise_std = upper_draw(config.noise_std, group);
   const bool pre_sample_stats = group_flag(group);
