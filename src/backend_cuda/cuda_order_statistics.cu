@@ -1,9 +1,9 @@
-// order_statistics: what order_statistics.cuh does to dense columns, for any layout.
+// order_statistics: what order_statistics.cuh and segment_select.cuh do to dense columns, for any layout.
 #include <algorithm>
 #include <bit>
 
-#include "backend_cuda/order_statistics.cuh"
 #include "backend_cuda/persistent.hpp"
+#include "backend_cuda/segment_select.cuh"
 
 namespace ferrite {
 namespace cuda {

@@ -1,6 +1,7 @@
 // Transposed copies through tiles of shared memory: moves elements by their size, whatever they are.
 #include "backend_cuda/device.cuh"
 #include "backend_cuda/elementwise.cuh"
+#include "backend_cuda/persistent.hpp"
 #include "backend_cuda/transpose.hpp"
 
 namespace ferrite::cuda {
@@ -58,6 +59,34 @@ __global__ void __launch_bounds__(block_threads)
       out[x + (y + i) * args.out_stride] = tile[x][y + i];
 }
 
+/// A matrix of few columns and dense rows, whose columns shall lie dense: tiles of so few columns would be
+/// half empty. A block reads block_threads rows as one piece and writes each column of them.
+struct NarrowArgs {
+  const void* in;
+  void* out;
+  std::int64_t rows, out_stride;  // out_stride: from column to column
+  Divisor columns;
+};
+constexpr std::int64_t narrow_bytes = 48 << 10;
+constexpr std::int64_t narrow_pitch(std::int64_t columns) { return columns | 1; }  // odd: all banks
+
+template <class E>
+__global__ void __launch_bounds__(block_threads) narrow_kernel(const __grid_constant__ NarrowArgs args) {
+  extern __shared__ __align__(8) std::byte narrow_tile[];
+  const auto tile = reinterpret_cast<E*>(narrow_tile);
+  const std::uint32_t columns = args.columns.divisor, pitch = columns | 1;
+  const std::int64_t first = std::int64_t{blockIdx.x} * block_threads;
+  const auto height = static_cast<std::uint32_t>(::min(args.rows - first, std::int64_t{block_threads}));
+  const E* const in = static_cast<const E*>(args.in) + first * columns;
+#pragma unroll 8
+  for (std::uint32_t i = threadIdx.x; i < height * columns; i += block_threads)
+    tile[i + divide(i, args.columns) * (pitch - columns)] = in[i];
+  __syncthreads();
+  if (threadIdx.x >= height) return;
+  E* const out = static_cast<E*>(args.out) + first + threadIdx.x;
+  for (std::uint32_t c = 0; c < columns; ++c) out[c * args.out_stride] = tile[threadIdx.x * pitch + c];
+}
+
 /// The axis along which the source is dense, if it is worth tiles; -1 else.
 int source_axis(const LoopNest& nest) {
   constexpr std::int64_t least = 8;
@@ -72,6 +101,15 @@ int source_axis(const LoopNest& nest) {
 template <class E>
 void launch_transpose(const Call& call, TransposeArgs args, std::int64_t batches) {
   constexpr int edge = tile_edge<E>;
+  if constexpr (sizeof(E) >= 4) {
+    const std::int64_t bytes = block_threads * narrow_pitch(args.rows) * std::int64_t{sizeof(E)};
+    if (batches == 1 && args.in_stride == args.rows && bytes <= narrow_bytes) {
+      const NarrowArgs narrow{args.in, args.out, args.columns, args.out_stride,
+                              Divisor(static_cast<std::uint32_t>(args.rows))};
+      return launch_blocks(call, narrow_kernel<E>, {block_threads, static_cast<std::size_t>(bytes)},
+                           divide_up(args.columns, block_threads), 1, narrow);
+    }
+  }
   const std::int64_t row_tiles = divide_up(args.rows, edge), column_tiles = divide_up(args.columns, edge);
   args.row_tiles = Divisor(static_cast<std::uint32_t>(row_tiles));
   args.column_tiles = Divisor(static_cast<std::uint32_t>(column_tiles));
