@@ -1,7 +1,7 @@
 // Transposed copies through tiles of shared memory: moves elements by their size, whatever they are.
 #include "backend_cuda/device.cuh"
 #include "backend_cuda/elementwise.cuh"
-#include "backend_cuda/persistent.hpp"
+#include "backend_cuda/launch.hpp"
 #include "backend_cuda/transpose.hpp"
 
 namespace ferrite::cuda {
@@ -106,8 +106,8 @@ void launch_transpose(const Call& call, TransposeArgs args, std::int64_t batches
     if (batches == 1 && args.in_stride == args.rows && bytes <= narrow_bytes) {
       const NarrowArgs narrow{args.in, args.out, args.columns, args.out_stride,
                               Divisor(static_cast<std::uint32_t>(args.rows))};
-      return launch_blocks(call, narrow_kernel<E>, {block_threads, static_cast<std::size_t>(bytes)},
-                           divide_up(args.columns, block_threads), 1, narrow);
+      return launch(call, narrow_kernel<E>, grid_of(divide_up(args.columns, block_threads)),
+                    {block_threads, bytes}, narrow);
     }
   }
   const std::int64_t row_tiles = divide_up(args.rows, edge), column_tiles = divide_up(args.columns, edge);

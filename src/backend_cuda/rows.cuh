@@ -84,12 +84,21 @@ struct MaxAndSum {
   }
 };
 
-/// How many, their mean, and the sum of squared distances from it, put together without cancellation: the
-/// mean of all first, then the squared distances of the means from it.
+/// How many, their mean, and the sum of squared distances from it, put together without cancellation.
 template <class C>
 struct Moments {
   C count = 0, mean = 0, squares = 0;
 
+  /// By Chan, Golub and LeVeque.
+  __device__ __forceinline__ void merge(const Moments& other) {
+    const C both = count + other.count;
+    if (both == 0) return;
+    const C distance = other.mean - mean, share = other.count / both;
+    mean += distance * share;
+    squares += other.squares + distance * distance * count * share;
+    count = both;
+  }
+  /// The mean of all first, then the squared distances of the means from it: one division for all.
   __device__ __forceinline__ void across(int width) {
     Sums<C, 2> both{{count, count * mean}};
     both.across(width);
