@@ -103,7 +103,12 @@ TEST_F(CudaBins, OrderStatisticsOfColumnsOfAnyLength) {
 TEST_F(CudaBins, OrderStatisticsOfOtherDTypesAndManyLevelsAreComposed) {
   for (const DType dtype : {DType::f16, DType::bf16})
     expect_statistics_of_cpu(table(cpu, 9000, dtype), 20, QuantileMethod::linear);
-  expect_statistics_of_cpu(table(cpu, 9000, DType::f32), 2048, QuantileMethod::linear);
+  // Numbers, not bits: the Cpu has a kernel for so many levels, which gives -0 as 0.
+  for (const bool is_upper : {false, true})
+    expect_near(table(cpu, 9000, DType::f32), 0, [&](const auto& x) {
+      const auto found = order_statistics(x, linspace(x.backend(), 0, 1, 2048, DType::f64));
+      return is_upper ? found.upper : found.lower;
+    });
   expect_statistics_of_cpu(table(cpu, 9000, DType::f32), 2047, QuantileMethod::linear);
 }
 
