@@ -12,11 +12,7 @@
 namespace ferrite::priors {
 namespace {
 
-using ferrite::testing::chi_square_excess;
-using ferrite::testing::integral;
-using ferrite::testing::kolmogorov_smirnov;
-using ferrite::testing::ks_limit;
-using ferrite::testing::normal_cdf;
+using namespace ferrite::testing;
 
 constexpr int datasets = 40000, features = 5;
 
