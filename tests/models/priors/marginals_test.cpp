@@ -5,8 +5,10 @@
 #include <memory>
 #include <random>
 
+#include "ferrite/backend/cpu.hpp"
 #include "models/priors/generate.hpp"
-#include "models/priors/statistics.hpp"
+#include "models/priors/marginals.hpp"
+#include "models/priors/sets.hpp"
 #include "models/priors/team.hpp"
 
 namespace ferrite::priors {
@@ -15,72 +17,6 @@ namespace {
 using namespace ferrite::testing;
 
 constexpr int datasets = 40000, features = 5;
-
-/// What the laws say, by another generator.
-struct Expected {
-  std::mt19937_64 random{1};
-
-  double uniform(double low, double high) { return std::uniform_real_distribution<>(low, high)(random); }
-  double log_uniform(double low, double high) { return std::exp(uniform(std::log(low), std::log(high))); }
-  double normal(double mean, double std) { return std::normal_distribution<>(mean, std)(random); }
-  double cauchy() { return std::cauchy_distribution<>(0, 1)(random); }
-  double gamma(double shape) { return std::gamma_distribution<>(shape, 1)(random); }
-  double operator()(const TruncatedNormalLaw& law) {
-    const double mu = log_uniform(law.min, law.max), sigma = mu * log_uniform(0.01, 1);
-    for (;;)
-      if (const double x = normal(mu, sigma); x >= 0) return law.lower + x;
-  }
-  double operator()(const TruncatedNormalLaw& law, int least, int most) {
-    return std::clamp(std::rint((*this)(law)), double(least), double(most));
-  }
-  double operator()(const GammaLaw& law) {
-    const double shape = log_uniform(1, law.max_alpha);
-    return law.lower + gamma(shape) * uniform(0, law.max_scale) / shape;
-  }
-  double operator()(const BetaLaw& law) {
-    const double x = gamma(uniform(law.min, law.max)), y = gamma(uniform(law.min, law.max));
-    return law.scale * x / (x + y);
-  }
-  template <class F>
-  std::vector<double> sample(F&& f) {
-    std::vector<double> values;
-    for (int i = 0; i < 5 * datasets; ++i) values.push_back(f());
-    return values;
-  }
-};
-
-/// Columns of numbers, one row per dataset.
-struct Sample {
-  std::map<std::string, std::vector<double>> values;
-  void add(const std::string& name, double value) { values[name].push_back(value); }
-
-  template <class F>
-  void expect_as(const std::string& name, F&& drawn) {
-    Expected expected;
-    EXPECT_LT(kolmogorov_smirnov(values.at(name), expected.sample([&] { return drawn(expected); })), ks_limit)
-        << name;
-  }
-  template <class Cdf>
-  void expect_cdf(const std::string& name, Cdf&& cdf) {
-    EXPECT_LT(kolmogorov_smirnov(values.at(name), cdf), ks_limit) << name;
-  }
-  void expect_uniform(const std::string& name, double low, double high) {
-    expect_cdf(name, [=](double x) { return std::clamp((x - low) / (high - low), 0.0, 1.0); });
-  }
-  void expect_log_uniform(const std::string& name, double low, double high) {
-    expect_cdf(name, [=](double x) { return std::log(x / low) / std::log(high / low); });
-  }
-  /// Integers from `first` on with these probabilities.
-  void expect_counts(const std::string& name, int first, const std::vector<double>& probabilities) {
-    std::vector<double> counts(probabilities.size());
-    for (const double v : values.at(name)) counts.at(static_cast<std::size_t>(v - first)) += 1;
-    EXPECT_LT(chi_square_excess(counts, probabilities), 4) << name;
-  }
-  void expect_equal_counts(const std::string& name, int first, int last) {
-    const auto count = static_cast<std::size_t>(last - first + 1);
-    expect_counts(name, first, std::vector<double>(count, 1.0 / static_cast<double>(count)));
-  }
-};
 
 DatasetKey key_of(int i) { return {17, static_cast<std::uint64_t>(i), 0}; }
 
@@ -287,6 +223,44 @@ TEST(Marginals, of_causes) {
   sample.expect_equal_counts("levels", 2, max_cause_levels);
   sample.expect_cdf("mean", normal_cdf);
   sample.expect_as("std", [](Expected& e) { return std::fabs(e.normal(0, 1) * e.normal(0, 1)); });
+}
+
+TEST(Marginals, of_what_is_done_to_datasets) {
+  Config config;
+  config.family = Family::formula;
+  config.rows = {150, 150};
+  config.features = {6, 6};
+  config.train_share = {0.5, 0.5};
+  config.group_size = 1;
+  config.post.cuts = ClassCuts::balanced;
+  config.post.categorical_share = 0.4;
+  config.post.missing_share = 0.6;
+  config.post.missing_rate = 0.8;
+  config.post.learnability = 0;
+  Cpu cpu;
+  Sample sample;
+  for (const Set& set : sets_of(generate(cpu, config, 17, 0, 4000))) {
+    if (set.features < 6) continue;  // a column of few levels may be constant
+    int categorical = 0, missing = 0;
+    for (const int levels : set.levels) {
+      if (levels == 0) continue;
+      ++categorical;
+      sample.add("levels", levels);
+    }
+    for (const auto& row : set.x)
+      missing +=
+          static_cast<int>(std::count_if(row.begin(), row.end(), [](double v) { return std::isnan(v); }));
+    sample.add("classes", set.classes);
+    sample.add("categorical", categorical);
+    sample.add("missing", missing / (6.0 * 150));
+  }
+  std::vector<double> classes(9, 0.5 / 9), categorical(7, 0.4 / 7);  // each column with probability U(0, 1)
+  classes[0] += 0.5;
+  categorical[0] += 0.6;
+  sample.expect_counts("classes", 2, classes);
+  sample.expect_counts("categorical", 0, categorical);
+  sample.expect_as("levels", [](Expected& e) { return std::clamp(std::rint(10 * e.gamma(1)), 2.0, 64.0); });
+  sample.expect_as("missing", [](Expected& e) { return e.uniform(0, 1) < 0.6 ? e.uniform(0, 0.8) : 0; });
 }
 
 }  // namespace
