@@ -1,9 +1,10 @@
 // Priors: datasets per second of each family with post-processing, the default mixture on Cpu and Reference,
-// and the raw values of many small Formula datasets.
+// the raw values of many small Formula datasets, and the hand-over to another library.
 #include <benchmark/benchmark.h>
 
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/reference.hpp"
+#include "ferrite/interop/dlpack.hpp"
 #include "ferrite/models/priors/priors.hpp"
 
 namespace ferrite::bench {
@@ -50,6 +51,20 @@ void formula_raw(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * count * 64 * 5 * 4);
 }
 BENCHMARK(formula_raw)->Apply(each);
+
+/// A batch to another library and back: the memory stays where it is, whatever its size.
+void hand_over(benchmark::State& state) {
+  Cpu backend;
+  Config config;
+  config.family = Family::formula;
+  const auto batch = generate(backend, config, 1, 0, 64);
+  for (auto _ : state) {
+    DLManagedTensorVersioned* tensor = to_dlpack_versioned(batch.x);
+    benchmark::DoNotOptimize(tensor->dl_tensor.data);
+    tensor->deleter(tensor);
+  }
+}
+BENCHMARK(hand_over)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace ferrite::bench

@@ -2,9 +2,9 @@
 """ferrite's default mixture beside TabICL's own generator, on the same cores: 1024 rows, 2 to 20 features, classification,
 post-processing included.
 
-    benches/peers/tabicl_priors.py --ferrite build/release/src/ferrite --out build/bench/tabicl_priors.json
+    ./dev bench --peer tabicl        (or: python3 benches/peers/tabicl_priors.py --build build/release)
 
-Needs the packages tabicl and xgboost in the Python that runs it; exits with 77 where they are not there. The two take
+Needs the packages tabicl and xgboost in the Python that runs it, and says so where they are not there. The two take
 turns. TabICL samples `is_causal` as its version 1 did; it does not reject what cannot be learned, ferrite does.
 """
 
@@ -12,11 +12,14 @@ import argparse
 import json
 import multiprocessing
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
 
 ROWS, FEATURES, CLASSES = 1024, (2, 20), 10
 
@@ -51,32 +54,35 @@ def ferrite_rate(program, cores, datasets, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ferrite", required=True, help="path of the program")
+    parser.add_argument("--build", type=Path, default=Path("build/release"))
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", help="a JSON file")
+    parser.add_argument("--out", type=Path, default=Path("build/bench"))
     options = parser.parse_args()
     try:
         import tabicl.prior  # noqa: F401
         import xgboost  # noqa: F401
     except ImportError as error:
-        print(f"SKIPPED: {error}")
-        return 77
+        print(f"no comparison of priors with TabICL: {error}; pip install tabicl xgboost (which brings PyTorch)")
+        return 0
+    program = options.build / "src" / "ferrite"
     rates = {"tabicl": [], "ferrite": []}
     with ProcessPoolExecutor(options.cores, mp_context=multiprocessing.get_context("spawn")) as pool:
         tabicl_rate(pool, options.cores, 8 * options.cores)  # starts the workers
         for round_number in range(options.rounds):
-            rates["ferrite"].append(ferrite_rate(options.ferrite, options.cores, 1000, round_number))
+            rates["ferrite"].append(ferrite_rate(program, options.cores, 1000, round_number))
             rates["tabicl"].append(tabicl_rate(pool, options.cores, 32 * options.cores))
-    result = {name: {"datasets_per_second": statistics.median(values), "all": values} for name, values in rates.items()}
-    result["ratio"] = result["ferrite"]["datasets_per_second"] / result["tabicl"]["datasets_per_second"]
-    result["cores"] = options.cores
-    for name in rates:
-        print(f"{name:<8}{result[name]['datasets_per_second']:8.1f} datasets/s on {options.cores} cores")
-    print(f"ferrite is {result['ratio']:.1f} times as fast")
-    if options.out:
-        with open(options.out, "w") as file:
-            json.dump(result, file, indent=1)
+    middle = {name: statistics.median(values) for name, values in rates.items()}
+    ratio = middle["ferrite"] / middle["tabicl"]
+    for name, rate in middle.items():
+        print(f"{name:<8}{rate:8.1f} datasets/s on {options.cores} cores, median of {options.rounds}")
+    for what, value, bar in (("datasets/s", middle["ferrite"], 300), ("times TabICL", ratio, 10)):
+        print(f"{value:8.1f} {what}, bar {bar}: {'met' if value >= bar else 'MISSED'}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    versions = {"tabicl": version("tabicl"), "torch": version("torch")}
+    machine = {"machine": platform.machine(), "cores": options.cores, "load": os.getloadavg()}
+    result = {"datasets_per_second": middle, "ratio": ratio, "all": rates, "versions": versions, "machine": machine}
+    (options.out / "tabicl_peers.json").write_text(json.dumps(result, indent=2) + "\n")
     return 0
 
 

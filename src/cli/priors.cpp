@@ -6,7 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/prior_statistics.hpp"
-#include "cli/work_bar.hpp"
+#include "cli/progress_bar.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/models/priors/describe.hpp"
 #include "ferrite/models/priors/shards.hpp"
@@ -74,8 +74,10 @@ int describe_one(const Options& options, const Config& config) {
 
 /// One file if the name says so, a folder of shards otherwise; without a name the datasets are only counted.
 template <class B>
-void make(B& backend, const Options& options, ShardPlan plan, PriorStatistics& statistics,
-          const WorkBar& bar) {
+void make(B& backend, const Options& options, ShardPlan plan, PriorStatistics& statistics, ProgressBar& bar) {
+  const auto show = [&](std::int64_t done) {
+    bar("datasets", static_cast<double>(done) / static_cast<double>(plan.datasets));
+  };
   const std::string extension = std::filesystem::path(options.out).extension().string();
   plan.format = extension == ".npz" ? ShardFormat::npz : ShardFormat::safetensors;
   if (extension == ".npz" || extension == ".safetensors") {
@@ -86,13 +88,13 @@ void make(B& backend, const Options& options, ShardPlan plan, PriorStatistics& s
   } else if (!options.out.empty()) {
     write_shards(backend, options.out, plan, [&](const NamedTensors* tensors, std::int64_t done) {
       if (tensors) statistics.add(*tensors);
-      bar.show(done);
+      show(done);
     });
   } else {
     for (std::int64_t done = 0; done < plan.datasets;) {
       const std::int64_t count = std::min<std::int64_t>(plan.datasets - done, 64);
       statistics.add(to_host(generate(backend, plan.config, plan.seed, plan.first + done, count)));
-      bar.show(done += count);
+      show(done += count);
     }
   }
 }
@@ -105,7 +107,7 @@ int run(const Options& options) {
   PriorStatistics statistics;
   double seconds = 0;
   {
-    const WorkBar bar(plan.datasets, "datasets");
+    ProgressBar bar;
     if (options.backend == "reference") {
       Reference backend;
       make(backend, options, plan, statistics, bar);

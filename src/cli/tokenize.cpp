@@ -1,12 +1,11 @@
 // ferrite tokenize: fit | transform | inspect | inverse.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "cli/command.hpp"
+#include "cli/progress_bar.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/npy.hpp"
@@ -17,28 +16,6 @@ namespace ferrite::cli {
 namespace {
 
 using namespace tokenizer;
-
-/// One line on a terminal: stage, bar, share. Nothing elsewhere, or with --quiet.
-class StageBar {
- public:
-  explicit StageBar(bool quiet) : visible_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
-  void operator()(std::string_view stage, double share) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!visible_ || (share < 1 && now - drawn_ < std::chrono::milliseconds(50))) return;
-    drawn_ = now;
-    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30);
-    fmt::print(stderr, "\r\x1b[K{:<9} [{:<30}] {:3.0f}%", stage, std::string(filled, '='), 100 * share);
-    shown_ = true;
-  }
-  ~StageBar() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-
- private:
-  bool visible_;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point drawn_;
-};
 
 /// Calls f(engine) with the backend of that name.
 template <class F>
@@ -139,7 +116,7 @@ int run_fit(Options& o) {
   o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
   auto source = open_table(o.input, o.table_config());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
-  StageBar bar(o.quiet);
+  ProgressBar bar(o.quiet);
   with_engine(o.backend, [&](TableEngine& engine) {
     const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
     fitted.save(o.out);
@@ -152,7 +129,7 @@ int run_fit(Options& o) {
 int run_transform(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const auto source = open_table(o.input, fitted.reading(o.table_config()));
-  StageBar bar(o.quiet);
+  ProgressBar bar(o.quiet);
   const ShardResult done = with_engine(o.backend, [&](TableEngine& engine) {
     return write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));
   });

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -21,56 +23,69 @@ inline std::string_view trim(std::string_view text) {
 
 /// An empty field, NA, N/A, null or nan, in any case.
 inline bool is_missing(std::string_view text) {
-  std::string lower(trim(text.substr(0, 64)));
-  if (lower.size() > 4) return false;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c | 32 : c; });
-  return lower.empty() || lower == "na" || lower == "n/a" || lower == "nan" || lower == "null";
-}
-
-/// The value of eight digits in a row, which come first in memory first; nothing if one of them is none.
-inline std::optional<std::uint64_t> eight_digits(const char* text) {
-  std::uint64_t v;
-  std::memcpy(&v, text, 8);
-  constexpr std::uint64_t high = 0xF0F0F0F0F0F0F0F0;
-  if (((v & high) | (((v + 0x0606060606060606) & high) >> 4)) != 0x3333333333333333) return std::nullopt;
-  v -= 0x3030303030303030;
-  v = v * 10 + (v >> 8);  // pairs, then two pairs by two multiplications
-  return (((v & 0x000000FF000000FF) * 0x000F424000000064) +
-          (((v >> 16) & 0x000000FF000000FF) * 0x0000271000000001)) >>
-         32;
-}
-
-/// "-12.5" with at most 15 digits, which is most of the data there is: both operands of the division are
-/// exact, so the result is the nearest double, as from_chars gives it, in a fraction of the time.
-inline std::optional<double> parse_short_decimal(std::string_view text) {
-  constexpr double powers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  const char *next = text.data(), *const end = next + text.size();
-  const bool negative = next != end && *next == '-';
-  next += negative;
-  if (end - next > 16) return std::nullopt;
-  std::uint64_t mantissa = 0;
-  const auto digits = [&] {
-    const char* const begin = next;
-    if (end - next >= 8)
-      if (const auto eight = eight_digits(next)) {
-        mantissa = mantissa * 100'000'000 + *eight;
-        next += 8;
-      }
-    for (; next != end && static_cast<unsigned char>(*next - '0') < 10; ++next)
-      mantissa = mantissa * 10 + static_cast<std::uint64_t>(*next - '0');
-    return next - begin;
+  text = trim(text);
+  const auto is = [&](std::string_view marker) {
+    return std::equal(text.begin(), text.end(), marker.begin(), marker.end(),
+                      [](char c, char lower) { return (c >= 'A' && c <= 'Z' ? c | 32 : c) == lower; });
   };
-  const std::ptrdiff_t whole = digits();
-  std::ptrdiff_t fraction = 0;
-  if (next != end && *next == '.') {
-    ++next;
-    fraction = digits();
-  }
-  if (next != end || whole + fraction == 0 || whole + fraction > 15) return std::nullopt;
-  const double value = static_cast<double>(mantissa) / powers[fraction];
-  return negative ? -value : value;
+  return text.size() <= 4 && (text.empty() || is("na") || is("n/a") || is("nan") || is("null"));
+}
+
+/// The digits that a text begins with, at most `most` of them, which is at most 7: how many, and their value.
+/// Eight bytes are read. There is no branch: how long numbers are cannot be predicted.
+struct Digits {
+  int count;
+  std::uint64_t value;
+};
+inline Digits leading_digits(const char* text, int most) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  std::uint64_t word;  // the first byte is the lowest
+  std::memcpy(&word, text, sizeof word);
+  word ^= each * '0';                                               // digits become 0 to 9
+  const std::uint64_t others = (word + each * (0x80 - 10)) | word;  // the high bit where there is no digit
+  const int count = std::min(std::countr_zero((others & (each * 0x80)) | std::uint64_t{1} << 63) / 8, most);
+  word = word << (8 * (7 - count)) << 8;  // zeros before the digits
+  word = word * 10 + (word >> 8);         // pairs, then two pairs by two multiplications
+  word = (word & 0x000000FF000000FF) * 0x000F424000000064 +
+         ((word >> 16) & 0x000000FF000000FF) * 0x0000271000000001;
+  return {count, word >> 32};
+}
+
+inline constexpr std::uint64_t powers_of_ten[] = {1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000};
+inline constexpr double divisors[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
+inline constexpr double signs[] = {1, -1};
+
+/// Reads a number in the form of "-12.5", as most are, with at most 7 digits before and 14 behind the point,
+/// and returns where it ends; nullptr if there is none or it is too long. Its digits and the power of ten are
+/// exact as doubles, so that the quotient is the nearest double, as from_chars gives it, in a fraction of the
+/// time. Bytes up to short_decimal_reach must be readable.
+constexpr std::ptrdiff_t short_decimal_reach = 1 + 7 + 1 + 7 + 8;
+inline const char* read_short_decimal(const char* text, double& value) {
+  const bool negative = *text == '-';
+  text += negative;
+  const Digits whole = leading_digits(text, 7);
+  text += whole.count;
+  const bool point = *text == '.';
+  text += point;
+  const Digits first = leading_digits(text, 7 * point);
+  const Digits second = leading_digits(text + 7, 7 * (first.count == 7));
+  const int places = first.count + second.count;
+  const std::uint64_t digits =  // at most 10^21, and if that overflows there are more than 19
+      (whole.value * powers_of_ten[first.count] + first.value) * powers_of_ten[second.count] + second.value;
+  if (whole.count + places == 0 || whole.count + places > 19 || digits > std::uint64_t{1} << 53)
+    return nullptr;
+  value = static_cast<double>(digits) / divisors[places] * signs[negative];
+  return text + places;
+}
+
+inline std::optional<double> parse_short_decimal(std::string_view text) {
+  char padded[short_decimal_reach] = {};
+  double value = 0;
+  if (text.size() >= sizeof padded) return std::nullopt;
+  std::copy(text.begin(), text.end(), padded);
+  if (read_short_decimal(padded, value) != padded + text.size()) return std::nullopt;
+  return value;
 }
 
 /// A decimal number, "inf" included, with spaces around it allowed; nothing for everything else.

@@ -67,6 +67,15 @@ class FERRITE_API CsvScanner {
   /// and are valid until the next feed.
   bool next_row(CsvRow& row);
 
+  /// For callers that know a shorter way for some rows: the text that next_row has not taken, and that so
+  /// many bytes of it, whole rows on so many lines, are done.
+  std::string_view rest() const { return text_.substr(position_); }
+  void skip(std::size_t bytes, std::int64_t lines) {
+    position_ += bytes;
+    line_start_ = position_;
+    line_ += lines;
+  }
+
  private:
   bool scan_row(CsvRow& row);
   bool scan_quoted(CsvField& field);

@@ -142,6 +142,27 @@ Json describe(const GraphPlan& plan, const DatasetKey& key, int features) {
           {"y", plan.y_node}};
 }
 
+/// Terms amplitude cos(frequencies . x + phase), angles in radians.
+Json describe(const GpPlan& plan, int count, const DatasetKey& key, int features) {
+  const Stream weights = key.stream(Purpose::weights), phases = key.stream(Purpose::bias),
+               amplitudes = key.stream(Purpose::fourier);
+  const auto row_blocks = static_cast<std::uint64_t>((features + 3) / 4);
+  const float unit = std::sqrt(2.0f / static_cast<float>(count));
+  Json terms = Json::array();
+  for (std::uint64_t m = 0; m < static_cast<std::uint64_t>(count); ++m) {
+    Json frequencies = Json::array();
+    for (std::uint64_t j = 0; j < static_cast<std::uint64_t>(features); ++j)
+      frequencies.push_back(weights.normal(4 * row_blocks * m + j) / plan.lengthscale);
+    terms.push_back({{"amplitude", unit * amplitudes.normal(m)},
+                     {"frequencies", frequencies},
+                     {"phase", 6.283185307179586 * static_cast<double>(phases.uniform(m))}});
+  }
+  return {{"lengthscale", plan.lengthscale},
+          {"noise_std", plan.noise_std},
+          {"features", plan.uniform ? "uniform" : "normal"},
+          {"terms", terms}};
+}
+
 Json structure_of(MadeDataset& made) {
   const int features = made.shape.features;
   FamilyPlan& plan = made.plan();
@@ -157,10 +178,7 @@ Json structure_of(MadeDataset& made) {
     case Family::tree_scm:
       return describe(plan.tree, made.key, features);
     case Family::gp:
-      return {{"lengthscale", plan.gp.lengthscale},
-              {"noise_std", plan.gp.noise_std},
-              {"features", plan.gp.uniform ? "uniform" : "normal"},
-              {"terms", made.config.gp.terms}};
+      return describe(plan.gp, made.config.gp.terms, made.key, features);
     default:
       return describe(plan.mlp, made.key, features, made.workspace());
   }

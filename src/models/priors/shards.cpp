@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/mapped_file.hpp"
 #include "ferrite/io/npz.hpp"
 #include "ferrite/io/safetensors.hpp"
 
@@ -37,14 +36,6 @@ bool is_there(const std::filesystem::path& path) {
   return found;
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw IoError(fmt::format("[priors shards] {}: cannot be read", path.string()));
-  return text.str();
-}
-
 }  // namespace
 
 ShardFolder::ShardFolder(const std::filesystem::path& folder, const ShardPlan& plan)
@@ -61,7 +52,7 @@ ShardFolder::ShardFolder(const std::filesystem::path& folder, const ShardPlan& p
     AtomicFile file(description);
     file.write(text);
     file.commit();
-  } else if (read_text(description) != text) {
+  } else if (MappedFile::open(description)->text() != text) {
     throw ValueError(fmt::format(
         "[priors shards] {} holds another run (see prior.json): give the same config, seed, "
         "datasets, shard size and generator (this is version {}) to go on with it, or another folder",

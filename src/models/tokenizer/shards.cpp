@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/mapped_file.hpp"
 #include "ferrite/io/npy.hpp"
 
 namespace ferrite::tokenizer {
@@ -20,13 +19,6 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   AtomicFile file(path);
   file.write(text);
   file.commit();
-}
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 std::string shard_name(std::int64_t number) { return fmt::format("tokens-{:05}.npy", number); }
@@ -101,7 +93,7 @@ class ShardWriter {
 void settle_plan(const std::filesystem::path& folder, const std::string& plan, bool overwrite) {
   std::filesystem::create_directories(folder);
   const auto path = folder / "plan.json";
-  const bool same = std::filesystem::exists(path) && read_text(path) == plan;
+  const bool same = std::filesystem::exists(path) && MappedFile::open(path)->text() == plan;
   if (same) return;
   std::vector<std::filesystem::path> old;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -171,7 +163,7 @@ std::vector<std::filesystem::path> shard_files(const std::filesystem::path& fold
   if (!with_io_errors("shard_files", [&] { return std::filesystem::exists(path); }))
     throw IoError(fmt::format(
         "[shard_files] {}: there is no index.json; the run that writes it is not finished", folder.string()));
-  const auto index = nlohmann::json::parse(read_text(path), nullptr, false);
+  const auto index = nlohmann::json::parse(MappedFile::open(path)->text(), nullptr, false);
   const auto files = index.is_object() ? index.find("shards") : index.end();
   if (files == index.end() || !files->is_array())
     throw ParseError(fmt::format("[shard_files] {}: needs a list of shards", path.string()));

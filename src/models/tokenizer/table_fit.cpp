@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <unordered_map>
+#include <numeric>
 
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/models/tokenizer/table_tokenizer.hpp"
+#include "models/tokenizer/column_counts.hpp"
 #include "models/tokenizer/streamed_fit.hpp"
 #include "models/tokenizer/table_text.hpp"
 
@@ -20,98 +19,6 @@ template <class F>
 void for_each_column(std::size_t count, F&& f) {
   parallel_for(static_cast<std::int64_t>(count), [&](std::int64_t i) { f(static_cast<std::size_t>(i)); });
 }
-
-/// Digits, in groups of the lengths that `pattern` has, with its separators: "dddd-dd-dd".
-bool has_form(std::string_view text, std::string_view pattern) {
-  if (text.size() != pattern.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (pattern[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != pattern[i]) return false;
-  return true;
-}
-
-bool looks_like_date(std::string_view text) {
-  for (const std::string_view date : {"dddd-dd-dd", "dddd/dd/dd", "dd/dd/dddd", "dd.dd.dddd", "dd-dd-dddd"}) {
-    if (!has_form(text.substr(0, date.size()), date)) continue;
-    const std::string_view rest = text.substr(date.size());
-    return rest.empty() ||
-           (rest.size() >= 6 && (rest[0] == ' ' || rest[0] == 'T') && has_form(rest.substr(1, 5), "dd:dd"));
-  }
-  return false;
-}
-
-/// The integers of a column while there are few.
-class IntegerCounts {
- public:
-  void add(std::span<const double> values, std::int64_t limit) {
-    for (const double value : values) {
-      if (!possible_) return;
-      if (value != value) {
-        ++missing_;
-      } else if (value != std::trunc(value) || std::abs(value) > 0x1p53) {
-        possible_ = false;
-      } else {
-        ++counts_[value + 0.0];
-        possible_ = static_cast<std::int64_t>(counts_.size()) <= limit;
-      }
-    }
-  }
-  bool is_category() const {
-    std::int64_t rows = 0;
-    for (const auto& [value, count] : counts_) rows += count;
-    return possible_ && !counts_.empty() && rows >= 10 * static_cast<std::int64_t>(counts_.size());
-  }
-  CategoryFit category() const {
-    CategoryFit fit;
-    fit.missing = missing_;
-    for (const auto& [value, count] : counts_) {
-      char digits[32];
-      fit.names.emplace_back(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-      fit.numbers.push_back(value);
-      fit.counts.push_back(count);
-    }
-    return fit;
-  }
-
- private:
-  bool possible_ = true;
-  std::map<double, std::int64_t> counts_;
-  std::int64_t missing_ = 0;
-};
-
-class TextCounts {
- public:
-  void add(const TextColumn& column) {
-    std::vector<std::int64_t> counts(column.distinct.size());
-    for (const std::int32_t code : column.codes)
-      ++(code < 0 ? missing_ : counts[static_cast<std::size_t>(code)]);
-    for (std::size_t i = 0; i < counts.size(); ++i) counts_[column.distinct[i]] += counts[i];
-  }
-  std::int64_t size() const { return static_cast<std::int64_t>(counts_.size()); }
-  bool all_dates() const {
-    return !counts_.empty() && std::all_of(counts_.begin(), counts_.end(),
-                                           [](const auto& entry) { return looks_like_date(entry.first); });
-  }
-  CategoryFit category(std::int64_t most) const {
-    std::vector<std::pair<std::string, std::int64_t>> kept(counts_.begin(), counts_.end());
-    std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
-      return a.second != b.second ? a.second > b.second : a.first < b.first;
-    });
-    CategoryFit fit;
-    fit.missing = missing_;
-    for (std::size_t i = static_cast<std::size_t>(most); i < kept.size(); ++i) fit.dropped += kept[i].second;
-    kept.resize(std::min(kept.size(), static_cast<std::size_t>(most)));
-    std::sort(kept.begin(), kept.end());
-    for (auto& [name, count] : kept) {
-      fit.names.push_back(std::move(name));
-      fit.counts.push_back(count);
-    }
-    return fit;
-  }
-
- private:
-  std::unordered_map<std::string, std::int64_t> counts_;
-  std::int64_t missing_ = 0;
-};
 
 class TableFitter {
  public:
@@ -136,6 +43,7 @@ class TableFitter {
 
   TableTokenizer run() {
     for_each_chunk("reading", [this](const Chunk& chunk) { take(chunk); });
+    if (streamed_) summarize();
     std::vector<TableColumn> columns(source_.names().size());
     std::vector<CategoryFit> categories;
     for (std::size_t i = 0; i < texts_.size(); ++i) {
@@ -185,8 +93,7 @@ class TableFitter {
     rows_ += chunk->rows;
     kept_.push_back(texts_.empty() ? chunk : numbers_alone(*chunk));
     kept_rows_ += chunk->rows;
-    if (streamed_ || kept_rows_ * static_cast<std::int64_t>(8 * numbers_.size()) > config_.memory_limit)
-      summarize();
+    if (kept_rows_ * static_cast<std::int64_t>(8 * numbers_.size()) > config_.memory_limit) summarize();
   }
 
   /// Texts are counted by now, and no limit bounds them.
@@ -200,18 +107,28 @@ class TableFitter {
   /// What is kept becomes a part of the sketches.
   void summarize() {
     streamed_ = true;
-    if (!numbers_.empty()) {
-      std::vector<std::size_t> all(numbers_.size());
-      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-      auto summaries = engine_.summarize(matrix(all), kept_rows_, sketch_error_);
-      for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[i].add(std::move(summaries[i]));
-    }
+    std::vector<std::size_t> all(numbers_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for_each_group(all, [&](std::span<const std::size_t> group) {
+      auto summaries = engine_.summarize(matrix(group), kept_rows_, sketch_error_);
+      for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[group[i]].add(std::move(summaries[i]));
+    });
     kept_.clear();
     kept_rows_ = 0;
   }
 
+  /// Calls f with a few columns at a time: enough to keep the threads busy, few enough to be a small copy.
+  template <class F>
+  void for_each_group(std::span<const std::size_t> which, F&& f) const {
+    constexpr std::int64_t group_bytes = 16 << 20;
+    const auto size = static_cast<std::size_t>(
+        std::max<std::int64_t>(group_bytes / (8 * std::max<std::int64_t>(kept_rows_, 1)), num_threads()));
+    for (std::size_t i = 0; i < which.size() && kept_rows_ > 0; i += size)
+      f(which.subspan(i, std::min(size, which.size() - i)));
+  }
+
   /// Columns of what is kept, one after the other.
-  std::vector<double> matrix(const std::vector<std::size_t>& which) const {
+  std::vector<double> matrix(std::span<const std::size_t> which) const {
     std::vector<double> all(which.size() * static_cast<std::size_t>(kept_rows_));
     for_each_column(which.size(), [&](std::size_t k) {
       double* next = all.data() + k * static_cast<std::size_t>(kept_rows_);
@@ -223,16 +140,24 @@ class TableFitter {
     return all;
   }
 
+  /// Of a column of numbers.
+  const std::string& name_of(std::size_t i) const { return source_.names()[numbers_[i]]; }
+
   std::vector<ColumnFit> fit_numbers() {
-    std::vector<std::string> names;
-    for (const std::size_t i : chosen_) names.push_back(source_.names()[numbers_[i]]);
     if (rows_ == 0) throw ParseError("[tokenizer.fit] no rows: at least one is needed");
     if (chosen_.empty()) return {};
-    if (streamed_) return fit_streamed(names);
-    return engine_.fit(matrix(chosen_), kept_rows_, config_.tokenizer, names).columns();
+    if (streamed_) return fit_streamed();
+    std::vector<ColumnFit> fits;
+    for_each_group(chosen_, [&](std::span<const std::size_t> group) {
+      std::vector<std::string> names;
+      for (const std::size_t i : group) names.push_back(name_of(i));
+      const QuantileTokenizer fitted = engine_.fit(matrix(group), kept_rows_, config_.tokenizer, names);
+      fits.insert(fits.end(), fitted.columns().begin(), fitted.columns().end());
+    });
+    return fits;
   }
 
-  std::vector<ColumnFit> fit_streamed(const std::vector<std::string>& names) {
+  std::vector<ColumnFit> fit_streamed() {
     const TokenizerConfig& config = config_.tokenizer;
     std::vector<ColumnFit> fits(chosen_.size());
     std::vector<std::vector<double>> quantiles(chosen_.size());
@@ -252,7 +177,7 @@ class TableFitter {
       for_each_column(fits.size(), [&](std::size_t k) { quantiles[k] = refiners[k].quantiles(); });
     }
     for (std::size_t k = 0; k < fits.size(); ++k) {
-      fits[k].name = names[k];
+      fits[k].name = name_of(chosen_[k]);
       fits[k].count = summaries[k].count();
       fits[k].missing = rows_ - fits[k].count;
       fits[k].least = quantiles[k].front();

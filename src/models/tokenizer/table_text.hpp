@@ -20,7 +20,7 @@ std::vector<std::string> normalized_markers(std::vector<std::string> markers);
 /// Which fields are missing: an empty one, NA, N/A, null, nan, and the markers of a TableConfig.
 class MissingValues {
  public:
-  explicit MissingValues(std::vector<std::string> markers);
+  explicit MissingValues(std::vector<std::string> markers = {});
 
   const std::vector<std::string>& markers() const { return markers_; }
   /// Those that are numbers: -999.

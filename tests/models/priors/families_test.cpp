@@ -141,9 +141,8 @@ double relative_error(const Column& y, const Column& expected) {
 
 /// Errors of the first 40 datasets, least first.
 template <class Output>
-std::vector<double> errors_of(Family family, Output&& output) {
+std::vector<double> errors_of(const Config& config, Output&& output) {
   Cpu cpu;
-  const Config config = raw(family);
   std::vector<double> errors;
   const auto sets = testing::sets_of(generate(cpu, config, 2, 0, 40));
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -165,7 +164,7 @@ std::vector<Column> columns_of(const Set& set) {
 }
 
 TEST(Formula, is_the_sum_of_its_terms) {
-  const auto errors = errors_of(Family::formula, [](const json& s, const Set& set) {
+  const auto errors = errors_of(raw(Family::formula), [](const json& s, const Set& set) {
     Column y;
     for (const auto& row : set.x) y.push_back(formula_output(s, row));
     return y;
@@ -174,7 +173,7 @@ TEST(Formula, is_the_sum_of_its_terms) {
 }
 
 TEST(TreeScm, is_the_mean_of_its_trees_layer_by_layer) {
-  const auto errors = errors_of(Family::tree_scm, [](const json& s, const Set& set) {
+  const auto errors = errors_of(raw(Family::tree_scm), [](const json& s, const Set& set) {
     std::vector<Column> h = columns_of(set);
     for (const json& layer : s["layers"]) h = tree_layer(layer, h);
     return h[0];  // the last layer has one output
@@ -183,7 +182,7 @@ TEST(TreeScm, is_the_mean_of_its_trees_layer_by_layer) {
 }
 
 TEST(MlpScm, is_the_network_it_describes) {
-  const auto errors = errors_of(Family::mlp_scm,
+  const auto errors = errors_of(raw(Family::mlp_scm),
                                 [](const json& s, const Set& set) { return mlp_output(s, columns_of(set)); });
   // Steep activations one after the other magnify rounding, and jumps may fall on either side: not every
   // network can be followed by another arithmetic.
@@ -239,6 +238,25 @@ TEST(Graph, nodes_are_functions_of_their_parents) {
   ASSERT_GT(errors.size(), 20u);
   EXPECT_LT(errors[errors.size() / 2], 1e-3);
   EXPECT_LT(errors[errors.size() * 9 / 10], 3e-2);
+}
+
+TEST(Gp, is_the_sum_of_its_terms) {
+  Config config = raw(Family::gp);
+  config.gp.noise_std = {1e-9, 1e-9};
+  config.gp.terms = 100;  // no multiple of those computed at once
+  const auto errors = errors_of(config, [&](const json& structure, const Set& set) {
+    EXPECT_EQ(structure["terms"].size(), 100u);
+    Column y(set.y.size());
+    for (const json& term : structure["terms"])
+      for (std::size_t r = 0; r < y.size(); ++r) {
+        double angle = term["phase"];
+        for (std::size_t j = 0; j < set.x[r].size(); ++j)
+          angle += term["frequencies"][j].get<double>() * set.x[r][j];
+        y[r] += term["amplitude"].get<double>() * std::cos(angle);
+      }
+    return y;
+  });
+  EXPECT_LT(errors.back(), 1e-4);
 }
 
 TEST(Gp, close_points_have_close_targets_and_the_variance_is_one) {

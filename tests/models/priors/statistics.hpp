@@ -22,6 +22,21 @@ double kolmogorov_smirnov(std::vector<double> sample, Cdf&& cdf) {
 }
 inline constexpr double ks_limit = 1.95;
 
+/// The same for two samples of one law; where values are equal it is smaller.
+inline double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
+  double worst = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const double x = std::min(a[i], b[j]);
+    while (i < a.size() && a[i] == x) ++i;
+    while (j < b.size() && b[j] == x) ++j;
+    worst = std::max(worst, std::fabs(static_cast<double>(i) / n - static_cast<double>(j) / m));
+  }
+  return worst * std::sqrt(n * m / (n + m));
+}
+
 /// (chi-square - freedom) / sqrt(2 freedom): about a standard normal, larger than 4 only if the law is
 /// another.
 inline double chi_square_excess(const std::vector<double>& counts, const std::vector<double>& probabilities) {

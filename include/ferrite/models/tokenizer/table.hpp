@@ -47,7 +47,7 @@ struct TableConfig {
   TableLayout layout = TableLayout::rows;
   /// The tensor of an .npz or .safetensors file; none: its only matrix, or all its vectors, as columns.
   std::string array;
-  /// About so many bytes of text, or rows of an array times columns times 8, make a chunk.
+  /// About so many bytes of text are read at a time; rows of an array times columns times 8 make a chunk.
   std::int64_t chunk_bytes = 32 << 20;
 };
 
