@@ -107,7 +107,7 @@ FERRITE_HOST_DEVICE bool is_learnable(Team& team, const Config& config, int feat
   const float total = team.sum(features, [&](int c) { return plan.share[c]; });
   if (total >= least + count * chance + 4.0f * std::sqrt(count) * noise) return true;
   const float deviation = 1.0f / std::sqrt(static_cast<float>(lesser(rows, neighbour_rows)));
-  return neighbour_gain(team, config, features, rows, w) >= least + 2.0f * deviation;
+  return neighbour_gain(team, config, features, rows, w) >= least + 3.0f * deviation;
 }
 
 }  // namespace ferrite::priors

@@ -82,8 +82,8 @@ std::uint64_t hash_of(const std::vector<std::string>& texts) {
 // Written down on aarch64: another machine or compiler must give the same bits. A change of a law changes
 // them too, and generator_version with them.
 TEST_P(EveryFamily, gives_the_same_bits_on_every_machine) {
-  constexpr std::uint64_t known[] = {0x3e2a921265d097e6u, 0xdf5b760e69ea9c45u, 0x330132ff471a84ddu,
-                                     0xe2f86dccb24cc9e0u, 0x4501ce4082a6d9eeu, 0x10a5f84bc5f9d9aeu};
+  constexpr std::uint64_t known[] = {0x3e2a921265d097e6u, 0xdf5b760e69ea9c45u, 0xdbc0bb0a6caf1c4cu,
+                                     0x2277f28e09c259d2u, 0x1635e2f3e2e41c4du, 0x4bd912c0c86c40fdu};
   Cpu cpu;
   const std::uint64_t hash = hash_of(bytes_of(generate(cpu, small(GetParam()), 5, 0, 8)));
   EXPECT_EQ(hash, known[static_cast<int>(GetParam())]) << std::hex << "0x" << hash << "u";

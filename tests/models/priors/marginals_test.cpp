@@ -176,15 +176,15 @@ TEST(Marginals, of_graphs) {
 TEST(Marginals, of_gaussian_processes_and_formulas) {
   const GpConfig gp;
   const FormulaConfig formula;
+  const FormulaLaw law = formula_law(formula, 2);
   Sample sample;
   for (int i = 0; i < datasets; ++i) {
     const GpPlan plan = draw_gp(gp, key_of(i), features);
     sample.add("lengthscale", static_cast<double>(plan.lengthscale) / std::sqrt(double(features)));
     sample.add("noise_std", static_cast<double>(plan.noise_std));
     sample.add("uniform", plan.uniform);
-    const int terms = formula_terms(formula, key_of(i));
-    const FormulaTerm term = formula_term(formula, key_of(i), 1, 1),
-                      other = formula_term(formula, key_of(i), 2, 5);
+    const int terms = formula_terms(law, key_of(i));
+    const FormulaTerm term = formula_term(law, key_of(i), 1), other = formula_term(law, key_of(i), 5);
     sample.add("terms", terms);
     sample.add("function", static_cast<double>(term.kind));
     sample.add("feature", other.feature);
