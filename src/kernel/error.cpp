@@ -28,7 +28,8 @@ std::string message(const Source* source, Place place, std::string_view problem)
   const std::string_view shown = line.substr(cut, longest);
   std::string caret(shown.substr(0, before - cut));
   for (char& c : caret) c = c == '\t' ? '\t' : ' ';  // tabs keep the caret under its column
-  return fmt::format("[kernel] {}:{}:{}: {}\n{}\n{}^", source->file, place.line, place.column, problem, shown, caret);
+  return fmt::format("[kernel] {}:{}:{}: {}\n{}\n{}^", source->file, place.line, place.column, problem, shown,
+                     caret);
 }
 
 }  // namespace

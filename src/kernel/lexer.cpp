@@ -120,8 +120,9 @@ class Lexer {
     const std::size_t begin = at_;
     const bool based = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X' || peek(1) == 'b' ||
                                          peek(1) == 'B' || peek(1) == 'o' || peek(1) == 'O');
-    while (is_digit(peek()) || is_letter(peek()) || peek() == '.' ||
-           (!based && (peek() == '+' || peek() == '-') && (source_[at_ - 1] == 'e' || source_[at_ - 1] == 'E')))
+    while (
+        is_digit(peek()) || is_letter(peek()) || peek() == '.' ||
+        (!based && (peek() == '+' || peek() == '-') && (source_[at_ - 1] == 'e' || source_[at_ - 1] == 'E')))
       ++at_;
     add(TokenKind::number, begin, source_.substr(begin, at_ - begin));
   }

@@ -87,15 +87,19 @@ bool Parser::decorators(const File& file, Definition& definition) {
   while (accept("@")) {
     const Token module = peek();
     const auto alias = file.modules.find(module.text);
-    const bool warp = module.kind == TokenKind::name && alias != file.modules.end() && alias->second == "warp";
+    const bool warp =
+        module.kind == TokenKind::name && alias != file.modules.end() && alias->second == "warp";
     if (warp && at(".", 1)) {
       const std::string_view name = peek(2).text;
       using Kind = Definition::Kind;
       const bool known = name == "kernel" || name == "func" || name == "struct";
-      if (known) definition.kind = name == "kernel" ? Kind::kernel : name == "func" ? Kind::function : Kind::structure;
+      if (known)
+        definition.kind = name == "kernel" ? Kind::kernel : name == "func" ? Kind::function : Kind::structure;
       found |= known;
-      for (std::size_t i = 3; known && peek(i).kind != TokenKind::newline && peek(i).kind != TokenKind::end; ++i)
-        if (at("enable_backward", i) && at("=", i + 1) && at("False", i + 2)) definition.enable_backward = false;
+      for (std::size_t i = 3; known && peek(i).kind != TokenKind::newline && peek(i).kind != TokenKind::end;
+           ++i)
+        if (at("enable_backward", i) && at("=", i + 1) && at("False", i + 2))
+          definition.enable_backward = false;
     }
     skip_line();
   }

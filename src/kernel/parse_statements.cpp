@@ -15,10 +15,10 @@ struct Update {
   std::string_view symbol;
   Builtin builtin;
 };
-constexpr Update updates[] = {{"+=", Builtin::add},     {"-=", Builtin::sub},     {"*=", Builtin::mul},
+constexpr Update updates[] = {{"+=", Builtin::add},     {"-=", Builtin::sub},       {"*=", Builtin::mul},
                               {"/=", Builtin::div},     {"//=", Builtin::floordiv}, {"%=", Builtin::mod},
-                              {"**=", Builtin::pow},    {"&=", Builtin::bit_and}, {"|=", Builtin::bit_or},
-                              {"^=", Builtin::bit_xor}, {"<<=", Builtin::lshift}, {">>=", Builtin::rshift},
+                              {"**=", Builtin::pow},    {"&=", Builtin::bit_and},   {"|=", Builtin::bit_or},
+                              {"^=", Builtin::bit_xor}, {"<<=", Builtin::lshift},   {">>=", Builtin::rshift},
                               {"@=", Builtin::mul}};
 
 /// Python's statements that kernels cannot have, and what to write instead.
@@ -43,7 +43,9 @@ constexpr Refused refused[] = {
 
 }  // namespace
 
-void Parser::fail(Place place, std::string_view problem) const { throw KernelError(&source_, place, problem); }
+void Parser::fail(Place place, std::string_view problem) const {
+  throw KernelError(&source_, place, problem);
+}
 
 void Parser::fail_expected(std::string_view what) const {
   const Token& token = peek();
@@ -86,7 +88,8 @@ std::vector<Stmt> Parser::block() {
   }
   take();
   if (!at(TokenKind::indent)) fail_expected("an indented block");
-  if (blocks_ >= deepest_block) fail(peek().place, "blocks nested too deep: move the inner ones to a @wp.func");
+  if (blocks_ >= deepest_block)
+    fail(peek().place, "blocks nested too deep: move the inner ones to a @wp.func");
   take();
   ++blocks_;
   while (!at(TokenKind::dedent) && !at(TokenKind::end)) statement(body);

@@ -50,10 +50,12 @@ class Parser {
   syntax::Expr power();
   syntax::Expr primary();
   syntax::Expr atom();
-  syntax::Expr number();
   syntax::Expr call(syntax::Expr callee);
-  std::string string_text();
   syntax::Expr node(syntax::ExprKind kind, Place place, std::vector<syntax::Expr> args = {});
+
+  // parse_literals.cpp
+  syntax::Expr number();
+  std::string string_text();
 
   // Tokens.
   const Token& peek(std::size_t ahead = 0) const {

@@ -13,18 +13,18 @@
 namespace ferrite::kernel::syntax {
 
 enum class ExprKind : std::uint8_t {
-  name,         // text
-  integer,      // integer
-  real,         // real
-  boolean,      // integer: 0 or 1
-  string,       // text
+  name,     // text
+  integer,  // integer
+  real,     // real
+  boolean,  // integer: 0 or 1
+  string,   // text
   none,
-  attribute,    // args[0].text
-  call,         // args[0](args[1], ...), keywords[i] names args[i + 1] or is empty
-  subscript,    // args[0][args[1], ...]
-  unary,        // builtin args[0]
-  binary,       // args[0] builtin args[1]
-  compare,      // args[0] comparisons[0] args[1] comparisons[1] args[2] ...
+  attribute,  // args[0].text
+  call,       // args[0](args[1], ...), keywords[i] names args[i + 1] or is empty
+  subscript,  // args[0][args[1], ...]
+  unary,      // builtin args[0]
+  binary,     // args[0] builtin args[1]
+  compare,    // args[0] comparisons[0] args[1] comparisons[1] args[2] ...
   logical_and,
   logical_or,
   conditional,  // args[1] if args[0] else args[2]
@@ -34,13 +34,13 @@ enum class ExprKind : std::uint8_t {
 struct Expr {
   ExprKind kind;
   Place place;
-  std::string text;
+  std::string text = {};
   std::uint64_t integer = 0;
   double real = 0;
   Builtin builtin = Builtin::neg;
-  std::vector<Builtin> comparisons;
-  std::vector<std::string> keywords;
-  std::vector<Expr> args;
+  std::vector<Builtin> comparisons = {};
+  std::vector<std::string> keywords = {};
+  std::vector<Expr> args = {};
   int depth = 1;  // of the tree: bounded, so that recursion over it is
 };
 
@@ -54,16 +54,16 @@ enum class StmtKind : std::uint8_t {
   break_,
   continue_,
   pass,
-  return_,     // values: none or one
-  assert_,     // values: the condition and, perhaps, the message
+  return_,  // values: none or one
+  assert_,  // values: the condition and, perhaps, the message
 };
 
 struct Stmt {
   StmtKind kind;
   Place place;
   Builtin builtin = Builtin::neg;
-  std::vector<Expr> targets, values;
-  std::vector<std::vector<Stmt>> branches;
+  std::vector<Expr> targets = {}, values = {};
+  std::vector<std::vector<Stmt>> branches = {};
 };
 
 struct Parameter {
@@ -85,7 +85,7 @@ struct Definition {
 
 struct File {
   std::vector<Definition> definitions;
-  std::map<std::string, Expr, std::less<>> constants;      // NAME = expression at the top level
+  std::map<std::string, Expr, std::less<>> constants;       // NAME = expression at the top level
   std::map<std::string, std::string, std::less<>> modules;  // what `import` calls warp, math and numpy
 };
 

@@ -11,9 +11,9 @@ struct Names {
   std::string_view own, warp, suffix;  // suffix: of vectors over it, "vec3d"; none where Warp has no such
 };
 constexpr Names names[scalar_type_count] = {
-    {"bool", "bool", ""},      {"i8", "int8", "b"},       {"u8", "uint8", "ub"},      {"i16", "int16", "s"},
-    {"u16", "uint16", "us"},   {"i32", "int32", "i"},     {"u32", "uint32", "ui"},    {"i64", "int64", "l"},
-    {"u64", "uint64", "ul"},   {"f16", "float16", "h"},   {"bf16", "bfloat16", ""},   {"f32", "float32", "f"},
+    {"bool", "bool", ""},    {"i8", "int8", "b"},     {"u8", "uint8", "ub"},    {"i16", "int16", "s"},
+    {"u16", "uint16", "us"}, {"i32", "int32", "i"},   {"u32", "uint32", "ui"},  {"i64", "int64", "l"},
+    {"u64", "uint64", "ul"}, {"f16", "float16", "h"}, {"bf16", "bfloat16", ""}, {"f32", "float32", "f"},
     {"f64", "float64", "d"},
 };
 

@@ -1,6 +1,6 @@
-// The one table of what the kernel language can do: operators, math, vectors, atomics, random numbers. Each row
-// has everything about one builtin; checker, printer, interpreter, emitters and documentation read it, and a
-// test fails while a cell is empty.
+// The one table of what the kernel language can do: operators, math, vectors, atomics, random numbers. Each
+// row has everything about one builtin; checker, printer, interpreter, emitters and documentation read it,
+// and a test fails while a cell is empty.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace ferrite::kernel {
 
+// clang-format off
 enum class Builtin : std::uint8_t {
   // operators
   neg, pos, invert, not_, add, sub, mul, div, floordiv, mod, pow, bit_and, bit_or, bit_xor, lshift, rshift,
@@ -34,6 +35,7 @@ enum class Builtin : std::uint8_t {
   sample_unit_square, sample_unit_cube, sample_unit_sphere_surface, sample_unit_sphere,
   sample_unit_hemisphere_surface, sample_unit_hemisphere,
 };
+// clang-format on
 inline constexpr int builtin_count = static_cast<int>(Builtin::sample_unit_hemisphere) + 1;
 
 /// What a call does beside giving a value. Only calls without effect may be left out, repeated or moved.

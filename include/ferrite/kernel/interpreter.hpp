@@ -1,4 +1,5 @@
-// The interpreter: what a kernel means, executed statement by statement. The oracle of every emitter; not fast.
+// The interpreter: what a kernel means, executed statement by statement. The oracle of every emitter; not
+// fast.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +44,12 @@ struct InterpretOptions {
   std::int64_t step_limit = 200'000'000;
 };
 
-/// Runs the kernel for every thread of the grid `dim` (1 to 4 extents, the last fastest), in order; threads of
-/// a block take turns only at barriers. Arrays in `arguments` are changed in place.
-/// Throws KernelError, with the place, the thread and the values, for an index out of bounds, integer division
-/// by zero or overflow of it, a shift by a count outside the type, a variable read before it was written, a
-/// failed assertion, a barrier not reached by all threads of its block, or too many steps; ValueError or
-/// ShapeError for arguments that do not fit. After an error arrays hold what was written until then.
+/// Runs the kernel for every thread of the grid `dim` (1 to 4 extents, the last fastest), in order; threads
+/// of a block take turns only at barriers. Arrays in `arguments` are changed in place. Throws KernelError,
+/// with the place, the thread and the values, for an index out of bounds, integer division by zero or
+/// overflow of it, a shift by a count outside the type, a variable read before it was written, a failed
+/// assertion, a barrier not reached by all threads of its block, or too many steps; ValueError or ShapeError
+/// for arguments that do not fit. After an error arrays hold what was written until then.
 FERRITE_API void interpret(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,
                            std::span<Value> arguments, const InterpretOptions& options = {});
 

@@ -1,6 +1,6 @@
-// The kernel IR: a typed tree. Names are resolved (to indices), overloads chosen, casts explicit; control flow
-// stays structured, variables stay variables. Parsers and programs make it; the printer, the interpreter,
-// emitters and the adjoint read it.
+// The kernel IR: a typed tree. Names are resolved (to indices), overloads chosen, casts explicit; control
+// flow stays structured, variables stay variables. Parsers and programs make it; the printer, the
+// interpreter, emitters and the adjoint read it.
 #pragma once
 
 #include <bit>
@@ -62,7 +62,8 @@ struct Expr {
 ///   update         targets[0] builtin= values[0]. On an array element add, sub, bit_and, bit_or and bit_xor
 ///                  are atomic, as in Warp
 ///   evaluate       values[0], for its effect
-///   declare_array  targets[0], a new array of extents `values` (literals), zero at first: of this thread, or,
+///   declare_array  targets[0], a new array of extents `values` (literals), zero at first: of this thread,
+///   or,
 ///                  if `shared`, of the block (one for all its threads)
 ///   if_            values[0], body, orelse
 ///   for_           targets[0] in range(values[0], values[1], values[2]); the range is evaluated once, and
@@ -72,9 +73,11 @@ struct Expr {
 ///   return_        values: none, or one for each of Function::results
 ///   assert_        values[0], text
 /// Targets are places: a variable, an element of an array, or a field or component of a place.
+// clang-format off
 enum class StmtKind : std::uint8_t {
-  assign, update, evaluate, declare_array, if_, for_, while_, break_, continue_, return_, assert_
+  assign, update, evaluate, declare_array, if_, for_, while_, break_, continue_, return_, assert_,
 };
+// clang-format on
 
 struct Stmt {
   StmtKind kind = StmtKind::assign;
