@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "ferrite/kernel/builtin.hpp"
@@ -167,27 +168,32 @@ FERRITE_API bool has_barrier(const std::vector<Stmt>& body);
 /// Whether it can be left out or repeated: no builtin with an effect and no function that has one.
 FERRITE_API bool is_pure(const Module& module, const Expr& value);
 
+// Walks, over constant trees or over trees that `visit` changes.
+
+template <class T, class Node>
+concept NodeOf = std::is_same_v<std::remove_const_t<T>, Node>;
+
 /// Calls `visit` for the expression and all below it, operands first.
-template <class Visit>
-void for_each_expr(const Expr& e, Visit&& visit) {
-  for (const Expr& arg : e.args) for_each_expr(arg, visit);
+template <NodeOf<Expr> E, class Visit>
+void for_each_expr(E& e, Visit&& visit) {
+  for (auto& arg : e.args) for_each_expr(arg, visit);
   visit(e);
 }
 /// Calls `visit` for every statement, outer ones first.
-template <class Visit>
-void for_each_stmt(const std::vector<Stmt>& body, Visit&& visit) {
-  for (const Stmt& s : body) {
+template <NodeOf<std::vector<Stmt>> Body, class Visit>
+void for_each_stmt(Body& body, Visit&& visit) {
+  for (auto& s : body) {
     visit(s);
     for_each_stmt(s.body, visit);
     for_each_stmt(s.orelse, visit);
   }
 }
 /// Calls `visit` for every expression of every statement.
-template <class Visit>
-void for_each_expr(const std::vector<Stmt>& body, Visit&& visit) {
-  for_each_stmt(body, [&](const Stmt& s) {
-    for (const Expr& e : s.targets) for_each_expr(e, visit);
-    for (const Expr& e : s.values) for_each_expr(e, visit);
+template <NodeOf<std::vector<Stmt>> Body, class Visit>
+void for_each_expr(Body& body, Visit&& visit) {
+  for_each_stmt(body, [&](auto& s) {
+    for (auto& e : s.targets) for_each_expr(e, visit);
+    for (auto& e : s.values) for_each_expr(e, visit);
   });
 }
 
