@@ -49,7 +49,8 @@ Result ordered(Types t) {
   return t.size() == 2 && all_same(t) && is_number(t[0]) ? Result(bool_type) : std::nullopt;
 }
 Result comparable(Types t) {
-  return t.size() == 2 && all_same(t) && t[0].is_scalar() ? Result(bool_type) : std::nullopt;
+  return t.size() == 2 && all_same(t) && (t[0].is_scalar() || t[0].is_composite()) ? Result(bool_type)
+                                                                                   : std::nullopt;
 }
 Result truth(Types t) { return t.size() == 1 && t[0].is_bool() ? Result(bool_type) : std::nullopt; }
 
@@ -158,13 +159,19 @@ constexpr auto neg_integer = [](BuiltinCall&, Unsigned a, Unsigned) { return Uns
 constexpr auto same_integer = [](BuiltinCall&, Unsigned a, Unsigned) { return a; };
 constexpr auto pow_real = [](double a, double b) { return std::pow(a, b); };
 
-template <auto relation>
+/// Of scalars, or of composites: for all components (`all`) or for one of them.
+template <auto relation, bool all = true>
 void compare(BuiltinCall& c) {
   const ScalarType s = c.type_of(0).scalar;
-  c.out[0].integer = is_float(s) ? relation(c.real(0), c.real(1))
-                     : s == ScalarType::u64
-                         ? relation(static_cast<Unsigned>(c.integer(0)), static_cast<Unsigned>(c.integer(1)))
-                         : relation(c.integer(0), c.integer(1));
+  bool result = all;
+  for (int i = 0; i < c.type_of(0).components(); ++i) {
+    const bool holds = is_float(s)            ? relation(c.real(0, i), c.real(1, i))
+                       : s == ScalarType::u64 ? relation(static_cast<Unsigned>(c.integer(0, i)),
+                                                         static_cast<Unsigned>(c.integer(1, i)))
+                                              : relation(c.integer(0, i), c.integer(1, i));
+    result = all ? result && holds : result || holds;
+  }
+  c.out[0].integer = result;
 }
 void logical_not(BuiltinCall& c) { c.out[0].integer = c.integer(0) == 0; }
 
@@ -220,10 +227,11 @@ constexpr BuiltinInfo rows[] = {
      compare<greater>},
     {Builtin::ge, "ge", ">=", group, "ge(a: Scalar, b: Scalar) -> Bool", "a >= b.", none, ordered,
      compare<greater_equal>},
-    {Builtin::eq, "eq", "==", group, "eq(a: Scalar, b: Scalar) -> Bool", "a == b.", none, comparable,
-     compare<equal>},
-    {Builtin::ne, "ne", "!=", group, "ne(a: Scalar, b: Scalar) -> Bool", "a != b.", none, comparable,
-     compare<not_equal>},
+    {Builtin::eq, "eq", "==", group, "eq(a: Any, b: Any) -> Bool", "a == b; of composites: all components.",
+     none, comparable, compare<equal>},
+    {Builtin::ne, "ne", "!=", group, "ne(a: Any, b: Any) -> Bool",
+     "a != b; of composites: some component (Warp has no != of composites).", none, comparable,
+     compare<not_equal, false>},
 };
 
 }  // namespace

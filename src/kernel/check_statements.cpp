@@ -1,6 +1,8 @@
 // Statements: which variables there are, what may be assigned to what, and where control may go.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "kernel/checker.hpp"
 
 namespace ferrite::kernel {
@@ -8,6 +10,13 @@ namespace ferrite::kernel {
 using SyntaxKind = syntax::StmtKind;
 
 namespace {
+
+/// Whether a statement leaves the loop that the body belongs to.
+bool breaks(const std::vector<Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [](const Stmt& s) {
+    return s.kind == StmtKind::break_ || (s.kind == StmtKind::if_ && (breaks(s.body) || breaks(s.orelse)));
+  });
+}
 
 bool is_place(const Expr& e) {
   if (e.kind == ExprKind::field || e.kind == ExprKind::component) return is_place(e.args[0]);
@@ -47,6 +56,9 @@ bool FunctionChecker::always_returns(const std::vector<Stmt>& body) const {
   if (body.empty()) return false;
   const Stmt& last = body.back();
   if (last.kind == StmtKind::return_) return true;
+  if (last.kind == StmtKind::while_)  // while True
+    return last.values[0].kind == ExprKind::literal && last.values[0].number.integer != 0 &&
+           !breaks(last.body);
   return last.kind == StmtKind::if_ && always_returns(last.body) && always_returns(last.orelse);
 }
 

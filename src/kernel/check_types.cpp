@@ -106,6 +106,27 @@ std::optional<ModuleChecker::Constant> ModuleChecker::named_constant(const synta
   return std::nullopt;
 }
 
+/// wp.constant(x), math.sqrt(x)
+std::optional<ModuleChecker::Constant> ModuleChecker::called_constant(const syntax::Expr& e,
+                                                                      int depth) const {
+  if (e.args.size() != 2) return std::nullopt;
+  const auto x = constant(e.args[1], depth + 1);
+  if (!x || warp_name(e.args[0]) == "constant") return x;
+  const syntax::Expr& callee = e.args[0];
+  const bool member = callee.kind == Kind::attribute && callee.args[0].kind == Kind::name;
+  const auto module = member ? file_.modules.find(callee.args[0].text) : file_.modules.end();
+  if (module == file_.modules.end() || module->second == "warp") return std::nullopt;
+  struct Named {
+    std::string_view name;
+    double (*function)(double);
+  };
+  static constexpr Named functions[] = {{"sqrt", std::sqrt}, {"exp", std::exp}, {"log", std::log},
+                                        {"sin", std::sin},   {"cos", std::cos}, {"tan", std::tan}};
+  for (const auto& [name, function] : functions)
+    if (name == callee.text) return Constant{Constant::Kind::real, 0, function(x->real)};
+  return std::nullopt;
+}
+
 std::optional<ModuleChecker::Constant> ModuleChecker::constant(const syntax::Expr& e, int depth) const {
   using C = Constant;
   if (depth > 50) return std::nullopt;  // also of constants that need themselves
@@ -122,8 +143,7 @@ std::optional<ModuleChecker::Constant> ModuleChecker::constant(const syntax::Exp
     case Kind::attribute:
       return named_constant(e, depth);
     case Kind::call:
-      if (warp_name(e.args[0]) == "constant" && e.args.size() == 2) return constant(e.args[1], depth + 1);
-      return std::nullopt;
+      return called_constant(e, depth);
     case Kind::unary: {
       const auto x = constant(e.args[0], depth + 1);
       if (!x || e.builtin != Builtin::neg || x->integer == std::numeric_limits<std::int64_t>::min())

@@ -53,6 +53,7 @@ class ModuleChecker {
   void check_struct(const syntax::Definition& d);
   std::optional<Type> simple_type(const syntax::Expr& e) const;
   std::optional<Constant> named_constant(const syntax::Expr& e, int depth) const;
+  std::optional<Constant> called_constant(const syntax::Expr& e, int depth) const;
 
   syntax::File file_;
   std::shared_ptr<const Source> source_;
