@@ -121,7 +121,8 @@ def compare_builtins(check, ferrite, folder):
     text = "import warp as wp\n"
     for k, (form, expression, _) in enumerate(cases):
         text += f"\n\n@wp.kernel(enable_backward=False)\ndef case_{k}(x: float, i: int, a: wp.array[float], "
-        text += f"n: wp.array[int], out: wp.array[wp.float64]):\n    v = {expression}\n"
+        text += "n: wp.array[int], out: wp.array[wp.float64]):\n    state = wp.rand_init(42)\n"
+        text += f"    v = {expression}\n"
         for c, part in enumerate(PARTS[form]):
             text += f"    out[{c}] = wp.float64(v{part})\n"
     file = folder / "builtin_cases.py"

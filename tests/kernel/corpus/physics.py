@@ -141,7 +141,7 @@ def ray_sphere(o: wp.array[wp.vec3], d: wp.array[wp.vec3], t: wp.array[float], n
     b = wp.dot(origin, dir)
     c = wp.dot(origin, origin) - 1.0
     disc = b * b - c
-    if disc < 0.0:
+    if disc < 0.05:
         t[i] = -1.0
         return
     hit = -b - wp.sqrt(disc)
