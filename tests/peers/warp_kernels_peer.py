@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compares kernels with NVIDIA Warp (package warp-lang, its CPU device): those of tests/kernel/corpus, launched by both as
-the comment over each kernel says, and every expression of builtins.txt. Integers must be equal; floats must agree to a few
+the comment over each kernel says (Warp runs the text itself and the text that ferrite prints of it), and every expression of
+builtins.txt. Integers must be equal; floats must agree to a few
 roundings of their type. Exits with 77 where Warp is not installed."""
 
 import argparse
@@ -161,9 +162,13 @@ def main():
         for file in sorted(CORPUS.glob("*.py")):
             if file.name in FERRITE_ONLY:
                 continue
-            module = load(file, "corpus_" + file.stem)
-            for name, run in launches(file.read_text()):
-                compare_kernel(check, options.ferrite, file, module, name, run, folder)
+            printed = folder / file.name
+            shown = subprocess.run([options.ferrite, "kernel", "check", "--print", file], capture_output=True, check=True)
+            printed.write_bytes(shown.stdout)
+            for form, path in (("text", file), ("printed", printed)):
+                module = load(path, f"{form}_{file.stem}")
+                for name, run in launches(file.read_text()):
+                    compare_kernel(check, options.ferrite, file, module, name, run, folder)
         compare_builtins(check, options.ferrite, folder)
     print(f"{check.passed} passed, {check.failed} failed")
     return 1 if check.failed else 0
