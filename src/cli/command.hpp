@@ -19,5 +19,6 @@ void add_replay(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_priors(CLI::App& app, Action& action);
+void add_kernel(CLI::App& app, Action& action);
 
 }  // namespace ferrite::cli

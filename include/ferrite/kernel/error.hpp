@@ -1,0 +1,42 @@
+// KernelError: what is wrong in a kernel, and where. The message shows the place as compilers do:
+//
+//   [kernel] saxpy.py:6:19: '*' of float and int: types never mix silently, write float(n)
+//       y[i] = x[i] * n
+//                   ^
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::kernel {
+
+/// A place in a source text: line and column, both from 1; line 0 is nowhere (a kernel made by a program).
+/// Columns count bytes.
+struct Place {
+  int line = 0, column = 0;
+};
+
+/// The text that places refer to, and what to call it in messages.
+struct Source {
+  std::string file, text;
+};
+
+/// A text that is no kernel, breaks a rule of the language, or went wrong when it ran.
+class FERRITE_API KernelError : public Error {
+ public:
+  /// `source` may be null: the message then has no place.
+  KernelError(const Source* source, Place place, std::string_view problem);
+
+  Place place() const { return place_; }
+  /// The message without the place and the source line.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  Place place_;
+  std::string problem_;
+};
+
+}  // namespace ferrite::kernel

@@ -1,0 +1,29 @@
+// From text to IR and back: the Warp dialect of Python. docs/kernels.md describes the language.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/kernel/ir.hpp"
+
+namespace ferrite::kernel {
+
+/// The structs, functions and kernels of a Python file; everything else in it (imports, host code) is passed
+/// over, but for assignments of constants at the top level. `file` stands for the text in messages.
+/// Throws KernelError at the first thing that is wrong.
+FERRITE_API Module parse(std::string_view source, std::string_view file = "kernel.py");
+
+/// The same without stopping: definitions with errors, and those that need them, are left out.
+struct Parsed {
+  Module module;
+  std::vector<KernelError> errors;  // at most one per definition, in the order of the text
+};
+FERRITE_API Parsed parse_all(std::string_view source, std::string_view file = "kernel.py");
+
+/// Python that Warp accepts (but for ferrite's extensions), and parse(print(m)) == m for every module that
+/// comes from parse.
+FERRITE_API std::string print(const Module& module);
+FERRITE_API std::string print(const Module& module, const Expr& expression, const Function& inside);
+
+}  // namespace ferrite::kernel

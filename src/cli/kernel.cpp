@@ -1,0 +1,252 @@
+// ferrite kernel: check | run | builtins.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "ferrite/core/rng.hpp"
+#include "ferrite/io/npy.hpp"
+#include "ferrite/kernel/interpreter.hpp"
+#include "ferrite/kernel/parse.hpp"
+
+namespace ferrite::cli {
+
+namespace {
+
+using namespace kernel;
+
+struct Options {
+  std::string file, kernel, dim, out;
+  std::vector<std::string> arguments;
+  std::string precision = "native";
+  InterpretOptions interpret;
+  std::uint64_t seed = 0;
+  bool print = false, json = false;
+};
+
+std::string read_text(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw IoError(fmt::format("[kernel] {}: cannot be opened", file));
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::string signature(const Module& module, const Function& f) {
+  std::string text;
+  for (int i = 0; i < f.parameters; ++i) {
+    const Variable& p = f.variables[static_cast<std::size_t>(i)];
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", p.name, to_string(p.type, module.struct_names()));
+  }
+  return fmt::format("{}({})", f.name, text);
+}
+
+int check(const Options& o) {
+  const Parsed parsed = parse_all(read_text(o.file), o.file);
+  if (o.json) {
+    nlohmann::json report{{"kernels", nlohmann::json::array()}, {"errors", nlohmann::json::array()}};
+    for (const Function& k : parsed.module.kernels)
+      report["kernels"].push_back({{"name", k.name}, {"signature", signature(parsed.module, k)}});
+    for (const KernelError& e : parsed.errors)
+      report["errors"].push_back(
+          {{"line", e.place().line}, {"column", e.place().column}, {"problem", e.problem()}});
+    fmt::print("{}\n", report.dump(2));
+  } else if (o.print) {
+    fmt::print("{}", print(parsed.module));
+  } else {
+    for (const Function& k : parsed.module.kernels) fmt::print("kernel {}\n", signature(parsed.module, k));
+    for (const Function& f : parsed.module.functions) fmt::print("func   {}\n", signature(parsed.module, f));
+  }
+  if (!o.json)
+    for (const KernelError& e : parsed.errors) fmt::print(stderr, "{}\n", e.what());
+  return parsed.errors.empty() ? success : bad_input;
+}
+
+/// "64x3" is {64, 3}.
+std::vector<std::int64_t> extents(std::string_view text) {
+  std::vector<std::int64_t> list;
+  for (const char* at = text.data(); at < text.data() + text.size() || list.empty();) {
+    std::int64_t n = 0;
+    const auto [end, status] = std::from_chars(at, text.data() + text.size(), n);
+    if (status != std::errc{} || n < 0 || (end != text.data() + text.size() && *end != 'x'))
+      throw ValueError(fmt::format("[kernel run] '{}': write extents as 64 or 64x3", text));
+    list.push_back(n);
+    at = end + 1;
+  }
+  return list;
+}
+
+/// Makes the arguments of a launch out of NAME=VALUE; counts which were used.
+class Arguments {
+ public:
+  Arguments(const Module& module, const Options& options, std::vector<std::int64_t> dim)
+      : module_(module), options_(options), dim_(std::move(dim)) {
+    for (const std::string& a : options.arguments) {
+      const std::size_t equals = a.find('=');
+      if (equals == std::string::npos)
+        throw ValueError(fmt::format("[kernel run] --arg {}: write NAME=VALUE", a));
+      given_[a.substr(0, equals)] = a.substr(equals + 1);
+    }
+  }
+
+  Value make(const std::string& name, Type type) {
+    if (type.is_struct()) {
+      Value value{type, {}, {}, {}};
+      for (const Variable& f : module_.structs[type.structure].fields)
+        value.fields.push_back(make(name + "." + f.name, f.type));
+      return value;
+    }
+    const auto found = given_.find(name);
+    std::string text;
+    if (found != given_.end()) {
+      text = found->second;
+      given_.erase(found);
+    } else if (!type.is_array() || type.dims != dim_.size()) {
+      throw ValueError(fmt::format("[kernel run] no value for '{}', {}: give --arg {}=...", name,
+                                   to_string(type, module_.struct_names()), name));
+    } else {
+      text = fmt::format("uniform:{}", fmt::join(dim_, "x"));
+    }
+    if (text.ends_with(".npy")) return value_from(type, read_npy(text));
+    return type.is_array() ? generated(name, type, text) : numbers(name, type, text);
+  }
+
+  void check_all_used() const {
+    if (!given_.empty())
+      throw ValueError(fmt::format("[kernel run] the kernel has no parameter '{}'", given_.begin()->first));
+  }
+
+ private:
+  Value generated(const std::string& name, Type type, const std::string& text) {
+    const std::size_t colon = text.find(':');
+    const std::string how = text.substr(0, colon);
+    if (colon == std::string::npos ||
+        (how != "zeros" && how != "uniform" && how != "normal" && how != "iota"))
+      throw ValueError(fmt::format(
+          "[kernel run] {}={}: an array is FILE.npy, zeros:64x3, iota:64, uniform:64 or normal:64", name,
+          text));
+    Value value = array_value(module_, type, extents(std::string_view(text).substr(colon + 1)));
+    const RandomKey key{options_.seed, stream_++};
+    for (std::size_t i = 0; i < value.numbers.size() && how != "zeros"; ++i) {
+      const double whole =
+          how == "iota" ? static_cast<double>(i) : static_cast<double>(integer_at(key, i, 0, 100));
+      const double real = how == "iota"      ? whole
+                          : how == "uniform" ? uniform_at<float>(key, i)
+                                             : normal_at<float>(key, i);
+      value.numbers[i] = scalar_value(type.scalar, is_float(type.scalar) ? real : whole).numbers[0];
+    }
+    return value;
+  }
+
+  Value numbers(const std::string& name, Type type, const std::string& text) {
+    Value value{type, {}, {}, {}};
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::string part = text.substr(at, text.find(',', at) - at);
+      char* end = nullptr;
+      const double x = part == "True" ? 1 : part == "False" ? 0 : std::strtod(part.c_str(), &end);
+      if (part.empty() || (end != nullptr && *end != '\0'))
+        throw ValueError(fmt::format("[kernel run] {}={}: {} takes numbers separated by commas", name, text,
+                                     to_string(type)));
+      value.numbers.push_back(scalar_value(type.scalar, x).numbers[0]);
+      at += part.size() + 1;
+    }
+    if (static_cast<int>(value.numbers.size()) != type.components())
+      throw ValueError(fmt::format("[kernel run] {}={}: {} has {} numbers", name, text, to_string(type),
+                                   type.components()));
+    return value;
+  }
+
+  const Module& module_;
+  const Options& options_;
+  std::vector<std::int64_t> dim_;
+  std::map<std::string, std::string> given_;
+  std::uint64_t stream_ = 0;
+};
+
+/// Shows the arrays, those inside structs too, and writes them as .npy files.
+void report(const Module& module, const std::string& name, const Value& value, const Options& o) {
+  for (std::size_t i = 0; i < value.fields.size(); ++i)
+    report(module, name + "." + module.structs[value.type.structure].fields[i].name, value.fields[i], o);
+  if (!value.type.is_array() || value.type.kind == Type::Kind::structure) return;
+  if (!o.out.empty()) write_npy(std::filesystem::path(o.out) / (name + ".npy"), tensor_from(value));
+  constexpr std::size_t shown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, value.numbers.size()); ++i)
+    text += is_float(value.type.scalar) ? fmt::format(" {:g}", value.numbers[i].real)
+                                        : fmt::format(" {}", value.numbers[i].integer);
+  fmt::print("{} {} [{}]:{}{}\n", name, to_string(value.type, module.struct_names()),
+             fmt::join(value.shape, ", "), text, value.numbers.size() > shown ? " ..." : "");
+}
+
+int run(Options o) {
+  const Module module = parse(read_text(o.file), o.file);
+  const Function& k = module.kernel(o.kernel);
+  const std::vector<std::int64_t> dim = extents(o.dim);
+  Arguments arguments(module, o, dim);
+  std::vector<Value> values;
+  for (int i = 0; i < k.parameters; ++i) {
+    const Variable& p = k.variables[static_cast<std::size_t>(i)];
+    values.push_back(arguments.make(p.name, p.type));
+  }
+  arguments.check_all_used();
+  o.interpret.precision = o.precision == "f64" ? Precision::f64 : Precision::native;
+  interpret(module, k, dim, values, o.interpret);
+  if (!o.out.empty()) std::filesystem::create_directories(o.out);
+  for (std::size_t i = 0; i < values.size(); ++i) report(module, k.variables[i].name, values[i], o);
+  return success;
+}
+
+int list_builtins() {
+  std::string_view group;
+  for (const BuiltinInfo& row : builtins()) {
+    if (row.group != group) fmt::print("{}{}\n", group.empty() ? "" : "\n", row.group);
+    group = row.group;
+    fmt::print("  {:<4}{}\n        {}\n", row.symbol, row.signature, row.doc);
+  }
+  return success;
+}
+
+}  // namespace
+
+void add_kernel(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  Options& o = *options;
+  CLI::App* command = app.add_subcommand("kernel", "Check and run kernels written in Warp's Python");
+  command->require_subcommand(1);
+  command->footer(
+      "Example: ferrite kernel run saxpy.py --dim 1024 --arg a=2 --arg x=x.npy --arg y=zeros:1024 --out "
+      "results");
+
+  CLI::App* checking = command->add_subcommand("check", "Parse and type-check all kernels of a file");
+  checking->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  checking->add_flag("--print", o.print, "Print the kernels as ferrite understood them");
+  checking->add_flag("--json", o.json, "Print kernels and errors as JSON");
+  checking->callback([options, &action] { action = [options] { return check(*options); }; });
+
+  command->add_subcommand("builtins", "List what kernels can call, with signatures")->callback([&action] {
+    action = list_builtins;
+  });
+
+  CLI::App* running = command->add_subcommand("run", "Run a kernel in the interpreter");
+  running->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  running->add_option("--kernel", o.kernel, "Which kernel, if the file has several");
+  running->add_option("--dim", o.dim, "Threads of the grid: 1024, 64x64")->required();
+  running->add_option(
+      "--arg", o.arguments,
+      "NAME=VALUE: a number, numbers for a vector (1,2,3), FILE.npy, or a generated array (zeros:64x3, "
+      "iota:64, uniform:64, normal:64). Arrays without a value are uniform, of the grid's shape. Fields of "
+      "a struct are s.x=...");
+  running->add_option("--out", o.out, "Folder for the arrays after the run, one .npy each");
+  running->add_option("--precision", o.precision, "native, or f64: no rounding below f64")
+      ->check(CLI::IsMember({"native", "f64"}));
+  running->add_option("--block-dim", o.interpret.block_dim, "Threads of a block")->capture_default_str();
+  running->add_option("--steps", o.interpret.step_limit, "Statements after which a kernel counts as hanging")
+      ->capture_default_str();
+  running->add_option("--seed", o.seed, "Of generated arrays");
+  running->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace ferrite::cli

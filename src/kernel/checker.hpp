@@ -1,0 +1,136 @@
+// From the surface tree to the IR: names, types and overloads are resolved here, and every rule of the
+// language is enforced here.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/kernel/parse.hpp"
+#include "kernel/syntax.hpp"
+
+namespace ferrite::kernel {
+
+/// Checks a file's definitions; functions are checked when the first caller needs their results.
+class ModuleChecker {
+ public:
+  ModuleChecker(syntax::File file, std::shared_ptr<const Source> source)
+      : file_(std::move(file)), source_(std::move(source)) {}
+
+  /// Adds what it finds wrong to `errors`.
+  Module run(std::vector<KernelError>& errors);
+
+  /// Thrown when something is used whose own error is reported already.
+  struct Dependent {};
+
+  [[noreturn]] void fail(Place place, std::string_view problem) const;
+  void check_name(std::string_view name, Place place) const;
+  std::string show(Type type) const { return to_string(type, struct_names_); }
+  const Module& module() const { return module_; }
+  const syntax::File& file() const { return file_; }
+
+  /// The index of the struct or function; nothing if there is none of this name.
+  std::optional<int> find_struct(std::string_view name) const;
+  /// Checks it first if nobody has; recursion is an error at `place`.
+  std::optional<int> find_function(std::string_view name, Place place);
+
+  /// A type as annotations and dtype= write it. Fails if it is none.
+  Type annotation(const syntax::Expr& e) const;
+  /// The name if the expression is one of Warp's namespace: "wp.vec3" is "vec3".
+  std::optional<std::string_view> warp_name(const syntax::Expr& e) const;
+  /// What a module's constant is worth as Python computes it: wp.pi, math.pi, NAME, 2.0 * NAME.
+  struct Constant {
+    enum class Kind : std::uint8_t { boolean, integer, real } kind;
+    std::int64_t integer = 0;
+    double real = 0;
+  };
+  std::optional<Constant> constant(const syntax::Expr& e, int depth = 0) const;
+
+ private:
+  enum class State : std::uint8_t { open, checking, done, failed };
+  bool check(std::size_t definition, std::vector<KernelError>& errors);
+  void check_struct(const syntax::Definition& d);
+  std::optional<Type> simple_type(const syntax::Expr& e) const;
+  std::optional<Constant> named_constant(const syntax::Expr& e, int depth) const;
+  std::optional<Constant> called_constant(const syntax::Expr& e, int depth) const;
+
+  syntax::File file_;
+  std::shared_ptr<const Source> source_;
+  Module module_;
+  std::vector<std::string> struct_names_;
+  std::vector<State> states_;
+  std::vector<int> indices_;  // of each definition in module_
+  std::vector<KernelError>* errors_ = nullptr;
+};
+
+/// Checks the body of one function or kernel.
+class FunctionChecker {
+ public:
+  FunctionChecker(ModuleChecker& module, const syntax::Definition& definition)
+      : module_(module), definition_(definition) {}
+  Function run();
+
+ private:
+  using Kind = syntax::ExprKind;
+
+  // check_statements.cpp
+  std::vector<Stmt> block(const std::vector<syntax::Stmt>& body);
+  void statement(const syntax::Stmt& s, std::vector<Stmt>& out);
+  Stmt assign(const syntax::Stmt& s);
+  Stmt update(const syntax::Stmt& s);
+  Stmt for_loop(const syntax::Stmt& s);
+  Stmt return_statement(const syntax::Stmt& s);
+  Stmt assertion(const syntax::Stmt& s);
+  std::vector<Stmt> branches(const syntax::Stmt& s, std::size_t from);
+  std::optional<Stmt> declare_array(const syntax::Stmt& s);
+  Expr target(const syntax::Expr& e, Type type);
+  bool always_returns(const std::vector<Stmt>& body) const;
+  std::vector<Type> result_types(const Expr& call) const;
+
+  // check_expressions.cpp
+  Expr check(const syntax::Expr& e);
+  Expr value(const syntax::Expr& e);      // a check that refuses calls without a result, and tuples
+  Expr condition(const syntax::Expr& e);  // a bool; numbers are true unless they are zero
+  Expr truth(Expr e, Place place);
+  Expr name(const syntax::Expr& e);
+  Expr attribute(const syntax::Expr& e);
+  Expr subscript(const syntax::Expr& e);
+  Expr component_of(Expr base, std::vector<Expr> indices, Place place);
+  Expr unary(const syntax::Expr& e);
+  Expr binary(const syntax::Expr& e);
+  Expr compare(const syntax::Expr& e);
+  Expr relation(Builtin builtin, Expr a, Expr b, Place place);
+  Expr logical(const syntax::Expr& e);
+  Expr conditional(const syntax::Expr& e);
+  Expr from_constant(const ModuleChecker::Constant& c, Place place);
+  Expr operation(Builtin builtin, Expr a, Expr b, const syntax::Expr* operands, Place place);
+
+  // check_calls.cpp
+  Expr call(const syntax::Expr& e);
+  Expr builtin_call(const BuiltinInfo& row, const syntax::Expr& e);
+  Expr function_call(int index, const syntax::Expr& e);
+  Expr construct_call(Type type, const syntax::Expr& e);
+  Expr cast_call(ScalarType scalar, const syntax::Expr& e);
+  Expr named_type_call(Builtin builtin, const syntax::Expr& e);
+  /// The arguments in the order of the parameters, keywords resolved.
+  std::vector<const syntax::Expr*> arguments(const syntax::Expr& e,
+                                             const std::vector<std::string>& parameters);
+  Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
+
+  /// Fails for a name that the language needs itself: wp, float, range, ...
+  void check_name(std::string_view name, Place place) const { module_.check_name(name, place); }
+  [[noreturn]] void fail(Place place, std::string_view problem) const { module_.fail(place, problem); }
+  std::string show(Type t) const { return module_.show(t); }
+
+  ModuleChecker& module_;
+  const syntax::Definition& definition_;
+  Function function_;
+  std::map<std::string, int, std::less<>> names_;
+  bool kernel_ = false, returned_ = false;
+  int level_ = 0;                // blocks around the statement
+  bool constants_only_ = false;  // inside the value of a module's constant
+};
+
+}  // namespace ferrite::kernel
