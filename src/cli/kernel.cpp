@@ -67,16 +67,14 @@ int check(const Options& o) {
 
 /// "64x3" is {64, 3}.
 std::vector<std::int64_t> extents(std::string_view text) {
-  std::vector<std::int64_t> list;
-  for (const char* at = text.data(); at < text.data() + text.size() || list.empty();) {
-    std::int64_t n = 0;
-    const auto [end, status] = std::from_chars(at, text.data() + text.size(), n);
-    if (status != std::errc{} || n < 0 || (end != text.data() + text.size() && *end != 'x'))
+  const char *at = text.data(), *const end = at + text.size();
+  for (std::vector<std::int64_t> list;; ++at) {
+    const auto [next, status] = std::from_chars(at, end, list.emplace_back());
+    if (status != std::errc{} || list.back() < 0 || (next != end && *next != 'x'))
       throw ValueError(fmt::format("[kernel run] '{}': write extents as 64 or 64x3", text));
-    list.push_back(n);
-    at = end + 1;
+    at = next;
+    if (at == end) return list;
   }
-  return list;
 }
 
 /// Makes the arguments of a launch out of NAME=VALUE; counts which were used.

@@ -18,8 +18,12 @@ std::vector<Expr> pair(Expr a, Expr b) {
 
 /// How to write the operand in another type: by its name where it has one.
 std::string conversion(const syntax::Expr* operand, Type to) {
-  const std::string inner =
-      operand != nullptr && operand->kind == syntax::ExprKind::name ? operand->text : "...";
+  std::string inner = "...";
+  if (operand != nullptr && operand->kind == syntax::ExprKind::name) inner = operand->text;
+  if (operand != nullptr && operand->kind == syntax::ExprKind::integer) {
+    if (to == float_type) return fmt::format("{}.0", operand->integer);
+    inner = std::to_string(operand->integer);
+  }
   return fmt::format("{}({})", to_string(to), inner);
 }
 

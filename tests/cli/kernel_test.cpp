@@ -60,7 +60,9 @@ TEST_F(KernelCli, RunSaysWhatIsMissing) {
                   "no value for 'a', float: give --arg a=...");
   expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 --arg z=1").output,
                   "no parameter 'z'");
-  expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3y").output, "write extents as 64 or 64x3");
+  for (const char* const wrong : {"3y", "3x", "x3", "-1"})
+    expect_contains(run_ferrite("kernel run " + saxpy() + " --dim=" + wrong).output,
+                    "write extents as 64 or 64x3");
   expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=two").output,
                   "takes numbers separated by commas");
   const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 4 --arg a=2 --arg x=zeros:3");
