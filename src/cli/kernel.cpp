@@ -1,6 +1,7 @@
 // ferrite kernel: check | run | builtins.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+
+#include <algorithm>
 #include "cli/replay_file.hpp"
 #include "ferrite/stacks.hpp"
 

@@ -1,4 +1,5 @@
 // Vectors and matrices. Sums of products are formed in f64 and rounded once.
+#include <algorithm>
 #include <cstdlib>
 
 #include "kernel/builtin_rules.hpp"

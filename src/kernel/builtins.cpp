@@ -1,4 +1,5 @@
 // The table, put together of its families.
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 

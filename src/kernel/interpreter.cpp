@@ -3,6 +3,8 @@
 
 #include "kernel/machine.hpp"
 
+#include <algorithm>
+
 namespace ferrite::kernel {
 
 Interpreter::Interpreter(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,

@@ -5,6 +5,8 @@
 
 #include "kernel/machine.hpp"
 
+#include <algorithm>
+
 namespace ferrite::kernel {
 
 void Interpreter::enter(Lane& lane) {

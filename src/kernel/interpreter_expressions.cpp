@@ -1,6 +1,7 @@
 // Expressions: values are runs of numbers, written where the caller says.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernel/machine.hpp"

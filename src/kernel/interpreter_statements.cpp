@@ -3,6 +3,8 @@
 
 #include "kernel/machine.hpp"
 
+#include <algorithm>
+
 namespace ferrite::kernel {
 
 void Interpreter::step(Place place) {

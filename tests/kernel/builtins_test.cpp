@@ -1,4 +1,5 @@
 // The builtin table: no empty cell, every row tested, every value known.
+#include <algorithm>
 #include <cmath>
 #include <set>
 

@@ -1,6 +1,8 @@
 // Texts made to break the parser: an error with a place, or a kernel, never a crash.
 #include "kernel_test.hpp"
 
+#include <algorithm>
+
 namespace ferrite::kernel {
 namespace {
 

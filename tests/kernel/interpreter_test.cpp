@@ -1,4 +1,5 @@
 // What kernels mean: order, precision, scope of values, and errors while they run.
+#include <algorithm>
 #include <cmath>
 
 #include "kernel_test.hpp"

@@ -1,6 +1,8 @@
 // The ops' rules, and their loops on the CPU: one dataset at a time per thread.
 #include "ferrite/models/priors/priors.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ferrite/backend/cpu.hpp"

@@ -1,6 +1,8 @@
 // The folder of shards and its description.
 #include "ferrite/models/priors/shards.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

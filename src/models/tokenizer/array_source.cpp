@@ -2,6 +2,7 @@
 // columns. Files are mapped, so only the rows at hand take memory.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "ferrite/core/error.hpp"
