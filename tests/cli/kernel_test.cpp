@@ -31,6 +31,14 @@ TEST_F(KernelCli, Check) {
   expect_contains(run_ferrite("kernel check --json " + saxpy()).output, "\"errors\": []");
 }
 
+TEST_F(KernelCli, Adjoint) {
+  const Reply reply = run_ferrite("kernel adjoint " + saxpy());
+  EXPECT_EQ(reply.code, 0);
+  expect_contains(reply.output,
+                  "def saxpy_backward(a: float, x: wp.array[float], y: wp.array[float], adj_a: ");
+  expect_contains(reply.output, "wp.atomic_add(adj_x, i, adj_t * a)");
+}
+
 TEST_F(KernelCli, CheckShowsAllErrors) {
   const std::string file =
       write("bad.py",
@@ -47,9 +55,9 @@ TEST_F(KernelCli, RunReadsAndWritesArrays) {
   const std::vector<float> data{1, 2, 3};
   write_npy(folder_ / "x.npy", HostTensor::from(std::span<const float>(data), Shape{3}));
   const std::string out = (folder_ / "out").string();
-  const Reply reply = run_ferrite("kernel run " + saxpy() +
-                                  " --dim 3 --arg a=2 --arg 'x=" + (folder_ / "x.npy").string() +
-                                  "' --arg y=iota:3 --out '" + out + "'");
+  const Reply reply =
+      run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 --arg 'x=" + (folder_ / "x.npy").string() +
+                  "' --arg y=iota:3 --out '" + out + "'");
   EXPECT_EQ(reply.code, 0) << reply.output;
   expect_contains(reply.output, "y wp.array[float] [3]: 2 5 8\n");
   EXPECT_EQ(read_npy(std::filesystem::path(out) / "y.npy").as<float>()[2], 8);

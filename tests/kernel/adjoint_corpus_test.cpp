@@ -80,10 +80,11 @@ void expect_lowered_is_equal(const Module& module, const Function& kernel, const
     for (std::size_t i = 0; i < wanted[a].numbers.size(); ++i) {
       const Number want = wanted[a].numbers[i];
       ASSERT_EQ(simplified[a].numbers[i].integer, got[a].numbers[i].integer) << print(lowered);
-      if (real)  // definitions of builtins round in other places
+      if (real) {  // definitions of builtins round in other places
         ASSERT_NEAR(got[a].numbers[i].real, want.real, 1e-12 * std::max(1.0, std::fabs(want.real)));
-      else
+      } else {
         ASSERT_EQ(got[a].numbers[i].integer, want.integer) << print(lowered);
+      }
     }
   }
 }

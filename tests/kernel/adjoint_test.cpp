@@ -117,8 +117,9 @@ TEST(Derivatives, OneRowForEachBuiltin) {
     EXPECT_EQ(row.id, builtins()[i].id);
     EXPECT_EQ(row.partials != nullptr, row.kind == Derivative::Kind::partials) << builtins()[i].name;
     const bool changes_array = builtins()[i].effect == Effect::writes_array;
-    if (row.kind == Derivative::Kind::statement || row.kind == Derivative::Kind::refused)
+    if (row.kind == Derivative::Kind::statement || row.kind == Derivative::Kind::refused) {
       EXPECT_TRUE(changes_array) << builtins()[i].name;
+    }
     const bool smooth = row.kind == Derivative::Kind::partials || row.kind == Derivative::Kind::definition;
     EXPECT_EQ(expressions.contains(row.id), smooth) << builtins()[i].name;
   }
