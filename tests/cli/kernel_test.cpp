@@ -36,7 +36,7 @@ TEST_F(KernelCli, Adjoint) {
   EXPECT_EQ(reply.code, 0);
   expect_contains(reply.output,
                   "def saxpy_backward(a: float, x: wp.array[float], y: wp.array[float], adj_a: ");
-  expect_contains(reply.output, "wp.atomic_add(adj_x, i, adj_t * a)");
+  expect_contains(reply.output, "wp.atomic_add(adj_x, i, adj_x_at)");
 }
 
 TEST_F(KernelCli, CheckShowsAllErrors) {
