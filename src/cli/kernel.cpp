@@ -1,4 +1,4 @@
-// ferrite kernel: check | run | builtins.
+// ferrite kernel: check | run | adjoint | builtins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "ferrite/core/rng.hpp"
 #include "ferrite/io/npy.hpp"
+#include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/parse.hpp"
 
@@ -224,6 +225,17 @@ void add_kernel(CLI::App& app, Action& action) {
   checking->add_flag("--print", o.print, "Print the kernels as ferrite understood them");
   checking->add_flag("--json", o.json, "Print kernels and errors as JSON");
   checking->callback([options, &action] { action = [options] { return check(*options); }; });
+
+  CLI::App* backward = command->add_subcommand("adjoint", "Print the backward kernel of a kernel");
+  backward->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  backward->add_option("--kernel", o.kernel, "Which kernel, if the file has several");
+  backward->callback([options, &action] {
+    action = [options] {
+      const Module module = parse(read_text(options->file), options->file);
+      fmt::print("{}", print(adjoint(module, module.kernel(options->kernel))));
+      return 0;
+    };
+  });
 
   command->add_subcommand("builtins", "List what kernels can call, with signatures")->callback([&action] {
     action = list_builtins;

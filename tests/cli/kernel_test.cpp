@@ -31,6 +31,14 @@ TEST_F(KernelCli, Check) {
   expect_contains(run_ferrite("kernel check --json " + saxpy()).output, "\"errors\": []");
 }
 
+TEST_F(KernelCli, Adjoint) {
+  const Reply reply = run_ferrite("kernel adjoint " + saxpy());
+  EXPECT_EQ(reply.code, 0);
+  expect_contains(reply.output,
+                  "def saxpy_backward(a: float, x: wp.array[float], y: wp.array[float], adj_a: ");
+  expect_contains(reply.output, "wp.atomic_add(adj_x, i, adj_x_at)");
+}
+
 TEST_F(KernelCli, CheckShowsAllErrors) {
   const std::string file =
       write("bad.py",

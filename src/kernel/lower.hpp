@@ -1,0 +1,69 @@
+// Kernels in a plainer form, for transformations: the adjoint works on it.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ferrite/kernel/ir.hpp"
+
+namespace ferrite::kernel {
+
+/// A function without return, break and continue: flags and branches take their part. `results` are the
+/// variables that hold what it returned.
+struct Structured {
+  Function function;
+  std::vector<int> results;
+};
+Structured remove_jumps(const Function& function);
+
+/// A variable whose value cannot be computed again from the arguments, and why.
+struct Unrepeatable {
+  Place place;
+  std::string reason;
+};
+
+/// A kernel with its functions written out and without jumps, in these statements only:
+///   assign    one target; the value has no calls, and no effect but a draw or an atomic that is all of it. A
+///             tuple only from tid
+///   update    += and -= of an element of a parameter, or of a part of it
+///   evaluate  an atomic
+///   if_ for_ while_ declare_array
+/// Assertions are gone. Elements of arrays that the kernel writes are read by assignments of their own.
+struct Lowered {
+  Function function;
+  std::map<int, Unrepeatable> unrepeatable;
+};
+/// Throws KernelError for shared arrays, barriers and arrays that are assigned or in structs.
+Lowered lower(const Module& module, const Function& kernel);
+
+/// Adds the reads of parameters' elements that the thread may have written before to `unrepeatable`.
+void find_stale_reads(Lowered& lowered);
+
+/// Gives variables names that are not taken.
+class Names {
+ public:
+  Names() = default;
+  explicit Names(const Function& function) {
+    for (const Variable& v : function.variables) taken_.insert(v.name);
+  }
+  std::string unique(const std::string& wish);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+// Makers of statements, and questions about them.
+Stmt assign(Expr target, Expr value);
+Stmt update(Builtin builtin, Expr target, Expr value);
+Stmt evaluate(Expr value);
+Stmt if_else(Expr condition, std::vector<Stmt> body, std::vector<Stmt> orelse = {});
+Stmt for_range(Expr variable, Expr start, Expr stop, Expr step, std::vector<Stmt> body);
+/// The variable that a place is a part of, or an element of.
+const Expr& root_of(const Expr& place);
+/// Whether the place is, or is a part of, an element of an array.
+bool in_array(const Expr& place);
+void append(std::vector<Stmt>& to, std::vector<Stmt> more);
+
+}  // namespace ferrite::kernel
