@@ -4,6 +4,7 @@
 
 #include "backend_cuda/arrays.hpp"
 #include "backend_cuda/device.cuh"
+#include "backend_cuda/shared_memory.hpp"
 
 namespace ferrite::cuda::attention {
 
@@ -222,7 +223,7 @@ void visit(DType dtype, int columns, F&& f) {
 template <class Kernel, class... Arguments>
 void launch(const Call& call, Kernel kernel, std::int64_t blocks, int floats, const Arguments&... arguments) {
   const auto bytes = static_cast<int>(sizeof(float)) * floats;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), call.op());
+  allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
   kernel<<<static_cast<unsigned>(blocks), threads, static_cast<std::size_t>(bytes), call.stream()>>>(
       arguments...);
 }

@@ -7,6 +7,7 @@
 #include "backend_cuda/arrays.hpp"
 #include "backend_cuda/device.cuh"
 #include "backend_cuda/indices.cuh"
+#include "backend_cuda/shared_memory.hpp"
 #include "ferrite/ops/pool2d.hpp"
 
 namespace ferrite {
@@ -124,8 +125,7 @@ void Cuda::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mas
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(planes * strips, 1 << 30));
   visit_floating(dy.dtype(), [&]<class T>() {
     if (bytes > 48 << 10)
-      check(cudaFuncSetAttribute(max_backward_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-            call.op());
+      allow_all_shared_memory(call, reinterpret_cast<const void*>(max_backward_kernel<T>));
     max_backward_kernel<T><<<blocks, threads, static_cast<std::size_t>(bytes), call.stream()>>>(
         p, dy.data<T>(), index.data<std::int64_t>(), dx.array().data<T>());
   });

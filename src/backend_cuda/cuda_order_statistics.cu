@@ -9,9 +9,12 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-/// Columns that are looked at together, which bounds the memory for plans and copies.
+/// Columns that are looked at together: no more than these, and than have their copies and candidates in
+/// this many bytes each, unless eight columns take more.
 constexpr std::int64_t most_columns = 1024;
-constexpr std::int64_t copy_bytes = std::int64_t{1} << 30;
+/// Kernels count rows in 32 bits, a block's threads at a time.
+constexpr std::int64_t most_rows = (std::int64_t{1} << 32) - plan_threads;
+constexpr std::int64_t group_bytes = std::int64_t{1} << 30;
 
 template <class T>
 void select_in_columns(const Call& call, const OrderArgs<T>& args, std::int64_t columns) {
@@ -47,10 +50,11 @@ void order_statistics(Cuda& cuda, const Call& call, const op::OrderStatistics& o
   using Key = KeyOf<T>;
   const std::int64_t rows = x.shape()[0], columns = x.shape()[1], level_count = levels.shape()[0];
   const bool is_dense = x.layout().strides[0] == 1;
-  const std::int64_t copied = std::max<std::int64_t>(8, copy_bytes / (rows * std::int64_t{sizeof(T)}));
-  const std::int64_t group = std::min({columns, most_columns, is_dense ? columns : copied});
   // A segment has 1.5 / 4096 of the rows on average; there is room for more than twice as much.
   const std::int64_t room = std::min(rows, rows / 1024 * (level_count + 32) + open_buckets);
+  const std::int64_t column_bytes = (is_dense ? room : rows) * std::int64_t{sizeof(T)};
+  const std::int64_t group =
+      std::min({columns, most_columns, std::max<std::int64_t>(8, group_bytes / column_bytes)});
   const bool is_short = rows <= sample_size;
   const Scratch<ColumnPlan<Key>> plans(call, is_short ? 0 : group);
   const Scratch<Wanted<Key>> wanted(call, is_short ? 0 : group * 2 * level_count);
@@ -82,7 +86,7 @@ void order_statistics(Cuda& cuda, const Call& call, const op::OrderStatistics& o
 using namespace cuda;
 
 bool Cuda::accepts(const op::OrderStatistics&, MetaSpan in) const {
-  return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < std::int64_t{1} << 32 &&
+  return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < most_rows &&
          in[1].shape[0] <= most_levels;
 }
 

@@ -36,7 +36,7 @@ struct Cells {
     __builtin_memcpy(&bits, &unsigned_zero, sizeof bits);
     return static_cast<T>(bits ^ (bits >> (8 * sizeof(T) - 1) & std::numeric_limits<Bits>::max()));
   }
-  /// 0 to `last`; 0 for NaN.
+  /// 0 to `last`, for NaN too.
   __device__ __forceinline__ std::int32_t cell(T value, T last) const {
     return static_cast<std::int32_t>(::fmin(::fmax((place(value) - origin) * scale, T{0}), last));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend_cuda/launch.hpp"
+#include "backend_cuda/shared_memory.hpp"
 
 namespace ferrite::cuda {
 
@@ -12,9 +13,7 @@ namespace ferrite::cuda {
 /// memory, so it comes before the launch.
 template <class Args>
 std::int64_t blocks_at_once(const Call& call, void (*kernel)(Args), BlockSize block) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(block.shared_bytes)),
-        call.op());
+  allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
   int per_processor = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, block.threads,
                                                       static_cast<std::size_t>(block.shared_bytes)),

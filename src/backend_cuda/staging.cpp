@@ -19,12 +19,10 @@ void copy_host_memory(std::byte* target, const std::byte* source, std::size_t by
   });
 }
 
-/// Asking takes a microsecond, so only large copies do.
-bool is_pinned(const void* memory, std::size_t bytes) {
-  constexpr std::size_t worth_asking = std::size_t{1} << 20;
-  if (bytes < worth_asking) return false;
+/// Takes a microsecond: only large copies ask.
+bool is_pinned(const void* memory, const char* op) {
   cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, memory), "pinned memory");
+  check(cudaPointerGetAttributes(&attributes, memory), op);
   return attributes.type == cudaMemoryTypeHost;
 }
 
@@ -47,17 +45,20 @@ void Staging::Chunks<Count>::prepare(DeviceContext& context) {
   memory = static_cast<std::byte*>(pinned);
 }
 
-void Staging::copy_pinned(void* target, const void* source, std::size_t bytes, const char* op) {
+void Staging::copy_pinned(void* target, const void* source, std::size_t bytes, cudaStream_t stream,
+                          const char* op) {
   const PooledEvent done(context_.events());
-  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, context_.stream()), op);
-  check(cudaEventRecord(done.get(), context_.stream()), op);
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream), op);
+  check(cudaEventRecord(done.get(), stream), op);
   check(cudaEventSynchronize(done.get()), op);
 }
 
 void Staging::upload(std::byte* target, const std::byte* source, std::size_t bytes) {
   refuse_capture(context_, "copy_from_host");
   const DeviceGuard device(context_.index());
-  if (is_pinned(source, bytes)) return copy_pinned(target, source, bytes, "copy_from_host");
+  // What the ring can hold is not waited for.
+  if (bytes > uploads_.done.size() * chunk_bytes && is_pinned(source, "copy_from_host"))
+    return copy_pinned(target, source, bytes, context_.stream(), "copy_from_host");
   const std::lock_guard guard(uploads_.mutex);
   uploads_.prepare(context_);
   while (bytes > 0) {
@@ -83,16 +84,16 @@ void Staging::upload(std::byte* target, const std::byte* source, std::size_t byt
 void Staging::download(std::byte* target, const std::byte* source, std::size_t bytes) {
   refuse_capture(context_, "copy_to_host");
   const DeviceGuard device(context_.index());
-  if (is_pinned(target, bytes)) return copy_pinned(target, source, bytes, "copy_to_host");
-  const std::lock_guard guard(downloads_.mutex);
-  downloads_.prepare(context_);
   cudaStream_t stream = context_.stream();
   if (bytes > chunk_bytes) {  // other threads' kernels need not queue up between the parts
     const PooledEvent written(context_.events());
     check(cudaEventRecord(written.get(), stream), "copy_to_host");
     stream = context_.copy_stream();
     check(cudaStreamWaitEvent(stream, written.get(), 0), "copy_to_host");
+    if (is_pinned(target, "copy_to_host")) return copy_pinned(target, source, bytes, stream, "copy_to_host");
   }
+  const std::lock_guard guard(downloads_.mutex);
+  downloads_.prepare(context_);
   const std::size_t parts = (bytes + chunk_bytes - 1) / chunk_bytes;
   const auto part_bytes = [&](std::size_t part) { return std::min(chunk_bytes, bytes - part * chunk_bytes); };
   const auto start = [&](std::size_t part) {

@@ -18,14 +18,15 @@ class Staging {
   explicit Staging(DeviceContext& context) : context_(context) {}
 
   // Both for at least one byte, from any thread.
-  /// Queues the copy on the compute stream; `source` may be changed afterwards.
+  /// Queues the copy on the compute stream; `source` may be changed afterwards. What is larger than the ring
+  /// waits for its first parts, or, from pinned memory, for all of them.
   void upload(std::byte* target, const std::byte* source, std::size_t bytes);
   /// Behind the compute stream's work; returns when `target` is written.
   void download(std::byte* target, const std::byte* source, std::size_t bytes);
 
  private:
-  /// One transfer on the compute stream; returns when it is done.
-  void copy_pinned(void* target, const void* source, std::size_t bytes, const char* op);
+  /// One transfer; returns when it is done.
+  void copy_pinned(void* target, const void* source, std::size_t bytes, cudaStream_t stream, const char* op);
 
   // 4 MiB takes the engine 80 us at 55 GB/s: long against its 2 us start, short against a batch.
   static constexpr std::size_t chunk_bytes = std::size_t{4} << 20;

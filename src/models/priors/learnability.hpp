@@ -66,10 +66,12 @@ FERRITE_HOST_DEVICE float neighbour_gain(Team& team, const Config& config, int f
   if (config.task == Task::regression) {
     const Moments m = moments(team, w.y, n);
     if (m.rstd > 5e5f) return 0.0f;  // a deviation below 1e-6
-    const float error = team.sum(n, [&](int q) {
+    // Into memory first: all members of a team take part in a sum, each with all of it.
+    team.each(n, [&](int q) {
       const float d = (w.y[q] - w.y[nearest_row(w, features, rows, n, q)]) * m.rstd;
-      return d * d;
+      w.a[q] = d * d;
     });
+    const float error = team.sum(n, [&](int q) { return w.a[q]; });
     return 1.0f - error / (2.0f * count);
   }
   const int right =

@@ -3,7 +3,8 @@
 // same members:
 //
 //   each(n, f)        f(0) ... f(n - 1), independent of each other; done when it returns
-//   columns(n, f)     f(column, team) for each column, where the inner team may use each, sum and count
+//   columns(n, f)     f(column, team) for each column, where the inner team may use each, sum, count, once,
+//                     normals and uniforms
 //   sum(n, f)         f(0) + ... + f(n - 1) in float, in the order below; every member gets the result
 //   count(n, f)       how many f(i) are true
 //   once(f)           f() by one member
