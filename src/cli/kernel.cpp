@@ -1,4 +1,4 @@
-// ferrite kernel: check | run | emit.
+// ferrite kernel: check | run | emit | builtins.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -222,6 +222,16 @@ int emit(const Options& o) {
   return success;
 }
 
+int list_builtins() {
+  std::string_view group;
+  for (const BuiltinInfo& row : builtins()) {
+    if (row.group != group) fmt::print("{}{}\n", group.empty() ? "" : "\n", row.group);
+    group = row.group;
+    fmt::print("  {:<4}{}\n        {}\n", row.symbol, row.signature, row.doc);
+  }
+  return success;
+}
+
 }  // namespace
 
 void add_kernel(CLI::App& app, Action& action) {
@@ -239,6 +249,10 @@ void add_kernel(CLI::App& app, Action& action) {
   checking->add_flag("--print", o.print, "Print the kernels as ferrite understood them");
   checking->add_flag("--json", o.json, "Print kernels and errors as JSON");
   checking->callback([options, &action] { action = [options] { return check(*options); }; });
+
+  command->add_subcommand("builtins", "List what kernels can call, with signatures")->callback([&action] {
+    action = list_builtins;
+  });
 
   CLI::App* running = command->add_subcommand("run", "Run a kernel in the interpreter");
   running->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();

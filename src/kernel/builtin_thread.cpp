@@ -75,10 +75,8 @@ void shape(BuiltinCall& c) {
     c.machine.fail(fmt::format("shape[{}] of an array of {} axes", axis, c.type_of(0).dims));
   c.out[0].integer = c.machine.extent(c.values[0][0], static_cast<int>(axis));
 }
-/// select has Warp's older order: the value for false first.
-template <int if_true, int if_false>
-void choose(BuiltinCall& c) {
-  const Number* chosen = c.values[c.integer(0) != 0 ? if_true : if_false];
+void where(BuiltinCall& c) {
+  const Number* chosen = c.values[c.integer(0) != 0 ? 1 : 2];
   for (int i = 0; i < c.type.components(); ++i) c.out[i] = chosen[i];
 }
 
@@ -160,10 +158,7 @@ constexpr BuiltinInfo rows[] = {
     {Builtin::shape, "shape", "", group, "shape(a: Array, axis: Int) -> int",
      "Written a.shape[axis]: an extent of an array.", none, shapes, shape},
     {Builtin::where, "where", "", group, "where(cond: Bool, value_if_true: Any, value_if_false: Any) -> Any",
-     "One of two values; both are evaluated.", none, choices, choose<1, 2>},
-    {Builtin::select, "select", "", group,
-     "select(cond: Bool, value_if_false: Any, value_if_true: Any) -> Any",
-     "where with Warp's older order of arguments.", none, choices, choose<2, 1>},
+     "One of two values; both are evaluated.", none, choices, where},
     atomic<Builtin::add>(
         Builtin::atomic_add, "atomic_add", "atomic_add(arr: Array, i: Int, ..., value: Any) -> Any",
         "arr[i, ...] += value at once; gives the element as it was. So do all atomics.", adds),

@@ -37,6 +37,8 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
       return type->is_scalar() ? cast_call(type->scalar, e) : construct_call(*type, e);
     const BuiltinInfo* row = find_builtin(*name);
     if (row != nullptr && row->id != Builtin::shape) return builtin_call(*row, e);
+    if (*name == "select")
+      fail(callee.place, "wp.select is gone: write wp.where(cond, value_if_true, value_if_false)");
     if (*name == "zeros" || *name == "shared_array")
       fail(e.place, fmt::format("wp.{} makes a variable: assign it to a name", *name));
     fail(callee.place, fmt::format("'wp.{}' is not part of the kernel language", *name));
@@ -192,8 +194,7 @@ Expr FunctionChecker::builtin_call(const BuiltinInfo& row, const syntax::Expr& e
   const auto given = arguments(e, parameter_names(row.signature));
   std::vector<Expr> args;
   for (const syntax::Expr* a : given) args.push_back(value(*a));
-  if ((row.id == Builtin::where || row.id == Builtin::select) && !args.empty())
-    args[0] = truth(std::move(args[0]), given[0]->place);
+  if (row.id == Builtin::where && !args.empty()) args[0] = truth(std::move(args[0]), given[0]->place);
   std::vector<Type> types;
   std::vector<std::string> shown;
   for (const Expr& a : args) {

@@ -14,6 +14,11 @@ void ModuleChecker::fail(Place place, std::string_view problem) const {
   throw KernelError(source_.get(), place, problem);
 }
 
+void ModuleChecker::check_name(std::string_view name, Place place) const {
+  for (const std::string_view reserved : {"wp", "float", "int", "bool", "len", "range", "tuple"})
+    if (name == reserved) fail(place, fmt::format("'{}' has a meaning of its own: use another name", name));
+}
+
 Module ModuleChecker::run(std::vector<KernelError>& errors) {
   errors_ = &errors;
   module_.source = source_;
@@ -78,6 +83,7 @@ bool ModuleChecker::check(std::size_t i, std::vector<KernelError>& errors) {
 
 void ModuleChecker::check_struct(const Definition& d) {
   Struct s{d.name, {}};
+  check_name(d.name, d.place);
   if (d.parameters.empty()) fail(d.place, fmt::format("struct '{}' has no fields", d.name));
   if (module_.structs.size() == 65535) fail(d.place, "too many structs");
   for (const syntax::Parameter& p : d.parameters) {

@@ -18,6 +18,14 @@ bool breaks(const std::vector<Stmt>& body) {
   });
 }
 
+/// Less than the parser takes, because printing may add casts and parentheses.
+constexpr int deepest_expression = 150;
+int depth_of(const Expr& e) {
+  int deepest = 0;
+  for (const Expr& arg : e.args) deepest = std::max(deepest, depth_of(arg));
+  return deepest + 1;
+}
+
 bool is_place(const Expr& e) {
   if (e.kind == ExprKind::field || e.kind == ExprKind::component) return is_place(e.args[0]);
   return e.kind == ExprKind::variable || e.kind == ExprKind::element;
@@ -30,7 +38,9 @@ Function FunctionChecker::run() {
   function_.name = definition_.name;
   function_.place = definition_.place;
   function_.enable_backward = definition_.enable_backward;
+  check_name(definition_.name, definition_.place);
   for (const syntax::Parameter& p : definition_.parameters) {
+    check_name(p.name, p.place);
     if (!names_.emplace(p.name, add_variable(function_, p.name, module_.annotation(p.annotation))).second)
       fail(p.place, fmt::format("two parameters are called '{}'", p.name));
   }
@@ -73,6 +83,10 @@ std::vector<Stmt> FunctionChecker::block(const std::vector<syntax::Stmt>& body) 
 void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   const auto made = [&](Stmt stmt) {
     stmt.place = s.place;
+    for (const auto* list : {&stmt.targets, &stmt.values})
+      for (const Expr& e : *list)
+        if (depth_of(e) > deepest_expression)
+          fail(e.place, "expression nested too deep: store parts of it in variables");
     out.push_back(std::move(stmt));
   };
   Stmt r;
@@ -84,8 +98,9 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
       r.kind = StmtKind::evaluate;
       r.values.push_back(check(s.values[0]));
       const Expr& e = r.values[0];
-      if (e.kind != ExprKind::apply && e.kind != ExprKind::call)
-        fail(s.place, "this expression does nothing: assign it or remove it");
+      const bool call =
+          e.kind == ExprKind::call || (e.kind == ExprKind::apply && info(e.builtin).symbol.empty());
+      if (!call) fail(s.place, "this expression does nothing: assign it or remove it");
       if (e.kind == ExprKind::apply && info(e.builtin).effect == Effect::none)
         fail(s.place, fmt::format("the value of wp.{} is not used", info(e.builtin).name));
       return made(std::move(r));
@@ -135,6 +150,7 @@ std::vector<Stmt> FunctionChecker::branches(const syntax::Stmt& s, std::size_t f
 
 Expr FunctionChecker::target(const syntax::Expr& e, Type type) {
   if (e.kind == Kind::name) {
+    check_name(e.text, e.place);
     const auto [found, is_new] = names_.emplace(e.text, 0);
     if (is_new) found->second = add_variable(function_, e.text, type);
     Expr v = variable(function_, found->second);

@@ -33,9 +33,10 @@ std::optional<Type> ModuleChecker::simple_type(const syntax::Expr& e) const {
 Type ModuleChecker::annotation(const syntax::Expr& e) const {
   if (const auto simple = simple_type(e)) return *simple;
   // wp.array[float], wp.array2d[float], wp.array(dtype=float, ndim=2), wp.array2d(dtype=float)
-  const syntax::Expr& head = e.args.empty() ? e : e.args[0];
+  const bool applied = e.kind == Kind::subscript || e.kind == Kind::call;
+  const syntax::Expr& head = applied ? e.args[0] : e;
   const auto name = warp_name(head);
-  if ((e.kind != Kind::subscript && e.kind != Kind::call) || !name || !name->starts_with("array")) {
+  if (!applied || !name || !name->starts_with("array")) {
     if (name && name->starts_with("array"))
       fail(e.place, fmt::format("the array has no element type: write wp.{}[float]", *name));
     fail(e.place, e.kind == Kind::name ? fmt::format("unknown type '{}'", e.text)

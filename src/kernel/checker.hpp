@@ -26,6 +26,7 @@ class ModuleChecker {
   struct Dependent {};
 
   [[noreturn]] void fail(Place place, std::string_view problem) const;
+  void check_name(std::string_view name, Place place) const;
   std::string show(Type type) const { return to_string(type, struct_names_); }
   const Module& module() const { return module_; }
   const syntax::File& file() const { return file_; }
@@ -118,6 +119,8 @@ class FunctionChecker {
                                              const std::vector<std::string>& parameters);
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
+  /// Fails for a name that the language needs itself: wp, float, range, ...
+  void check_name(std::string_view name, Place place) const { module_.check_name(name, place); }
   [[noreturn]] void fail(Place place, std::string_view problem) const { module_.fail(place, problem); }
   std::string show(Type t) const { return module_.show(t); }
 

@@ -40,8 +40,7 @@ bool half_has(Builtin id) {
 }
 /// They only hand values on.
 bool moves(Builtin id) {
-  return id == Builtin::where || id == Builtin::select || id == Builtin::pos ||
-         id == Builtin::matrix_from_rows;
+  return id == Builtin::where || id == Builtin::pos || id == Builtin::matrix_from_rows;
 }
 
 }  // namespace
@@ -242,10 +241,9 @@ std::string Emitter::apply(const Expr& e, int wanted) {
   int binds = primary;
   std::vector<int> places;
   const bool infix = text.starts_with("$0 ");
-  if (text == "$0 ? $1 : $2" || text == "$0 ? $2 : $1") {
+  if (text == "$0 ? $1 : $2") {
     binds = ternary;
     places = {logical_or, logical_or, ternary};
-    if (text == "$0 ? $2 : $1") places = {logical_or, ternary, logical_or};
   } else if (infix) {
     symbol = text.substr(3, text.rfind(' ') - 3);
     binds = symbol == "*" || symbol == "/" || symbol == "%"   ? product

@@ -28,7 +28,6 @@ constexpr EmitRule rules[] = {
     {Builtin::len, any, "$n", "$n", "", ""},
     {Builtin::shape, any, "$0.shape[$1]", "$0.shape[$1]", "", ""},
     {Builtin::where, any, "$0 ? $1 : $2", "$0 ? $1 : $2", "", ""},
-    {Builtin::select, any, "$0 ? $2 : $1", "$0 ? $2 : $1", "", ""},
 
     {Builtin::atomic_add, native_sums, "atomic_add($0, $1)", "", "each atomicAdd(&at[i], value[i])", ""},
     {Builtin::atomic_add, element_composite, "atomic_add($0, $1)", "", "each atomic_add(at[i], value[i])",

@@ -53,7 +53,7 @@ bool is_keyword(std::string_view word) {
 class Parser::Nesting {
  public:
   explicit Nesting(Parser& parser) : parser_(parser) {
-    if (++parser_.depth_ > deepest_expression) {
+    if (++parser_.depth_ > deepest_nesting) {
       --parser_.depth_;
       parser_.fail(parser_.peek().place, "expression nested too deep: store parts of it in variables");
     }
@@ -69,7 +69,7 @@ class Parser::Nesting {
 Expr Parser::node(ExprKind kind, Place place, std::vector<Expr> args) {
   Expr e{kind, place};
   for (const Expr& arg : args) e.depth = std::max(e.depth, arg.depth + 1);
-  if (e.depth > deepest_expression) fail(place, "expression nested too deep: store parts of it in variables");
+  if (e.depth > deepest_nesting) fail(place, "expression nested too deep: store parts of it in variables");
   e.args = std::move(args);
   return e;
 }
@@ -215,9 +215,10 @@ Expr Parser::primary() {
     const Place place = peek().place;
     std::vector<Expr> args;
     if (accept(".")) {
+      const Place here = peek().place;
       std::string name = expect_name("an attribute after '.'");
       args.push_back(std::move(e));
-      e = node(ExprKind::attribute, place, std::move(args));
+      e = node(ExprKind::attribute, here, std::move(args));
       e.text = std::move(name);
     } else if (accept("(")) {
       e = call(std::move(e));
@@ -239,7 +240,7 @@ Expr Parser::primary() {
 }
 
 Expr Parser::call(Expr callee) {
-  const Place place = callee.place;
+  const Place place = callee.kind == ExprKind::attribute ? callee.args[0].place : callee.place;
   std::vector<Expr> args;
   std::vector<std::string> names;
   args.push_back(std::move(callee));

@@ -168,7 +168,8 @@ Stmt Parser::if_statement() {
   Stmt s{StmtKind::if_, peek().place};
   do {
     take();
-    if (s.values.size() == longest_chain) fail(peek().place, "too many branches: use a loop or an array");
+    if (s.values.size() == syntax::longest_chain)
+      fail(peek().place, "too many branches: use a loop or an array");
     s.values.push_back(expression());
     s.branches.push_back(block());
   } while (at("elif"));

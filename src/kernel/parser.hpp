@@ -19,7 +19,7 @@ class Parser {
   syntax::File file(std::vector<KernelError>& errors);
 
  private:
-  static constexpr int deepest_expression = 200, deepest_block = 60, longest_chain = 60;
+  static constexpr int deepest_nesting = 320, deepest_block = 60;
 
   // parse_module.cpp
   void import_line(syntax::File& file);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ferrite/kernel/parse.hpp"
+#include "kernel/syntax.hpp"
 
 namespace ferrite::kernel {
 
@@ -170,7 +171,8 @@ class Printer {
     line(depth, fmt::format("if {}:", text(s.values[0], lowest)));
     block(s.body, depth + 1);
     const Stmt* last = &s;
-    while (last->orelse.size() == 1 && last->orelse[0].kind == StmtKind::if_) {
+    for (std::size_t chain = 1; chain < syntax::longest_chain; ++chain) {
+      if (last->orelse.size() != 1 || last->orelse[0].kind != StmtKind::if_) break;
       last = &last->orelse[0];
       line(depth, fmt::format("elif {}:", text(last->values[0], lowest)));
       block(last->body, depth + 1);

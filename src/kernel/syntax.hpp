@@ -12,6 +12,9 @@
 
 namespace ferrite::kernel::syntax {
 
+/// Conditions of one if statement.
+inline constexpr std::size_t longest_chain = 60;
+
 enum class ExprKind : std::uint8_t {
   name,     // text
   integer,  // integer

@@ -316,7 +316,7 @@ def rest(x: float, i: int, a: wp.array[float], n: wp.array[int], out: wp.array[w
     wp.expect_near(x, 0.75)
     wp.expect_near(wp.vec2(x, x), wp.vec2(0.75, 0.5), 0.3)
     assert x > 0.5, "x is 0.75"
-    out[0] = wp.float64(wp.select(x > 1.0, 2.0, 3.0))
+    out[0] = wp.float64(wp.where(x > 1.0, 2.0, 3.0))
     state = wp.rand_init(i)
     p = wp.sample_triangle(state) + wp.sample_unit_ring(state) + wp.sample_unit_disk(state) + wp.sample_unit_square(state)
     q = wp.sample_unit_sphere_surface(state) + wp.sample_unit_sphere(state) + wp.sample_unit_cube(state)

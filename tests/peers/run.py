@@ -3,11 +3,13 @@
 
     tests/peers/run.py --ferrite build/release/src/ferrite --io-peer build/release/tests/io_peer
     tests/peers/run.py --ferrite build/release/src/ferrite --oracle torch
+    tests/peers/run.py --ferrite build/release/src/ferrite --oracle warp
 
 With NumPy and SciPy (default): makes a virtual environment, installs what is needed into it, and runs the comparison of
 all ops (op_peer.py), of the file formats (io_peer.py) and of the tokenizer (tokenizer_peer.py, with pandas and
 scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this
-script, which must have PyTorch. The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
+script, which must have PyTorch. With warp: makes a virtual environment with NVIDIA Warp and runs warp_kernels_peer.py.
+The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
 and cannot be installed.
 """
 
@@ -20,8 +22,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 PACKAGES = ("numpy", "scipy", "safetensors")
+WARP_PACKAGES = ("numpy", "warp")
 OPTIONAL = ("ml_dtypes", "pandas", "sklearn")  # bf16 for NumPy; peers of the tokenizer
-PIP_NAMES = {"sklearn": "scikit-learn"}
+PIP_NAMES = {"sklearn": "scikit-learn", "warp": "warp-lang"}
 
 
 def has(python, packages):
@@ -34,20 +37,20 @@ def install(python, packages):
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def python_of(folder):
+def python_of(folder, packages=PACKAGES, optional=OPTIONAL):
     """The Python of a virtual environment with the packages; exits as skipped where it cannot be made."""
     python = str(folder / "bin" / "python")
-    if not Path(python).exists() or not has(python, PACKAGES):
+    if not Path(python).exists() or not has(python, packages):
         print(f"making a virtual environment in {folder}", flush=True)
         made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], capture_output=True, text=True)
         if made.returncode == 0:
-            made = install(python, PACKAGES)
+            made = install(python, packages)
         if made.returncode != 0:
             reason = (made.stderr or made.stdout).strip().splitlines()[-1:] or ["no message"]
-            print(f"SKIPPED: no virtual environment with {', '.join(PACKAGES)}: {reason[0]}")
+            print(f"SKIPPED: no virtual environment with {', '.join(packages)}: {reason[0]}")
             sys.exit(SKIPPED)
-    if not has(python, OPTIONAL):
-        install(python, OPTIONAL)  # the peers say what is left out without them
+    if optional and not has(python, optional):
+        install(python, optional)  # the peers say what is left out without them
     return python
 
 
@@ -77,10 +80,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ferrite", required=True, help="path of the program")
     parser.add_argument("--io-peer", help="path of the program built from io_peer.cpp")
-    parser.add_argument("--oracle", choices=("numpy", "torch"), default="numpy")
+    parser.add_argument("--oracle", choices=("numpy", "torch", "warp"), default="numpy")
     parser.add_argument("--venv", type=Path, default=HERE.parents[1] / ".venv", help="the virtual environment's folder")
     options, rest = parser.parse_known_args()
     tally = Tally()
+    if options.oracle == "warp":
+        python = python_of(options.venv, WARP_PACKAGES, ())
+        code = tally.run(python, HERE / "warp_kernels_peer.py", "--ferrite", options.ferrite)
+        print(f"{tally.passed} passed, {tally.failed} failed")
+        return 1 if tally.failed else code
     python = python_of(options.venv) if options.oracle == "numpy" else sys.executable
     needed = (*PACKAGES, "torch") if options.oracle == "torch" else ()
     missing = [name for name in needed if not has(python, [name])]

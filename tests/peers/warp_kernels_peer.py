@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compares kernels with NVIDIA Warp (package warp-lang, its CPU device): those of tests/kernel/corpus, launched by both as
-the comment over each kernel says, and every expression of builtins.txt. Integers must be equal; floats must agree to a few
+the comment over each kernel says (Warp runs the text itself and the text that ferrite prints of it), and every expression of
+builtins.txt. Integers must be equal; floats must agree to a few
 roundings of their type. Exits with 77 where Warp is not installed."""
 
 import argparse
@@ -121,7 +122,8 @@ def compare_builtins(check, ferrite, folder):
     text = "import warp as wp\n"
     for k, (form, expression, _) in enumerate(cases):
         text += f"\n\n@wp.kernel(enable_backward=False)\ndef case_{k}(x: float, i: int, a: wp.array[float], "
-        text += f"n: wp.array[int], out: wp.array[wp.float64]):\n    v = {expression}\n"
+        text += "n: wp.array[int], out: wp.array[wp.float64]):\n    state = wp.rand_init(42)\n"
+        text += f"    v = {expression}\n"
         for c, part in enumerate(PARTS[form]):
             text += f"    out[{c}] = wp.float64(v{part})\n"
     file = folder / "builtin_cases.py"
@@ -160,9 +162,13 @@ def main():
         for file in sorted(CORPUS.glob("*.py")):
             if file.name in FERRITE_ONLY:
                 continue
-            module = load(file, "corpus_" + file.stem)
-            for name, run in launches(file.read_text()):
-                compare_kernel(check, options.ferrite, file, module, name, run, folder)
+            printed = folder / file.name
+            shown = subprocess.run([options.ferrite, "kernel", "check", "--print", file], capture_output=True, check=True)
+            printed.write_bytes(shown.stdout)
+            for form, path in (("text", file), ("printed", printed)):
+                module = load(path, f"{form}_{file.stem}")
+                for name, run in launches(file.read_text()):
+                    compare_kernel(check, options.ferrite, file, module, name, run, folder)
         compare_builtins(check, options.ferrite, folder)
     print(f"{check.passed} passed, {check.failed} failed")
     return 1 if check.failed else 0

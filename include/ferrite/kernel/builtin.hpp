@@ -28,7 +28,7 @@ enum class Builtin : std::uint8_t {
   quat_identity, quat_from_axis_angle, quat_rpy, quat_inverse, quat_rotate, quat_rotate_inv, quat_slerp,
   quat_to_matrix, quat_from_matrix,
   // threads, arrays and choices
-  tid, block_dim, sync_threads, len, shape, where, select, atomic_add, atomic_sub, atomic_min, atomic_max,
+  tid, block_dim, sync_threads, len, shape, where, atomic_add, atomic_sub, atomic_min, atomic_max,
   atomic_exch, atomic_cas, atomic_and, atomic_or, atomic_xor, expect_eq, expect_near,
   // random numbers
   rand_init, randi, randu, randf, randn, sample_triangle, sample_unit_ring, sample_unit_disk,

@@ -136,12 +136,12 @@ def monte_carlo(seed: int, y: wp.array[float], v: wp.array[wp.vec3], n: wp.array
 @wp.kernel
 def ray_sphere(o: wp.array[wp.vec3], d: wp.array[wp.vec3], t: wp.array[float], normal: wp.array[wp.vec3]):
     i = wp.tid()
-    origin = o[i] * 3.0
+    origin = wp.normalize(o[i]) * 2.0
     dir = wp.normalize(-origin + d[i] * 0.3)
     b = wp.dot(origin, dir)
     c = wp.dot(origin, origin) - 1.0
     disc = b * b - c
-    if disc < 0.0:
+    if disc < 0.05:
         t[i] = -1.0
         return
     hit = -b - wp.sqrt(disc)

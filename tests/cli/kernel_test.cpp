@@ -1,0 +1,72 @@
+// ferrite kernel check | run, as a user sees them.
+#include <fstream>
+
+#include "cli_test.hpp"
+#include "ferrite/io/npy.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+class KernelCli : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    const auto path = folder_ / name;
+    std::ofstream(path) << text;
+    return "'" + path.string() + "'";
+  }
+  std::string saxpy() {
+    return write(
+        "saxpy.py",
+        "import warp as wp\n\n@wp.kernel\ndef saxpy(a: float, x: wp.array[float], y: wp.array[float]):\n"
+        "    i = wp.tid()\n    y[i] = a * x[i] + y[i]\n");
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(KernelCli, Check) {
+  const Reply reply = run_ferrite("kernel check " + saxpy());
+  EXPECT_EQ(reply.code, 0);
+  EXPECT_EQ(reply.output, "kernel saxpy(a: float, x: wp.array[float], y: wp.array[float])\n");
+  expect_contains(run_ferrite("kernel check --print " + saxpy()).output, "    y[i] = a * x[i] + y[i]\n");
+  expect_contains(run_ferrite("kernel check --json " + saxpy()).output, "\"errors\": []");
+}
+
+TEST_F(KernelCli, CheckShowsAllErrors) {
+  const std::string file =
+      write("bad.py",
+            "import warp as wp\n\n@wp.kernel\ndef a(x: float):\n    y = x + 1\n\n@wp.kernel\ndef b():\n"
+            "    y = z\n");
+  const Reply reply = run_ferrite("kernel check " + file);
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, "bad.py:5:11: '+' of float and int");
+  expect_contains(reply.output, "    y = x + 1\n          ^\n");
+  expect_contains(reply.output, "bad.py:9:9: unknown name 'z'");
+}
+
+TEST_F(KernelCli, RunReadsAndWritesArrays) {
+  const std::vector<float> data{1, 2, 3};
+  write_npy(folder_ / "x.npy", HostTensor::from(std::span<const float>(data), Shape{3}));
+  const std::string out = (folder_ / "out").string();
+  const Reply reply =
+      run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 --arg 'x=" + (folder_ / "x.npy").string() +
+                  "' --arg y=iota:3 --out '" + out + "'");
+  EXPECT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "y wp.array[float] [3]: 2 5 8\n");
+  EXPECT_EQ(read_npy(std::filesystem::path(out) / "y.npy").as<float>()[2], 8);
+}
+
+TEST_F(KernelCli, RunSaysWhatIsMissing) {
+  expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3").output,
+                  "no value for 'a', float: give --arg a=...");
+  expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 --arg z=1").output,
+                  "no parameter 'z'");
+  expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3y").output, "write extents as 64 or 64x3");
+  expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=two").output,
+                  "takes numbers separated by commas");
+  const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 4 --arg a=2 --arg x=zeros:3");
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, "index [3] is outside array 'x' of shape [3] (thread [3] of grid [4])");
+}
+
+}  // namespace
+}  // namespace ferrite::testing
