@@ -298,7 +298,7 @@ std::string builtin_kernels() {
     const std::string form = line.substr(0, colon);
     text += fmt::format(
         "\n\n@wp.kernel\ndef case_{}(x: float, i: int, a: wp.array[float], n: wp.array[int], out: "
-        "wp.array[wp.float64]):\n    v = {}\n",
+        "wp.array[wp.float64]):\n    state = wp.rand_init(42)\n    v = {}\n",
         k++, line.substr(colon + 2, arrow - colon - 2));
     const int size = form == "s" ? 0 : form == "q" ? 4 : form[1] - '0';
     if (size == 0) text += "    out[0] = wp.float64(v)\n";
