@@ -1,4 +1,4 @@
-// ferrite kernel: check | run | adjoint | builtins.
+// ferrite kernel: check | run | emit | adjoint | builtins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "ferrite/core/rng.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
+#include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/parse.hpp"
 
@@ -28,6 +29,9 @@ struct Options {
   std::string precision = "native";
   InterpretOptions interpret;
   std::uint64_t seed = 0;
+  std::string target = "cuda";
+  EmitOptions emit;
+  int architecture = 90;
   bool print = false, json = false;
 };
 
@@ -199,6 +203,25 @@ int run(Options o) {
   return success;
 }
 
+int emit(const Options& o) {
+  const Module module = parse(read_text(o.file), o.file);
+  std::string text;
+  if (o.target == "cpp") {
+    text = o.kernel.empty() ? emit_cpp(module, o.emit) : emit_cpp(module, module.kernel(o.kernel), o.emit);
+  } else {
+    text = o.kernel.empty() ? emit_cuda(module, o.emit) : emit_cuda(module, module.kernel(o.kernel), o.emit);
+    if (o.target == "ptx") text = compile_ptx(text, o.architecture);
+  }
+  if (o.out.empty()) {
+    fmt::print("{}", text);
+    return success;
+  }
+  std::ofstream file(o.out, std::ios::binary);
+  file << text;
+  if (!file.flush()) throw IoError(fmt::format("[kernel emit] {}: cannot be written", o.out));
+  return success;
+}
+
 int list_builtins() {
   std::string_view group;
   for (const BuiltinInfo& row : builtins()) {
@@ -214,7 +237,8 @@ int list_builtins() {
 void add_kernel(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   Options& o = *options;
-  CLI::App* command = app.add_subcommand("kernel", "Check and run kernels written in Warp's Python");
+  CLI::App* command =
+      app.add_subcommand("kernel", "Check, run and translate kernels written in Warp's Python");
   command->require_subcommand(1);
   command->footer(
       "Example: ferrite kernel run saxpy.py --dim 1024 --arg a=2 --arg x=x.npy --arg y=zeros:1024 --out "
@@ -258,6 +282,20 @@ void add_kernel(CLI::App& app, Action& action) {
       ->capture_default_str();
   running->add_option("--seed", o.seed, "Of generated arrays");
   running->callback([options, &action] { action = [options] { return run(*options); }; });
+
+  CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++ or PTX");
+  emitting->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  emitting->add_option("--target", o.target, "cuda, cpp or ptx (needs NVRTC)")
+      ->check(CLI::IsMember({"cuda", "cpp", "ptx"}))
+      ->capture_default_str();
+  emitting->add_option("--kernel", o.kernel, "Only this kernel");
+  emitting->add_option("--out", o.out, "File for the text; else it is printed");
+  emitting->add_flag("--source-lines", o.emit.source_lines, "The lines of the source as comments");
+  emitting->add_option("--block-dim", o.emit.block_dim, "Most threads of a block, for cuda and ptx")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  emitting->add_option("--arch", o.architecture, "GPU architecture for ptx")->capture_default_str();
+  emitting->callback([options, &action] { action = [options] { return emit(*options); }; });
 }
 
 }  // namespace ferrite::cli

@@ -1,0 +1,109 @@
+// NVRTC, NVIDIA's compiler as a library: loaded when it is first asked for, so that ferrite runs without it.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "ferrite/kernel/emit.hpp"
+
+namespace ferrite::kernel {
+
+namespace {
+
+using Program = struct OpaqueProgram*;
+
+/// The functions of nvrtc.h that are used; its results are 0 for success.
+struct Nvrtc {
+  int (*version)(int*, int*);
+  int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*);
+  int (*compile)(Program, int, const char* const*);
+  int (*log_size)(Program, std::size_t*);
+  int (*log)(Program, char*);
+  int (*ptx_size)(Program, std::size_t*);
+  int (*ptx)(Program, char*);
+  int (*destroy)(Program*);
+  const char* (*error_text)(int);
+  std::string include;  // the folder of cuda_fp16.h, if it is near the library
+
+  Nvrtc() {
+    void* handle = nullptr;
+    std::string reason;
+    for (const char* file :
+         {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"}) {
+      handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);  // never closed: its objects live as long as the process
+      if (handle != nullptr) break;
+      if (reason.empty()) reason = dlerror();
+    }
+    if (handle == nullptr)
+      throw BackendError(fmt::format(
+          "[compile_ptx] {}: install NVRTC (part of the CUDA toolkit), or add its folder to LD_LIBRARY_PATH",
+          reason));
+    const auto find = [&](const char* name, auto& function) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      if (function == nullptr)
+        throw BackendError(
+            fmt::format("[compile_ptx] libnvrtc has no function {}: install CUDA 12 or newer", name));
+    };
+    find("nvrtcVersion", version);
+    find("nvrtcCreateProgram", create);
+    find("nvrtcCompileProgram", compile);
+    find("nvrtcGetProgramLogSize", log_size);
+    find("nvrtcGetProgramLog", log);
+    find("nvrtcGetPTXSize", ptx_size);
+    find("nvrtcGetPTX", ptx);
+    find("nvrtcDestroyProgram", destroy);
+    find("nvrtcGetErrorString", error_text);
+    Dl_info where;
+    if (dladdr(reinterpret_cast<void*>(compile), &where) == 0) return;
+    std::error_code ignored;
+    const auto library = std::filesystem::canonical(where.dli_fname, ignored);
+    for (const char* folder : {"../include", "../../include", "../../../include"}) {
+      const auto candidate = library.parent_path() / folder;
+      if (!std::filesystem::exists(candidate / "cuda_fp16.h", ignored)) continue;
+      include = std::filesystem::canonical(candidate, ignored).string();
+      return;
+    }
+  }
+};
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc library;
+  return library;
+}
+
+}  // namespace
+
+std::string compile_ptx(const std::string& cuda_source, int architecture) {
+  const Nvrtc& n = nvrtc();
+  const auto check = [&](int status) {
+    if (status != 0) throw BackendError(fmt::format("[compile_ptx] NVRTC: {}", n.error_text(status)));
+  };
+  Program program = nullptr;
+  check(n.create(&program, cuda_source.c_str(), "kernel.cu", 0, nullptr, nullptr));
+  struct Destroy {
+    const Nvrtc& library;
+    Program& program;
+    ~Destroy() { library.destroy(&program); }
+  } const destroy{n, program};
+  const std::string arch = fmt::format("--gpu-architecture=compute_{}", architecture),
+                    include = "--include-path=" + n.include;
+  std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
+  if (!n.include.empty()) options.push_back(include.c_str());
+  const int status = n.compile(program, static_cast<int>(options.size()), options.data());
+  if (status != 0) {
+    std::size_t size = 0;
+    check(n.log_size(program, &size));
+    std::string log(size, '\0');
+    check(n.log(program, log.data()));
+    throw KernelError(nullptr, {}, fmt::format("NVRTC: {}\n{}", n.error_text(status), log.c_str()));
+  }
+  std::size_t size = 0;
+  check(n.ptx_size(program, &size));
+  std::string text(size, '\0');
+  check(n.ptx(program, text.data()));
+  text.resize(size - 1);  // it counts the end
+  return text;
+}
+
+}  // namespace ferrite::kernel
