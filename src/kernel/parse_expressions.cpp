@@ -53,7 +53,7 @@ bool is_keyword(std::string_view word) {
 class Parser::Nesting {
  public:
   explicit Nesting(Parser& parser) : parser_(parser) {
-    if (++parser_.depth_ > deepest_nesting) {
+    if (++parser_.depth_ > deepest_recursion) {
       --parser_.depth_;
       parser_.fail(parser_.peek().place, "expression nested too deep: store parts of it in variables");
     }
@@ -69,7 +69,7 @@ class Parser::Nesting {
 Expr Parser::node(ExprKind kind, Place place, std::vector<Expr> args) {
   Expr e{kind, place};
   for (const Expr& arg : args) e.depth = std::max(e.depth, arg.depth + 1);
-  if (e.depth > deepest_nesting) fail(place, "expression nested too deep: store parts of it in variables");
+  if (e.depth > deepest_tree) fail(place, "expression nested too deep: store parts of it in variables");
   e.args = std::move(args);
   return e;
 }
