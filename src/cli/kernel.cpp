@@ -241,8 +241,11 @@ void add_kernel(CLI::App& app, Action& action) {
       app.add_subcommand("kernel", "Check, run and translate kernels written in Warp's Python");
   command->require_subcommand(1);
   command->footer(
-      "Example: ferrite kernel run saxpy.py --dim 1024 --arg a=2 --arg x=x.npy --arg y=zeros:1024 --out "
-      "results");
+      "Examples:\n"
+      "  ferrite kernel check saxpy.py\n"
+      "  ferrite kernel run saxpy.py --dim 1024 --arg a=2 --arg x=x.npy --arg y=zeros:1024 --out results\n"
+      "  ferrite kernel emit saxpy.py --target cuda --out saxpy.cu\n"
+      "  ferrite kernel adjoint saxpy.py");
 
   CLI::App* checking = command->add_subcommand("check", "Parse and type-check all kernels of a file");
   checking->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
