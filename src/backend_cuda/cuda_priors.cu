@@ -1,6 +1,9 @@
 // Finished datasets of every prior: one block after another takes the next dataset and makes it, as
 // models/priors/generate.hpp says. Blocks stay, as many as the GPU runs at once, each with a workspace of its
 // own. Compiled without contraction: the bits are those of the Cpu.
+#include <algorithm>
+#include <vector>
+
 #include "backend_cuda/block_team.cuh"
 #include "models/priors/generate.hpp"
 
