@@ -43,8 +43,8 @@ inline constexpr double batch_seconds = 5e-3;    // calls are repeated until a b
 inline constexpr double enough_seconds = 1;      // slow rows repeat less
 inline constexpr double beyond_cache = 256e6;    // bytes, four times the L2 cache of an H200
 inline constexpr std::size_t most_buffers = 32;  // sets of inputs and outputs that take turns
-/// Arithmetic at full power lowers the GPU's clock after some 0.1 s, and choosing a plan is much of it: calls
-/// of this many operations find a GPU that has rested.
+/// Choosing a plan is arithmetic at full power, right after which large products were seen to take up to a
+/// tenth longer: calls of this many operations find a GPU that has rested.
 inline constexpr double heavy_flops = 1e10;
 inline constexpr std::chrono::milliseconds rest{300};
 
