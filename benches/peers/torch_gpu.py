@@ -192,7 +192,7 @@ def main():
             f.write(content)
     print_backends(report)
     print_table(report)
-    print(f"results: {args.out}/torch_gpu.json, torch_gpu.html")
+    print(f"results: {args.out}/torch_gpu.json, torch_gpu.html", file=sys.stderr)
 
 
 if __name__ == "__main__":
