@@ -19,7 +19,7 @@ enum class Target : std::uint8_t { cuda, cpp };
 /// `body` is empty where the language has the function. Else it defines the function or operator that the
 /// expression calls, with the parameters named as in the builtin's signature; its forms are
 ///   "return ...;" or several lines; "each ...", an expression for component i of the result; "cas ...", the
-///   next value of an atomic, from `old` and `value`.
+///   next value of an atomic, from `old` and `value` (CUDA tries until it is stored, C++ stores it).
 /// For a matrix "each" works row by row, with the function for rows. `needs` lists what a body calls:
 /// "mul:QQ" a builtin with its argument types (Q quaternion, V vector of three, T scalar, R result, E
 /// element, C its component), "@name" one of the functions in emit_support.cpp.

@@ -35,83 +35,35 @@ constexpr EmitRule rules[] = {
     {Builtin::atomic_add, native_add, "atomicAdd(&$0, $1)", "", "", ""},
     {Builtin::atomic_add, element_i64, "atomic_add($0, $1)", "",
      "return int64(atomicAdd(reinterpret_cast<uint64*>(&at), uint64(value)));", "@uint64"},
-    {Builtin::atomic_add, any, "atomic_add($0, $1)", "", "cas old + value", ""},
-    {Builtin::atomic_add, any, "", "atomic_add($0, $1)",
-     "const $E old = at;\n"
-     "at = old + value;\n"
-     "return old;",
-     "add:EE"},
+    {Builtin::atomic_add, any, "atomic_add($0, $1)", "atomic_add($0, $1)", "cas old + value", "add:EE"},
     {Builtin::atomic_sub, native_sums, "atomic_sub($0, $1)", "", "each atomicAdd(&at[i], -value[i])", ""},
     {Builtin::atomic_sub, element_composite, "atomic_sub($0, $1)", "", "each atomic_sub(at[i], value[i])",
      "atomic_sub:C"},
     {Builtin::atomic_sub, native_add, "atomicAdd(&$0, -$1)", "", "", ""},
     {Builtin::atomic_sub, element_i64, "atomic_sub($0, $1)", "",
      "return int64(atomicAdd(reinterpret_cast<uint64*>(&at), -uint64(value)));", "@uint64"},
-    {Builtin::atomic_sub, any, "atomic_sub($0, $1)", "", "cas old - value", ""},
-    {Builtin::atomic_sub, any, "", "atomic_sub($0, $1)",
-     "const $E old = at;\n"
-     "at = old - value;\n"
-     "return old;",
-     "sub:EE"},
+    {Builtin::atomic_sub, any, "atomic_sub($0, $1)", "atomic_sub($0, $1)", "cas old - value", "sub:EE"},
     {Builtin::atomic_min, native_order, "atomicMin(&$0, $1)", "", "", ""},
-    {Builtin::atomic_min, any, "atomic_min($0, $1)", "", "cas old != old || value < old ? value : old", ""},
-    {Builtin::atomic_min, element_real, "", "atomic_min($0, $1)",
-     "const $E old = at;\n"
-     "if (old != old || value < old) at = value;  // a number wins over NaN\n"
-     "return old;",
-     ""},
-    {Builtin::atomic_min, any, "", "atomic_min($0, $1)",
-     "const $E old = at;\n"
-     "if (value < old) at = value;\n"
-     "return old;",
+    {Builtin::atomic_min, element_real, "atomic_min($0, $1)", "atomic_min($0, $1)",
+     "cas old != old || value < old ? value : old", ""},  // a number wins over NaN
+    {Builtin::atomic_min, any, "atomic_min($0, $1)", "atomic_min($0, $1)", "cas value < old ? value : old",
      ""},
     {Builtin::atomic_max, native_order, "atomicMax(&$0, $1)", "", "", ""},
-    {Builtin::atomic_max, any, "atomic_max($0, $1)", "", "cas old != old || value > old ? value : old", ""},
-    {Builtin::atomic_max, element_real, "", "atomic_max($0, $1)",
-     "const $E old = at;\n"
-     "if (old != old || value > old) at = value;  // a number wins over NaN\n"
-     "return old;",
-     ""},
-    {Builtin::atomic_max, any, "", "atomic_max($0, $1)",
-     "const $E old = at;\n"
-     "if (value > old) at = value;\n"
-     "return old;",
+    {Builtin::atomic_max, element_real, "atomic_max($0, $1)", "atomic_max($0, $1)",
+     "cas old != old || value > old ? value : old", ""},  // a number wins over NaN
+    {Builtin::atomic_max, any, "atomic_max($0, $1)", "atomic_max($0, $1)", "cas value > old ? value : old",
      ""},
     {Builtin::atomic_exch, native_exchange, "atomicExch(&$0, $1)", "", "", ""},
-    {Builtin::atomic_exch, any, "atomic_exch($0, $1)", "", "cas value", ""},
-    {Builtin::atomic_exch, any, "", "atomic_exch($0, $1)",
-     "const $E old = at;\n"
-     "at = value;\n"
-     "return old;",
-     ""},
+    {Builtin::atomic_exch, any, "atomic_exch($0, $1)", "atomic_exch($0, $1)", "cas value", ""},
     {Builtin::atomic_cas, native, "atomicCAS(&$0, $1, $2)", "", "", ""},
-    {Builtin::atomic_cas, any, "atomic_cas($0, $1, $2)", "", "cas old == compare ? value : old", ""},
-    {Builtin::atomic_cas, any, "", "atomic_cas($0, $1, $2)",
-     "const $E old = at;\n"
-     "if (old == compare) at = value;\n"
-     "return old;",
-     ""},
+    {Builtin::atomic_cas, any, "atomic_cas($0, $1, $2)", "atomic_cas($0, $1, $2)",
+     "cas old == compare ? value : old", ""},
     {Builtin::atomic_and, native, "atomicAnd(&$0, $1)", "", "", ""},
-    {Builtin::atomic_and, any, "atomic_and($0, $1)", "", "cas old & value", ""},
-    {Builtin::atomic_and, any, "", "atomic_and($0, $1)",
-     "const $E old = at;\n"
-     "at = old & value;\n"
-     "return old;",
-     ""},
+    {Builtin::atomic_and, any, "atomic_and($0, $1)", "atomic_and($0, $1)", "cas old & value", ""},
     {Builtin::atomic_or, native, "atomicOr(&$0, $1)", "", "", ""},
-    {Builtin::atomic_or, any, "atomic_or($0, $1)", "", "cas old | value", ""},
-    {Builtin::atomic_or, any, "", "atomic_or($0, $1)",
-     "const $E old = at;\n"
-     "at = old | value;\n"
-     "return old;",
-     ""},
+    {Builtin::atomic_or, any, "atomic_or($0, $1)", "atomic_or($0, $1)", "cas old | value", ""},
     {Builtin::atomic_xor, native, "atomicXor(&$0, $1)", "", "", ""},
-    {Builtin::atomic_xor, any, "atomic_xor($0, $1)", "", "cas old ^ value", ""},
-    {Builtin::atomic_xor, any, "", "atomic_xor($0, $1)",
-     "const $E old = at;\n"
-     "at = old ^ value;\n"
-     "return old;",
-     ""},
+    {Builtin::atomic_xor, any, "atomic_xor($0, $1)", "atomic_xor($0, $1)", "cas old ^ value", ""},
     {Builtin::expect_eq, any, "expect($0 == $1, $where)", "expect($0 == $1, $where)", "", "@expect eq:AA"},
     {Builtin::expect_near, scalar, "expect(are_near($0, $1, $2), $where)",
      "expect(are_near($0, $1, $2), $where)", "return $m{fabs}(a - b) <= tolerance;", "@expect"},

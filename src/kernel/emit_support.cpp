@@ -167,6 +167,8 @@ void Emitter::need(Builtin id, std::vector<Type> types, Type result) {
     }
     const std::string expression = body.substr(5);
     body = fmt::format("$R r;\nfor (int i = 0; i < {}; ++i) r[i] = {};\nreturn r;", result.rows, expression);
+  } else if (body.starts_with("cas ") && target_ == Target::cpp) {
+    body = "const $E old = at;\nat = " + body.substr(4) + ";\nreturn old;";
   } else if (body.starts_with("cas ")) {
     body =
         "$W* const word = reinterpret_cast<$W*>(&at);\n"

@@ -9,6 +9,7 @@
 #include "ferrite/models/priors/priors.hpp"
 #include "ferrite/models/priors/stream.hpp"
 #include "ferrite/stacks.hpp"
+#include "models/priors/sets.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -48,14 +49,8 @@ void expect_the_bits_of_cpu(const Config& config, std::uint64_t seed, std::int64
 }
 
 Config small(Family family) {
-  Config config;
-  config.family = family;
-  config.rows = {40, 70};
-  config.features = {2, 9};
-  config.post.classes = {2, 5};
-  config.post.missing_share = 0.5;
+  Config config = testing::small_config(family);
   config.post.categorical_share = 0.5;
-  config.weights = {1, 1, 1, 1, 1};
   return config;
 }
 

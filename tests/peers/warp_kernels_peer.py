@@ -149,6 +149,14 @@ def compare_builtins(check, ferrite, folder):
         check.close(expression, got if wide else got.astype(np.float32), want if wide else want.astype(np.float32))
 
 
+def corpus_for_warp(folder):
+    """The files that Warp takes too; Warp is started and keeps what it compiles in the folder."""
+    wp.config.quiet = True
+    wp.config.kernel_cache_dir = str(folder / "cache")
+    wp.init()
+    return [file for file in sorted(CORPUS.glob("*.py")) if file.name not in FERRITE_ONLY]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ferrite", required=True, help="path of the program")
@@ -156,12 +164,7 @@ def main():
     check = Check()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        wp.config.quiet = True
-        wp.config.kernel_cache_dir = str(folder / "cache")
-        wp.init()
-        for file in sorted(CORPUS.glob("*.py")):
-            if file.name in FERRITE_ONLY:
-                continue
+        for file in corpus_for_warp(folder):
             printed = folder / file.name
             shown = subprocess.run([options.ferrite, "kernel", "check", "--print", file], capture_output=True, check=True)
             printed.write_bytes(shown.stdout)

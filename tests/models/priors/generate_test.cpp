@@ -13,6 +13,8 @@
 namespace ferrite::priors {
 namespace {
 
+using testing::small_config;
+
 /// All bytes of a batch's tensors, dataset by dataset.
 template <class B>
 std::vector<std::string> bytes_of(const Batch<B>& batch) {
@@ -27,17 +29,6 @@ std::vector<std::string> bytes_of(const Batch<B>& batch) {
   return result;
 }
 
-Config small(Family family) {
-  Config config;
-  config.family = family;
-  config.rows = {40, 70};
-  config.features = {2, 9};
-  config.post.classes = {2, 5};
-  config.post.missing_share = 0.5;
-  config.weights = {1, 1, 1, 1, 1};
-  return config;
-}
-
 class EveryFamily : public ::testing::TestWithParam<Family> {};
 INSTANTIATE_TEST_SUITE_P(Priors, EveryFamily,
                          ::testing::Values(Family::formula, Family::graph, Family::mlp_scm, Family::tree_scm,
@@ -46,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Priors, EveryFamily,
 
 TEST_P(EveryFamily, gives_the_same_dataset_for_any_batch_and_number_of_threads) {
   Cpu cpu;
-  const Config config = small(GetParam());
+  const Config config = small_config(GetParam());
   const int before = num_threads();
   set_num_threads(1);
   const auto whole = bytes_of(generate(cpu, config, 5, 100, 12));
@@ -63,7 +54,7 @@ TEST_P(EveryFamily, gives_the_same_dataset_for_any_batch_and_number_of_threads) 
 TEST_P(EveryFamily, gives_the_same_bits_on_every_backend) {
   Cpu cpu;
   Reference reference;
-  const Config config = small(GetParam());
+  const Config config = small_config(GetParam());
   EXPECT_EQ(bytes_of(generate(cpu, config, 5, 0, 6)), bytes_of(generate(reference, config, 5, 0, 6)));
   CpuParity parity;
   EXPECT_EQ(generate(parity, config, 5, 0, 3).x.shape(), (Shape{3, 70, 9}));
@@ -85,13 +76,13 @@ TEST_P(EveryFamily, gives_the_same_bits_on_every_machine) {
   constexpr std::uint64_t known[] = {0x3e2a921265d097e6u, 0xdf5b760e69ea9c45u, 0xdbc0bb0a6caf1c4cu,
                                      0x2277f28e09c259d2u, 0x1635e2f3e2e41c4du, 0x4bd912c0c86c40fdu};
   Cpu cpu;
-  const std::uint64_t hash = hash_of(bytes_of(generate(cpu, small(GetParam()), 5, 0, 8)));
+  const std::uint64_t hash = hash_of(bytes_of(generate(cpu, small_config(GetParam()), 5, 0, 8)));
   EXPECT_EQ(hash, known[static_cast<int>(GetParam())]) << std::hex << "0x" << hash << "u";
 }
 
 TEST_P(EveryFamily, counts_every_attempt_and_pads_with_masks) {
   Cpu cpu;
-  const auto batch = generate(cpu, small(GetParam()), 9, 0, 24);
+  const auto batch = generate(cpu, small_config(GetParam()), 9, 0, 24);
   const auto sets = testing::sets_of(batch);
   const auto row_mask = batch.row_mask.to_vector<int>(), feature_mask = batch.feature_mask.to_vector<int>();
   const auto x = batch.x.to_vector<float>();
@@ -129,7 +120,7 @@ TEST_P(EveryFamily, counts_every_attempt_and_pads_with_masks) {
 
 TEST(Priors, groups_share_rows_and_split) {
   Cpu cpu;
-  Config config = small(Family::tree_scm);
+  Config config = small_config(Family::tree_scm);
   config.group_size = 3;
   const auto sets = testing::sets_of(generate(cpu, config, 1, 0, 12));
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -140,7 +131,7 @@ TEST(Priors, groups_share_rows_and_split) {
 
 TEST(Priors, mixture_has_the_families_in_their_shares) {
   Cpu cpu;
-  Config config = small(Family::mixture);
+  Config config = small_config(Family::mixture);
   config.weights = {0, 0, 0, 3, 1};
   config.post.learnability = 0;
   config.post.classes = {2, 2};
@@ -152,7 +143,7 @@ TEST(Priors, mixture_has_the_families_in_their_shares) {
 }
 
 TEST(Priors, ops_write_and_read_their_attributes) {
-  op::PriorDatasets op{small(Family::graph), 12345678901234567890u, 7, 3};
+  op::PriorDatasets op{small_config(Family::graph), 12345678901234567890u, 7, 3};
   const auto again = parse_attributes<op::PriorDatasets>(format_attributes(op));
   EXPECT_EQ(again.config.to_json(), op.config.to_json());
   EXPECT_EQ(again.seed, op.seed);

@@ -9,6 +9,18 @@
 
 namespace ferrite::testing {
 
+/// Datasets of all kinds that are quick to make.
+inline priors::Config small_config(priors::Family family) {
+  priors::Config config;
+  config.family = family;
+  config.rows = {40, 70};
+  config.features = {2, 9};
+  config.post.classes = {2, 5};
+  config.post.missing_share = 0.5;
+  config.weights = {1, 1, 1, 1, 1};
+  return config;
+}
+
 /// One dataset of a batch, without its padding.
 struct Set {
   int rows = 0, train_rows = 0, features = 0, classes = 0, attempts = 0;
