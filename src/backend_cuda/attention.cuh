@@ -4,7 +4,6 @@
 
 #include "backend_cuda/arrays.hpp"
 #include "backend_cuda/device.cuh"
-#include "backend_cuda/shared_memory.hpp"
 
 namespace ferrite::cuda::attention {
 
@@ -219,11 +218,11 @@ void visit(DType dtype, int columns, F&& f) {
   });
 }
 
-/// Blocks of 16 x 16 threads with this many floats of shared memory.
+/// Blocks of 16 x 16 threads with this many floats of shared memory, always the same for one kernel.
 template <class Kernel, class... Arguments>
 void launch(const Call& call, Kernel kernel, std::int64_t blocks, int floats, const Arguments&... arguments) {
   const auto bytes = static_cast<int>(sizeof(float)) * floats;
-  allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), call.op());
   kernel<<<static_cast<unsigned>(blocks), threads, static_cast<std::size_t>(bytes), call.stream()>>>(
       arguments...);
 }

@@ -37,8 +37,8 @@ FERRITE_API std::string cuda_unavailable_reason();
 /// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError where a GPU fails.
 FERRITE_API std::vector<CudaDeviceInfo> cuda_devices();
 
-/// Host memory that GPUs read and write themselves, aligned to a page. Copies between it and a GPU run at the
-/// rate of the bus; those of other memory go through such memory in parts. Costs time to make: keep it.
+/// Host memory that GPUs read and write themselves, aligned to a page. A GPU copies large parts of it (over
+/// 16 MiB) itself; copies of other memory go through such memory in parts. Costs time to make: keep it.
 /// Throws DeviceError where there is no GPU, OutOfMemory.
 FERRITE_API std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes);
 
