@@ -37,6 +37,7 @@ Sketch::Callable Sketch::made_function(int results) {
   kernel::Function* const outer = std::exchange(function_, &f);
   std::vector<Stmt>* const block = std::exchange(block_, &f.body);
   const int nested = std::exchange(nested_, 0);
+  const std::size_t loop_mark = std::exchange(loop_mark_, 0);
   for (int i = 0; i < f.parameters; ++i)
     alive(declare(real_type(), fresh({"x", "y", "a", "b", "r", "t", "u", "w"})), symmetric(reach), false);
   const auto give = [&](Term value) {
@@ -70,6 +71,7 @@ Sketch::Callable Sketch::made_function(int results) {
   cursor = outer_cursor;
   names_ = outer_names;
   nested_ = nested;
+  loop_mark_ = loop_mark;
   renumber(f, nullptr);
   module_.functions.push_back(std::move(f));
   return {static_cast<int>(module_.functions.size()) - 1, parameters, result};

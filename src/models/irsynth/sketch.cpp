@@ -239,10 +239,12 @@ void Sketch::loop(Expr first, Expr end, Expr step, Range values, const std::func
   const int v = declare(kernel::int_type, fresh({"k", "m", "it", "c", "step", "jj", "kk", "l"}));
   s.targets.push_back(kernel::variable(*function_, v));
   s.values = list(std::move(first), std::move(end), std::move(step));
+  const std::size_t outer_mark = std::exchange(loop_mark_, mark());
   inside(s.body, [&] {
     alive(v, values, true);
     body(v);
   });
+  loop_mark_ = outer_mark;
   emit(std::move(s));
 }
 

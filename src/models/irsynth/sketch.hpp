@@ -185,6 +185,8 @@ class Sketch {
   Expr call_of(const Callable& f, int depth);
   std::vector<Callable> functions_;
   int nested_ = 0;  // blocks around this point
+  std::size_t loop_mark_ =
+      0;  // live variables before the innermost loop: what changes there must not feed itself
 };
 
 // Short words for expressions.

@@ -127,14 +127,12 @@ void Sketch::branch() {
   const bool fresh_variable = draw.chance(0.6);
   int v = -1;
   Range before;
-  if (!fresh_variable) {
-    for (const Live& l : live_)
-      if (l.variable >= function_->parameters &&
-          function_->variables[static_cast<std::size_t>(l.variable)].type == real_type()) {
-        v = l.variable;
-        before = l.range;
-      }
-  }
+  for (std::size_t l = loop_mark_; l < live_.size() && !fresh_variable; ++l)
+    if (live_[l].variable >= function_->parameters &&
+        function_->variables[static_cast<std::size_t>(live_[l].variable)].type == real_type()) {
+      v = live_[l].variable;
+      before = live_[l].range;
+    }
   if (v < 0) {
     v = declare(real_type());
     const bool chain = draw.chance(0.3);

@@ -1,0 +1,16 @@
+// The steps of making a record that validating one takes again.
+#pragma once
+
+#include "ferrite/models/irsynth/record.hpp"
+
+namespace ferrite::irsynth {
+
+/// The text for the config's device and style.
+std::string emitted(const Config& config, const kernel::Module& module);
+/// Runs `inputs` in both precisions into `outputs`. False if the program is too sensitive to be compared
+/// across machines.
+bool run_in_interpreter(Record& record);
+/// `back` is the adjoint; a wrong gradient is the record's failure.
+void check_gradient(Record& record, const kernel::Module& back, std::uint64_t seed);
+
+}  // namespace ferrite::irsynth
