@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include "ferrite/kernel/adjoint.hpp"
+#include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/parse.hpp"
 #include "ferrite/kernel/structure.hpp"
 #include "models/irsynth/adjoint_check.hpp"
 #include "models/irsynth/draw.hpp"
+#include "models/irsynth/memory.hpp"
 #include "models/irsynth/record_json.hpp"
 #include "models/irsynth/record_steps.hpp"
 #include "models/irsynth/sha256.hpp"
@@ -64,11 +66,10 @@ std::vector<Value> interpreted(const Program& p, std::vector<Value> values, kern
 std::vector<Value> moved(std::vector<Value> values, const Program& program) {
   std::uint32_t sign = 1;
   for (std::size_t k = 0; k < values.size(); ++k) {
-    const kernel::Type type = values[k].type;
-    const bool floats = type.kind == kernel::Type::Kind::structure ? true  // whose fields are floats
-                                                                   : kernel::is_float(type.scalar);
-    if (!floats || program.arguments[k].output) continue;
-    const double rounding = type.scalar == kernel::ScalarType::f64 ? 0x1p-52 : 0x1p-23;
+    const kernel::ScalarType s =
+        scalars_of(program.module, values[k].type)[0];  // all fields of a struct have one
+    if (!kernel::is_float(s) || program.arguments[k].output) continue;
+    const double rounding = s == kernel::ScalarType::f64 ? 0x1p-52 : 0x1p-23;
     for (kernel::Number& n : values[k].numbers) {
       sign = sign * 1664525 + 1013904223;
       n.real *= 1 + (sign >> 31 != 0 ? 4 : -4) * rounding;
@@ -90,6 +91,19 @@ bool run_in_interpreter(Record& r) {
   r.outputs = native;
   r.checks.interpreted = true;
   return true;
+}
+
+void run_on_cpu(Record& r) {
+  const kernel::BlockProgram code(r.program.module, r.program.kernel());
+  Memory memory(r.program.module, r.inputs);
+  kernel::BlockOptions options;
+  options.block_dim = r.program.block_dim;
+  code.run(r.program.grid, memory.arguments(), options);
+  const double apart = roundings_between(r.outputs, memory.values());
+  if (!(apart <= parity_roundings))
+    r.failure = fmt::format("the CPU's outputs are {} roundings from the interpreter's", apart);
+  else
+    r.checks.cpu = code.fallback().empty() ? "block program" : "interpreter: " + code.fallback();
 }
 
 RandomKey input_key(std::uint64_t seed, std::int64_t index) {
@@ -147,9 +161,8 @@ Record make_record(const Config& config, std::uint64_t seed, std::int64_t index)
     if (!verify) return r;
     r.checks.round_trip = kernel::parse(r.python) == r.program.module;
     if (!r.checks.round_trip) r.failure = "the parser reads another program than was printed";
-    if (!back.kernels.empty()) {
-      check_gradient(r, back, seed);
-    }
+    run_on_cpu(r);
+    if (!back.kernels.empty()) check_gradient(r, back, seed);
   } catch (const Error& e) {
     r.failure = e.what();
   }
