@@ -107,7 +107,7 @@ class Emitter {
   void declare_array(const Stmt& s);
   std::string array_view(const Stmt& s);
   bool is_own_array(const Expr& target) const;
-  bool changes(const std::vector<Stmt>& body, int variable) const;
+  bool changes(const std::vector<Stmt>& body, int first, int end) const;  // one of these variables
 
   // emit_kernel.cpp
   void add_function(int index);

@@ -14,7 +14,7 @@ struct AdjointCheck {
 
 /// `back` is the adjoint of the program's kernel. Both run in the interpreter in f64. Where the differences
 /// themselves do not settle, the kernel has a kink or a jump there, and nothing is said of the adjoint.
-AdjointCheck check_adjoint(const Program& program, const kernel::Module& back,
-                           const std::vector<kernel::Value>& arguments, RandomKey key);
+FERRITE_API AdjointCheck check_adjoint(const Program& program, const kernel::Module& back,
+                                       const std::vector<kernel::Value>& arguments, RandomKey key);
 
 }  // namespace ferrite::irsynth

@@ -159,7 +159,7 @@ Term Sketch::scalar_of(Term c) {
     }
   }
   const Type type = c.type();
-  switch (draw.weighted({3, 3, 3, 2, type.is_quaternion() ? 0 : 1})) {
+  switch (draw.weighted({3, 3, 3, 2})) {
     case 0: {
       Term other = vector_leaf(type);
       if (type.is_quaternion()) break;
@@ -179,8 +179,6 @@ Term Sketch::scalar_of(Term c) {
     case 2:
       if (type.is_quaternion() || smooth) break;
       return {irsynth::apply(Builtin::length, std::move(c.expr)), {0, std::sqrt(n) * size}};
-    case 4:
-      return {irsynth::apply(Builtin::norm_l1, std::move(c.expr)), {0, n * size}};
     default:
       break;
   }

@@ -95,7 +95,8 @@ class Writer {
     parallel_ranges(count, 16, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
         if (records[i].failure.empty())
-          texts[i] = to_json(records[i], plan_.config, plan_.seed, plan_.format == Format::json ? 2 : -1);
+          texts[i] = to_json(records[i], plan_.config, plan_.seed,
+                             plan_.format == Format::json ? Layout::lines : Layout::line);
     });
     for (std::size_t i = 0; i < records.size() && tally_.records < plan_.pairs; ++i)
       take(records[i], texts[i]);

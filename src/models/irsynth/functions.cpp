@@ -72,7 +72,6 @@ Sketch::Callable Sketch::made_function(int results) {
   names_ = outer_names;
   nested_ = nested;
   loop_mark_ = loop_mark;
-  renumber(f, nullptr);
   module_.functions.push_back(std::move(f));
   return {static_cast<int>(module_.functions.size()) - 1, parameters, result};
 }

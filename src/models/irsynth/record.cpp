@@ -49,8 +49,11 @@ Choice choose(const Config& config, std::uint64_t seed, std::int64_t index) {
     c = fitting[static_cast<std::size_t>(draw.below(static_cast<int>(fitting.size())))];
   else
     c = &category(draw.of(std::span<const std::string>(config.categories)));
-  return {c, draw.between(std::max(c->lowest_level, config.lowest_level),
-                          std::min(c->highest_level, config.highest_level))};
+  const int low = std::max(c->lowest_level, config.lowest_level),
+            high = std::min(c->highest_level, config.highest_level);
+  // Gradients make large records: one in eight has one, unless all are asked for.
+  const bool gradient = high == highest_level && (low == high || draw.chance(0.125));
+  return {c, gradient || low == high ? high : draw.between(low, std::min(high, highest_level - 1))};
 }
 
 std::vector<Value> interpreted(const Program& p, std::vector<Value> values, kernel::Precision precision) {

@@ -11,7 +11,7 @@ std::string emitted(const Config& config, const kernel::Module& module);
 /// across machines.
 bool run_in_interpreter(Record& record);
 /// Runs the block program on `inputs` and compares with `outputs`; a difference is the record's failure.
-void run_on_cpu(Record& record);
+FERRITE_API void run_on_cpu(Record& record);
 /// `back` is the adjoint; a wrong gradient is the record's failure.
 void check_gradient(Record& record, const kernel::Module& back, std::uint64_t seed);
 

@@ -8,9 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "ferrite/core/export.hpp"
+
 namespace ferrite::irsynth {
 
-class Sha256 {
+class FERRITE_API Sha256 {
  public:
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text) { add(std::as_bytes(std::span(text))); }

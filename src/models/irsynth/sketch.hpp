@@ -100,7 +100,7 @@ class Sketch {
   void loop(Expr first, Expr end, Expr step, Range values, const std::function<void(int)>& body);
   void loop(Expr end, std::int64_t most, const std::function<void(int)>& body);
 
-  // sketch.cpp: the whole
+  // finish.cpp: the whole
   const kernel::Function& function() const { return *function_; }
   kernel::Module& module() { return module_; }
   Program finish(const Category& category);
@@ -167,6 +167,7 @@ class Sketch {
   Term ternary(int depth);
   Term new_input(Type element);
   Term vector_leaf(Type type);
+  void remove_unused();
   void renumber(kernel::Function& f, std::vector<Argument>* arguments);
 
   kernel::Module module_;

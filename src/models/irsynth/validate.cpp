@@ -1,7 +1,7 @@
 // Reading a dataset back and verifying it from what the files say alone.
 #include <fmt/format.h>
 
-#include <mutex>
+#include <vector>
 
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/io/mapped_file.hpp"
@@ -25,6 +25,7 @@ Record read_record(const Json& json, const Config& config) {
   r.forward = json.at(device + "_forward");
   r.backward = json.value(device + "_backward", "");
   r.program.module = kernel::parse(r.python);
+  if (r.program.module.kernels.size() != 1) throw ValueError("python_source has one kernel");
   r.program.category = m.at("category");
   r.program.level = m.at("level");
   r.program.grid = m.at("grid").get<std::vector<std::int64_t>>();
@@ -110,10 +111,12 @@ Validation validate_dataset(const std::filesystem::path& folder, bool compile,
       }
     });
     if (compile && plan.config.device == Device::cuda) {
+      std::erase_if(records, [](const Record& r) { return r.program.module.kernels.empty(); });
       compile_records(plan.config, records);
-      for (std::size_t i = 0; i < records.size(); ++i) {
-        result.compiled += records[i].failure.empty();
-        if (!records[i].failure.empty()) problems[i].push_back(records[i].failure);
+      for (const Record& r : records) {
+        result.compiled += r.failure.empty();
+        if (!r.failure.empty())
+          result.problems.push_back(fmt::format("{}: record {}: {}", name, r.index, r.failure));
       }
     }
     for (std::size_t i = 0; i < jsons.size(); ++i) {

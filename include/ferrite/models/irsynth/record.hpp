@@ -54,7 +54,9 @@ FERRITE_API std::string structure_hash(const Program& program);
 /// The largest difference between the arrays of two runs, in roundings; infinite where integers differ.
 FERRITE_API double roundings_between(std::span<const kernel::Value> a, std::span<const kernel::Value> b);
 
-/// As one line of JSON (indent -1), or as a file.
-FERRITE_API std::string to_json(const Record& record, const Config& config, std::uint64_t seed, int indent);
+enum class Layout : std::uint8_t { line, lines };
+/// As JSON, on one line or on many.
+FERRITE_API std::string to_json(const Record& record, const Config& config, std::uint64_t seed,
+                                Layout layout = Layout::line);
 
 }  // namespace ferrite::irsynth
