@@ -26,6 +26,8 @@ void Config::check() const {
     if (c.lowest_level > highest_level || c.highest_level < lowest_level)
       throw ValueError(fmt::format("[irsynth] category {} has levels {} to {}: none of them is asked for",
                                    name, c.lowest_level, c.highest_level));
+    if (style == Style::warp && !c.in_warp)
+      throw ValueError(fmt::format("[irsynth] category {} in style warp: Warp has no such kernels", name));
   }
   if (device == Device::cpu && (verify > Verify::cpu || ptx))
     throw ValueError("[irsynth] device cpu with verify compile or gpu, or ptx: they are about CUDA texts");

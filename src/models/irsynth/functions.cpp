@@ -36,6 +36,7 @@ Sketch::Callable Sketch::made_function(int results) {
   const auto outer_names = std::exchange(names_, {});
   kernel::Function* const outer = std::exchange(function_, &f);
   std::vector<Stmt>* const block = std::exchange(block_, &f.body);
+  const std::set<int> unrolled = std::exchange(unrolled_, {});
   const int nested = std::exchange(nested_, 0);
   const std::size_t loop_mark = std::exchange(loop_mark_, 0);
   for (int i = 0; i < f.parameters; ++i)
@@ -70,6 +71,7 @@ Sketch::Callable Sketch::made_function(int results) {
   live_ = outer_live;
   cursor = outer_cursor;
   names_ = outer_names;
+  unrolled_ = unrolled;
   nested_ = nested;
   loop_mark_ = loop_mark;
   module_.functions.push_back(std::move(f));

@@ -41,9 +41,8 @@ Term Sketch::leaf() {
       if (!cursor.empty() && function_ == &kernel_) {  // the thread's place as a number
         const Index i = cursor[static_cast<std::size_t>(draw.below(static_cast<int>(cursor.size())))];
         const double scale = draw.of({0.1, 0.05, 0.25, 0.02});
-        const Range range{0, static_cast<double>(i.extent - 1)};
-        return {irsynth::apply(Builtin::mul, kernel::cast(real, at(i)), number(scale)),
-                range * Range{scale, scale}};
+        const Term place = as_real({at(i), {0, static_cast<double>(i.extent - 1)}});
+        return {irsynth::apply(Builtin::mul, place.expr, number(scale)), place.range * Range{scale, scale}};
       }
   }
   return input(real_type());
@@ -64,6 +63,12 @@ Term negated(Term x) {
 }
 
 }  // namespace
+
+Term Sketch::as_real(Term n) {
+  if (n.expr.kind == kernel::ExprKind::variable && unrolled_.contains(n.expr.index))
+    n = {irsynth::apply(Builtin::add, std::move(n.expr), whole(1)), n.range + Range{1, 1}};
+  return {kernel::cast(real, std::move(n.expr)), n.range};
+}
 
 Term Sketch::operand(int depth) {
   Term x = expression(depth);
@@ -275,7 +280,7 @@ Term Sketch::expression(int depth) {
     default: {
       Term n = integer(1);
       if (!n.range.within(largest)) return binary(depth);
-      return {kernel::cast(real, std::move(n.expr)), n.range};
+      return as_real(std::move(n));
     }
   }
 }

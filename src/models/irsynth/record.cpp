@@ -6,6 +6,7 @@
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
+#include "ferrite/kernel/emit_warp.hpp"
 #include "ferrite/kernel/parse.hpp"
 #include "ferrite/kernel/structure.hpp"
 #include "models/irsynth/adjoint_check.hpp"
@@ -42,7 +43,8 @@ Choice choose(const Config& config, std::uint64_t seed, std::int64_t index) {
   Draw draw(choice_key(seed, index));
   std::vector<const Category*> fitting;
   for (const Category& c : categories())
-    if (c.lowest_level <= config.highest_level && c.highest_level >= config.lowest_level)
+    if (c.lowest_level <= config.highest_level && c.highest_level >= config.lowest_level &&
+        (c.in_warp || config.style != Style::warp))
       fitting.push_back(&c);
   const Category* c = nullptr;
   if (config.categories.empty())
@@ -113,8 +115,18 @@ RandomKey input_key(std::uint64_t seed, std::int64_t index) {
   return {seed, 1ull << 63 | static_cast<std::uint64_t>(index) * 64};
 }
 
-std::string emitted(const Config& config, const kernel::Module& module) {
-  return config.device == Device::cuda ? kernel::emit_cuda(module) : kernel::emit_cpp(module);
+std::string forward_text(const Config& config, const kernel::Module& module) {
+  if (config.style == Style::standalone)
+    return config.device == Device::cuda ? kernel::emit_cuda(module) : kernel::emit_cpp(module);
+  using Device = kernel::WarpOptions::Device;
+  return kernel::emit_warp(module,
+                           {config.device == irsynth::Device::cuda ? Device::cuda : Device::cpu, false});
+}
+std::string backward_text(const Config& config, const kernel::Module& module, const kernel::Module& back) {
+  if (config.style == Style::standalone) return forward_text(config, back);
+  using Device = kernel::WarpOptions::Device;
+  return kernel::emit_warp(module,
+                           {config.device == irsynth::Device::cuda ? Device::cuda : Device::cpu, true});
 }
 
 std::string structure_hash(const Program& program) {
@@ -159,8 +171,8 @@ Record make_record(const Config& config, std::uint64_t seed, std::int64_t index)
     }
     r.structure = structure_hash(r.program);
     r.python = kernel::print(r.program.module);
-    r.forward = emitted(config, r.program.module);
-    if (!back.kernels.empty()) r.backward = emitted(config, back);
+    r.forward = forward_text(config, r.program.module);
+    if (!back.kernels.empty()) r.backward = backward_text(config, r.program.module, back);
     if (!verify) return r;
     r.checks.round_trip = kernel::parse(r.python) == r.program.module;
     if (!r.checks.round_trip) r.failure = "the parser reads another program than was printed";

@@ -6,7 +6,10 @@
 namespace ferrite::irsynth {
 
 /// The text for the config's device and style.
-std::string emitted(const Config& config, const kernel::Module& module);
+std::string forward_text(const Config& config, const kernel::Module& module);
+/// That of the gradient; `back` is the adjoint. Warp writes forward and backward in one, and so does its
+/// style.
+std::string backward_text(const Config& config, const kernel::Module& module, const kernel::Module& back);
 /// Runs `inputs` in both precisions into `outputs`. False if the program is too sensitive to be compared
 /// across machines.
 bool run_in_interpreter(Record& record);

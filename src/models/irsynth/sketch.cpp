@@ -238,6 +238,7 @@ void Sketch::loop(Expr first, Expr end, Expr step, Range values, const std::func
   s.kind = kernel::StmtKind::for_;
   const int v = declare(kernel::int_type, fresh({"k", "m", "it", "c", "step", "jj", "kk", "l"}));
   s.targets.push_back(kernel::variable(*function_, v));
+  if (end.kind == kernel::ExprKind::literal) unrolled_.insert(v);
   s.values = list(std::move(first), std::move(end), std::move(step));
   const std::size_t outer_mark = std::exchange(loop_mark_, mark());
   inside(s.body, [&] {

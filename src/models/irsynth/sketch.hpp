@@ -113,9 +113,12 @@ class Sketch {
   Term expression(int depth);
   Term leaf();
   Term operand(int depth);  // an expression that is no literal
-  Term positive(Term x);    // at least 0.1
-  Term apart(Term x);       // from zero
-  Term kept(Term x);        // in a sane range
+  /// An int as a float. Warp 1.19 cannot both cast the variable of a loop that it unrolls and use it as an
+  /// int, so such a variable is never cast alone.
+  Term as_real(Term n);
+  Term positive(Term x);  // at least 0.1
+  Term apart(Term x);     // from zero
+  Term kept(Term x);      // in a sane range
   Term combined(Term a, Term b);
 
   // wholes.cpp: integers and conditions
@@ -185,7 +188,8 @@ class Sketch {
   Callable made_function(int results);
   Expr call_of(const Callable& f, int depth);
   std::vector<Callable> functions_;
-  int nested_ = 0;  // blocks around this point
+  std::set<int> unrolled_;  // variables of loops over constants
+  int nested_ = 0;          // blocks around this point
   std::size_t loop_mark_ =
       0;  // live variables before the innermost loop: what changes there must not feed itself
 };

@@ -12,7 +12,7 @@ Term Sketch::used_up(std::size_t from, Term result) {
     if (t.type().is_bool())
       t = {irsynth::apply(Builtin::where, std::move(t.expr), number(1), number(0.5)), {0.5, 1}};
     if (t.type().is_int()) {
-      t = {kernel::cast(real, std::move(t.expr)), t.range};
+      t = as_real(std::move(t));
       if (!t.range.within(10)) {
         const double scale = std::pow(10, -std::ceil(std::log10(t.range.size() / 5)));
         t = {irsynth::apply(Builtin::mul, number(scale), std::move(t.expr)), t.range * Range{scale, scale}};

@@ -47,11 +47,12 @@ void verify(Record& r, const Json& json, const Plan& plan, std::vector<std::stri
   expect(structure_hash(r.program) == r.structure, "the hash is not that of the program");
   expect(m.at("split") == r.split(), "the split is not that of the hash");
   expect(kernel::print(r.program.module) == r.python, "the Python is not as the printer writes it");
-  expect(emitted(plan.config, r.program.module) == r.forward,
+  expect(forward_text(plan.config, r.program.module) == r.forward,
          "the text is not what the emitter makes of the Python");
   if (!r.backward.empty()) {
     const kernel::Module back = kernel::adjoint(r.program.module, r.program.kernel());
-    expect(emitted(plan.config, back) == r.backward, "the backward text is not that of the adjoint");
+    expect(backward_text(plan.config, r.program.module, back) == r.backward,
+           "the backward text is not that of the adjoint");
     r.inputs = make_arguments(r.program, input_key(plan.seed, r.index));
     check_gradient(r, back, plan.seed);
     expect(r.failure.empty(), r.failure);

@@ -38,6 +38,7 @@ struct Category {
   int lowest_level;
   void (*make)(Sketch& sketch);
   int highest_level = 7;
+  bool in_warp = true;  // false: it uses what Warp's language does not have
 };
 inline constexpr int highest_level = 7;
 

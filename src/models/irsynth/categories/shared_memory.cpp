@@ -86,6 +86,6 @@ void make(Sketch& s) {
 }
 
 }  // namespace
-const Category all::shared_memory{"shared_memory",
-                                  "shared arrays and barriers: block reductions and exchanges", 6, make, 6};
+const Category all::shared_memory{
+    "shared_memory", "shared arrays and barriers: block reductions and exchanges", 6, make, 6, false};
 }  // namespace ferrite::irsynth
