@@ -19,6 +19,7 @@ std::string module_text(Style style, std::span<const Record> records) {
             what, i, name, source);
     };
     const Record& r = records[i];
+    if (!r.failure.empty()) continue;
     const bool standalone = style == Style::standalone;
     part(standalone ? r.forward : kernel::emit_cuda(r.program.module), kernel::entry_name(r.program.kernel()),
          "record");
@@ -43,6 +44,7 @@ void compile_records(const Config& config, std::span<Record> records) {
           together = false;  // which of them it is, each alone will tell
         }
         for (Record& r : part) {
+          if (!r.failure.empty()) continue;
           try {
             if (!together)
               kernel::compile_ptx(module_text(config.style, std::span(&r, 1)), config.architecture);

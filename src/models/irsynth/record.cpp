@@ -115,18 +115,23 @@ RandomKey input_key(std::uint64_t seed, std::int64_t index) {
   return {seed, 1ull << 63 | static_cast<std::uint64_t>(index) * 64};
 }
 
+namespace {
+
+std::string warp_text(const Config& config, const kernel::Module& module, bool backward) {
+  kernel::WarpOptions options;
+  if (config.device == Device::cpu) options.device = kernel::WarpOptions::Device::cpu;
+  options.backward = backward;
+  return kernel::emit_warp(module, options);
+}
+
+}  // namespace
+
 std::string forward_text(const Config& config, const kernel::Module& module) {
-  if (config.style == Style::standalone)
-    return config.device == Device::cuda ? kernel::emit_cuda(module) : kernel::emit_cpp(module);
-  using Device = kernel::WarpOptions::Device;
-  return kernel::emit_warp(module,
-                           {config.device == irsynth::Device::cuda ? Device::cuda : Device::cpu, false});
+  if (config.style == Style::warp) return warp_text(config, module, false);
+  return config.device == Device::cuda ? kernel::emit_cuda(module) : kernel::emit_cpp(module);
 }
 std::string backward_text(const Config& config, const kernel::Module& module, const kernel::Module& back) {
-  if (config.style == Style::standalone) return forward_text(config, back);
-  using Device = kernel::WarpOptions::Device;
-  return kernel::emit_warp(module,
-                           {config.device == irsynth::Device::cuda ? Device::cuda : Device::cpu, true});
+  return config.style == Style::warp ? warp_text(config, module, true) : forward_text(config, back);
 }
 
 std::string structure_hash(const Program& program) {

@@ -135,6 +135,26 @@ TEST(IrsynthRecord, NvrtcTakesTheTexts) {
   for (std::size_t i = 0; i < records.size(); ++i) EXPECT_EQ(records[i].failure.empty(), i != 7) << i;
 }
 
+TEST(IrsynthRecord, WarpsStyleIsWarpsText) {
+  Config config;
+  config.style = Style::warp;
+  config.backward = true;
+  for (const Device device : {Device::cuda, Device::cpu}) {
+    config.device = device;
+    for (int i = 0; i < 60; ++i) {
+      const Record r = make_record(config, 3, i);
+      ASSERT_EQ(r.failure, "") << r.python;
+      EXPECT_NE(r.forward.find("// primal vars"), std::string::npos) << r.forward;
+      EXPECT_EQ(r.forward.find("// reverse"), std::string::npos);
+      if (!r.backward.empty()) {
+        EXPECT_NE(r.backward.find("// reverse"), std::string::npos) << r.backward;
+      }
+    }
+  }
+  config.categories = {"shared_memory"};
+  EXPECT_THROW(config.check(), ValueError);
+}
+
 TEST(IrsynthSha256, KnownAnswers) {  // FIPS 180-4, examples
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
