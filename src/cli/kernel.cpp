@@ -14,6 +14,7 @@
 #include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
+#include "ferrite/kernel/emit_warp.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/parse.hpp"
 
@@ -31,6 +32,7 @@ struct Options {
   std::uint64_t seed = 0;
   std::string target = "cuda";
   EmitOptions emit;
+  bool forward_only = false;
   int architecture = 90;
   bool print = false, json = false;
 };
@@ -208,6 +210,11 @@ int emit(const Options& o) {
   std::string text;
   if (o.target == "cpp") {
     text = o.kernel.empty() ? emit_cpp(module, o.emit) : emit_cpp(module, module.kernel(o.kernel), o.emit);
+  } else if (o.target == "warp" || o.target == "warp-cpu") {
+    WarpOptions warp;
+    warp.device = o.target == "warp" ? WarpOptions::Device::cuda : WarpOptions::Device::cpu;
+    warp.backward = !o.forward_only;
+    text = o.kernel.empty() ? emit_warp(module, warp) : emit_warp(module, module.kernel(o.kernel), warp);
   } else {
     text = o.kernel.empty() ? emit_cuda(module, o.emit) : emit_cuda(module, module.kernel(o.kernel), o.emit);
     if (o.target == "ptx") text = compile_ptx(text, o.architecture);
@@ -286,13 +293,16 @@ void add_kernel(CLI::App& app, Action& action) {
   running->add_option("--seed", o.seed, "Of generated arrays");
   running->callback([options, &action] { action = [options] { return run(*options); }; });
 
-  CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++ or PTX");
+  CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++, PTX or as Warp does");
   emitting->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
-  emitting->add_option("--target", o.target, "cuda, cpp or ptx (needs NVRTC)")
-      ->check(CLI::IsMember({"cuda", "cpp", "ptx"}))
+  emitting
+      ->add_option("--target", o.target,
+                   "cuda, cpp, ptx (needs NVRTC), or the code that Warp makes of it: warp, warp-cpu")
+      ->check(CLI::IsMember({"cuda", "cpp", "ptx", "warp", "warp-cpu"}))
       ->capture_default_str();
   emitting->add_option("--kernel", o.kernel, "Only this kernel");
   emitting->add_option("--out", o.out, "File for the text; else it is printed");
+  emitting->add_flag("--forward-only", o.forward_only, "For warp: no backward kernels");
   emitting->add_flag("--source-lines", o.emit.source_lines, "The lines of the source as comments");
   emitting->add_option("--block-dim", o.emit.block_dim, "Most threads of a block, for cuda and ptx")
       ->check(CLI::Range(1, 1024))

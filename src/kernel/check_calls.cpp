@@ -9,7 +9,14 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// The names before the colons of "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
+std::string listed(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& p : parts) text += (text.empty() ? "" : ", ") + p;
+  return text;
+}
+
+}  // namespace
+
 std::vector<std::string> parameter_names(std::string_view signature) {
   std::vector<std::string> names;
   std::string_view rest = signature.substr(signature.find('(') + 1);
@@ -21,14 +28,6 @@ std::vector<std::string> parameter_names(std::string_view signature) {
   }
   return names;
 }
-
-std::string listed(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& p : parts) text += (text.empty() ? "" : ", ") + p;
-  return text;
-}
-
-}  // namespace
 
 Expr FunctionChecker::call(const syntax::Expr& e) {
   const syntax::Expr& callee = e.args[0];

@@ -19,7 +19,7 @@ void ModuleChecker::check_name(std::string_view name, Place place) const {
     if (name == reserved) fail(place, fmt::format("'{}' has a meaning of its own: use another name", name));
 }
 
-Module ModuleChecker::run(std::vector<KernelError>& errors) {
+void ModuleChecker::run(std::vector<KernelError>& errors) {
   errors_ = &errors;
   module_.source = source_;
   const std::size_t n = file_.definitions.size();
@@ -45,8 +45,10 @@ Module ModuleChecker::run(std::vector<KernelError>& errors) {
   std::vector<Function> sorted;
   for (std::size_t i = 0; i < n; ++i) {
     if (file_.definitions[i].kind != Definition::Kind::function || states_[i] != State::done) continue;
-    order[static_cast<std::size_t>(indices_[i])] = static_cast<int>(sorted.size());
-    sorted.push_back(std::move(module_.functions[static_cast<std::size_t>(indices_[i])]));
+    int& index = indices_[i];
+    order[static_cast<std::size_t>(index)] = static_cast<int>(sorted.size());
+    sorted.push_back(std::move(module_.functions[static_cast<std::size_t>(index)]));
+    index = order[static_cast<std::size_t>(index)];
   }
   module_.functions = std::move(sorted);
   const auto renumber = [&](Expr& e) {
@@ -54,7 +56,6 @@ Module ModuleChecker::run(std::vector<KernelError>& errors) {
   };
   for (Function& f : module_.functions) for_each_expr(f.body, renumber);
   for (Function& k : module_.kernels) for_each_expr(k.body, renumber);
-  return std::move(module_);
 }
 
 bool ModuleChecker::check(std::size_t i, std::vector<KernelError>& errors) {
@@ -124,7 +125,9 @@ Parsed parse_all(std::string_view text, std::string_view file) {
   const auto source = std::make_shared<const Source>(Source{std::string(file), std::string(text)});
   Parsed parsed;
   syntax::File tree = Parser(*source).file(parsed.errors);
-  parsed.module = ModuleChecker(std::move(tree), source).run(parsed.errors);
+  ModuleChecker checker(std::move(tree), source);
+  checker.run(parsed.errors);
+  parsed.module = checker.release();
   std::stable_sort(
       parsed.errors.begin(), parsed.errors.end(),
       [](const KernelError& a, const KernelError& b) { return a.place().line < b.place().line; });

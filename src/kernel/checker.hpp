@@ -20,7 +20,9 @@ class ModuleChecker {
       : file_(std::move(file)), source_(std::move(source)) {}
 
   /// Adds what it finds wrong to `errors`.
-  Module run(std::vector<KernelError>& errors);
+  void run(std::vector<KernelError>& errors);
+  /// The module that run() made; names are not resolved any more afterwards.
+  Module release() { return std::move(module_); }
 
   /// Thrown when something is used whose own error is reported already.
   struct Dependent {};
@@ -64,6 +66,9 @@ class ModuleChecker {
   std::vector<int> indices_;  // of each definition in module_
   std::vector<KernelError>* errors_ = nullptr;
 };
+
+/// The names before the colons of "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
+std::vector<std::string> parameter_names(std::string_view signature);
 
 /// Checks the body of one function or kernel.
 class FunctionChecker {

@@ -42,10 +42,11 @@ std::string Emitter::type_name(Type type) {
   const std::string on = target_ == Target::cuda ? "__device__ " : "";
   if (type.is_struct()) {
     const Struct& s = module_.structs[type.structure];
+    const std::string name = struct_name(s.name);
+    if (is_defined("struct " + name)) return name;
     std::string fields;
     for (const Variable& f : s.fields)
       fields += fmt::format("  {} {};\n", type_name(f.type), field_name(f.name));
-    const std::string name = struct_name(s.name);
     define("struct " + name, fmt::format("struct {} {{\n{}}};\n", name, fields));
     return name;
   }
@@ -53,6 +54,7 @@ std::string Emitter::type_name(Type type) {
   const std::string name = type.is_vector()   ? fmt::format("vec{}{}", type.rows, suffix)
                            : type.is_matrix() ? fmt::format("mat{}{}{}", type.rows, type.columns, suffix)
                                               : fmt::format("quat{}", suffix);
+  if (is_defined("struct " + name)) return name;
   const std::string part =
       type_name(type.is_matrix() ? Type::vector(type.columns, type.scalar) : Type::of(type.scalar));
   define("struct " + name, fmt::format("struct {0} {{{4}\n"

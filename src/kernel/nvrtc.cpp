@@ -26,6 +26,12 @@ struct Nvrtc {
   const char* (*error_text)(int);
   std::string include;  // the folder of cuda_fp16.h, if it is near the library
 
+  bool is_at_least(int wanted_major, int wanted_minor) const {
+    int major = 0, minor = 0;
+    version(&major, &minor);
+    return major > wanted_major || (major == wanted_major && minor >= wanted_minor);
+  }
+
   Nvrtc() {
     void* handle = nullptr;
     std::string reason;
@@ -74,7 +80,7 @@ const Nvrtc& nvrtc() {
 
 }  // namespace
 
-std::string compile_ptx(const std::string& cuda_source, int architecture) {
+std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
   const Nvrtc& n = nvrtc();
   const auto check = [&](int status) {
     if (status != 0) throw BackendError(fmt::format("[compile_ptx] NVRTC: {}", n.error_text(status)));
@@ -90,6 +96,7 @@ std::string compile_ptx(const std::string& cuda_source, int architecture) {
                     include = "--include-path=" + n.include;
   std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
   if (!n.include.empty()) options.push_back(include.c_str());
+  if (effort == CompileEffort::least && n.is_at_least(12, 8)) options.push_back("--Ofast-compile=max");
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::size_t size = 0;

@@ -277,6 +277,7 @@ Expr Parser::atom() {
     const Nesting nesting(*this);
     Expr inner = expressions();
     expect(")", "after the expression");
+    inner.parenthesis = token.place;
     return inner;
   }
   if (at("[") || at("{")) fail(token.place, "lists, sets and dicts have no place in a kernel");

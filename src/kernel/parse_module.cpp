@@ -108,7 +108,8 @@ bool Parser::decorators(const File& file, Definition& definition) {
 
 void Parser::definition(Definition& definition) {
   const bool structure = definition.kind == Definition::Kind::structure;
-  expect(structure ? "class" : "def", structure ? "after @wp.struct" : "after the decorator");
+  definition.head =
+      expect(structure ? "class" : "def", structure ? "after @wp.struct" : "after the decorator").place;
   definition.place = peek().place;
   definition.name = expect_name("a name");
   if (structure) {

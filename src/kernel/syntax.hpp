@@ -44,7 +44,8 @@ struct Expr {
   std::vector<Builtin> comparisons = {};
   std::vector<std::string> keywords = {};
   std::vector<Expr> args = {};
-  int depth = 1;  // of the tree: bounded, so that recursion over it is
+  int depth = 1;           // of the tree: bounded, so that recursion over it is
+  Place parenthesis = {};  // the one that opens around it, if any
 };
 
 enum class StmtKind : std::uint8_t {
@@ -79,7 +80,8 @@ struct Parameter {
 struct Definition {
   enum class Kind : std::uint8_t { structure, function, kernel } kind;
   std::string name;
-  Place place;
+  Place place;      // of the name
+  Place head = {};  // of `def`
   bool enable_backward = true;
   std::vector<Parameter> parameters;  // of structs: the fields
   std::vector<Expr> result;           // the annotation after ->, if there is one

@@ -1,0 +1,645 @@
+struct wp_args_saxpy {
+    wp::float32 a;
+    wp::array_t<wp::float32> x;
+    wp::array_t<wp::float32> y;
+};
+
+
+template <bool wp_linear_contiguous>
+static void saxpy_cpu_kernel_forward(
+    wp::launch_bounds_t<1> dim,
+    size_t task_index,
+    wp_args_saxpy *_wp_args)
+{
+    static constexpr bool wp_linear_tid = wp_linear_contiguous;
+    wp_args_saxpy wp_contiguous_args;
+    if constexpr (wp_linear_contiguous)
+    {
+        wp_contiguous_args = *_wp_args;
+        wp_contiguous_args.x.strides[0] = sizeof(wp::float32);
+        wp_contiguous_args.y.strides[0] = sizeof(wp::float32);
+        _wp_args = &wp_contiguous_args;
+    }
+    //---------
+    // argument vars
+    wp::float32 var_a = _wp_args->a;
+    wp::array_t<wp::float32> var_x = _wp_args->x;
+    wp::array_t<wp::float32> var_y = _wp_args->y;
+    //---------
+    // primal vars
+    wp::int32 var_0;
+    wp::float32* var_1;
+    wp::float32 var_2;
+    wp::float32 var_3;
+    wp::float32* var_4;
+    wp::float32 var_5;
+    wp::float32 var_6;
+    //---------
+    // forward
+    // def saxpy(a: float, x: wp.array[float], y: wp.array[float]):                           <L 7>
+    // i = wp.tid()                                                                           <L 8>
+    var_0 = builtin_tid1d();
+    // y[i] = a * x[i] + y[i]                                                                 <L 9>
+    var_1 = wp::address(var_x, var_0);
+    var_3 = wp::load(var_1);
+    var_2 = wp::mul(var_a, var_3);
+    var_4 = wp::address(var_y, var_0);
+    var_6 = wp::load(var_4);
+    var_5 = wp::add(var_2, var_6);
+    wp::array_store(var_y, var_0, var_5);
+}
+
+
+
+template <bool wp_linear_contiguous>
+static void saxpy_cpu_kernel_backward(
+    wp::launch_bounds_t<1> dim,
+    size_t task_index,
+    wp_args_saxpy *_wp_args,
+    wp_args_saxpy *_wp_adj_args)
+{
+    static constexpr bool wp_linear_tid = wp_linear_contiguous;
+    wp_args_saxpy wp_contiguous_args;
+    wp_args_saxpy wp_contiguous_adj_args;
+    if constexpr (wp_linear_contiguous)
+    {
+        wp_contiguous_args = *_wp_args;
+        wp_contiguous_adj_args = *_wp_adj_args;
+        wp_contiguous_args.x.strides[0] = sizeof(wp::float32);
+        wp_contiguous_adj_args.x.strides[0] = sizeof(wp::float32);
+        wp_contiguous_args.y.strides[0] = sizeof(wp::float32);
+        wp_contiguous_adj_args.y.strides[0] = sizeof(wp::float32);
+        _wp_args = &wp_contiguous_args;
+        _wp_adj_args = &wp_contiguous_adj_args;
+    }
+    //---------
+    // argument vars
+    wp::float32 var_a = _wp_args->a;
+    wp::array_t<wp::float32> var_x = _wp_args->x;
+    wp::array_t<wp::float32> var_y = _wp_args->y;
+    wp::float32 adj_a = _wp_adj_args->a;
+    wp::array_t<wp::float32> adj_x = _wp_adj_args->x;
+    wp::array_t<wp::float32> adj_y = _wp_adj_args->y;
+    //---------
+    // primal vars
+    wp::int32 var_0;
+    wp::float32* var_1;
+    wp::float32 var_2;
+    wp::float32 var_3;
+    wp::float32* var_4;
+    wp::float32 var_5;
+    wp::float32 var_6;
+    //---------
+    // dual vars
+    wp::int32 adj_0 = {};
+    wp::float32 adj_1 = {};
+    wp::float32 adj_2 = {};
+    wp::float32 adj_3 = {};
+    wp::float32 adj_4 = {};
+    wp::float32 adj_5 = {};
+    wp::float32 adj_6 = {};
+    //---------
+    // forward
+    // def saxpy(a: float, x: wp.array[float], y: wp.array[float]):                           <L 7>
+    // i = wp.tid()                                                                           <L 8>
+    var_0 = builtin_tid1d();
+    // y[i] = a * x[i] + y[i]                                                                 <L 9>
+    var_1 = wp::address(var_x, var_0);
+    var_3 = wp::load(var_1);
+    var_2 = wp::mul(var_a, var_3);
+    var_4 = wp::address(var_y, var_0);
+    var_6 = wp::load(var_4);
+    var_5 = wp::add(var_2, var_6);
+    // wp::array_store(var_y, var_0, var_5);
+    //---------
+    // reverse
+    wp::adj_array_store(var_y, var_0, var_5, adj_y, adj_0, adj_5);
+    wp::adj_add(var_2, var_6, adj_2, adj_4, adj_5);
+    wp::adj_address(var_y, var_0, adj_y, adj_0, adj_4);
+    wp::adj_mul(var_a, var_3, adj_a, adj_1, adj_2);
+    wp::adj_address(var_x, var_0, adj_x, adj_0, adj_1);
+    // adj: y[i] = a * x[i] + y[i]                                                            <L 9>
+    // adj: i = wp.tid()                                                                      <L 8>
+    // adj: def saxpy(a: float, x: wp.array[float], y: wp.array[float]):                      <L 7>
+    return;
+}
+
+struct wp_args_laplacian {
+    wp::array_t<wp::float32> u;
+    wp::array_t<wp::float32> r;
+};
+
+
+template <bool wp_linear_contiguous>
+static void laplacian_cpu_kernel_forward(
+    wp::launch_bounds_t<2> dim,
+    size_t task_index,
+    wp_args_laplacian *_wp_args)
+{
+    static constexpr bool wp_linear_tid = wp_linear_contiguous;
+
+    //---------
+    // argument vars
+    wp::array_t<wp::float32> var_u = _wp_args->u;
+    wp::array_t<wp::float32> var_r = _wp_args->r;
+    //---------
+    // primal vars
+    wp::int32 var_0;
+    wp::int32 var_1;
+    bool var_2;
+    const wp::int32 var_3 = 0;
+    bool var_4;
+    const wp::int32 var_5 = 0;
+    bool var_6;
+    wp::shape_t* var_7;
+    const wp::int32 var_8 = 0;
+    wp::int32 var_9;
+    wp::shape_t var_10;
+    const wp::int32 var_11 = 1;
+    wp::int32 var_12;
+    bool var_13;
+    wp::shape_t* var_14;
+    const wp::int32 var_15 = 1;
+    wp::int32 var_16;
+    wp::shape_t var_17;
+    const wp::int32 var_18 = 1;
+    wp::int32 var_19;
+    bool var_20;
+    const wp::int32 var_21 = 1;
+    wp::int32 var_22;
+    wp::float32* var_23;
+    const wp::int32 var_24 = 1;
+    wp::int32 var_25;
+    wp::float32* var_26;
+    wp::float32 var_27;
+    wp::float32 var_28;
+    wp::float32 var_29;
+    const wp::int32 var_30 = 1;
+    wp::int32 var_31;
+    wp::float32* var_32;
+    wp::float32 var_33;
+    wp::float32 var_34;
+    const wp::int32 var_35 = 1;
+    wp::int32 var_36;
+    wp::float32* var_37;
+    wp::float32 var_38;
+    wp::float32 var_39;
+    const wp::float32 var_40 = 4.0;
+    wp::float32* var_41;
+    wp::float32 var_42;
+    wp::float32 var_43;
+    wp::float32 var_44;
+    //---------
+    // forward
+    // def laplacian(u: wp.array2d[float], r: wp.array2d[float]):                             <L 13>
+    // i, j = wp.tid()                                                                        <L 14>
+    builtin_tid2d(var_0, var_1);
+    // if i == 0 or j == 0 or i == u.shape[0] - 1 or j == u.shape[1] - 1:                     <L 15>
+    var_4 = (var_0 == var_3);
+    var_2 = var_4;
+    if (!var_2) {
+        var_6 = (var_1 == var_5);
+        var_2 = var_2 || var_6;
+    }
+    if (!var_2) {
+        var_7 = &(var_u.shape);
+        var_10 = wp::load(var_7);
+        var_9 = wp::extract(var_10, var_8);
+        var_12 = wp::sub(var_9, var_11);
+        var_13 = (var_0 == var_12);
+        var_2 = var_2 || var_13;
+    }
+    if (!var_2) {
+        var_14 = &(var_u.shape);
+        var_17 = wp::load(var_14);
+        var_16 = wp::extract(var_17, var_15);
+        var_19 = wp::sub(var_16, var_18);
+        var_20 = (var_1 == var_19);
+        var_2 = var_2 || var_20;
+    }
+    if (var_2) {
+        // return                                                                             <L 16>
+        return;
+    }
+    // r[i, j] = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]        <L 17>
+    var_22 = wp::sub(var_0, var_21);
+    var_23 = wp::address(var_u, var_22, var_1);
+    var_25 = wp::add(var_0, var_24);
+    var_26 = wp::address(var_u, var_25, var_1);
+    var_28 = wp::load(var_23);
+    var_29 = wp::load(var_26);
+    var_27 = wp::add(var_28, var_29);
+    var_31 = wp::sub(var_1, var_30);
+    var_32 = wp::address(var_u, var_0, var_31);
+    var_34 = wp::load(var_32);
+    var_33 = wp::add(var_27, var_34);
+    var_36 = wp::add(var_1, var_35);
+    var_37 = wp::address(var_u, var_0, var_36);
+    var_39 = wp::load(var_37);
+    var_38 = wp::add(var_33, var_39);
+    var_41 = wp::address(var_u, var_0, var_1);
+    var_43 = wp::load(var_41);
+    var_42 = wp::mul(var_40, var_43);
+    var_44 = wp::sub(var_38, var_42);
+    wp::array_store(var_r, var_0, var_1, var_44);
+}
+
+
+
+template <bool wp_linear_contiguous>
+static void laplacian_cpu_kernel_backward(
+    wp::launch_bounds_t<2> dim,
+    size_t task_index,
+    wp_args_laplacian *_wp_args,
+    wp_args_laplacian *_wp_adj_args)
+{
+    static constexpr bool wp_linear_tid = wp_linear_contiguous;
+
+    //---------
+    // argument vars
+    wp::array_t<wp::float32> var_u = _wp_args->u;
+    wp::array_t<wp::float32> var_r = _wp_args->r;
+    wp::array_t<wp::float32> adj_u = _wp_adj_args->u;
+    wp::array_t<wp::float32> adj_r = _wp_adj_args->r;
+    //---------
+    // primal vars
+    wp::int32 var_0;
+    wp::int32 var_1;
+    bool var_2;
+    const wp::int32 var_3 = 0;
+    bool var_4;
+    const wp::int32 var_5 = 0;
+    bool var_6;
+    wp::shape_t* var_7;
+    const wp::int32 var_8 = 0;
+    wp::int32 var_9;
+    wp::shape_t var_10;
+    const wp::int32 var_11 = 1;
+    wp::int32 var_12;
+    bool var_13;
+    wp::shape_t* var_14;
+    const wp::int32 var_15 = 1;
+    wp::int32 var_16;
+    wp::shape_t var_17;
+    const wp::int32 var_18 = 1;
+    wp::int32 var_19;
+    bool var_20;
+    const wp::int32 var_21 = 1;
+    wp::int32 var_22;
+    wp::float32* var_23;
+    const wp::int32 var_24 = 1;
+    wp::int32 var_25;
+    wp::float32* var_26;
+    wp::float32 var_27;
+    wp::float32 var_28;
+    wp::float32 var_29;
+    const wp::int32 var_30 = 1;
+    wp::int32 var_31;
+    wp::float32* var_32;
+    wp::float32 var_33;
+    wp::float32 var_34;
+    const wp::int32 var_35 = 1;
+    wp::int32 var_36;
+    wp::float32* var_37;
+    wp::float32 var_38;
+    wp::float32 var_39;
+    const wp::float32 var_40 = 4.0;
+    wp::float32* var_41;
+    wp::float32 var_42;
+    wp::float32 var_43;
+    wp::float32 var_44;
+    //---------
+    // dual vars
+    wp::int32 adj_0 = {};
+    wp::int32 adj_1 = {};
+    bool adj_2 = {};
+    wp::int32 adj_3 = {};
+    bool adj_4 = {};
+    wp::int32 adj_5 = {};
+    bool adj_6 = {};
+    wp::shape_t adj_7 = {};
+    wp::int32 adj_8 = {};
+    wp::int32 adj_9 = {};
+    wp::shape_t adj_10 = {};
+    wp::int32 adj_11 = {};
+    wp::int32 adj_12 = {};
+    bool adj_13 = {};
+    wp::shape_t adj_14 = {};
+    wp::int32 adj_15 = {};
+    wp::int32 adj_16 = {};
+    wp::shape_t adj_17 = {};
+    wp::int32 adj_18 = {};
+    wp::int32 adj_19 = {};
+    bool adj_20 = {};
+    wp::int32 adj_21 = {};
+    wp::int32 adj_22 = {};
+    wp::float32 adj_23 = {};
+    wp::int32 adj_24 = {};
+    wp::int32 adj_25 = {};
+    wp::float32 adj_26 = {};
+    wp::float32 adj_27 = {};
+    wp::float32 adj_28 = {};
+    wp::float32 adj_29 = {};
+    wp::int32 adj_30 = {};
+    wp::int32 adj_31 = {};
+    wp::float32 adj_32 = {};
+    wp::float32 adj_33 = {};
+    wp::float32 adj_34 = {};
+    wp::int32 adj_35 = {};
+    wp::int32 adj_36 = {};
+    wp::float32 adj_37 = {};
+    wp::float32 adj_38 = {};
+    wp::float32 adj_39 = {};
+    wp::float32 adj_40 = {};
+    wp::float32 adj_41 = {};
+    wp::float32 adj_42 = {};
+    wp::float32 adj_43 = {};
+    wp::float32 adj_44 = {};
+    //---------
+    // forward
+    // def laplacian(u: wp.array2d[float], r: wp.array2d[float]):                             <L 13>
+    // i, j = wp.tid()                                                                        <L 14>
+    builtin_tid2d(var_0, var_1);
+    // if i == 0 or j == 0 or i == u.shape[0] - 1 or j == u.shape[1] - 1:                     <L 15>
+    var_4 = (var_0 == var_3);
+    var_2 = var_4;
+    if (!var_2) {
+        var_6 = (var_1 == var_5);
+        var_2 = var_2 || var_6;
+    }
+    if (!var_2) {
+        var_7 = &(var_u.shape);
+        var_10 = wp::load(var_7);
+        var_9 = wp::extract(var_10, var_8);
+        var_12 = wp::sub(var_9, var_11);
+        var_13 = (var_0 == var_12);
+        var_2 = var_2 || var_13;
+    }
+    if (!var_2) {
+        var_14 = &(var_u.shape);
+        var_17 = wp::load(var_14);
+        var_16 = wp::extract(var_17, var_15);
+        var_19 = wp::sub(var_16, var_18);
+        var_20 = (var_1 == var_19);
+        var_2 = var_2 || var_20;
+    }
+    if (var_2) {
+        // return                                                                             <L 16>
+        goto label0;
+    }
+    // r[i, j] = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]        <L 17>
+    var_22 = wp::sub(var_0, var_21);
+    var_23 = wp::address(var_u, var_22, var_1);
+    var_25 = wp::add(var_0, var_24);
+    var_26 = wp::address(var_u, var_25, var_1);
+    var_28 = wp::load(var_23);
+    var_29 = wp::load(var_26);
+    var_27 = wp::add(var_28, var_29);
+    var_31 = wp::sub(var_1, var_30);
+    var_32 = wp::address(var_u, var_0, var_31);
+    var_34 = wp::load(var_32);
+    var_33 = wp::add(var_27, var_34);
+    var_36 = wp::add(var_1, var_35);
+    var_37 = wp::address(var_u, var_0, var_36);
+    var_39 = wp::load(var_37);
+    var_38 = wp::add(var_33, var_39);
+    var_41 = wp::address(var_u, var_0, var_1);
+    var_43 = wp::load(var_41);
+    var_42 = wp::mul(var_40, var_43);
+    var_44 = wp::sub(var_38, var_42);
+    // wp::array_store(var_r, var_0, var_1, var_44);
+    //---------
+    // reverse
+    wp::adj_array_store(var_r, var_0, var_1, var_44, adj_r, adj_0, adj_1, adj_44);
+    wp::adj_sub(var_38, var_42, adj_38, adj_42, adj_44);
+    wp::adj_mul(var_40, var_43, adj_40, adj_41, adj_42);
+    wp::adj_address(var_u, var_0, var_1, adj_u, adj_0, adj_1, adj_41);
+    wp::adj_add(var_33, var_39, adj_33, adj_37, adj_38);
+    wp::adj_address(var_u, var_0, var_36, adj_u, adj_0, adj_36, adj_37);
+    wp::adj_add(var_1, var_35, adj_1, adj_35, adj_36);
+    wp::adj_add(var_27, var_34, adj_27, adj_32, adj_33);
+    wp::adj_address(var_u, var_0, var_31, adj_u, adj_0, adj_31, adj_32);
+    wp::adj_sub(var_1, var_30, adj_1, adj_30, adj_31);
+    wp::adj_add(var_28, var_29, adj_23, adj_26, adj_27);
+    wp::adj_address(var_u, var_25, var_1, adj_u, adj_25, adj_1, adj_26);
+    wp::adj_add(var_0, var_24, adj_0, adj_24, adj_25);
+    wp::adj_address(var_u, var_22, var_1, adj_u, adj_22, adj_1, adj_23);
+    wp::adj_sub(var_0, var_21, adj_0, adj_21, adj_22);
+    // adj: r[i, j] = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]   <L 17>
+    if (var_2) {
+        label0:;
+        // adj: return                                                                        <L 16>
+    }
+    if (!var_2) {
+        wp::adj_sub(var_16, var_18, adj_16, adj_18, adj_19);
+        adj_u.shape = adj_14;
+    }
+    if (!var_2) {
+        wp::adj_sub(var_9, var_11, adj_9, adj_11, adj_12);
+        adj_u.shape = adj_7;
+    }
+    if (!var_2) {
+    }
+    // adj: if i == 0 or j == 0 or i == u.shape[0] - 1 or j == u.shape[1] - 1:                <L 15>
+    // adj: i, j = wp.tid()                                                                   <L 14>
+    // adj: def laplacian(u: wp.array2d[float], r: wp.array2d[float]):                        <L 13>
+    return;
+}
+
+struct wp_args_centre {
+    wp::array_t<wp::vec_t<3, wp::float32>> x;
+    wp::int32 n;
+    wp::array_t<wp::vec_t<3, wp::float32>> total;
+};
+
+
+template <bool wp_linear_contiguous>
+static void centre_cpu_kernel_forward(
+    wp::launch_bounds_t<1> dim,
+    size_t task_index,
+    wp_args_centre *_wp_args)
+{
+    static constexpr bool wp_linear_tid = wp_linear_contiguous;
+    wp_args_centre wp_contiguous_args;
+    if constexpr (wp_linear_contiguous)
+    {
+        wp_contiguous_args = *_wp_args;
+        wp_contiguous_args.x.strides[0] = sizeof(wp::vec_t<3, wp::float32>);
+        wp_contiguous_args.total.strides[0] = sizeof(wp::vec_t<3, wp::float32>);
+        _wp_args = &wp_contiguous_args;
+    }
+    //---------
+    // argument vars
+    wp::array_t<wp::vec_t<3, wp::float32>> var_x = _wp_args->x;
+    wp::int32 var_n = _wp_args->n;
+    wp::array_t<wp::vec_t<3, wp::float32>> var_total = _wp_args->total;
+    //---------
+    // primal vars
+    wp::int32 var_0;
+    const wp::float32 var_1 = 0.0;
+    wp::vec_t<3, wp::float32> var_2;
+    wp::range_t var_3;
+    wp::int32 var_4;
+    wp::vec_t<3, wp::float32>* var_5;
+    wp::vec_t<3, wp::float32>* var_6;
+    wp::vec_t<3, wp::float32> var_7;
+    wp::vec_t<3, wp::float32> var_8;
+    wp::vec_t<3, wp::float32> var_9;
+    wp::vec_t<3, wp::float32> var_10;
+    wp::vec_t<3, wp::float32> var_11;
+    const wp::int32 var_12 = 0;
+    wp::float32 var_13;
+    wp::vec_t<3, wp::float32> var_14;
+    wp::vec_t<3, wp::float32> var_15;
+    //---------
+    // forward
+    // def centre(x: wp.array[wp.vec3], n: int, total: wp.array[wp.vec3]):                    <L 21>
+    // i = wp.tid()                                                                           <L 22>
+    var_0 = builtin_tid1d();
+    // s = wp.vec3(0.0)                                                                       <L 23>
+    var_2 = wp::vec_t<3, wp::float32>(var_1);
+    // for j in range(n):                                                                     <L 24>
+    var_3 = wp::range(var_n);
+    start_for_0:;
+        if (iter_cmp(var_3) == 0) goto end_for_0;
+        var_4 = wp::iter_next(var_3);
+        // s += wp.normalize(x[j] - x[i])                                                     <L 25>
+        var_5 = wp::address(var_x, var_4);
+        var_6 = wp::address(var_x, var_0);
+        var_8 = wp::load(var_5);
+        var_9 = wp::load(var_6);
+        var_7 = wp::sub(var_8, var_9);
+        var_10 = wp::normalize(var_7);
+        var_11 = wp::add(var_2, var_10);
+        wp::assign(var_2, var_11);
+        goto start_for_0;
+    end_for_0:;
+    // wp.atomic_add(total, 0, s / float(n))                                                  <L 26>
+    var_13 = wp::float(var_n);
+    var_14 = wp::div(var_2, var_13);
+    var_15 = wp::atomic_add(var_total, var_12, var_14);
+}
+
+
+
+template <bool wp_linear_contiguous>
+static void centre_cpu_kernel_backward(
+    wp::launch_bounds_t<1> dim,
+    size_t task_index,
+    wp_args_centre *_wp_args,
+    wp_args_centre *_wp_adj_args)
+{
+    static constexpr bool wp_linear_tid = wp_linear_contiguous;
+    wp_args_centre wp_contiguous_args;
+    wp_args_centre wp_contiguous_adj_args;
+    if constexpr (wp_linear_contiguous)
+    {
+        wp_contiguous_args = *_wp_args;
+        wp_contiguous_adj_args = *_wp_adj_args;
+        wp_contiguous_args.x.strides[0] = sizeof(wp::vec_t<3, wp::float32>);
+        wp_contiguous_adj_args.x.strides[0] = sizeof(wp::vec_t<3, wp::float32>);
+        wp_contiguous_args.total.strides[0] = sizeof(wp::vec_t<3, wp::float32>);
+        wp_contiguous_adj_args.total.strides[0] = sizeof(wp::vec_t<3, wp::float32>);
+        _wp_args = &wp_contiguous_args;
+        _wp_adj_args = &wp_contiguous_adj_args;
+    }
+    //---------
+    // argument vars
+    wp::array_t<wp::vec_t<3, wp::float32>> var_x = _wp_args->x;
+    wp::int32 var_n = _wp_args->n;
+    wp::array_t<wp::vec_t<3, wp::float32>> var_total = _wp_args->total;
+    wp::array_t<wp::vec_t<3, wp::float32>> adj_x = _wp_adj_args->x;
+    wp::int32 adj_n = _wp_adj_args->n;
+    wp::array_t<wp::vec_t<3, wp::float32>> adj_total = _wp_adj_args->total;
+    //---------
+    // primal vars
+    wp::int32 var_0;
+    const wp::float32 var_1 = 0.0;
+    wp::vec_t<3, wp::float32> var_2;
+    wp::range_t var_3;
+    wp::int32 var_4;
+    wp::vec_t<3, wp::float32>* var_5;
+    wp::vec_t<3, wp::float32>* var_6;
+    wp::vec_t<3, wp::float32> var_7;
+    wp::vec_t<3, wp::float32> var_8;
+    wp::vec_t<3, wp::float32> var_9;
+    wp::vec_t<3, wp::float32> var_10;
+    wp::vec_t<3, wp::float32> var_11;
+    const wp::int32 var_12 = 0;
+    wp::float32 var_13;
+    wp::vec_t<3, wp::float32> var_14;
+    wp::vec_t<3, wp::float32> var_15;
+    //---------
+    // dual vars
+    wp::int32 adj_0 = {};
+    wp::float32 adj_1 = {};
+    wp::vec_t<3, wp::float32> adj_2 = {};
+    wp::range_t adj_3 = {};
+    wp::int32 adj_4 = {};
+    wp::vec_t<3, wp::float32> adj_5 = {};
+    wp::vec_t<3, wp::float32> adj_6 = {};
+    wp::vec_t<3, wp::float32> adj_7 = {};
+    wp::vec_t<3, wp::float32> adj_8 = {};
+    wp::vec_t<3, wp::float32> adj_9 = {};
+    wp::vec_t<3, wp::float32> adj_10 = {};
+    wp::vec_t<3, wp::float32> adj_11 = {};
+    wp::int32 adj_12 = {};
+    wp::float32 adj_13 = {};
+    wp::vec_t<3, wp::float32> adj_14 = {};
+    wp::vec_t<3, wp::float32> adj_15 = {};
+    //---------
+    // forward
+    // def centre(x: wp.array[wp.vec3], n: int, total: wp.array[wp.vec3]):                    <L 21>
+    // i = wp.tid()                                                                           <L 22>
+    var_0 = builtin_tid1d();
+    // s = wp.vec3(0.0)                                                                       <L 23>
+    var_2 = wp::vec_t<3, wp::float32>(var_1);
+    // for j in range(n):                                                                     <L 24>
+    var_3 = wp::range(var_n);
+    // wp.atomic_add(total, 0, s / float(n))                                                  <L 26>
+    var_13 = wp::float(var_n);
+    var_14 = wp::div(var_2, var_13);
+    // var_15 = wp::atomic_add(var_total, var_12, var_14);
+    //---------
+    // reverse
+    wp::adj_atomic_add(var_total, var_12, var_14, adj_total, adj_12, adj_14, adj_15);
+    wp::adj_div(var_2, var_13, adj_2, adj_13, adj_14);
+    wp::adj_float(var_n, adj_n, adj_13);
+    // adj: wp.atomic_add(total, 0, s / float(n))                                             <L 26>
+    var_3 = wp::iter_reverse(var_3);
+    start_for_0:;
+        if (iter_cmp(var_3) == 0) goto end_for_0;
+        var_4 = wp::iter_next(var_3);
+    	adj_5 = {};
+    	adj_6 = {};
+    	adj_7 = {};
+    	adj_8 = {};
+    	adj_9 = {};
+    	adj_10 = {};
+    	adj_11 = {};
+        // s += wp.normalize(x[j] - x[i])                                                     <L 25>
+        var_5 = wp::address(var_x, var_4);
+        var_6 = wp::address(var_x, var_0);
+        var_8 = wp::load(var_5);
+        var_9 = wp::load(var_6);
+        var_7 = wp::sub(var_8, var_9);
+        var_10 = wp::normalize(var_7);
+        var_11 = wp::add(var_2, var_10);
+        wp::assign(var_2, var_11);
+        wp::adj_assign(var_2, var_11, adj_2, adj_11);
+        wp::adj_add(var_2, var_10, adj_2, adj_10, adj_11);
+        wp::adj_normalize(var_7, var_10, adj_7, adj_10);
+        wp::adj_sub(var_8, var_9, adj_5, adj_6, adj_7);
+        wp::adj_address(var_x, var_0, adj_x, adj_0, adj_6);
+        wp::adj_address(var_x, var_4, adj_x, adj_4, adj_5);
+        // adj: s += wp.normalize(x[j] - x[i])                                                <L 25>
+    	goto start_for_0;
+    end_for_0:;
+    // adj: for j in range(n):                                                                <L 24>
+    wp::adj_vec_t(var_1, adj_1, adj_2);
+    // adj: s = wp.vec3(0.0)                                                                  <L 23>
+    // adj: i = wp.tid()                                                                      <L 22>
+    // adj: def centre(x: wp.array[wp.vec3], n: int, total: wp.array[wp.vec3]):               <L 21>
+    return;
+}
+
