@@ -95,7 +95,9 @@ class Builder {
       if (plan_.strides[array][at(i)] != 0) return true;
     return false;
   }
-  bool is_packed(std::size_t array) const { return plan_.pack > 1 && moves(array); }
+  bool is_packed(std::size_t array) const {
+    return plan_.pack > 1 && plan_.strides[array][at(plan_.rank - 1)] != 0;
+  }
 
   int parameter(const std::string& name, Type type) {
     ++kernel_.parameters;
@@ -317,7 +319,7 @@ std::string structure_of(const Group& group, const Plan& plan) {
     array_number[at(plan.arrays[i])] = static_cast<int>(i);
     bool moves = false;
     for (int axis = 0; axis < plan.rank; ++axis) moves = moves || plan.strides[i][at(axis)] != 0;
-    add(group.arrays[at(plan.arrays[i])].dtype(), moves);
+    add(group.arrays[at(plan.arrays[i])].dtype(), moves, plan.strides[i][at(plan.rank - 1)] != 0);
   }
   int next = 0;
   for (std::size_t i = 0; i < group.ops.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "lazy/plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 
@@ -52,7 +53,11 @@ std::int64_t Plan::threads() const {
   return n / (pack * rounds);
 }
 
-Shape Plan::grid() const { return pack * rounds > 1 ? Shape{threads()} : partial_shape(); }
+Shape Plan::grid() const {
+  Shape shape = partial_shape();
+  shape[rank - 1] /= pack * rounds;
+  return shape;
+}
 
 Shape Plan::partial_shape() const {
   Shape shape;
@@ -102,6 +107,28 @@ void plan_loops(const Group& group, Plan& plan) {
   if (plan.rank > Plan::max_axes) plan.obstacle = "layouts of more than four axes";
   if (group.domain.numel() > std::numeric_limits<std::int32_t>::max())
     plan.obstacle = "2^31 elements or more";
+}
+
+void plan_packs(const Group& group, Plan& plan) {
+  constexpr int pack = 4;
+  if (plan.axis >= 0) return;
+  const auto last = static_cast<std::size_t>(plan.rank - 1);
+  bool fits = plan.extent[last] % pack == 0;
+  std::size_t k = 0;
+  const auto check = [&](const Array& array) {
+    const auto& strides = plan.strides[k++];
+    fits = fits && (strides[last] == 0 || strides[last] == 1);
+    if (strides[last] == 0) return;
+    for (std::size_t i = 0; i < last; ++i) fits = fits && strides[i] % pack == 0;
+    const auto address = reinterpret_cast<std::uintptr_t>(array.data<void>());
+    fits = fits && address % (pack * size_of(array.dtype())) == 0;
+  };
+  for (const int i : plan.arrays) check(in_memory(group.arrays[static_cast<std::size_t>(i)]));
+  for (const int i : plan.stored) check(in_memory(group.ops[static_cast<std::size_t>(i)].out));
+  if (!fits) return;
+  plan.pack = pack;
+  // Two packs at a time keep more bytes on their way; a grid that is not large has no threads to spare for it.
+  if (plan.rank == 1 && plan.extent[0] % (2 * pack) == 0 && plan.extent[0] >= (1 << 22)) plan.rounds = 2;
 }
 
 }  // namespace ferrite::lazy

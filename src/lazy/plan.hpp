@@ -51,6 +51,8 @@ Plan make_plan(const Group& group, Wanted&& wanted);
 
 /// Fills in the loop nest.
 void plan_loops(const Group& group, Plan& plan);
+/// For GPUs: as many elements at once as vectors have, where arrays are dense and aligned.
+void plan_packs(const Group& group, Plan& plan);
 
 template <class Wanted>
 Plan make_plan(const Group& group, Wanted&& wanted) {

@@ -56,6 +56,7 @@ void Recorder::State::run_group(Group& group) {
   for (const int i : plan.reductions) give_memory(*lazy_buffer(group.reductions[at(i)].out));
   if (wanted > 1) {
     plan_loops(group, plan);
+    if (device.kind == DeviceKind::cuda) plan_packs(group, plan);
     if (plan.obstacle.empty()) plan.obstacle = executor.refusal();
     if (plan.obstacle.empty()) {
       launch(group, plan);
@@ -115,10 +116,11 @@ void Recorder::State::launch(const Group& group, const Plan& plan) {
   std::vector<kernel::ArrayArgument> arrays;
   const auto add = [&](const Array& array, const std::int64_t* strides, const std::int64_t* extent) {
     kernel::ArrayArgument& a = arrays.emplace_back();
+    const int last = plan.rank - 1, pack = strides[last] != 0 ? plan.pack : 1;  // elements are packs
     a.data = array.data<void>();
     for (int i = 0; i < plan.rank; ++i) {
-      a.shape[i] = static_cast<std::int32_t>(extent[i]);
-      a.strides[i] = strides[i];
+      a.shape[i] = static_cast<std::int32_t>(i == last ? extent[i] / plan.pack : extent[i]);
+      a.strides[i] = i == last ? strides[i] : strides[i] / pack;
     }
   };
   std::size_t k = 0;
