@@ -2,10 +2,12 @@
 // every group of the same structure.
 #pragma once
 
-#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "lazy/plan.hpp"
 
@@ -22,8 +24,10 @@ struct FusedKernel {
   std::string ops;  // "mul add relu"
   std::int64_t launches = 0;
 
+  std::optional<kernel::BlockProgram> program;
+
   /// Compiles it at the first call.
-  void launch(Device device, const Shape& grid, std::span<const kernel::ArrayArgument> arrays,
+  void launch(const Shape& grid, std::span<kernel::ArrayArgument> arrays,
               std::span<const ScalarArgument> scalars);
 };
 

@@ -127,7 +127,8 @@ void plan_packs(const Group& group, Plan& plan) {
   for (const int i : plan.stored) check(in_memory(group.ops[static_cast<std::size_t>(i)].out));
   if (!fits) return;
   plan.pack = pack;
-  // Two packs at a time keep more bytes on their way; a grid that is not large has no threads to spare for it.
+  // Two packs at a time keep more bytes on their way; a grid that is not large has no threads to spare for
+  // it.
   if (plan.rank == 1 && plan.extent[0] % (2 * pack) == 0 && plan.extent[0] >= (1 << 22)) plan.rounds = 2;
 }
 

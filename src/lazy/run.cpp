@@ -137,7 +137,7 @@ void Recorder::State::launch(const Group& group, const Plan& plan) {
     add_count(plan.partials);
   }
   if (plan.rounds > 1) add_count(plan.threads());
-  kernel_for(group, plan).launch(device, plan.grid(), arrays, scalars);
+  kernel_for(group, plan).launch(plan.grid(), arrays, scalars);
   for (std::size_t i = 0; i < partials.size(); ++i) finish_reduction(group, plan, i, partials[i]);
 }
 
