@@ -208,17 +208,19 @@ bool has_expression(BinaryFn fn, DType compute) {
   return is_floating(compute) || (fn != BinaryFn::pow && fn != BinaryFn::remainder);
 }
 
-Expr binary_expression(Statements& to, BinaryFn fn, Expr left, Expr right) {
+Expr binary_expression(Statements& to, BinaryFn fn, Expr left, Expr right, op::ScalarSide side) {
   using enum BinaryFn;
   const Expr a = to.let(std::move(left)), b = to.let(std::move(right));
+  // a > b || a != a ? a : b, with one comparison where one of them is a number for sure.
+  const bool scalar_left = side == op::ScalarSide::left, scalar_right = side == op::ScalarSide::right;
   switch (fn) {
     case add: return a + b;
     case sub: return a - b;
     case mul: return a * b;
     case div: return a / b;
     case pow: return call(Builtin::pow, a, b);
-    case maximum: return larger(a, b);
-    case minimum: return smaller(a, b);
+    case maximum: return scalar_right ? where(a <= b, b, a) : scalar_left ? where(a > b, a, b) : larger(a, b);
+    case minimum: return scalar_right ? where(b <= a, b, a) : scalar_left ? where(a < b, a, b) : smaller(a, b);
     case remainder: {  // the sign of the divisor
       const Expr r = to.let(call(Builtin::mod, a, b)), zero = number(a, 0);
       return where(equal(r, zero), call(Builtin::copysign, zero, b), where(unequal(r < zero, b < zero), r + b, r));

@@ -44,7 +44,9 @@ kernel::Expr unary_expression(Statements& to, op::UnaryFn fn, kernel::Expr x, co
 /// dy f'(s), by the rules of op::UnaryBackward.
 kernel::Expr backward_expression(Statements& to, op::UnaryFn fn, kernel::Expr s, kernel::Expr dy,
                                  const kernel::Expr& alpha);
-kernel::Expr binary_expression(Statements& to, op::BinaryFn fn, kernel::Expr a, kernel::Expr b);
+/// `side`: which of them is a scalar. Extrema expect that it is not NaN.
+kernel::Expr binary_expression(Statements& to, op::BinaryFn fn, kernel::Expr a, kernel::Expr b,
+                               op::ScalarSide side = op::ScalarSide::none);
 
 /// What a reduction begins with, and how it takes in one more value.
 kernel::Expr reduce_identity(op::ReduceFn fn, kernel::ScalarType type);

@@ -210,8 +210,8 @@ class Builder {
   }
 
   static DType sum_dtype(const Reduction& r) {
-    const DType out = partial_dtype(r);
-    return out == DType::bool_ ? DType::bool_ : compute_dtype(out);
+    const bool truth = r.op.fn == op::ReduceFn::any || r.op.fn == op::ReduceFn::all;
+    return truth ? DType::bool_ : compute_dtype(partial_dtype(r));
   }
 
   Values load(Statements& to, const Values& indices) {
@@ -269,7 +269,7 @@ class Builder {
     const auto& binary = std::get<op::Binary>(r.op);
     const Expr a = binary.side == left ? scalar : operand(0);
     const Expr b = binary.side == right ? scalar : operand(binary.side == left ? 0 : 1);
-    return binary_expression(to, binary.fn, a, b);
+    return binary_expression(to, binary.fn, a, b, binary.side);
   }
 
   void store(Statements& to, const Values& indices, const std::vector<Values>& lanes) {

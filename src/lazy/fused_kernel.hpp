@@ -9,6 +9,7 @@
 
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
+#include "kernel/tile_program.hpp"
 #include "lazy/plan.hpp"
 
 namespace ferrite::lazy {
@@ -24,7 +25,8 @@ struct FusedKernel {
   std::string ops;  // "mul add relu"
   std::int64_t launches = 0;
 
-  std::optional<kernel::BlockProgram> program;
+  std::optional<kernel::TileProgram> tiles;
+  std::optional<kernel::BlockProgram> blocks;
 
   /// Compiles it at the first call.
   void launch(const Shape& grid, std::span<kernel::ArrayArgument> arrays,

@@ -1,4 +1,4 @@
-// Launching a fused kernel: block programs on the CPU.
+// Launching a fused kernel on the CPU: by tiles where they do, by blocks elsewhere.
 #include "ferrite/core/error.hpp"
 #include "lazy/fused_kernel.hpp"
 
@@ -22,14 +22,17 @@ Packed pack(const ScalarArgument& argument) {
 
 void FusedKernel::launch(const Shape& grid, std::span<kernel::ArrayArgument> arrays,
                          std::span<const ScalarArgument> scalars) {
-  if (!program) program.emplace(module, module.kernels[0]);
+  if (!tiles) tiles.emplace(module, module.kernels[0]);
   std::vector<Packed> values;
   for (const ScalarArgument& s : scalars) values.push_back(pack(s));
   std::vector<void*> arguments;
   for (kernel::ArrayArgument& a : arrays) arguments.push_back(&a);
   for (Packed& v : values) arguments.push_back(&v);
   ++launches;
-  program->run({grid.begin(), grid.end()}, arguments.data());
+  const std::span<const std::int64_t> dim(grid.begin(), grid.end());
+  if (tiles->fits(dim, arguments.data())) return tiles->run(dim, arguments.data());
+  if (!blocks) blocks.emplace(module, module.kernels[0]);
+  blocks->run(dim, arguments.data());
 }
 
 }  // namespace ferrite::lazy

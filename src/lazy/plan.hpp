@@ -17,7 +17,8 @@ struct Plan {
   std::vector<bool> needed;     // by op: its value leads to something that is written
   std::vector<int> arrays;      // of the group, that needed ops read
   std::vector<int> stored;      // ops whose results are written
-  std::vector<int> reductions;  // of the group, that are wanted
+  std::vector<int> reductions;  // of the group, that the kernel begins
+  std::vector<int> later;       // of the group, that the backend does by itself
 
   int rank = 0;
   std::int64_t extent[max_rank] = {};
@@ -49,8 +50,11 @@ struct Plan {
 template <class Wanted>
 Plan make_plan(const Group& group, Wanted&& wanted);
 
+/// Leaves reductions to the backend where a kernel would not pay: on the CPU all but those of f32 and bf16
+/// along axes that tiles divide.
+void plan_reductions(const Group& group, Plan& plan, DeviceKind device);
 /// Fills in the loop nest.
-void plan_loops(const Group& group, Plan& plan);
+void plan_loops(const Group& group, Plan& plan, DeviceKind device);
 /// For GPUs: as many elements at once as vectors have, where arrays are dense and aligned.
 void plan_packs(const Group& group, Plan& plan);
 

@@ -1,5 +1,7 @@
 // Recording: which group an op belongs to, and what must run before it so that every read sees what it would
 // have seen had each op run at once.
+#include <cmath>
+
 #include "lazy/recorder_state.hpp"
 
 namespace ferrite::lazy {
@@ -9,8 +11,12 @@ namespace {
 /// Whether the op has an expression in the kernel language for these dtypes.
 bool can_fuse(const RecordedOp& op, Ins in, const Array& out, bool accumulates) {
   if (accumulates && out.dtype() == DType::bool_) return false;  // an error, which the backend reports
-  if (const auto* binary = std::get_if<op::Binary>(&op))
+  if (const auto* binary = std::get_if<op::Binary>(&op)) {
+    const bool extremum = binary->fn == op::BinaryFn::maximum || binary->fn == op::BinaryFn::minimum;
+    if (extremum && binary->side != op::ScalarSide::none && std::isnan(binary->scalar.to_double()))
+      return false;
     return has_expression(binary->fn, compute_dtype(binary->operand_dtype(detail::metas_of(in))));
+  }
   return true;
 }
 

@@ -53,6 +53,7 @@ struct Recorder::State {
   /// Whether anybody but the group holds the buffer.
   bool is_wanted(const Group& group, const Array& out) const;
   void launch(const Group& group, const Plan& plan);
+  void reduce(const Group& group, const Reduction& reduction);
   /// From partial results to the result, by the backend's own reduction.
   void finish_reduction(const Group& group, const Plan& plan, std::size_t which, const Array& partial);
   FusedKernel& kernel_for(const Group& group, const Plan& plan);

@@ -47,39 +47,48 @@ bool Recorder::State::is_wanted(const Group& group, const Array& out) const {
 
 void Recorder::State::run_group(Group& group) {
   Plan plan = make_plan(group, [&](const Array& out) { return is_wanted(group, out); });
-  const auto needed = std::count(plan.needed.begin(), plan.needed.end(), true);
-  const auto all = static_cast<std::int64_t>(group.ops.size() + group.reductions.size());
-  const auto wanted = static_cast<std::int64_t>(needed) + static_cast<std::int64_t>(plan.reductions.size());
-  counts.never_run += all - wanted;
+  const auto needed = static_cast<std::int64_t>(std::count(plan.needed.begin(), plan.needed.end(), true));
+  const auto wanted = needed + static_cast<std::int64_t>(plan.reductions.size());
+  counts.never_run += static_cast<std::int64_t>(group.ops.size() + group.reductions.size()) - wanted;
   if (wanted == 0) return;
-  for (const int i : plan.stored) give_memory(*lazy_buffer(group.ops[at(i)].out));
   for (const int i : plan.reductions) give_memory(*lazy_buffer(group.reductions[at(i)].out));
-  if (wanted > 1) {
-    plan_loops(group, plan);
+  plan_reductions(group, plan, device.kind);
+  for (const int i : plan.stored) give_memory(*lazy_buffer(group.ops[at(i)].out));
+  const auto later = static_cast<std::int64_t>(plan.later.size());
+  const bool alone = wanted - later == 1;
+  if (!alone) {
+    plan_loops(group, plan, device.kind);
     if (device.kind == DeviceKind::cuda) plan_packs(group, plan);
     if (plan.obstacle.empty()) plan.obstacle = executor.refusal();
-    if (plan.obstacle.empty()) {
-      launch(group, plan);
-      counts.fused += wanted;
-      counts.not_written += needed - static_cast<std::int64_t>(plan.stored.size());
-      return;
-    }
-    ++counts.unfused[plan.obstacle];
+    if (!plan.obstacle.empty()) ++counts.unfused[plan.obstacle];
   }
-  counts.single += wanted;
-  run_one_by_one(group, plan);
+  if (alone || !plan.obstacle.empty()) {
+    counts.single += wanted;
+    return run_one_by_one(group, plan);
+  }
+  launch(group, plan);
+  for (const int i : plan.later) reduce(group, group.reductions[at(i)]);
+  counts.fused += wanted - later;
+  counts.single += later;
+  counts.not_written += needed - static_cast<std::int64_t>(plan.stored.size());
+}
+
+void Recorder::State::reduce(const Group& group, const Reduction& reduction) {
+  const Array source = in_memory(group.ops[at(reduction.of)].out);
+  const Array* in[] = {&source};
+  Array out = in_memory(reduction.out);
+  executor.run(op::Reduce{reduction.op.fn, group.reduced_axes}, Ins(in, 1), Outs(&out, 1), Accumulate::none);
 }
 
 void Recorder::State::run_one_by_one(const Group& group, const Plan& plan) {
+  std::vector<int> reductions = plan.reductions;
+  reductions.insert(reductions.end(), plan.later.begin(), plan.later.end());
   std::size_t next = 0;
   const auto reduce_before = [&](std::size_t op) {
-    for (; next < plan.reductions.size(); ++next) {
-      const Reduction& r = group.reductions[at(plan.reductions[next])];
+    for (; next < reductions.size(); ++next) {
+      const Reduction& r = group.reductions[at(reductions[next])];
       if (static_cast<std::size_t>(r.position) > op) return;
-      const Array source = in_memory(group.ops[at(r.of)].out);
-      const Array* in[] = {&source};
-      Array out = in_memory(r.out);
-      executor.run(op::Reduce{r.op.fn, group.reduced_axes}, Ins(in, 1), Outs(&out, 1), Accumulate::none);
+      reduce(group, r);
     }
   };
   for (std::size_t i = 0; i < group.ops.size(); ++i) {
