@@ -34,6 +34,8 @@ struct EmitOptions {
   /// CUDA: vectors of 2 and 4 components are aligned to their size, so that memory is read and written in
   /// whole vectors. Arrays of them must be aligned as well.
   bool aligned_vectors = false;
+  /// CUDA: products of floats round by themselves; otherwise compilers may fuse a * b + c.
+  bool separate_products = false;
 };
 
 /// The symbol of a kernel in emitted CUDA and C++: "saxpy_kernel".
