@@ -18,7 +18,8 @@ namespace ferrite {
 
 namespace kernel {
 class Kernel;
-}
+struct Grid;
+}  // namespace kernel
 
 struct FERRITE_API LazyConfig {
   /// A group that has so many ops, or reads so many arrays, runs.
@@ -64,12 +65,20 @@ concept Recordable = requires(const Op& op) {
   RecordedOp(std::in_place_type<Op>, op);
 };
 
+/// A backend that launches kernels which lie in its own memory: Cuda.
+template <class B>
+concept Launches = requires(B& b, const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
+  b.launch(k, grid, arguments);
+};
+
 /// What the recorder needs of the backend below. Arrays have memory of that backend.
 class FERRITE_API Executor {
  public:
   virtual ~Executor() = default;
   virtual Array allocate(const Meta& meta) = 0;
   virtual void run(const RecordedOp& op, Ins in, Outs out, Accumulate mask) = 0;
+  /// On a GPU: arguments are as emitted kernels take them (kernel/emit.hpp).
+  virtual void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) = 0;
   /// Why kernels cannot run here; empty if they can.
   virtual std::string refusal() const = 0;
 };
@@ -203,7 +212,13 @@ class Lazy {
           },
           op);
     }
-    std::string refusal() const override { return {}; }
+    void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) override {
+      if constexpr (lazy::Launches<B>) inner_.launch(kernel, grid, arguments);
+    }
+    std::string refusal() const override {
+      const bool runs = lazy::Launches<B> || inner_.device().kind == DeviceKind::cpu;
+      return runs ? "" : "a backend that launches no kernels";
+    }
 
    private:
     B& inner_;
