@@ -22,6 +22,8 @@ struct Nvrtc {
   int (*log)(Program, char*);
   int (*ptx_size)(Program, std::size_t*);
   int (*ptx)(Program, char*);
+  int (*cubin_size)(Program, std::size_t*);
+  int (*cubin)(Program, char*);
   int (*destroy)(Program*);
   const char* (*error_text)(int);
   std::string include;  // the folder of cuda_fp16.h, if it is near the library
@@ -58,6 +60,8 @@ struct Nvrtc {
     find("nvrtcGetProgramLog", log);
     find("nvrtcGetPTXSize", ptx_size);
     find("nvrtcGetPTX", ptx);
+    find("nvrtcGetCUBINSize", cubin_size);
+    find("nvrtcGetCUBIN", cubin);
     find("nvrtcDestroyProgram", destroy);
     find("nvrtcGetErrorString", error_text);
     Dl_info where;
@@ -78,9 +82,9 @@ const Nvrtc& nvrtc() {
   return library;
 }
 
-}  // namespace
-
-std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
+/// Compiles for "compute_90" (PTX) or "sm_90" (cubin).
+std::string compile(const std::string& cuda_source, const std::string& target, bool as_cubin,
+                    CompileEffort effort) {
   const Nvrtc& n = nvrtc();
   const auto check = [&](int status) {
     if (status != 0) throw BackendError(fmt::format("[compile_ptx] NVRTC: {}", n.error_text(status)));
@@ -92,8 +96,7 @@ std::string compile_ptx(const std::string& cuda_source, int architecture, Compil
     Program& program;
     ~Destroy() { library.destroy(&program); }
   } const destroy{n, program};
-  const std::string arch = fmt::format("--gpu-architecture=compute_{}", architecture),
-                    include = "--include-path=" + n.include;
+  const std::string arch = "--gpu-architecture=" + target, include = "--include-path=" + n.include;
   std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
   if (!n.include.empty()) options.push_back(include.c_str());
   if (effort == CompileEffort::least && n.is_at_least(12, 8)) options.push_back("--Ofast-compile=max");
@@ -106,11 +109,20 @@ std::string compile_ptx(const std::string& cuda_source, int architecture, Compil
     throw KernelError(nullptr, {}, fmt::format("NVRTC: {}\n{}", n.error_text(status), log.c_str()));
   }
   std::size_t size = 0;
-  check(n.ptx_size(program, &size));
-  std::string text(size, '\0');
-  check(n.ptx(program, text.data()));
-  text.resize(size - 1);  // it counts the end
-  return text;
+  check(as_cubin ? n.cubin_size(program, &size) : n.ptx_size(program, &size));
+  std::string code(size, '\0');
+  check(as_cubin ? n.cubin(program, code.data()) : n.ptx(program, code.data()));
+  if (!as_cubin) code.resize(size - 1);  // it counts the end of the text
+  return code;
+}
+
+}  // namespace
+
+std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
+  return compile(cuda_source, fmt::format("compute_{}", architecture), false, effort);
+}
+std::string compile_cubin(const std::string& cuda_source, int architecture, CompileEffort effort) {
+  return compile(cuda_source, fmt::format("sm_{}", architecture), true, effort);
 }
 
 }  // namespace ferrite::kernel

@@ -41,9 +41,12 @@ def tokens(text):
     return TOKEN.findall(re.sub(r"//.*", "", text))
 
 
-def without_hashes(text, structs):
-    for name in structs:
-        text = re.sub(rf"\b({name})_[0-9a-f]{{8}}\b", r"\1", text)
+def without_hashes(text, source):
+    """Structs without their hashes; functions with the number they have when Warp reads nothing before them."""
+    for name in re.findall(r"@wp\.struct\s+class (\w+)", source):
+        text = re.sub(rf"\b((?:adj_)?{name})_[0-9a-f]{{8}}\b", r"\1", text)
+    for name in re.findall(r"@wp\.func\s+def (\w+)", source):
+        text = re.sub(rf"\b((?:adj_)?{name})_\d+\b", r"\1_0", text)
     return text
 
 
@@ -68,15 +71,14 @@ class Comparison:
                               capture_output=True, text=True)
 
     def file(self, path, name):
-        text = path.read_text()
-        structs = re.findall(r"@wp\.struct\s+class (\w+)", text)
+        source = path.read_text()
         load(path, name)
         module = wp.get_module(name)
         for kernel in list(module.kernels.values()):
-            self.kernel(path, kernel.key, warp_text(module, [kernel], self.device), structs)
+            self.kernel(path, kernel.key, warp_text(module, [kernel], self.device), source)
 
-    def kernel(self, path, key, want, structs):
-        wanted = pieces(without_hashes(want, structs))
+    def kernel(self, path, key, want, source):
+        wanted = pieces(without_hashes(want, source))
         if not any(key in name for name in wanted):
             self.refused += 1
             if self.verbose:
@@ -119,7 +121,7 @@ class Comparison:
         module = wp.get_module(name)
         kernels = list(module.kernels.values())
         text = warp_text(module, kernels, "cuda")
-        want = pieces(text) if text else {}
+        want = pieces(without_hashes(text, record["python_source"])) if text else {}
         fields = {"forward": record.get("cuda_forward"), "backward": record.get("cuda_backward")}
         got = {}
         for direction, given in fields.items():

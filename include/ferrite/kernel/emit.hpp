@@ -63,5 +63,8 @@ enum class CompileEffort : std::uint8_t { full, least };
 /// BackendError where NVRTC is not installed, KernelError with its log for a text that it refuses.
 FERRITE_API std::string compile_ptx(const std::string& cuda_source, int architecture = 90,
                                     CompileEffort effort = CompileEffort::full);
+/// The same to machine code, as cuModuleLoadData takes it: for GPUs of this architecture alone.
+FERRITE_API std::string compile_cubin(const std::string& cuda_source, int architecture = 90,
+                                      CompileEffort effort = CompileEffort::full);
 
 }  // namespace ferrite::kernel
