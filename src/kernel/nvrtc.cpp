@@ -86,7 +86,7 @@ const Nvrtc& nvrtc() {
 
 /// Compiles for "compute_90" (PTX) or "sm_90" (cubin).
 std::string compile(const std::string& source, const std::string& target, bool as_cubin,
-                    CompileEffort effort = CompileEffort::full) {
+                    CompileEffort effort) {
   const Nvrtc& n = nvrtc();
   const auto check = [&](int status) {
     if (status != 0) throw BackendError(fmt::format("[nvrtc] {}", n.error_text(status)));
@@ -123,8 +123,8 @@ std::string compile(const std::string& source, const std::string& target, bool a
 std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
   return compile(cuda_source, fmt::format("compute_{}", architecture), false, effort);
 }
-std::string compile_cubin(const std::string& cuda_source, int architecture) {
-  return compile(cuda_source, fmt::format("sm_{}", architecture), true);
+std::string compile_cubin(const std::string& cuda_source, int architecture, CompileEffort effort) {
+  return compile(cuda_source, fmt::format("sm_{}", architecture), true, effort);
 }
 
 std::string nvrtc_version() {

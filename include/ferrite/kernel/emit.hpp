@@ -69,6 +69,7 @@ enum class CompileEffort : std::uint8_t { full, least };
 FERRITE_API std::string compile_ptx(const std::string& cuda_source, int architecture = 90,
                                     CompileEffort effort = CompileEffort::full);
 /// The same to machine code, as cuModuleLoadData takes it: for GPUs of this architecture alone.
-FERRITE_API std::string compile_cubin(const std::string& cuda_source, int architecture = 90);
+FERRITE_API std::string compile_cubin(const std::string& cuda_source, int architecture = 90,
+                                      CompileEffort effort = CompileEffort::full);
 
 }  // namespace ferrite::kernel

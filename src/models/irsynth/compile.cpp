@@ -7,6 +7,8 @@
 
 namespace ferrite::irsynth {
 
+namespace {
+
 std::string module_text(Style style, std::span<const Record> records) {
   std::string text;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -28,33 +30,47 @@ std::string module_text(Style style, std::span<const Record> records) {
   return text;
 }
 
+}  // namespace
+
+std::vector<std::string> compile_modules(const Config& config, std::span<Record> records, Code code) {
+  constexpr auto size = static_cast<std::int64_t>(records_per_module);
+  const auto count = static_cast<std::int64_t>(records.size());
+  std::vector<std::string> modules(static_cast<std::size_t>((count + size - 1) / size));
+  const std::string done =
+      fmt::format("NVRTC, {}_{}{}", code == Code::ptx ? "compute" : "sm", config.architecture,
+                  config.style == Style::warp ? ", the standalone form" : "");
+  const auto compile = [&](std::span<const Record> part) {
+    const std::string text = module_text(config.style, part);
+    return code == Code::ptx ? kernel::compile_ptx(text, config.architecture, kernel::CompileEffort::least)
+                             : kernel::compile_cubin(text, config.architecture, kernel::CompileEffort::least);
+  };
+  parallel_ranges(count, size, [&](std::int64_t begin, std::int64_t end) {
+    const auto part = records.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    std::string& module = modules[static_cast<std::size_t>(begin / size)];
+    try {
+      module = compile(part);
+    } catch (const kernel::KernelError&) {  // which of them it is, each alone will tell
+      for (Record& r : part) try {
+          compile(std::span(&r, 1));
+        } catch (const kernel::KernelError& e) {
+          r.failure = e.what();
+        }
+      module = compile(part);
+    }
+    for (Record& r : part)
+      if (r.failure.empty()) r.checks.compiled = done;
+  });
+  return modules;
+}
+
 void compile_records(const Config& config, std::span<Record> records) {
-  constexpr std::int64_t per_module = 64;
-  const std::string done = fmt::format("NVRTC, compute_{}{}", config.architecture,
-                                       config.style == Style::warp ? ", the standalone form" : "");
-  parallel_ranges(
-      static_cast<std::int64_t>(records.size()), per_module, [&](std::int64_t begin, std::int64_t end) {
-        const auto part =
-            records.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-        bool together = true;
-        try {
-          kernel::compile_ptx(module_text(config.style, part), config.architecture,
-                              kernel::CompileEffort::least);
-        } catch (const kernel::KernelError&) {
-          together = false;  // which of them it is, each alone will tell
-        }
-        for (Record& r : part) {
-          if (!r.failure.empty()) continue;
-          try {
-            if (!together)
-              kernel::compile_ptx(module_text(config.style, std::span(&r, 1)), config.architecture);
-            if (config.ptx) r.ptx = kernel::compile_ptx(r.forward, config.architecture);
-            r.checks.compiled = done;
-          } catch (const kernel::KernelError& e) {
-            r.failure = e.what();
-          }
-        }
-      });
+  compile_modules(config, records, Code::ptx);
+  if (!config.ptx) return;
+  parallel_ranges(static_cast<std::int64_t>(records.size()), 4, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      if (records[i].failure.empty())
+        records[i].ptx = kernel::compile_ptx(records[i].forward, config.architecture);
+  });
 }
 
 }  // namespace ferrite::irsynth

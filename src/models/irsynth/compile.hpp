@@ -1,4 +1,4 @@
-// One CUDA text out of those of many records.
+// Many records in one module.
 #pragma once
 
 #include <string>
@@ -7,8 +7,15 @@
 
 namespace ferrite::irsynth {
 
-/// The kernel of record k is record<k>_entry, that of its gradient, where there is one, adjoint<k>_entry.
-/// Records in Warp's style, which needs Warp's headers, are there in the standalone one.
-std::string module_text(Style style, std::span<const Record> records);
+inline constexpr std::size_t records_per_module = 64;
+
+/// Machine code of records_per_module records after another, on all threads of the pool, for GPUs of the
+/// config's architecture (cubin) or as PTX. The kernel of record k of a module is record<k>_entry, that of
+/// its gradient, where there is one, adjoint<k>_entry. What NVRTC refuses has a failure and is in no module;
+/// the others are noted as compiled. Records in Warp's style, which needs Warp's headers, are compiled in the
+/// standalone one.
+enum class Code : std::uint8_t { ptx, cubin };
+FERRITE_API std::vector<std::string> compile_modules(const Config& config, std::span<Record> records,
+                                                     Code code);
 
 }  // namespace ferrite::irsynth

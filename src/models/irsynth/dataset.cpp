@@ -89,8 +89,8 @@ class Writer {
       for (std::int64_t i = begin; i < end; ++i)
         records[static_cast<std::size_t>(i)] = make_record(plan_.config, plan_.seed, next_ + i);
     });
-    if (compiles || plan_.config.ptx) compile_records(plan_.config, records);
     if (plan_.config.verify == Verify::gpu) run_records_on_gpu(plan_.config, records);
+    if (plan_.config.verify == Verify::compile || plan_.config.ptx) compile_records(plan_.config, records);
     std::vector<std::string> texts(records.size());
     parallel_ranges(count, 16, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)

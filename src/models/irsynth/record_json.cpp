@@ -1,4 +1,6 @@
 // Records as JSON: the seed format's three fields, with everything about the pair in `metadata`.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -144,10 +146,14 @@ void put_text(std::string& out, std::string_view text) {
   std::size_t from = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c != '"' && c != '\\' && c != '\n') continue;
+    if (c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20) continue;
     out.append(text, from, i - from);
-    out += '\\';
-    out += c == '\n' ? 'n' : c;
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
     from = i + 1;
   }
   out.append(text, from, text.size() - from);

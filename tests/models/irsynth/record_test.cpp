@@ -146,6 +146,8 @@ TEST(IrsynthRecord, WarpsStyleIsWarpsText) {
       ASSERT_EQ(r.failure, "") << r.python;
       EXPECT_NE(r.forward.find("// primal vars"), std::string::npos) << r.forward;
       EXPECT_EQ(r.forward.find("// reverse"), std::string::npos);
+      const auto json = nlohmann::json::parse(to_json(r, config, 3));
+      EXPECT_EQ(json.at(std::string(to_string(device)) + "_forward"), r.forward);
       if (!r.backward.empty()) {
         EXPECT_NE(r.backward.find("// reverse"), std::string::npos) << r.backward;
       }

@@ -46,7 +46,8 @@ FERRITE_API Record make_record(const Config& config, std::uint64_t seed, std::in
 /// Also fills `ptx` where the config asks for it. Throws BackendError without NVRTC.
 FERRITE_API void compile_records(const Config& config, std::span<Record> records);
 
-/// Runs what was compiled on the GPU and compares with `outputs`. Throws BackendError without a GPU.
+/// Compiles the CUDA texts for the first GPU, many at a time, runs them there and compares with `outputs`.
+/// What is refused or differs has a failure. Throws DeviceError without a GPU.
 FERRITE_API void run_records_on_gpu(const Config& config, std::span<Record> records);
 
 /// The hash of a program's structure, 32 hexadecimal digits.
