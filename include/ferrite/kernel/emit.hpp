@@ -63,5 +63,7 @@ FERRITE_API std::string emit_cpp(const Module& module, const EmitOptions& option
 /// CUDA C++ compiled to PTX by NVRTC for an architecture such as 90, on machines without a GPU too. Throws
 /// BackendError where NVRTC is not installed, KernelError with its log for a text that it refuses.
 FERRITE_API std::string compile_ptx(const std::string& cuda_source, int architecture = 90);
+/// The same to machine code, as cuModuleLoadData takes it: for GPUs of this architecture alone.
+FERRITE_API std::string compile_cubin(const std::string& cuda_source, int architecture = 90);
 
 }  // namespace ferrite::kernel
