@@ -140,7 +140,7 @@ std::string Emitter::converted(std::string text, Type from, Type to) {
   const bool saturates = target_ == Target::cuda && bits_of(t) == 32;
   if (!is_float(f) || is_float(t) || saturates) return fmt::format("{}({})", name, text);
   const int width = bits_of(t) - (is_unsigned(t) ? 0 : 1);
-  const std::string high = fmt::format("{}{}", std::ldexp(1.0, width), f == ScalarType::f32 ? ".0f" : ".0");
+  const std::string high = shortest(std::ldexp(1.0, width), false) + (f == ScalarType::f32 ? "f" : "");
   const std::int64_t least =
       is_unsigned(t) ? 0 : std::numeric_limits<std::int64_t>::min() >> (64 - bits_of(t));
   const std::int64_t most =

@@ -71,6 +71,8 @@ struct TileChoice {
 TileInstruction tile_choose(TileChoice choice, TileOperand operand, int index, TileOperand c, int other);
 TileInstruction tile_unary(Builtin builtin);
 TileInstruction tile_math(Builtin builtin);  // exp and its like
+/// Two simple instructions as one; run is null if there is none.
+TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
 /// f32 rounded to bf16.
 TileInstruction tile_round();
 void run_tile(const TileInstruction* code, const TileFrame& frame);

@@ -151,7 +151,11 @@ class TileCompiler {
 
   void emit(TileInstruction i) {
     held_ = -1;
-    out_->push_back(i);
+    const TileInstruction both = out_->empty() ? TileInstruction{} : tile_pair(out_->back(), i);
+    if (both.run != nullptr)
+      out_->back() = both;
+    else
+      out_->push_back(i);
   }
   /// Places of variables are -1, -2, ... until all arrays are known, behind which they move.
   int fresh_place() { return -++code_.variables; }

@@ -170,6 +170,30 @@ struct Ceil { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](floa
 struct Rint { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::nearbyint(x); }); } };
 // clang-format on
 
+/// First, then Second: half the calls.
+template <class First, class Second>
+struct Pair {
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
+    const TileInstruction second{nullptr, i.b, 0};
+    return Second::of(second, f, First::of(i, f, v, k), k);
+  }
+};
+template <class... F>
+struct Members {};
+using Simple = Members<Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
+                       Binary<Multiply, TileOperand::scalar, false>, Unary<Negate>, Unary<Absolute>>;
+
+template <class First, class... Second>
+bool find_pair(const TileInstruction& a, const TileInstruction& b, TileInstruction& out, Members<Second...>) {
+  return (... || (b.run == Step<Second>::run && (out = make<Pair<First, Second>>(a.a, b.a), true)));
+}
+template <class... First>
+TileInstruction pair_of(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
+  TileInstruction out{};
+  static_cast<void>((... || (a.run == Step<First>::run && find_pair<First>(a, b, out, members))));
+  return out;
+}
+
 template <std::size_t... k>
 struct Ends {
   static void run(const TileInstruction*, const TileFrame*, FloatsAt<k>...) {}
@@ -193,6 +217,9 @@ TileInstruction tile_store(ScalarType type, int place) {
 }
 TileInstruction tile_scalar(int scalar) { return make<LoadScalar>(scalar); }
 TileInstruction tile_end() { return end_of(Vectors{}); }
+TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second) {
+  return pair_of(first, second, Simple{});
+}
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
 void run_tile(const TileInstruction* code, const TileFrame& frame) { start(code, frame, Vectors{}); }
 

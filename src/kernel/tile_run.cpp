@@ -10,7 +10,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-constexpr std::int64_t elements_per_chunk = 32768;
+constexpr std::int64_t elements_per_chunk = 65536;
 
 const ArrayArgument& array_of(void* const* arguments, int parameter) {
   return *static_cast<const ArrayArgument*>(arguments[parameter]);
