@@ -68,7 +68,7 @@ concept Recordable = requires(const Op& op) {
 /// A backend that launches kernels which lie in its own memory: Cuda.
 template <class B>
 concept Launches = requires(B& b, const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
-  b.launch(k, grid, arguments);
+  b.launch_kernel(k, grid, arguments);
 };
 
 /// What the recorder needs of the backend below. Arrays have memory of that backend.
@@ -213,7 +213,7 @@ class Lazy {
           op);
     }
     void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) override {
-      if constexpr (lazy::Launches<B>) inner_.launch(kernel, grid, arguments);
+      if constexpr (lazy::Launches<B>) inner_.launch_kernel(kernel, grid, arguments);
     }
     std::string refusal() const override {
       const bool runs = lazy::Launches<B> || inner_.device().kind == DeviceKind::cpu;
