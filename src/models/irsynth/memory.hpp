@@ -12,7 +12,7 @@ namespace ferrite::irsynth {
 /// The scalar of each number of a value: structs field by field.
 std::vector<kernel::ScalarType> scalars_of(const kernel::Module& module, kernel::Type type);
 
-class Memory {
+class FERRITE_API Memory {
  public:
   Memory(const kernel::Module& module, const std::vector<kernel::Value>& values);
   Memory(const Memory&) = delete;
