@@ -72,10 +72,7 @@ ScalarType stored_type(DType dtype) { return dtype == DType::bool_ ? ScalarType:
 class Builder {
  public:
   Builder(const Group& group, const Plan& plan)
-      : group_(group),
-        plan_(plan),
-        kernel_(result_.module.kernels.emplace_back()),
-        top_(kernel_, kernel_.body) {}
+      : group_(group), plan_(plan), kernel_(module_.kernels.emplace_back()), top_(kernel_, kernel_.body) {}
 
   FusedKernel build() {
     kernel_.name = "fused";
@@ -84,6 +81,12 @@ class Builder {
       reduce();
     else
       map();
+    // The bits of the ops themselves: packs are aligned (plan_packs), and products round before they are
+    // added.
+    kernel::EmitOptions options;
+    options.aligned_vectors = true;
+    options.separate_products = true;
+    result_.compiled = kernel::Kernel(std::move(module_), {}, options);
     return std::move(result_);
   }
 
@@ -286,6 +289,7 @@ class Builder {
   const Group& group_;
   const Plan& plan_;
   FusedKernel result_;
+  kernel::Module module_;
   kernel::Function& kernel_;
   Statements top_;
   std::vector<int> scalars_;  // by op: its parameter, or -1

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
+#include "ferrite/kernel/kernel.hpp"
 #include "kernel/tile_program.hpp"
 #include "lazy/plan.hpp"
 
@@ -21,15 +21,13 @@ struct ScalarArgument {
 };
 
 struct FusedKernel {
-  kernel::Module module;
+  kernel::Kernel compiled;
   std::string ops;  // "mul add relu"
   std::int64_t launches = 0;
-
   std::optional<kernel::TileProgram> tiles;
-  std::optional<kernel::BlockProgram> blocks;
 
   /// Compiles it at the first call.
-  void launch(const Shape& grid, std::span<kernel::ArrayArgument> arrays,
+  void launch(Executor& executor, Device device, const Shape& grid, std::span<kernel::ArrayArgument> arrays,
               std::span<const ScalarArgument> scalars);
 };
 

@@ -1,4 +1,5 @@
-// Launching a fused kernel on the CPU: by tiles where they do, by blocks elsewhere.
+// Launching a fused kernel: on a GPU by its backend, on the CPU by tiles where they do and by blocks
+// elsewhere.
 #include "ferrite/core/error.hpp"
 #include "lazy/fused_kernel.hpp"
 
@@ -20,19 +21,24 @@ Packed pack(const ScalarArgument& argument) {
 
 }  // namespace
 
-void FusedKernel::launch(const Shape& grid, std::span<kernel::ArrayArgument> arrays,
-                         std::span<const ScalarArgument> scalars) {
-  if (!tiles) tiles.emplace(module, module.kernels[0]);
+void FusedKernel::launch(Executor& executor, Device device, const Shape& grid,
+                         std::span<kernel::ArrayArgument> arrays, std::span<const ScalarArgument> scalars) {
   std::vector<Packed> values;
   for (const ScalarArgument& s : scalars) values.push_back(pack(s));
   std::vector<void*> arguments;
   for (kernel::ArrayArgument& a : arrays) arguments.push_back(&a);
   for (Packed& v : values) arguments.push_back(&v);
-  ++launches;
   const std::span<const std::int64_t> dim(grid.begin(), grid.end());
-  if (tiles->fits(dim, arguments.data())) return tiles->run(dim, arguments.data());
-  if (!blocks) blocks.emplace(module, module.kernels[0]);
-  blocks->run(dim, arguments.data());
+  if (device.kind == DeviceKind::cuda) {
+    executor.launch(compiled, grid, arguments.data());
+  } else {
+    if (!tiles) tiles.emplace(compiled.module(), compiled.function());
+    if (tiles->fits(dim, arguments.data()))
+      tiles->run(dim, arguments.data());
+    else
+      compiled.program().run(dim, arguments.data());
+  }
+  ++launches;
 }
 
 }  // namespace ferrite::lazy

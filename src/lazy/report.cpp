@@ -63,7 +63,7 @@ FusionReport Recorder::report() const {
                       counts.not_written, {},           by_count(counts.ended), by_count(counts.unfused)};
   for (const auto& [structure, kernel] : state_->kernels)
     if (kernel->launches > 0)
-      report.kernels.push_back({kernel->ops, print(kernel->module), kernel->launches});
+      report.kernels.push_back({kernel->ops, print(kernel->compiled.module()), kernel->launches});
   std::sort(report.kernels.begin(), report.kernels.end(), [](const auto& a, const auto& b) {
     return a.launches != b.launches ? a.launches > b.launches : a.source < b.source;
   });

@@ -66,7 +66,13 @@ void Recorder::State::run_group(Group& group) {
     counts.single += wanted;
     return run_one_by_one(group, plan);
   }
-  launch(group, plan);
+  try {
+    launch(group, plan);
+  } catch (const BackendError& error) {  // no NVRTC, or a kernel that is new inside a capture
+    ++counts.unfused[error.what()];
+    counts.single += wanted;
+    return run_one_by_one(group, plan);
+  }
   for (const int i : plan.later) reduce(group, group.reductions[at(i)]);
   counts.fused += wanted - later;
   counts.single += later;
@@ -146,7 +152,7 @@ void Recorder::State::launch(const Group& group, const Plan& plan) {
     add_count(plan.partials);
   }
   if (plan.rounds > 1) add_count(plan.threads());
-  kernel_for(group, plan).launch(plan.grid(), arrays, scalars);
+  kernel_for(group, plan).launch(executor, device, plan.grid(), arrays, scalars);
   for (std::size_t i = 0; i < partials.size(); ++i) finish_reduction(group, plan, i, partials[i]);
 }
 
