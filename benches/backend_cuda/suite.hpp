@@ -213,6 +213,7 @@ inline std::string extents(const Shape& shape) {
 // One per file.
 void add_matmul(Suite& suite);
 void add_elementwise(Suite& suite);
+void add_lazy(Suite& suite);
 void add_reduce(Suite& suite);
 void add_row_ops(Suite& suite);
 void add_cross_entropy(Suite& suite);
@@ -220,6 +221,7 @@ void add_convolution(Suite& suite);
 void add_optimizer(Suite& suite);
 void add_overhead(Suite& suite);
 void add_priors(Suite& suite);
+void add_launch(Suite& suite);
 void add_training(Suite& suite);
 void add_tokenizer(Suite& suite);
 

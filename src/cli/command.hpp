@@ -20,5 +20,6 @@ void add_devices(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_priors(CLI::App& app, Action& action);
 void add_kernel(CLI::App& app, Action& action);
+void add_irsynth(CLI::App& app, Action& action);
 
 }  // namespace ferrite::cli

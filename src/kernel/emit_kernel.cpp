@@ -90,8 +90,7 @@ bool needs_function(const Function& kernel, bool changes_parameters) {
 }  // namespace
 
 void Emitter::cuda_kernel(const Function& kernel) {
-  bool changed = false;
-  for (int i = 0; i < kernel.parameters; ++i) changed |= changes(kernel.body, i);
+  const bool changed = changes(kernel.body, 0, kernel.parameters);
   const bool tiles = has_barrier(kernel.body) || has_shared_array(kernel);
   const bool apart = needs_function(kernel, changed);
   const std::string given = parameters(), comma = given.empty() ? "" : ", ";
@@ -169,8 +168,7 @@ std::string packed(const std::string& name, const std::vector<std::string>& type
 }  // namespace
 
 void Emitter::cpp_kernel(const Function& kernel) {
-  bool changed = false;
-  for (int i = 0; i < kernel.parameters; ++i) changed |= changes(kernel.body, i);
+  const bool changed = changes(kernel.body, 0, kernel.parameters);
   const bool apart = needs_function(kernel, changed);
   const std::string given = parameters(), comma = given.empty() ? "" : ", ";
   if (apart) {

@@ -54,7 +54,7 @@ void Emitter::name_threads(const std::string& record) {
 
 void Emitter::lockstep_kernel(const Function& kernel) {
   for (int i = 0; i < kernel.parameters; ++i)
-    if (changes(kernel.body, i))
+    if (changes(kernel.body, i, i + 1))
       fail(kernel.place, "a kernel with blocks that changes a parameter: assign to a new variable");
   scope_.lockstep = true;
   scope_.declared_by.assign(kernel.variables.size(), nullptr);  // the record declares them

@@ -14,9 +14,9 @@ std::string Emitter::range_head(const Stmt& s, const std::string& type, const st
     const bool shape =
         e.kind == ExprKind::apply && (e.builtin == Builtin::shape || e.builtin == Builtin::len) &&
         e.args[0].kind == ExprKind::variable && (e.args.size() == 1 || e.args[1].kind == ExprKind::literal);
-    const bool fixed =
-        e.kind == ExprKind::literal || shape ||
-        (e.kind == ExprKind::variable && !changes(s.body, e.index) && e.index != s.targets[0].index);
+    const bool fixed = e.kind == ExprKind::literal || shape ||
+                       (e.kind == ExprKind::variable && !changes(s.body, e.index, e.index + 1) &&
+                        e.index != s.targets[0].index);
     const bool later_effects = i == 0 && (!is_pure(module_, s.values[1]) || !is_pure(module_, step));
     const std::string text = value(e, sum);
     texts.push_back(fixed || (i == 0 && !later_effects) ? text : temporary(e.type, text));
@@ -41,7 +41,7 @@ std::string Emitter::range_head(const Stmt& s, const std::string& type, const st
 void Emitter::for_loop(const Stmt& s) {
   const auto variable = static_cast<std::size_t>(s.targets[0].index);
   const std::string type = type_name(s.targets[0].type), name = scope_.names[variable];
-  if (scope_.declared_by[variable] == &s && !changes(s.body, s.targets[0].index)) {
+  if (scope_.declared_by[variable] == &s && !changes(s.body, s.targets[0].index, s.targets[0].index + 1)) {
     line(range_head(s, type, name));
     block(s.body);
     line("}");

@@ -132,7 +132,10 @@ void Emitter::needs(const EmitRule& rule, Types types, Type result) {
 
 void Emitter::need(Builtin id, std::vector<Type> types, Type result) {
   const EmitRule* rule = find_rule(id, types, target_);
-  if (rule == nullptr) return;
+  if (rule == nullptr || (rule->body.empty() && rule->needs.empty())) return;
+  Needed now{id, types, result};
+  if (std::find(needed_.begin(), needed_.end(), now) != needed_.end()) return;
+  needed_.push_back(std::move(now));
   needs(*rule, types, result);
   const std::string_view text = target_ == Target::cuda ? rule->cuda : rule->cpp;
   if (rule->body.empty()) return;

@@ -110,11 +110,11 @@ void Emitter::declare_before(const Stmt& s) {
   }
 }
 
-bool Emitter::changes(const std::vector<Stmt>& body, int variable) const {
+bool Emitter::changes(const std::vector<Stmt>& body, int first, int end) const {
   bool found = false;
   const auto root_is = [&](const Expr* e) {
     while (e->kind == ExprKind::component || e->kind == ExprKind::field) e = &e->args[0];
-    return e->kind == ExprKind::variable && e->index == variable;
+    return e->kind == ExprKind::variable && e->index >= first && e->index < end;
   };
   for_each_stmt(body, [&](const Stmt& s) {
     for (const Expr& t : s.targets) found |= root_is(&t);

@@ -60,6 +60,7 @@ class Emitter {
   std::string converted(std::string text, Type from, Type to);
 
   // emit_support.cpp
+  bool is_defined(const std::string& key) const { return defined_.contains(key); }
   void define(const std::string& key, const std::string& text);
   void support(std::string_view name);
   /// Sees to it that the function of a rule exists.
@@ -107,7 +108,7 @@ class Emitter {
   void declare_array(const Stmt& s);
   std::string array_view(const Stmt& s);
   bool is_own_array(const Expr& target) const;
-  bool changes(const std::vector<Stmt>& body, int variable) const;
+  bool changes(const std::vector<Stmt>& body, int first, int end) const;  // one of these variables
 
   // emit_kernel.cpp
   void add_function(int index);
@@ -129,6 +130,13 @@ class Emitter {
   const Target target_;
   const EmitOptions options_;
   std::set<std::string> defined_;
+  struct Needed {
+    Builtin id;
+    std::vector<Type> types;
+    Type result;
+    friend bool operator==(const Needed&, const Needed&) = default;
+  };
+  std::vector<Needed> needed_;     // whose functions exist
   std::set<std::string> aliases_;  // scalar types by other names, "uint32"
   std::set<int> axes_;             // of arrays: the element functions that are used
   bool has_half_ = false, has_bfloat_ = false, has_arrays_ = false;

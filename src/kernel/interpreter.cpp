@@ -7,9 +7,7 @@
 
 namespace ferrite::kernel {
 
-Interpreter::Interpreter(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,
-                         const InterpretOptions& options)
-    : module_(module), kernel_(kernel), dim_(dim.begin(), dim.end()), options_(options) {
+std::int64_t checked_threads(const Function& kernel, std::span<const std::int64_t> dim, int block_dim) {
   const int wanted = tid_dims(kernel);
   const auto given = static_cast<int>(dim.size());
   if (given < 1 || given > 4 || (wanted > 1 && wanted != given))
@@ -22,11 +20,18 @@ Interpreter::Interpreter(const Module& module, const Function& kernel, std::span
     if (__builtin_mul_overflow(threads, n, &threads) || threads > std::numeric_limits<std::int32_t>::max())
       throw ShapeError(fmt::format("[{}] a grid of more than 2^31 - 1 threads", kernel.name));
   }
-  if (options.block_dim < 1 || options.block_dim > 1024)
-    throw ValueError(fmt::format("[{}] blocks of {} threads: 1 to 1024", kernel.name, options.block_dim));
-  if (has_barrier(kernel.body) && threads % options.block_dim != 0)
+  if (block_dim < 1 || block_dim > 1024)
+    throw ValueError(fmt::format("[{}] blocks of {} threads: 1 to 1024", kernel.name, block_dim));
+  if (has_barrier(kernel.body) && threads % block_dim != 0)
     throw ValueError(fmt::format("[{}] {} threads in blocks of {}: a kernel with barriers needs whole blocks",
-                                 kernel.name, threads, options.block_dim));
+                                 kernel.name, threads, block_dim));
+  return threads;
+}
+
+Interpreter::Interpreter(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,
+                         const InterpretOptions& options)
+    : module_(module), kernel_(kernel), dim_(dim.begin(), dim.end()), options_(options) {
+  checked_threads(kernel, dim, options.block_dim);
 }
 
 int Interpreter::size_of(Type type) const {

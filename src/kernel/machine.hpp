@@ -11,6 +11,9 @@
 
 namespace ferrite::kernel {
 
+/// The threads of the grid. Throws ShapeError or ValueError if the kernel cannot run on it.
+std::int64_t checked_threads(const Function& kernel, std::span<const std::int64_t> dim, int block_dim);
+
 /// Memory for temporaries, given back in the reverse order.
 class Arena {
  public:

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ferrite/kernel/emit.hpp"
+#include "kernel/binary_cache.hpp"
+#include "kernel/nvrtc.hpp"
 
 namespace ferrite::kernel {
 
@@ -22,9 +24,17 @@ struct Nvrtc {
   int (*log)(Program, char*);
   int (*ptx_size)(Program, std::size_t*);
   int (*ptx)(Program, char*);
+  int (*cubin_size)(Program, std::size_t*);
+  int (*cubin)(Program, char*);
   int (*destroy)(Program*);
   const char* (*error_text)(int);
   std::string include;  // the folder of cuda_fp16.h, if it is near the library
+
+  bool is_at_least(int wanted_major, int wanted_minor) const {
+    int major = 0, minor = 0;
+    version(&major, &minor);
+    return major > wanted_major || (major == wanted_major && minor >= wanted_minor);
+  }
 
   Nvrtc() {
     void* handle = nullptr;
@@ -37,13 +47,13 @@ struct Nvrtc {
     }
     if (handle == nullptr)
       throw BackendError(fmt::format(
-          "[compile_ptx] {}: install NVRTC (part of the CUDA toolkit), or add its folder to LD_LIBRARY_PATH",
+          "[nvrtc] {}: install NVRTC (part of the CUDA toolkit), or add its folder to LD_LIBRARY_PATH",
           reason));
     const auto find = [&](const char* name, auto& function) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
       if (function == nullptr)
         throw BackendError(
-            fmt::format("[compile_ptx] libnvrtc has no function {}: install CUDA 12 or newer", name));
+            fmt::format("[nvrtc] libnvrtc has no function {}: install CUDA 12 or newer", name));
     };
     find("nvrtcVersion", version);
     find("nvrtcCreateProgram", create);
@@ -52,6 +62,8 @@ struct Nvrtc {
     find("nvrtcGetProgramLog", log);
     find("nvrtcGetPTXSize", ptx_size);
     find("nvrtcGetPTX", ptx);
+    find("nvrtcGetCUBINSize", cubin_size);
+    find("nvrtcGetCUBIN", cubin);
     find("nvrtcDestroyProgram", destroy);
     find("nvrtcGetErrorString", error_text);
     Dl_info where;
@@ -72,24 +84,24 @@ const Nvrtc& nvrtc() {
   return library;
 }
 
-}  // namespace
-
-std::string compile_ptx(const std::string& cuda_source, int architecture) {
+/// Compiles for "compute_90" (PTX) or "sm_90" (cubin).
+std::string compile(const std::string& source, const std::string& target, bool as_cubin,
+                    CompileEffort effort) {
   const Nvrtc& n = nvrtc();
   const auto check = [&](int status) {
-    if (status != 0) throw BackendError(fmt::format("[compile_ptx] NVRTC: {}", n.error_text(status)));
+    if (status != 0) throw BackendError(fmt::format("[nvrtc] {}", n.error_text(status)));
   };
   Program program = nullptr;
-  check(n.create(&program, cuda_source.c_str(), "kernel.cu", 0, nullptr, nullptr));
+  check(n.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr));
   struct Destroy {
     const Nvrtc& library;
     Program& program;
     ~Destroy() { library.destroy(&program); }
   } const destroy{n, program};
-  const std::string arch = fmt::format("--gpu-architecture=compute_{}", architecture),
-                    include = "--include-path=" + n.include;
+  const std::string arch = "--gpu-architecture=" + target, include = "--include-path=" + n.include;
   std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
   if (!n.include.empty()) options.push_back(include.c_str());
+  if (effort == CompileEffort::least && n.is_at_least(12, 8)) options.push_back("--Ofast-compile=max");
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::size_t size = 0;
@@ -99,11 +111,34 @@ std::string compile_ptx(const std::string& cuda_source, int architecture) {
     throw KernelError(nullptr, {}, fmt::format("NVRTC: {}\n{}", n.error_text(status), log.c_str()));
   }
   std::size_t size = 0;
-  check(n.ptx_size(program, &size));
-  std::string text(size, '\0');
-  check(n.ptx(program, text.data()));
-  text.resize(size - 1);  // it counts the end
-  return text;
+  check(as_cubin ? n.cubin_size(program, &size) : n.ptx_size(program, &size));
+  std::string code(size, '\0');
+  check(as_cubin ? n.cubin(program, code.data()) : n.ptx(program, code.data()));
+  if (!as_cubin) code.resize(size - 1);  // it counts the end of the text
+  return code;
+}
+
+}  // namespace
+
+std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
+  return compile(cuda_source, fmt::format("compute_{}", architecture), false, effort);
+}
+std::string compile_cubin(const std::string& cuda_source, int architecture, CompileEffort effort) {
+  return compile(cuda_source, fmt::format("sm_{}", architecture), true, effort);
+}
+
+std::string nvrtc_version() {
+  int major = 0, minor = 0;
+  nvrtc().version(&major, &minor);
+  return fmt::format("{}.{}", major, minor);
+}
+
+std::string cached_cubin(const std::string& cuda_source, int architecture, const BinaryCache& cache) {
+  const std::string key = fmt::format("sm_{} c++17 nvrtc {}\n{}", architecture, nvrtc_version(), cuda_source);
+  if (auto found = cache.find(key)) return *std::move(found);
+  std::string code = compile_cubin(cuda_source, architecture);
+  cache.keep(key, code);
+  return code;
 }
 
 }  // namespace ferrite::kernel

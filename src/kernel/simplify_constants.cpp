@@ -1,6 +1,6 @@
 // Constant propagation: which variables are known to hold a literal (or the zero of a composite) at each
 // point. Loops start from what holds at their entry and keep what still holds after a round.
-#include <map>
+#include <algorithm>
 
 #include "kernel/lower.hpp"
 #include "kernel/simplify.hpp"
@@ -9,14 +9,66 @@ namespace ferrite::kernel {
 
 namespace {
 
-using Facts = std::map<int, Expr>;
+/// A variable that holds a literal, or the zero of a composite.
+struct Fact {
+  int variable;
+  ExprKind kind;
+  Type type;
+  std::int64_t bits;  // of the literal's number
+  Place place;
 
-Facts common(const Facts& a, const Facts& b) {
-  Facts both;
-  for (const auto& [v, value] : a)
-    if (const auto other = b.find(v); other != b.end() && other->second == value) both.emplace(v, value);
-  return both;
-}
+  Fact(int v, const Expr& e)
+      : variable(v), kind(e.kind), type(e.type), bits(e.number.integer), place(e.place) {}
+  Expr value() const {
+    Expr e;
+    e.kind = kind;
+    e.type = type;
+    e.number.integer = bits;
+    e.place = place;
+    return e;
+  }
+  bool is_zero() const {
+    if (kind != ExprKind::literal) return true;
+    return is_float(type.scalar) ? std::bit_cast<double>(bits) == 0 : bits == 0;
+  }
+};
+
+/// Few, and copied at every branch: a sorted list.
+class Facts {
+ public:
+  const Fact* find(int variable) const {
+    const auto at = place(variable);
+    return at != facts_.end() && at->variable == variable ? &*at : nullptr;
+  }
+  void set(int variable, const Expr& value) {
+    forget(variable);
+    facts_.insert(place(variable), Fact(variable, value));
+  }
+  void forget(int variable) {
+    const auto at = place(variable);
+    if (at != facts_.end() && at->variable == variable) facts_.erase(at);
+  }
+  std::size_t size() const { return facts_.size(); }
+  friend Facts common(const Facts& a, const Facts& b) {
+    Facts both;
+    auto other = b.facts_.begin();
+    for (const Fact& f : a.facts_) {
+      while (other != b.facts_.end() && other->variable < f.variable) ++other;
+      if (other != b.facts_.end() && other->variable == f.variable && other->kind == f.kind &&
+          other->type == f.type && other->bits == f.bits)
+        both.facts_.push_back(f);
+    }
+    return both;
+  }
+
+ private:
+  std::vector<Fact>::const_iterator place(int variable) const {
+    return std::lower_bound(facts_.begin(), facts_.end(), variable,
+                            [](const Fact& f, int v) { return f.variable < v; });
+  }
+  std::vector<Fact> facts_;
+};
+
 bool is_constant(const Expr& e) {
   return e.kind == ExprKind::literal || (e.kind == ExprKind::construct && e.args.empty());
 }
@@ -38,18 +90,18 @@ class Propagation {
 
  private:
   void forget(const Stmt& s, Facts& facts) {
-    for (const Expr& t : s.targets) facts.erase(root_of(t).index);
+    for (const Expr& t : s.targets) facts.forget(root_of(t).index);
     for (const Expr& v : s.values) forget_draws(v, facts);
   }
   void forget_draws(const Expr& e, Facts& facts) {
     if (e.kind == ExprKind::apply && info(e.builtin).effect == Effect::updates_first)
-      facts.erase(e.args[0].index);
+      facts.forget(e.args[0].index);
     for (const Expr& a : e.args) forget_draws(a, facts);
   }
   Expr read(Expr e, const Facts& facts) {
     if (e.kind == ExprKind::variable) {
-      const auto known = facts.find(e.index);
-      return known != facts.end() && known->second.kind == ExprKind::literal ? known->second : e;
+      const Fact* known = facts.find(e.index);
+      return known != nullptr && known->kind == ExprKind::literal ? known->value() : e;
     }
     const bool draws = e.kind == ExprKind::apply && info(e.builtin).effect == Effect::updates_first;
     for (std::size_t i = draws ? 1 : 0; i < e.args.size(); ++i) e.args[i] = read(std::move(e.args[i]), facts);
@@ -87,7 +139,7 @@ class Propagation {
         Facts yes = facts, no = facts;
         block(s.body, yes, change);
         block(s.orelse, no, change);
-        facts = known ? (s.values[0].number.integer != 0 ? yes : no) : common(yes, no);
+        facts = known ? (s.values[0].number.integer != 0 ? std::move(yes) : std::move(no)) : common(yes, no);
         return known;
       }
       case StmtKind::for_:
@@ -104,7 +156,7 @@ class Propagation {
       case StmtKind::assign:
         forget(s, facts);
         if (s.targets.size() == 1 && s.targets[0].kind == ExprKind::variable && is_constant(s.values[0]))
-          facts[s.targets[0].index] = s.values[0];
+          facts.set(s.targets[0].index, s.values[0]);
         return false;
       default:
         forget(s, facts);
@@ -113,13 +165,10 @@ class Propagation {
   }
   /// += of a variable that is zero is an assignment.
   void first_update(Stmt& s, const Facts& facts) {
-    const auto known = facts.find(s.targets[0].index);
-    if (s.targets[0].kind != ExprKind::variable || known == facts.end()) return;
+    const Fact* known = facts.find(s.targets[0].index);
+    if (s.targets[0].kind != ExprKind::variable || known == nullptr) return;
     const bool sum = s.builtin == Builtin::add || s.builtin == Builtin::sub;
-    const Expr& value = known->second;
-    const bool zero = value.kind != ExprKind::literal ||
-                      (is_float(value.type.scalar) ? value.number.real == 0 : value.number.integer == 0);
-    if (!sum || !zero) return;
+    if (!sum || !known->is_zero()) return;
     s.kind = StmtKind::assign;
     if (s.builtin == Builtin::sub) s.values[0] = apply(Builtin::neg, {std::move(s.values[0])});
     s.builtin = Builtin::neg;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace ferrite::kernel {
 
@@ -35,97 +34,157 @@ class Form {
   Form(const Module& module, Literals literals) : module_(module), literals_(literals) {}
 
   std::string run(const Function& kernel) {
-    std::string text = function(kernel);
+    function(kernel);
     for (std::size_t i = 0; i < called_.size(); ++i)  // grows while it runs
-      text += function(module_.functions[static_cast<std::size_t>(called_[i])]);
-    return text;
+      function(module_.functions[static_cast<std::size_t>(called_[i])]);
+    return std::move(text_);
   }
 
  private:
+  void put(std::string_view text) { text_ += text; }
+  void put(std::int64_t number) {
+    const fmt::format_int digits(number);
+    text_.append(digits.data(), digits.size());
+  }
   /// Structs by their fields, so that their names and places do not count.
-  std::string show(Type type) const {
-    if (type.kind != Type::Kind::structure) return to_string(type);
-    std::string fields;
-    for (const Variable& f : module_.structs[type.structure].fields) fields += show(f.type) + " ";
-    return fmt::format("{{{}}}{}", fields, type.dims);
-  }
-
-  std::string function(const Function& f) {
-    numbers_.clear();
-    std::string text = "(";
-    for (int i = 0; i < f.parameters; ++i) {
-      numbers_.emplace(i, i);
-      text += show(f.variables[static_cast<std::size_t>(i)].type) + " ";
+  void put(Type type) {
+    if (type.kind != Type::Kind::structure) {
+      text_ += static_cast<char>('A' + static_cast<int>(type.kind));
+      text_ += static_cast<char>('a' + static_cast<int>(type.scalar));
+      for (const int n : {int{type.rows}, int{type.columns}, int{type.dims}}) {
+        text_ += '.';
+        put(n);
+      }
+      return;
     }
-    return text + block(f.body) + ")\n";
+    text_ += '{';
+    for (const Variable& f : module_.structs[type.structure].fields) {
+      put(f.type);
+      text_ += ' ';
+    }
+    text_ += '}';
+    put(type.dims);
   }
 
-  std::string block(const std::vector<Stmt>& body) {
-    std::string text = "{";
-    for (const Stmt& s : body) text += statement(s);
-    return text + "}";
+  void function(const Function& f) {
+    numbers_.assign(f.variables.size(), -1);
+    used_ = 0;
+    text_ += '(';
+    for (int i = 0; i < f.parameters; ++i) {
+      numbers_[static_cast<std::size_t>(i)] = used_++;
+      put(f.variables[static_cast<std::size_t>(i)].type);
+      text_ += ' ';
+    }
+    block(f.body);
+    text_ += ")\n";
   }
 
-  std::string statement(const Stmt& s) {
+  void block(const std::vector<Stmt>& body) {
+    text_ += '{';
+    for (const Stmt& s : body) statement(s);
+    text_ += '}';
+  }
+
+  void statement(const Stmt& s) {
+    put(static_cast<int>(s.kind));
+    if (s.kind == StmtKind::update) put(info(s.builtin).name);
+    if (s.shared) put("shared");
+    text_ += ':';
     // Values first: they are evaluated first, and so number the variables.
-    std::string values, targets;
-    for (const Expr& e : s.values) values += expression(e) + " ";
-    for (const Expr& e : s.targets) targets += expression(e) + " ";
-    const std::string op = s.kind == StmtKind::update ? std::string(info(s.builtin).name)
-                           : s.shared                 ? "shared"
-                                                      : "";
-    return fmt::format("{}{}:{}<-{}{}{};", static_cast<int>(s.kind), op, targets, values,
-                       s.body.empty() ? "" : block(s.body), s.orelse.empty() ? "" : block(s.orelse));
+    for (const Expr& e : s.values) {
+      expression(e);
+      text_ += ' ';
+    }
+    put("->");
+    for (const Expr& e : s.targets) {
+      expression(e);
+      text_ += ' ';
+    }
+    if (!s.body.empty()) block(s.body);
+    if (!s.orelse.empty()) {
+      text_ += '|';
+      block(s.orelse);
+    }
+    text_ += ';';
   }
 
-  std::string expression(const Expr& e) { return expression(e, false); }
+  /// What operands are sorted by: a hash of the expression, with variables by type alone.
+  std::uint64_t rank(const Expr& e) const {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto mix = [&](std::uint64_t x) { hash = (hash ^ x) * 0x9e3779b97f4a7c15, hash ^= hash >> 29; };
+    mix(static_cast<std::uint64_t>(e.kind) << 8 | static_cast<std::uint64_t>(e.builtin));
+    mix(static_cast<std::uint64_t>(e.type.kind) << 32 | static_cast<std::uint64_t>(e.type.scalar) << 24 |
+        std::uint64_t{e.type.rows} << 16 | std::uint64_t{e.type.columns} << 8 | e.type.dims);
+    if (e.kind == ExprKind::field) mix(static_cast<std::uint64_t>(e.index));
+    if (e.kind == ExprKind::literal && literals_ == Literals::kept)
+      mix(static_cast<std::uint64_t>(e.number.integer));
+    if (swaps(e)) {
+      const std::uint64_t a = rank(e.args[0]), b = rank(e.args[1]);
+      mix(std::min(a, b));
+      mix(std::max(a, b));
+    } else {
+      for (const Expr& a : e.args) mix(rank(a));
+    }
+    return hash;
+  }
+  static bool swaps(const Expr& e) {
+    return e.kind == ExprKind::apply && e.args.size() == 2 &&
+           is_commutative(e.builtin, e.args[0].type, e.args[1].type);
+  }
 
-  /// `anonymous`: variables by type alone, which is what operands are sorted by.
-  std::string expression(const Expr& e, bool anonymous) {
+  void expression(const Expr& e) {
     switch (e.kind) {
       case ExprKind::literal:
-        return literals_ == Literals::erased ? "#" + show(e.type)
-                                             : fmt::format("{}#{}", e.number.integer, show(e.type));
+        if (literals_ == Literals::kept) put(e.number.integer);
+        text_ += '#';
+        return put(e.type);
       case ExprKind::variable: {
-        if (anonymous) return "$" + show(e.type);
-        const int next = static_cast<int>(numbers_.size());
-        return fmt::format("${}{}", numbers_.emplace(e.index, next).first->second, show(e.type));
+        int& number = numbers_[static_cast<std::size_t>(e.index)];
+        if (number < 0) number = used_++;
+        text_ += '$';
+        put(number);
+        return put(e.type);
       }
       default:
         break;
     }
-    std::vector<const Expr*> args;
-    for (const Expr& a : e.args) args.push_back(&a);
-    if (e.kind == ExprKind::apply && args.size() == 2 &&
-        is_commutative(e.builtin, args[0]->type, args[1]->type) &&
-        expression(*args[1], true) < expression(*args[0], true))
-      std::swap(args[0], args[1]);
-    std::string text = head(e, anonymous) + "(";
-    for (const Expr* a : args) text += expression(*a, anonymous) + " ";
-    return text + ")";
+    head(e);
+    text_ += '(';
+    const bool swapped = swaps(e) && rank(e.args[1]) < rank(e.args[0]);
+    for (std::size_t i = 0; i < e.args.size(); ++i) {
+      expression(e.args[swapped ? 1 - i : i]);
+      text_ += ' ';
+    }
+    text_ += ')';
   }
 
-  std::string head(const Expr& e, bool anonymous) {
+  void head(const Expr& e) {
     switch (e.kind) {
       case ExprKind::apply:
-        return fmt::format("{}{}", info(e.builtin).name, e.args.empty() ? show(e.type) : "");
+        put(info(e.builtin).name);
+        if (e.args.empty()) put(e.type);
+        return;
       case ExprKind::call: {
         auto found = std::find(called_.begin(), called_.end(), e.index);
-        if (anonymous && found == called_.end()) return "call";
         if (found == called_.end()) found = called_.insert(called_.end(), e.index);
-        return fmt::format("call{}", found - called_.begin());
+        put("call");
+        return put(found - called_.begin());
       }
       case ExprKind::field:
-        return fmt::format("field{}", e.index);
+        put("field");
+        return put(e.index);
       default:
-        return fmt::format("{}{}", static_cast<int>(e.kind), show(e.type));
+        put(static_cast<int>(e.kind));
+        put(e.type);
     }
   }
 
   const Module& module_;
   Literals literals_;
-  std::map<int, int> numbers_;  // of variables, by order of use
+  std::vector<int> numbers_;  // of variables, by order of use
+  int used_ = 0;
   std::vector<int> called_;
+  std::string text_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ With NumPy and SciPy (default): makes a virtual environment, installs what is ne
 all ops (op_peer.py), of the file formats (io_peer.py) and of the tokenizer (tokenizer_peer.py, with pandas and
 scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this
 script, which must have PyTorch. With warp: makes a virtual environment with NVIDIA Warp and runs warp_kernels_peer.py,
-warp_gradients_peer.py, warp_form_peer.py and warp_examples_peer.py.
+warp_gradients_peer.py, warp_form_peer.py, warp_examples_peer.py and warp_irsynth_peer.py.
 The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
 and cannot be installed.
 """
@@ -92,6 +92,7 @@ def main():
         for device in ("cuda", "cpu"):
             tally.run(python, HERE / "warp_form_peer.py", "--ferrite", options.ferrite, "--device", device)
         tally.run(python, HERE / "warp_examples_peer.py", "--ferrite", options.ferrite)
+        tally.run(python, HERE / "warp_irsynth_peer.py", "--ferrite", options.ferrite, "--pairs", "200")
         print(f"{tally.passed} passed, {tally.failed} failed")
         return 1 if tally.failed else code
     python = python_of(options.venv) if options.oracle == "numpy" else sys.executable

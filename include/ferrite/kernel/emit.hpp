@@ -31,6 +31,11 @@ struct EmitOptions {
   bool source_lines = false;
   /// CUDA: threads of a block that the kernel is compiled for; a launch may have fewer.
   int block_dim = 256;
+  /// CUDA: vectors of 2 and 4 components are aligned to their size, so that memory is read and written in
+  /// whole vectors. Arrays of them must be aligned as well.
+  bool aligned_vectors = false;
+  /// CUDA: products of floats round by themselves; otherwise compilers may fuse a * b + c.
+  bool separate_products = false;
 };
 
 /// The symbol of a kernel in emitted CUDA and C++: "saxpy_kernel".
@@ -55,8 +60,16 @@ FERRITE_API std::string emit_cpp(const Module& module, const Function& kernel,
                                  const EmitOptions& options = {});
 FERRITE_API std::string emit_cpp(const Module& module, const EmitOptions& options = {});
 
+/// full: code to run. least: only to see whether the compiler takes the text (from NVRTC 12.8 on, several
+/// times faster).
+enum class CompileEffort : std::uint8_t { full, least };
+
 /// CUDA C++ compiled to PTX by NVRTC for an architecture such as 90, on machines without a GPU too. Throws
 /// BackendError where NVRTC is not installed, KernelError with its log for a text that it refuses.
-FERRITE_API std::string compile_ptx(const std::string& cuda_source, int architecture = 90);
+FERRITE_API std::string compile_ptx(const std::string& cuda_source, int architecture = 90,
+                                    CompileEffort effort = CompileEffort::full);
+/// The same to machine code, as cuModuleLoadData takes it: for GPUs of this architecture alone.
+FERRITE_API std::string compile_cubin(const std::string& cuda_source, int architecture = 90,
+                                      CompileEffort effort = CompileEffort::full);
 
 }  // namespace ferrite::kernel

@@ -1,0 +1,12 @@
+// Arguments in memory as C has them, and the interpreter on them.
+#pragma once
+
+#include "ferrite/kernel/interpreter.hpp"
+
+namespace ferrite::kernel {
+
+/// interpret() on arguments as emitted C++ takes them: a pointer to each. Arrays are changed in place.
+void interpret_packed(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,
+                      void* const* arguments, const InterpretOptions& options);
+
+}  // namespace ferrite::kernel

@@ -1,0 +1,143 @@
+#include "models/irsynth/folder.hpp"
+
+#include <fmt/format.h>
+
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/mapped_file.hpp"
+
+namespace ferrite::irsynth {
+
+void Tally::add(const Json& m) {
+  const std::string hash = m.at("hash"), split = m.at("split");
+  ++records;
+  ++categories[m.at("category")];
+  ++levels[std::to_string(m.at("level").get<int>())];
+  ++splits[split];
+  ++structures[hash];
+  in_splits[split].insert(hash);
+  for (const auto& [name, done] : m.at("verification").items())
+    if (name != "roundings" && !done.is_null() && done != false &&
+        !(done.is_string() && done.get<std::string>().starts_with("no")))
+      ++verification[name];
+}
+
+std::int64_t Tally::shared_structures() const {
+  std::map<std::string_view, int> found;
+  for (const auto& [split, hashes] : in_splits)
+    for (const std::string& h : hashes) ++found[h];
+  std::int64_t shared = 0;
+  for (const auto& [hash, splits_with_it] : found) shared += splits_with_it > 1;
+  return shared;
+}
+
+Json Tally::json() const {
+  const auto counts = [](const auto& map) {
+    Json json = Json::object();
+    for (const auto& [key, n] : map) json[key] = n;
+    return json;
+  };
+  return {{"records", records},
+          {"structures", structures.size()},
+          {"categories", counts(categories)},
+          {"levels", counts(levels)},
+          {"splits", counts(splits)},
+          {"structures_in_two_splits", shared_structures()},
+          {"verification", counts(verification)}};
+}
+
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::string shard_name(std::int64_t number) { return fmt::format("shard-{:05}.jsonl", number); }
+std::string file_name(Device device, std::int64_t number) {
+  return fmt::format("{}_synth_{:04}.json", to_string(device), number);
+}
+
+std::vector<std::filesystem::path> record_files(const std::filesystem::path& folder, const Plan& plan) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::int64_t i = 0;; ++i) {
+    const auto path =
+        folder / (plan.format == Format::json ? file_name(plan.config.device, i) : shard_name(i));
+    if (!std::filesystem::exists(path, error)) break;
+    files.push_back(path);
+  }
+  if (error) throw IoError(fmt::format("[irsynth] {}: {}", folder.string(), error.message()));
+  return files;
+}
+
+std::string plan_text(const Plan& plan) {
+  Json json{{"generator", generator_version},
+            {"seed", plan.seed},
+            {"pairs", plan.pairs},
+            {"format", to_string(plan.format)},
+            {"shard_size", plan.shard_size},
+            {"config", Json::parse(plan.config.to_json())}};
+  return json.dump(2) + "\n";
+}
+
+namespace {
+
+template <class E>
+E named(const Json& json, std::initializer_list<E> all) {
+  for (const E e : all)
+    if (to_string(e) == json.get<std::string>()) return e;
+  throw ValueError(fmt::format("'{}' is none of the choices", json.get<std::string>()));
+}
+
+}  // namespace
+
+Plan read_plan(const std::filesystem::path& folder) {
+  const auto path = folder / "irsynth.json";
+  const auto file = MappedFile::open(path);
+  try {
+    const Json json = Json::parse(file->text());
+    const Json& c = json.at("config");
+    Plan plan;
+    if (json.at("generator") != generator_version)
+      throw ValueError(
+          fmt::format("made by generator {}, this is {}", json.at("generator").dump(), generator_version));
+    plan.seed = json.at("seed");
+    plan.pairs = json.at("pairs");
+    plan.format = named(json.at("format"), {Format::json, Format::jsonl});
+    plan.shard_size = json.at("shard_size");
+    plan.config.categories = c.at("categories");
+    plan.config.lowest_level = c.at("lowest_level");
+    plan.config.highest_level = c.at("highest_level");
+    plan.config.device = named(c.at("device"), {Device::cuda, Device::cpu});
+    plan.config.style = named(c.at("style"), {Style::standalone, Style::warp});
+    plan.config.verify = named(c.at("verify"), {Verify::none, Verify::cpu, Verify::compile, Verify::gpu});
+    plan.config.backward = c.at("backward");
+    plan.config.ptx = c.at("ptx");
+    plan.config.values = c.at("values");
+    plan.config.most_per_structure = c.at("most_per_structure");
+    plan.config.architecture = c.at("architecture");
+    return plan;
+  } catch (const std::exception& e) {
+    throw ValueError(fmt::format("[irsynth] {}: {}", path.string(), e.what()));
+  }
+}
+
+void for_each_record(const std::filesystem::path& path, Format format,
+                     const std::function<void(const Json&, int)>& visit) {
+  const auto file = MappedFile::open(path);
+  std::string_view rest = file->text();
+  for (int line = 1; !rest.empty(); ++line) {
+    const std::size_t size = format == Format::json ? rest.size() : std::min(rest.find('\n'), rest.size());
+    const std::string_view text = rest.substr(0, size);
+    rest.remove_prefix(std::min(size + 1, rest.size()));
+    Json json;
+    try {
+      json = Json::parse(text);
+      json.at("metadata").at("hash");
+    } catch (const Json::exception& e) {
+      throw ValueError(fmt::format("[irsynth] {}:{}: no record: {}", path.string(), line, e.what()));
+    }
+    visit(json, line);
+  }
+}
+
+}  // namespace ferrite::irsynth

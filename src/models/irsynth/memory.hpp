@@ -1,0 +1,39 @@
+// The arguments of a launch in memory as C has them, for everything that runs kernels but the interpreter.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ferrite/kernel/emit.hpp"
+#include "ferrite/kernel/interpreter.hpp"
+
+namespace ferrite::irsynth {
+
+/// The scalar of each number of a value: structs field by field.
+std::vector<kernel::ScalarType> scalars_of(const kernel::Module& module, kernel::Type type);
+
+class FERRITE_API Memory {
+ public:
+  Memory(const kernel::Module& module, const std::vector<kernel::Value>& values);
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  /// A pointer to each argument, as emitted kernels take them packed.
+  void* const* arguments() const { return pointers_.data(); }
+  /// The values as they are now.
+  std::vector<kernel::Value> values() const;
+
+  /// The bytes of argument k: of an array its elements, else the argument itself.
+  std::vector<std::byte>& bytes(std::size_t k) { return bytes_[k]; }
+  /// Of an array: what stands for it; `data` may be set to other memory.
+  kernel::ArrayArgument& array(std::size_t k) { return arrays_[k]; }
+
+ private:
+  const kernel::Module& module_;
+  std::vector<kernel::Value> before_;
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<kernel::ArrayArgument> arrays_;
+  std::vector<void*> pointers_;
+};
+
+}  // namespace ferrite::irsynth

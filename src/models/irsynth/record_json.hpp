@@ -1,0 +1,18 @@
+// What the JSON of records is made of, for those who write and read it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "ferrite/models/irsynth/record.hpp"
+
+namespace ferrite::irsynth {
+
+using Json = nlohmann::ordered_json;
+
+/// Where the inputs of a record come from; parameter p has the stream p further on.
+RandomKey input_key(std::uint64_t seed, std::int64_t index);
+Json verification_json(const Checks& checks);
+/// SHA-256 of an array's numbers as they lie in memory, little endian.
+std::string digest(const kernel::Value& value);
+
+}  // namespace ferrite::irsynth

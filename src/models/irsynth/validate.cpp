@@ -1,0 +1,141 @@
+// Reading a dataset back and verifying it from what the files say alone.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "ferrite/core/thread_pool.hpp"
+#include "ferrite/io/mapped_file.hpp"
+#include "ferrite/kernel/adjoint.hpp"
+#include "ferrite/kernel/parse.hpp"
+#include "models/irsynth/folder.hpp"
+#include "models/irsynth/record_steps.hpp"
+#include "models/irsynth/sha256.hpp"
+
+namespace ferrite::irsynth {
+
+namespace {
+
+Record read_record(const Json& json, const Config& config) {
+  const Json& m = json.at("metadata");
+  const std::string device(to_string(config.device));
+  Record r;
+  r.index = m.at("index");
+  r.structure = m.at("hash");
+  r.python = json.at("python_source");
+  r.forward = json.at(device + "_forward");
+  r.backward = json.value(device + "_backward", "");
+  r.program.module = kernel::parse(r.python);
+  if (r.program.module.kernels.size() != 1) throw ValueError("python_source has one kernel");
+  r.program.category = m.at("category");
+  r.program.level = m.at("level");
+  r.program.grid = m.at("grid").get<std::vector<std::int64_t>>();
+  r.program.block_dim = m.at("block_dim");
+  for (const Json& a : m.at("arguments"))
+    r.program.arguments.push_back(
+        {a.at("low"), a.at("high"), a.value("shape", std::vector<std::int64_t>{}), a.at("output")});
+  if (r.program.arguments.size() != static_cast<std::size_t>(r.program.kernel().parameters))
+    throw ValueError("as many arguments as parameters are needed");
+  return r;
+}
+
+/// Every problem of one record.
+void verify(Record& r, const Json& json, const Plan& plan, std::vector<std::string>& problems) {
+  const Json& m = json.at("metadata");
+  const auto expect = [&](bool holds, std::string_view what) {
+    if (!holds) problems.emplace_back(what);
+  };
+  expect(structure_hash(r.program) == r.structure, "the hash is not that of the program");
+  expect(m.at("split") == r.split(), "the split is not that of the hash");
+  expect(kernel::print(r.program.module) == r.python, "the Python is not as the printer writes it");
+  expect(forward_text(plan.config, r.program.module) == r.forward,
+         "the text is not what the emitter makes of the Python");
+  if (!r.backward.empty()) {
+    const kernel::Module back = kernel::adjoint(r.program.module, r.program.kernel());
+    expect(backward_text(plan.config, r.program.module, back) == r.backward,
+           "the backward text is not that of the adjoint");
+    r.inputs = make_arguments(r.program, input_key(plan.seed, r.index));
+    check_gradient(r, back, plan.seed);
+    expect(r.failure.empty(), r.failure);
+  }
+  if (!m.contains("outputs")) return;
+  r.inputs = make_arguments(r.program, input_key(plan.seed, r.index));
+  expect(run_in_interpreter(r), "native precision and f64 are far apart");
+  if (r.outputs.empty()) return;
+  run_on_cpu(r);
+  expect(r.failure.empty(), r.failure);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < r.outputs.size(); ++i)
+    if (r.program.arguments[i].output)
+      expect(at < m.at("outputs").size() && m.at("outputs")[at++].at("sha256") == digest(r.outputs[i]),
+             "an output is not what the digest says");
+}
+
+void check_digests(const std::filesystem::path& folder, std::vector<std::string>& problems) {
+  const auto path = folder / "manifest.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    problems.push_back("manifest.json is missing: the run is not finished");
+    return;
+  }
+  const Json manifest = Json::parse(MappedFile::open(path)->text());
+  for (const Json& f : manifest.at("files")) {
+    const std::string name = f.at("file");
+    if (!std::filesystem::exists(folder / name, ignored))
+      problems.push_back(name + " is missing");
+    else if (sha256(MappedFile::open(folder / name)->text()) != f.at("sha256"))
+      problems.push_back(name + " is not what its digest says");
+  }
+}
+
+}  // namespace
+
+Validation validate_dataset(const std::filesystem::path& folder, bool compile,
+                            const std::function<void(const Progress&)>& report) {
+  const Plan plan = read_plan(folder);
+  Validation result;
+  check_digests(folder, result.problems);
+  Tally tally;
+  for (const auto& file : record_files(folder, plan)) {
+    std::vector<Json> jsons;
+    const std::string name = file.filename().string();
+    for_each_record(file, plan.format, [&](const Json& json, int) { jsons.push_back(json); });
+    std::vector<Record> records(jsons.size());
+    std::vector<std::vector<std::string>> problems(jsons.size());
+    parallel_ranges(static_cast<std::int64_t>(jsons.size()), 8, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        try {
+          records[i] = read_record(jsons[i], plan.config);
+          verify(records[i], jsons[i], plan, problems[i]);
+        } catch (const std::exception& e) {
+          problems[i].push_back(e.what());
+        }
+      }
+    });
+    if (compile && plan.config.device == Device::cuda) {
+      std::erase_if(records, [](const Record& r) { return r.program.module.kernels.empty(); });
+      compile_records(plan.config, records);
+      for (const Record& r : records) {
+        result.compiled += r.failure.empty();
+        if (!r.failure.empty())
+          result.problems.push_back(fmt::format("{}: record {}: {}", name, r.index, r.failure));
+      }
+    }
+    for (std::size_t i = 0; i < jsons.size(); ++i) {
+      tally.add(jsons[i].at("metadata"));
+      for (const std::string& p : problems[i])
+        result.problems.push_back(fmt::format("{}:{}: {}", name, i + 1, p));
+    }
+    if (report) report({tally.records, plan.pairs, 0});
+  }
+  result.records = tally.records;
+  if (tally.records != plan.pairs)
+    result.problems.push_back(fmt::format("{} records: {} were asked for", tally.records, plan.pairs));
+  if (tally.shared_structures() != 0)
+    result.problems.push_back(fmt::format("{} structures are in two splits", tally.shared_structures()));
+  for (const auto& [hash, n] : tally.structures)
+    if (n > plan.config.most_per_structure)
+      result.problems.push_back(fmt::format("{} records of structure {}", n, hash));
+  return result;
+}
+
+}  // namespace ferrite::irsynth
