@@ -20,7 +20,7 @@ except ImportError as missing:
 
 from warp_kernels_peer import load, numpy_type
 
-ROUNDINGS = 256  # parity_roundings of include/ferrite/models/irsynth/record.hpp
+ROUNDINGS = 64  # parity_roundings of include/ferrite/models/irsynth/record.hpp
 FERRITE_ONLY = "shared_memory"  # shared arrays and barriers are no part of Warp
 PER_MODULE = 50
 
