@@ -8,6 +8,7 @@
 
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/parse.hpp"
+#include "kernel/native.hpp"
 #include "kernel/nvrtc.hpp"
 
 namespace ferrite::kernel {
@@ -103,6 +104,30 @@ TEST_F(BinaryCacheTest, SparesNvrtcTheSecondTime) {
   EXPECT_EQ(cached_cubin(source, 90, cache), code);
   cached_cubin(source, 80, cache);
   EXPECT_EQ(files().size(), 2u) << "another architecture is another key";
+}
+
+TEST_F(BinaryCacheTest, SparesTheSystemsCompilerTheSecondTime) {
+  const BinaryCache cache(folder);
+  const Module module = parse(
+      "import warp as wp\n\n\n@wp.kernel\ndef k(a: float, x: wp.array[float]):\n    x[wp.tid()] *= a\n");
+  const std::string source = emit_cpp(module), entry = entry_name(module.kernel());
+  EXPECT_THROW(compile_native(source, entry, "no-such-compiler", cache), BackendError);
+  for (int round = 0; round < 2; ++round) {
+    NativeKernel kernel = nullptr;
+    try {
+      kernel = compile_native(source, entry, "c++", cache);
+    } catch (const BackendError& e) {
+      GTEST_SKIP() << e.what();
+    }
+    float x[] = {1, 2, 3}, a = 2;
+    ArrayArgument array{x, {3}, {1}};
+    void* arguments[] = {&a, &array};
+    LaunchArgument grid;
+    grid.shape[0] = grid.size = 3;
+    kernel(&grid, arguments);
+    EXPECT_EQ(x[2], 6);
+    EXPECT_EQ(files().size(), 1u);
+  }
 }
 
 }  // namespace ferrite::kernel
