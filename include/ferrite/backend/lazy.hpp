@@ -171,7 +171,8 @@ class Lazy {
   }
   Device device() const { return inner_.device(); }
   MemoryStats memory_stats() const { return inner_.memory_stats(); }
-  std::string describe() const { return "lazy " + inner_.describe(); }
+  /// "lazy-cpu (AVX-512, 2 threads)"
+  std::string describe() const { return "lazy-" + inner_.describe(); }
 
   template <class Op>
   requires Runs<B, Op>
