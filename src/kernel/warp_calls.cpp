@@ -109,12 +109,7 @@ Variable* Lowering::fixed_array(const syntax::Expr& e) {
     const std::string& keyword = e.keywords[i - 1];
     (keyword == "shape" || (keyword.empty() && i == 1) ? shape : dtype) = &e.args[i];
   }
-  for (std::size_t i = 1; i < e.args.size(); ++i) {
-    if (&e.args[i] != shape) continue;
-    if (shape->kind != Kind::tuple) {
-      extents.push_back(known(argument(*shape), *shape));
-      continue;
-    }
+  if (shape->kind == Kind::tuple) {
     at(start_of(*shape));
     std::vector<Variable*> parts;
     for (const syntax::Expr& part : shape->args) {
@@ -124,6 +119,8 @@ Variable* Lowering::fixed_array(const syntax::Expr& e) {
     ValueType tuple{ValueType::Form::tuple};
     tuple.size = static_cast<int>(parts.size());
     call(library("tuple", false), parts, tuple);
+  } else {
+    extents.push_back(known(argument(*shape), *shape));
   }
   const Type element = names_.annotation(*dtype);
   ValueType type{ValueType::Form::fixed_array, element.array(static_cast<int>(extents.size())), 1};
