@@ -1,5 +1,6 @@
 // Expressions: the cells that hold a value, after the instructions that compute it.
 #include <algorithm>
+#include <utility>
 
 #include "kernel/block_compiler.hpp"
 
@@ -205,8 +206,12 @@ Cells BlockCompiler::combine(Builtin builtin, Type type, const std::vector<Type>
       i.a = at(0, c).reg;
       if (n > 1) i.b = at(1, c).reg;
       if (n > 2) i.c = at(2, c).reg;
-      const bool direct =
-          wanted != nullptr && wide == 1 && wanted->reg != i.a && wanted->reg != i.b && wanted->reg != i.c;
+      const bool swaps = builtin == add || builtin == mul;
+      if (n == 2 && swaps && i.a < uniform_end_) std::swap(i.a, i.b);
+      i.single = n == 2 && i.b < uniform_end_;
+      const bool in_place = arithmetic_instruction(builtin, scalar) != nullptr;
+      const bool apart = wanted != nullptr && wanted->reg != i.a && wanted->reg != i.b && wanted->reg != i.c;
+      const bool direct = wanted != nullptr && wide == 1 && (in_place || apart);
       const Cell result = direct ? *wanted : take(type.scalar);
       i.out = result.reg;
       if (can_fail(builtin, scalar)) {

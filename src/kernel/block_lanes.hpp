@@ -73,30 +73,45 @@ decltype(auto) visit_scalar(ScalarType type, F&& f) {
 }
 // clang-format on
 
-// Loops of pure instructions. `out` is none of the operands: the compiler of programs sees to it.
+// Loops of pure instructions. `out` may be an operand: a lane depends on no other, which g++ is told. (clang
+// would warn of loops that cannot be vectors, such as those that call pow; it looks at the addresses itself.)
+#if defined(__clang__)
+#define FERRITE_LANES_APART
+#else
+#define FERRITE_LANES_APART _Pragma("GCC ivdep")
+#endif
 
 template <class Out, class A, class F>
 FERRITE_INLINE void for_lanes(const Instruction& i, Lanes& l, F f) {
-  Out* __restrict out = l.at<Out>(i.out);
-  const A* __restrict a = l.at<A>(i.a);
+  Out* out = l.at<Out>(i.out);
+  const A* a = l.at<A>(i.a);
   const int n = l.width;
+  FERRITE_LANES_APART
   for (int k = 0; k < n; ++k) out[k] = f(a[k]);
 }
 template <class Out, class A, class B, class F>
 FERRITE_INLINE void for_lanes(const Instruction& i, Lanes& l, F f) {
-  Out* __restrict out = l.at<Out>(i.out);
-  const A* __restrict a = l.at<A>(i.a);
-  const B* __restrict b = l.at<B>(i.b);
+  Out* out = l.at<Out>(i.out);
+  const A* a = l.at<A>(i.a);
+  const B* b = l.at<B>(i.b);
   const int n = l.width;
-  for (int k = 0; k < n; ++k) out[k] = f(a[k], b[k]);
+  if (i.single) {
+    const B one = b[0];
+    FERRITE_LANES_APART
+    for (int k = 0; k < n; ++k) out[k] = f(a[k], one);
+  } else {
+    FERRITE_LANES_APART
+    for (int k = 0; k < n; ++k) out[k] = f(a[k], b[k]);
+  }
 }
 template <class Out, class A, class B, class C, class F>
 FERRITE_INLINE void for_lanes(const Instruction& i, Lanes& l, F f) {
-  Out* __restrict out = l.at<Out>(i.out);
-  const A* __restrict a = l.at<A>(i.a);
-  const B* __restrict b = l.at<B>(i.b);
-  const C* __restrict c = l.at<C>(i.c);
+  Out* out = l.at<Out>(i.out);
+  const A* a = l.at<A>(i.a);
+  const B* b = l.at<B>(i.b);
+  const C* c = l.at<C>(i.c);
   const int n = l.width;
+  FERRITE_LANES_APART
   for (int k = 0; k < n; ++k) out[k] = f(a[k], b[k], c[k]);
 }
 

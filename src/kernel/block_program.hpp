@@ -37,7 +37,8 @@ using Execute = void (*)(const Instruction&, Lanes&);
 struct Instruction {
   Execute execute = nullptr;
   Register out = no_register, a = no_register, b = no_register, c = no_register;
-  int mask = -1;    // which lanes it is for: a mask, or -1 for all
+  bool single = false;  // b is the same for all lanes
+  int mask = -1;        // which lanes it is for: a mask, or -1 for all
   int detail = 0;   // of memory: an access; of calls: a call; of control: masks; of fills: an axis or array
   int target = -1;  // of jumps; a second mask
   std::int64_t number = 0;  // byte offset of a component; bits of a constant
