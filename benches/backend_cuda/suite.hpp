@@ -220,6 +220,7 @@ void add_convolution(Suite& suite);
 void add_optimizer(Suite& suite);
 void add_overhead(Suite& suite);
 void add_priors(Suite& suite);
+void add_launch(Suite& suite);
 void add_training(Suite& suite);
 void add_tokenizer(Suite& suite);
 

@@ -100,7 +100,13 @@ void uniform_round(const Instruction& i, Lanes& l) {
     l.next = static_cast<std::size_t>(i.target);
     return;
   }
-  std::fill_n(l.at<T>(i.out), l.width, static_cast<T>(range.value[0]));
+  T* out = l.at<T>(i.out);
+  const T value = static_cast<T>(range.value[0]);
+  if (const std::uint8_t* lanes = l.lanes_of(i)) {
+    for (int k = 0; k < l.width; ++k) out[k] = lanes[k] != 0 ? value : out[k];
+  } else {
+    std::fill_n(out, l.width, value);
+  }
   range.advance(0);
   count_steps(i, l, l.count);
 }

@@ -126,7 +126,7 @@ void BlockProgram::run(std::span<const std::int64_t> dim, void* const* arguments
     return interpret_packed(*program.module, *program.kernel, dim, arguments,
                             {Precision::native, options.block_dim, options.step_limit});
   if (threads == 0) return;
-  BlockRun run{{dim.begin(), dim.end()}, options, {}, {}};
+  BlockRun run{{dim.begin(), dim.end()}, options, arguments, {}};
   for (const ArraySlot& slot : program.arrays) {
     ArrayArgument array;
     if (slot.kind == ArraySlot::Kind::argument) {
@@ -165,7 +165,7 @@ void BlockProgram::run(std::span<const std::int64_t> dim, void* const* arguments
     for (const auto& c : program.constants) fill(l.at<std::byte>(c.cell.reg), capacity, c.cell, c.number);
     for (const auto& p : program.parameters)
       fill(l.at<std::byte>(p.cell.reg), capacity, p.cell,
-           read_scalar(p.cell.type, static_cast<const std::byte*>(arguments[p.parameter]) + p.offset));
+           read_scalar(p.cell.type, static_cast<const std::byte*>(run.arguments[p.parameter]) + p.offset));
     for (std::int64_t first = begin; first < end; first += per_block) {
       l.first = first;
       l.count = static_cast<int>(std::min(per_block, end - first));

@@ -78,7 +78,7 @@ void BlockCompiler::update(const Stmt& s) {
   using enum Builtin;
   const Builtin b = s.builtin;
   const bool as_atomic = b == add || b == sub || b == bit_and || b == bit_or || b == bit_xor;
-  if (place.access >= 0 && as_atomic && place.ways == 1) {
+  if (place.access >= 0 && as_atomic) {
     update_memory(b, place, right, {}, s.place);
     return;
   }
@@ -151,6 +151,7 @@ void BlockCompiler::for_loop(const Stmt& s) {
     Instruction& round = emit(uniform_round_instruction(target.type.scalar));
     round.out = variable.reg;
     round.a = range.reg;
+    round.mask = write_mask();
     round.place = s.place;
     ++scope_->depth;
     body(s.body);

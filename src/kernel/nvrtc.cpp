@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ferrite/kernel/emit.hpp"
+#include "kernel/binary_cache.hpp"
+#include "kernel/nvrtc.hpp"
 
 namespace ferrite::kernel {
 
@@ -45,13 +47,13 @@ struct Nvrtc {
     }
     if (handle == nullptr)
       throw BackendError(fmt::format(
-          "[compile_ptx] {}: install NVRTC (part of the CUDA toolkit), or add its folder to LD_LIBRARY_PATH",
+          "[nvrtc] {}: install NVRTC (part of the CUDA toolkit), or add its folder to LD_LIBRARY_PATH",
           reason));
     const auto find = [&](const char* name, auto& function) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
       if (function == nullptr)
         throw BackendError(
-            fmt::format("[compile_ptx] libnvrtc has no function {}: install CUDA 12 or newer", name));
+            fmt::format("[nvrtc] libnvrtc has no function {}: install CUDA 12 or newer", name));
     };
     find("nvrtcVersion", version);
     find("nvrtcCreateProgram", create);
@@ -83,14 +85,14 @@ const Nvrtc& nvrtc() {
 }
 
 /// Compiles for "compute_90" (PTX) or "sm_90" (cubin).
-std::string compile(const std::string& cuda_source, const std::string& target, bool as_cubin,
+std::string compile(const std::string& source, const std::string& target, bool as_cubin,
                     CompileEffort effort) {
   const Nvrtc& n = nvrtc();
   const auto check = [&](int status) {
-    if (status != 0) throw BackendError(fmt::format("[compile_ptx] NVRTC: {}", n.error_text(status)));
+    if (status != 0) throw BackendError(fmt::format("[nvrtc] {}", n.error_text(status)));
   };
   Program program = nullptr;
-  check(n.create(&program, cuda_source.c_str(), "kernel.cu", 0, nullptr, nullptr));
+  check(n.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr));
   struct Destroy {
     const Nvrtc& library;
     Program& program;
@@ -99,7 +101,10 @@ std::string compile(const std::string& cuda_source, const std::string& target, b
   const std::string arch = "--gpu-architecture=" + target, include = "--include-path=" + n.include;
   std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
   if (!n.include.empty()) options.push_back(include.c_str());
-  if (effort == CompileEffort::least && n.is_at_least(12, 8)) options.push_back("--Ofast-compile=max");
+  // What the first half of the compiler leaves undone the second has to take on: for machine code less is
+  // more.
+  if (effort == CompileEffort::least && n.is_at_least(12, 8))
+    options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::size_t size = 0;
@@ -123,6 +128,20 @@ std::string compile_ptx(const std::string& cuda_source, int architecture, Compil
 }
 std::string compile_cubin(const std::string& cuda_source, int architecture, CompileEffort effort) {
   return compile(cuda_source, fmt::format("sm_{}", architecture), true, effort);
+}
+
+std::string nvrtc_version() {
+  int major = 0, minor = 0;
+  nvrtc().version(&major, &minor);
+  return fmt::format("{}.{}", major, minor);
+}
+
+std::string cached_cubin(const std::string& cuda_source, int architecture, const BinaryCache& cache) {
+  const std::string key = fmt::format("sm_{} c++17 nvrtc {}\n{}", architecture, nvrtc_version(), cuda_source);
+  if (auto found = cache.find(key)) return *std::move(found);
+  std::string code = compile_cubin(cuda_source, architecture);
+  cache.keep(key, code);
+  return code;
 }
 
 }  // namespace ferrite::kernel

@@ -124,6 +124,22 @@ def k(x: wp.array[int], y: wp.array[int]):
   expect_same(text, {700}, {random_array(700, ScalarType::i32), random_array(700, ScalarType::i32)});
 }
 
+TEST(BlockProgram, LoopsInBranchesLeaveTheOtherLanesAlone) {
+  expect_same(kernel_of("i = wp.tid()\nfor k in range(3):\n    x[i] = x[i] + 1.0\nif i % 2 == 0:\n"
+                        "    for k in range(5):\n        x[i] = x[i] * 2.0\nx[i] = x[i] + float(k)",
+                        "x: wp.array[float]"),
+              {100}, {random_array(100)});
+}
+
+TEST(BlockProgram, ThreadsThatAddToOneElementAllCount) {
+  const Module module = parse(kernel_of("i = wp.tid()\nv[0][i % 3] += 1.0", "v: wp.array[wp.vec3]"));
+  const BlockProgram program(module, module.kernel());
+  const auto run = [&](const std::vector<std::int64_t>& dim, void* const* arguments, int) {
+    program.run(dim, arguments);
+  };
+  compare(module, module.kernel(), run, {99}, {array_value(module, Type::vector(3).array(1), {1})}, 256, 0);
+}
+
 TEST(BlockProgram, PartsWithComputedIndices) {
   expect_same(kernel_of("i = wp.tid()\nv = wp.vec3(x[i], 1.0, 2.0)\nm = wp.mat33(1.0)\n"
                         "v[i % 3] = 5.0\nm[i % 3, (i + 1) % 3] += v[(i + 1) % 3]\nm[i % 2] = v\n"

@@ -157,6 +157,16 @@ class FERRITE_API Cuda {
   void run(const op::FormulaPrior& op, Ins in, Outs out);
   void run(const op::PriorDatasets& op, Ins in, Outs out);
 
+  /// Kernels of the user: compiled by NVRTC at the first launch, or from the cache on disk; the threads of a
+  /// block and the elements of a thread are measured (docs/kernels.md). Inside a capture a kernel must have
+  /// been launched or prepared before (BackendError).
+  void run(const op::Launch& op, Ins in, Outs out);
+  /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp): arrays are in
+  /// the memory of this GPU.
+  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
+  /// Compiles and loads a kernel, and with it all that came from the same Kernel::all().
+  void prepare(const kernel::Kernel& kernel, int block_dim = 256);
+
  private:
   explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}
 

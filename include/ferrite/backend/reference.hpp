@@ -6,14 +6,15 @@
 #include <string>
 
 #include "ferrite/op.hpp"
+#include "ferrite/ops/forward.hpp"
 #include "ferrite/ops/primitives.hpp"
 
 namespace ferrite {
 
-/// Runs the primitives and nothing else: every fused op is composed, so it is also the oracle of the fusions.
-/// Inputs are read whole before an output is written, so an output may share memory with an input in any way.
-/// Results go where `out` says; shapes and dtypes are those of the op's `infer`, which the caller has
-/// checked.
+/// Runs the primitives, and kernels of the user, and nothing else: every fused op is composed, so it is also
+/// the oracle of the fusions. Inputs are read whole before an output is written, so an output may share
+/// memory with an input in any way. Results go where `out` says; shapes and dtypes are those of the op's
+/// `infer`, which the caller has checked.
 class FERRITE_API Reference {
  public:
   using Primitive = Array;
@@ -44,6 +45,10 @@ class FERRITE_API Reference {
   void run(const op::Gather& op, Ins in, Outs out);
   void run(const op::Scatter& op, Ins in, Outs out);
   void run(const op::ScatterAdd& op, Ins in, Outs out);
+  /// Kernels of the user, by the interpreter (kernel/interpreter.hpp).
+  void run(const op::Launch& op, Ins in, Outs out);
+  /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
+  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
 };
 
 }  // namespace ferrite

@@ -55,8 +55,14 @@ struct Statistic;
 struct Sort;
 struct OrderStatistics;
 struct Bucketize;
+struct Launch;
 struct FormulaPrior;
 struct PriorDatasets;
 }  // namespace op
+
+namespace kernel {
+class Kernel;
+struct Grid;
+}  // namespace kernel
 
 }  // namespace ferrite

@@ -1,0 +1,90 @@
+// Kernel: a kernel that is ready to be launched, with all that is made of it once: what it does to its
+// arrays, its program for the CPU, its gradient, its CUDA text. docs/kernels.md shows how to use it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/core/shape.hpp"
+#include "ferrite/kernel/adjoint.hpp"
+#include "ferrite/kernel/block.hpp"
+#include "ferrite/kernel/emit.hpp"
+#include "ferrite/kernel/ir.hpp"
+
+namespace ferrite::kernel {
+
+/// What a kernel may do to the elements of an array among its parameters.
+struct ArrayUse {
+  bool reads = false;
+  bool writes = false;    // without regard to what was there, or by atomics that are no sums
+  bool adds = false;      // += and -=, atomic_add and atomic_sub
+  bool extremes = false;  // atomic_min and atomic_max
+  bool changes() const { return writes || adds || extremes; }
+};
+
+/// The threads of a launch: 1 to 4 extents, the last the fastest, and the threads of a block for kernels
+/// that see their block (wp.block_dim(), shared arrays, barriers).
+struct Grid {
+  Shape dim;
+  int block_dim = 256;
+
+  Grid() = default;
+  Grid(std::int64_t threads) : dim{threads} {}  // NOLINT(google-explicit-constructor)
+  Grid(std::initializer_list<std::int64_t> extents) : dim(extents) {}
+  Grid(const Shape& extents, int threads_of_a_block = 256) : dim(extents), block_dim(threads_of_a_block) {}
+  Grid with_block_dim(int threads) const { return {dim, threads}; }
+};
+
+/// A cheap handle: copies share what was compiled. Any thread may use it.
+class FERRITE_API Kernel {
+ public:
+  Kernel() = default;
+  /// The kernel of this name in a text of the Warp dialect, or its only one. Throws KernelError with the
+  /// place of what is wrong, ValueError for a name that is not there.
+  static Kernel from_source(std::string_view text, std::string_view name = {},
+                            std::string_view file = "kernel.py");
+  /// A kernel that a program made.
+  explicit Kernel(Module module, std::string_view name = {});
+  /// All kernels of a module. On a GPU they are compiled together, which takes far less time than one by one.
+  static std::vector<Kernel> all(Module module);
+
+  bool defined() const { return state_ != nullptr; }
+  /// Of this kernel and its copies alone, as long as the process lives.
+  std::uint64_t id() const;
+  const Module& module() const;
+  const Function& function() const;
+  std::string_view name() const { return function().name; }
+  int parameters() const { return function().parameters; }
+  const Variable& parameter(int i) const { return function().variables[static_cast<std::size_t>(i)]; }
+  /// One for each parameter; of those that are no arrays empty.
+  const std::vector<ArrayUse>& uses() const;
+  /// Whether it sees its block: then block_dim is part of what it computes.
+  bool sees_blocks() const;
+
+  /// Its program for the CPU, made at the first call.
+  const BlockProgram& program() const;
+  /// The kernel of its gradient (kernel/adjoint.hpp), made at the first call. Throws KernelError where there
+  /// is none.
+  const Kernel& adjoint() const;
+  /// Its CUDA text for blocks of up to 256 threads, or of up to 1024, made at the first call.
+  const std::string& cuda_source(int block_dim = 256) const;
+
+  /// Its C++ text compiled by the system's compiler ("c++"), at the first call; takes what the packed entry
+  /// of emit_cpp takes. Throws BackendError if that fails.
+  using Native = void (*)(const LaunchArgument*, void* const*);
+  Native native(const std::string& compiler) const;
+
+  /// Launches it on a backend: see kernel/launch.hpp, which defines it.
+  template <class B, class... Arguments>
+  void launch(B& backend, const Grid& grid, Arguments&&... arguments) const;
+
+ private:
+  struct Shared;
+  struct State;
+  explicit Kernel(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace ferrite::kernel

@@ -1,0 +1,117 @@
+// launch: a kernel of the user on arrays (kernel/launch.hpp is the way to call it). As an op it goes through
+// every decorator: Profiled counts it, Parity runs it on both backends.
+#pragma once
+
+#include "ferrite/core/scalar.hpp"
+#include "ferrite/kernel/emit.hpp"
+#include "ferrite/kernel/interpreter.hpp"
+#include "ferrite/kernel/kernel.hpp"
+#include "ferrite/op.hpp"
+#include "ferrite/ops/copy.hpp"
+
+namespace ferrite {
+namespace kernel {
+
+/// A launch but for its arrays: `values` has one entry per parameter, empty for arrays.
+struct FERRITE_API LaunchCall {
+  Kernel kernel;
+  Grid grid;
+  std::vector<Value> values;
+
+  std::string to_json() const;
+  static LaunchCall from_json(std::string_view text);
+};
+
+/// A number for a scalar parameter. Integers may become floats; throws ValueError for the reverse, and for a
+/// parameter that takes no number.
+FERRITE_API Value number_argument(const Kernel& kernel, int parameter, Scalar number);
+/// A value for a parameter that is no array; throws ValueError unless it has the parameter's type.
+FERRITE_API Value value_argument(const Kernel& kernel, int parameter, Value value);
+
+/// The dtype of tensors that can be arrays of this element, if there is one: u32 lies in i32, u64 in i64.
+FERRITE_API std::optional<DType> dtype_of_elements(Type element);
+
+/// An array as emitted code and block programs take it, or nothing if its elements do not lie one after the
+/// other: then a dense copy will do.
+FERRITE_API std::optional<ArrayArgument> array_argument(Type type, const Array& array);
+
+/// Parameters that are no arrays as C has them.
+FERRITE_API std::vector<std::byte> packed_value(const Module& module, const Value& value);
+
+}  // namespace kernel
+
+namespace op {
+
+/// in: the arrays among the kernel's parameters, in order. out: those that it changes, as it leaves them; an
+/// output that is not the array itself begins as a copy of it.
+struct FERRITE_API Launch {
+  static constexpr std::string_view type_name = "launch";
+  kernel::LaunchCall call;
+
+  std::string_view name() const { return call.kernel.name(); }
+  /// Throws ShapeError or DTypeError for arrays that do not fit their parameters. All floating ones may be
+  /// f64 instead of what the kernel says: Reference then computes in f64, as the oracle of the others.
+  Metas infer(MetaSpan in) const;
+  static void attributes(auto& self, auto&& visit) { visit("call", self.call); }
+  bool widened(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  /// Threads that may add to one element.
+  double reduction_length(MetaSpan in) const;
+
+  /// Runs it by go(arguments, a pointer to each as emitted code takes them), for backends.
+  template <class B, class Go>
+  void run_with(B& b, Ins in, Outs out, Go&& go) const;
+
+  /// The array parameters, and which of the outputs each is (-1: it is only read).
+  struct Slot {
+    int parameter;
+    int output;
+  };
+  std::vector<Slot> slots() const;
+};
+
+template <class B, class Go>
+void Launch::run_with(B& b, Ins in, Outs out, Go&& go) const {
+  const kernel::Kernel& k = call.kernel;
+  const auto count = static_cast<std::size_t>(k.parameters());
+  std::vector<std::vector<std::byte>> bytes(count);
+  std::vector<kernel::ArrayArgument> arrays(count);
+  std::vector<void*> arguments(count);
+  SmallVector<Array, 6> held;                                // dense copies live until the kernel has run
+  SmallVector<std::pair<std::size_t, std::size_t>, 2> back;  // held, out
+  const auto copy = [&](const Array& from, Array& to) {
+    const Array* source[] = {&from};
+    b.run(op::Copy{to.dtype()}, Ins(source, 1), Outs(&to, 1));
+  };
+  std::size_t i = 0;
+  for (const Slot& slot : slots()) {
+    const auto p = static_cast<std::size_t>(slot.parameter);
+    Array array = in[i++];
+    if (slot.output >= 0) {
+      Array& target = out[static_cast<std::size_t>(slot.output)];
+      if (target.data() != array.data()) copy(array, target);
+      array = target;
+    }
+    const kernel::Type type = k.parameter(slot.parameter).type;
+    auto argument = kernel::array_argument(type, array);
+    if (!argument) {
+      Array dense = b.allocate(array.meta());
+      copy(array, dense);
+      if (slot.output >= 0) back.push_back({held.size(), static_cast<std::size_t>(slot.output)});
+      argument = kernel::array_argument(type, dense);
+      held.push_back(std::move(dense));
+    }
+    arrays[p] = *argument;
+    arguments[p] = &arrays[p];
+  }
+  for (std::size_t p = 0; p < count; ++p) {
+    if (k.parameter(static_cast<int>(p)).type.is_array()) continue;
+    bytes[p] = kernel::packed_value(k.module(), call.values[p]);
+    arguments[p] = bytes[p].data();
+  }
+  go(arguments.data());
+  for (const auto& [copied, target] : back) copy(held[copied], out[target]);
+}
+
+}  // namespace op
+}  // namespace ferrite

@@ -1,0 +1,101 @@
+// Kernels of the user: block programs on Cpu, the interpreter on Reference.
+#include <cstdlib>
+#include <limits>
+
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/backend/evaluate.hpp"
+#include "ferrite/backend/reference.hpp"
+#include "ferrite/ops/launch.hpp"
+#include "kernel/machine.hpp"
+#include "kernel/packed_values.hpp"
+
+namespace ferrite {
+
+namespace {
+
+std::span<const std::int64_t> extents(const kernel::Grid& grid) { return {grid.dim.begin(), grid.dim.end()}; }
+
+kernel::InterpretOptions options_of(const kernel::Grid& grid, kernel::Precision precision) {
+  return {precision, grid.block_dim, std::numeric_limits<std::int64_t>::max()};
+}
+
+/// FERRITE_KERNEL_COMPILER, a compiler that kernels on the CPU are to be compiled with; empty if there is
+/// none.
+const std::string& compiler() {
+  static const std::string name = [] {
+    const char* const value = std::getenv("FERRITE_KERNEL_COMPILER");
+    return std::string(value != nullptr ? value : "");
+  }();
+  return name;
+}
+
+void run_native(const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
+  kernel::LaunchArgument launch;
+  for (int axis = 0; axis < grid.dim.rank(); ++axis)
+    launch.shape[axis] = static_cast<std::int32_t>(grid.dim[axis]);
+  launch.size =
+      static_cast<std::int32_t>(kernel::checked_threads(k.function(), extents(grid), grid.block_dim));
+  launch.block_dim = grid.block_dim;
+  k.native(compiler())(&launch, arguments);
+}
+
+/// Arrays of f64 for a kernel of narrower floats: nothing is rounded.
+void interpret_widened(Reference& b, const op::Launch& op, Ins in, Outs out) {
+  const kernel::Kernel& k = op.call.kernel;
+  std::vector<kernel::Value> values = op.call.values;
+  const auto slots = op.slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const kernel::Type type = k.parameter(slots[i].parameter).type;
+    const HostTensor host = HostTensor::make(in[i].dtype(), in[i].shape(), [&](std::span<std::byte> bytes) {
+      b.copy_to_host(in[i], bytes.data());
+    });
+    // By way of an array of f64, whose numbers are those of any float.
+    kernel::Value& value = values[static_cast<std::size_t>(slots[i].parameter)];
+    value = kernel::value_from(
+        kernel::is_float(type.scalar) ? type.with_scalar(kernel::ScalarType::f64) : type, host);
+    value.type = type;
+  }
+  kernel::interpret(k.module(), k.function(), extents(op.call.grid), values,
+                    options_of(op.call.grid, kernel::Precision::f64));
+  for (const auto& slot : slots) {
+    if (slot.output < 0) continue;
+    kernel::Value& value = values[static_cast<std::size_t>(slot.parameter)];
+    if (kernel::is_float(value.type.scalar)) value.type = value.type.with_scalar(kernel::ScalarType::f64);
+    const HostTensor host = kernel::tensor_from(value);
+    Array dense = b.allocate({host.shape(), host.dtype()});
+    b.copy_from_host(dense, host.bytes().data());
+    const Array* source[] = {&dense};
+    Array& target = out[static_cast<std::size_t>(slot.output)];
+    b.run(op::Copy{target.dtype()}, Ins(source, 1), Outs(&target, 1));
+  }
+}
+
+}  // namespace
+
+void Cpu::run(const op::Launch& op, Ins in, Outs out) {
+  if (op.widened(detail::metas_of(in)))
+    throw DTypeError("[" + std::string(op.name()) +
+                     "] tensors of f64 for arrays of narrower floats: cast them");
+  op.run_with(*this, in, out,
+              [&](void* const* arguments) { launch(op.call.kernel, op.call.grid, arguments); });
+}
+
+void Cpu::launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
+  if (!compiler().empty()) return run_native(kernel, grid, arguments);
+  kernel::BlockOptions options;
+  options.block_dim = grid.block_dim;
+  kernel.program().run(extents(grid), arguments, options);
+}
+
+void Reference::run(const op::Launch& op, Ins in, Outs out) {
+  if (op.widened(detail::metas_of(in))) return interpret_widened(*this, op, in, out);
+  op.run_with(*this, in, out,
+              [&](void* const* arguments) { launch(op.call.kernel, op.call.grid, arguments); });
+}
+
+void Reference::launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
+  kernel::interpret_packed(kernel.module(), kernel.function(), extents(grid), arguments,
+                           options_of(grid, kernel::Precision::native));
+}
+
+}  // namespace ferrite

@@ -1,0 +1,240 @@
+// Launches of kernels: arrays against parameters, values into memory, and the text of a launch.
+#include "ferrite/ops/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ferrite/kernel/parse.hpp"
+#include "kernel/block_program.hpp"
+
+namespace ferrite {
+namespace kernel {
+
+namespace {
+
+std::vector<std::int64_t> component_axes(Type element) {
+  if (element.is_matrix()) return {element.rows, element.columns};
+  if (element.is_composite()) return {element.rows};
+  return {};
+}
+
+[[noreturn]] void no_value(const Kernel& kernel, int p, std::string_view given) {
+  const Variable& v = kernel.parameter(p);
+  throw ValueError(fmt::format("[{}] argument '{}' is {}: the kernel takes {}", kernel.name(), v.name, given,
+                               to_string(v.type, kernel.module().struct_names())));
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of_elements(Type element) {
+  switch (element.scalar) {
+    case ScalarType::f32:
+      return DType::f32;
+    case ScalarType::f64:
+      return DType::f64;
+    case ScalarType::f16:
+      return DType::f16;
+    case ScalarType::bf16:
+      return DType::bf16;
+    case ScalarType::i32:
+    case ScalarType::u32:
+      return DType::i32;
+    case ScalarType::i64:
+    case ScalarType::u64:
+      return DType::i64;
+    case ScalarType::u8:
+      return DType::u8;
+    case ScalarType::bool_:
+      return DType::bool_;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ArrayArgument> array_argument(Type type, const Array& array) {
+  ArrayArgument argument;
+  argument.data = array.data();
+  const std::vector<std::int64_t> inner = component_axes(type.element());
+  const Layout& layout = array.layout();
+  std::int64_t size = 1;  // scalars of an element, which must lie one after the other
+  for (std::size_t i = inner.size(); i-- > 0; size *= inner[i])
+    if (layout.strides[type.dims + static_cast<int>(i)] != size) return std::nullopt;
+  for (int axis = 0; axis < type.dims; ++axis) {
+    if (layout.strides[axis] % size != 0) return std::nullopt;
+    argument.shape[axis] = static_cast<std::int32_t>(layout.shape[axis]);
+    argument.strides[axis] = layout.strides[axis] / size;
+  }
+  return argument;
+}
+
+Value number_argument(const Kernel& kernel, int p, Scalar number) {
+  const Type type = kernel.parameter(p).type;
+  const bool real = number.kind() == Scalar::Kind::real;
+  if (!type.is_scalar()) no_value(kernel, p, "a number");
+  if (real && !type.is_float()) no_value(kernel, p, fmt::format("{}", number.to_double()));
+  if (type.is_bool() != (number.kind() == Scalar::Kind::boolean))
+    no_value(kernel, p, type.is_bool() ? "a number" : "a bool");
+  Value value{type, {}, {}, {}};
+  const auto from = real ? ScalarType::f64 : ScalarType::i64;
+  const Number given = real ? from_real(number.to_double()) : from_integer(number.to_int());
+  value.numbers.push_back(cast_number(from, type.scalar, Precision::native, given));
+  return value;
+}
+
+Value value_argument(const Kernel& kernel, int p, Value value) {
+  const auto names = kernel.module().struct_names();
+  if (kernel.parameter(p).type.is_array() || value.type != kernel.parameter(p).type)
+    no_value(kernel, p, to_string(value.type, names));
+  return value;
+}
+
+std::vector<std::byte> packed_value(const Module& module, const Value& value) {
+  const ElementLayout layout = layout_of(module, value.type);
+  std::vector<std::byte> bytes(layout.size);
+  std::vector<Number> numbers;
+  const auto collect = [&](const Value& v, const auto& self) -> void {
+    numbers.insert(numbers.end(), v.numbers.begin(), v.numbers.end());
+    for (const Value& f : v.fields) self(f, self);
+  };
+  collect(value, collect);
+  if (numbers.size() != layout.parts.size())
+    throw ValueError(fmt::format("[launch] a value of {} numbers: {} has {}", numbers.size(),
+                                 to_string(value.type, module.struct_names()), layout.parts.size()));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    write_scalar(layout.parts[i].type, bytes.data() + layout.parts[i].offset, numbers[i]);
+  return bytes;
+}
+
+namespace detail {
+void check_count(const Kernel& kernel, std::size_t arguments) {
+  if (arguments != static_cast<std::size_t>(kernel.parameters()))
+    throw ValueError(
+        fmt::format("[{}] {} arguments: the kernel takes {}", kernel.name(), arguments, kernel.parameters()));
+}
+void check_kind(const Kernel& kernel, int p, bool is_tensor) {
+  if (kernel.parameter(p).type.is_array() != is_tensor)
+    no_value(kernel, p, is_tensor ? "a tensor" : "a value");
+}
+}  // namespace detail
+
+std::string LaunchCall::to_json() const {
+  nlohmann::json j;
+  j["source"] = print(kernel.module());
+  j["kernel"] = kernel.name();
+  j["dim"] = std::vector<std::int64_t>(grid.dim.begin(), grid.dim.end());
+  j["block_dim"] = grid.block_dim;
+  nlohmann::json all = nlohmann::json::array();
+  for (const Value& v : values) {
+    nlohmann::json list = nlohmann::json::array();
+    const auto collect = [&](const Value& part, const auto& self) -> void {
+      for (const Number n : part.numbers) list.push_back(n.integer);  // the bits
+      for (const Value& f : part.fields) self(f, self);
+    };
+    collect(v, collect);
+    all.push_back(std::move(list));
+  }
+  j["values"] = std::move(all);
+  return j.dump();
+}
+
+LaunchCall LaunchCall::from_json(std::string_view text) {
+  const nlohmann::json j = nlohmann::json::parse(text);
+  LaunchCall call;
+  call.kernel = Kernel::from_source(j.at("source").get<std::string>(), j.at("kernel").get<std::string>());
+  const auto dim = j.at("dim").get<std::vector<std::int64_t>>();
+  call.grid = Grid(Shape(dim), j.at("block_dim").get<int>());
+  for (int p = 0; p < call.kernel.parameters(); ++p) {
+    Value v;
+    if (!call.kernel.parameter(p).type.is_array()) v.type = call.kernel.parameter(p).type;
+    for (const auto& bits : j.at("values").at(static_cast<std::size_t>(p)))
+      v.numbers.push_back(from_integer(bits.get<std::int64_t>()));
+    call.values.push_back(std::move(v));
+  }
+  return call;
+}
+
+}  // namespace kernel
+
+namespace op {
+
+std::vector<Launch::Slot> Launch::slots() const {
+  std::vector<Slot> list;
+  int outputs = 0;
+  for (int p = 0; p < call.kernel.parameters(); ++p)
+    if (call.kernel.parameter(p).type.is_array())
+      list.push_back({p, call.kernel.uses()[static_cast<std::size_t>(p)].changes() ? outputs++ : -1});
+  return list;
+}
+
+bool Launch::widened(MetaSpan in) const {
+  bool narrow = false, wide = false;
+  std::size_t i = 0;
+  for (const Slot& slot : slots()) {
+    const Meta& meta = in[i++];
+    const bool is_f64 = call.kernel.parameter(slot.parameter).type.scalar == kernel::ScalarType::f64;
+    if (!kernel::is_float(call.kernel.parameter(slot.parameter).type.scalar)) continue;
+    wide |= meta.dtype == DType::f64 && !is_f64;
+    narrow |= meta.dtype != DType::f64;
+  }
+  return wide && !narrow;
+}
+
+Metas Launch::infer(MetaSpan in) const {
+  const kernel::Kernel& k = call.kernel;
+  const std::vector<Slot> arrays = slots();
+  if (in.size() != arrays.size())
+    throw ValueError(fmt::format("[{}] {} arrays: the kernel takes {}", k.name(), in.size(), arrays.size()));
+  const bool in_f64 = widened(in);
+  Metas out;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const kernel::Variable& v = k.parameter(arrays[i].parameter);
+    const std::string type = kernel::to_string(v.type, k.module().struct_names());
+    const auto dtype = kernel::dtype_of_elements(v.type.element());
+    if (v.type.kind == kernel::Type::Kind::structure || !dtype)
+      throw DTypeError(
+          fmt::format("[{}] argument '{}' is {}: no tensor holds such elements", k.name(), v.name, type));
+    if (in[i].dtype != *dtype && !(in_f64 && is_floating(*dtype)))
+      throw DTypeError(fmt::format("[{}] argument '{}' is a tensor of {}: {} takes {}", k.name(), v.name,
+                                   to_string(in[i].dtype), type, to_string(*dtype)));
+    const auto inner = kernel::component_axes(v.type.element());
+    const int rank = v.type.dims + static_cast<int>(inner.size());
+    bool fits = in[i].shape.rank() == rank;
+    for (int axis = 0; fits && axis < static_cast<int>(inner.size()); ++axis)
+      fits = in[i].shape[v.type.dims + axis] == inner[static_cast<std::size_t>(axis)];
+    if (!fits)
+      throw ShapeError(fmt::format(
+          "[{}] argument '{}' has shape {}: {} takes {} axes{}", k.name(), v.name, to_string(in[i].shape),
+          type, rank, inner.empty() ? "" : fmt::format(", the last of [{}]", fmt::join(inner, ", "))));
+    for (const std::int64_t n : in[i].shape)
+      if (n > std::numeric_limits<std::int32_t>::max())
+        throw ShapeError(fmt::format("[{}] argument '{}' has shape {}: extents are below 2^31", k.name(),
+                                     v.name, to_string(in[i].shape)));
+    if (arrays[i].output >= 0) out.push_back(in[i]);
+  }
+  return out;
+}
+
+Cost Launch::cost(MetaSpan in, MetaSpan out) const {
+  Cost cost;
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
+  std::size_t operations = 0;
+  kernel::for_each_expr(call.kernel.function().body, [&](const kernel::Expr& e) {
+    operations += e.kind == kernel::ExprKind::apply && e.type.is_float();
+  });
+  cost.flops = static_cast<double>(operations) * static_cast<double>(call.grid.dim.numel());
+  return cost;
+}
+
+double Launch::reduction_length(MetaSpan) const {
+  bool sums = false;
+  for (const kernel::ArrayUse& use : call.kernel.uses()) sums |= use.adds;
+  double steps = 0;
+  kernel::for_each_expr(call.kernel.function().body,
+                        [&](const kernel::Expr& e) { steps += e.kind == kernel::ExprKind::apply; });
+  return sums ? steps * static_cast<double>(call.grid.dim.numel()) : std::max(steps, 2.0);
+}
+
+}  // namespace op
+}  // namespace ferrite
