@@ -7,9 +7,12 @@ namespace examples {
 
 std::optional<int> parse(int argc, char** argv, const std::string& description, Options& options) {
   CLI::App app(description);
-  app.add_option("--backend", options.backend,
-                 "Where ops run; parity checks cpu against reference, cuda-parity cuda against cpu")
-      ->check(CLI::IsMember({"reference", "cpu", "cuda", "parity", "cuda-parity"}))
+  app.add_option(
+         "--backend", options.backend,
+         "Where ops run; lazy- fuses them; parity checks cpu against reference, cuda-parity cuda against "
+         "cpu, lazy-parity and cuda-lazy-parity fused ops against plain ones")
+      ->check(CLI::IsMember({"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda", "parity", "cuda-parity",
+                             "lazy-parity", "cuda-lazy-parity"}))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")

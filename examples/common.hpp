@@ -31,6 +31,14 @@ void with_profile(const Options& options, F&& f) {
   if (!options.trace.empty()) backend.inner().write_trace(options.trace);
 }
 
+/// What was fused, at the end.
+template <class Backend, class F>
+void with_fusion(F&& f) {
+  ferrite::Autodiff<ferrite::Lazy<Backend>> backend;
+  f(backend);
+  std::printf("\n%s", table(backend.inner().fusion_report()).c_str());
+}
+
 /// Calls f(backend) with the differentiating backend that --backend names. Cpu and Cuda run under Profiled,
 /// so that their profile can be shown and traced.
 template <class F>
@@ -43,10 +51,18 @@ void with_backend(const Options& options, F&& f) {
     with_parity<CpuParity>(f);
   } else if (options.backend == "cpu") {
     with_profile<Cpu>(options, f);
+  } else if (options.backend == "lazy-cpu") {
+    with_fusion<Cpu>(f);
+  } else if (options.backend == "lazy-parity") {
+    with_parity<LazyParity>(f);
   } else {
 #if FERRITE_HAS_CUDA
     if (options.backend == "cuda")
       with_profile<Cuda>(options, f);
+    else if (options.backend == "lazy-cuda")
+      with_fusion<Cuda>(f);
+    else if (options.backend == "cuda-lazy-parity")
+      with_parity<CudaLazyParity>(f);
     else
       with_parity<CudaParity>(f);
 #else

@@ -44,7 +44,7 @@ void show(B& backend, const examples::Options& options) {
     const auto guess = parameter(stiffness, "stiffness");
     const auto loss = mse_loss(simulate(backend, step, guess, start), goal);
     const auto slope = lift(backend, loss.backward().of(guess));
-    stiffness = stiffness - slope * 20.0;
+    stiffness = stiffness - slope * 4.0;
     if (round % 10 == 0 || round + 1 == options.steps)
       std::printf("round %3lld: stiffness %.4f, mean squared error %.2e\n", static_cast<long long>(round),
                   guess.template item<double>(), loss.template item<double>());

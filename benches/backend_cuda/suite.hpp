@@ -213,6 +213,7 @@ inline std::string extents(const Shape& shape) {
 // One per file.
 void add_matmul(Suite& suite);
 void add_elementwise(Suite& suite);
+void add_lazy(Suite& suite);
 void add_reduce(Suite& suite);
 void add_row_ops(Suite& suite);
 void add_cross_entropy(Suite& suite);

@@ -16,6 +16,8 @@ BARS = [  # pattern of the whole name, kind, limit; the first that matches count
     (r"call/(add|relu|gelu|sigmoid)/\w+/10M", "peer", 1.2),
     (r"(add|relu|gelu|sigmoid)/\w+/1M", "peer", 1.5),
     (r"(add|relu|gelu|sigmoid)/\w+/256M", "peer", 0.98),
+    (r"lazy/chain8/f32/256M", "copy", 0.90),
+    (r"compiled/chain8/f32/256M", "peer", 0.97),
     (r"(sum|max)/\w+/(rows|columns|all)/256M", "copy", 0.90),
     (r"(softmax|layer_norm|rms_norm)/\w+/" + ROWS, "copy", 0.85),
     (r"(softmax|layer_norm|rms_norm)_backward/\w+/" + ROWS, "copy", 0.75),

@@ -51,6 +51,19 @@ def elementwise(op, dtype, label):
     return Problem(lambda: tuple(draw(n, dtype=dtype) for _ in range(2 if op == "add" else 1)), calls[op])
 
 
+def fused(op, dtype, size, compiled):
+    """Chains that Lazy<Cuda> makes one kernel of (lazy_bench.cpp): op by op, or by torch.compile."""
+    shape = (COUNTS[size],) if size in COUNTS else tuple(int(n) for n in size.split("x"))
+    calls = {
+        "chain8": lambda x: -torch.clamp(torch.relu(torch.abs(x * 1.1 + 0.3) - 0.2) * x, max=3),
+        "bias_gelu": lambda x, bias: F.gelu(x + bias, approximate="tanh") * 0.5 + x,
+        "sum_of_squares": lambda x: torch.sum(torch.square(x * 1.1 + 0.3), 1),
+    }
+    def make():
+        return (draw(*shape, dtype=dtype),) + ((draw(shape[1], dtype=dtype),) if op == "bias_gelu" else ())
+    return Problem(make, torch.compile(calls[op]) if compiled else calls[op])
+
+
 def matmul(dtype, n):
     return Problem(lambda: (draw(n, n, dtype=dtype), draw(n, n, dtype=dtype)), torch.matmul)
 
@@ -262,6 +275,8 @@ def problem(name):
         single = problem("/".join(rest))
         single.clock = "call"
         return single
+    if op in ("lazy", "compiled"):
+        return fused(rest[0], DTYPES[rest[1]], rest[2], op == "compiled")
     if op in ("eager", "latency"):
         op, dtype, n = rest
         size, dtype = int(n), DTYPES[dtype]

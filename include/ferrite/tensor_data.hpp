@@ -34,6 +34,18 @@ typename B::Primitive wrap_array(B& b, Array array) {
     return b.wrap(wrap_array(b.inner(), std::move(array)));
 }
 
+/// The array in the memory of the backend that runs kernels, its value computed: for those who go round the
+/// backend.
+template <class B>
+Array array_in_memory(B& b, const Array& array) {
+  if constexpr (requires { b.settled(array); })
+    return b.settled(array);
+  else if constexpr (requires { b.inner(); })
+    return array_in_memory(b.inner(), array);
+  else
+    return array;
+}
+
 /// Converts `count` elements between dtypes on the host.
 FERRITE_API void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
 /// NumPy's look for dense row-major data.

@@ -77,10 +77,10 @@ void Cpu::run(const op::Launch& op, Ins in, Outs out) {
     throw DTypeError("[" + std::string(op.name()) +
                      "] tensors of f64 for arrays of narrower floats: cast them");
   op.run_with(*this, in, out,
-              [&](void* const* arguments) { launch(op.call.kernel, op.call.grid, arguments); });
+              [&](void* const* arguments) { launch_kernel(op.call.kernel, op.call.grid, arguments); });
 }
 
-void Cpu::launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
+void Cpu::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   if (!compiler().empty()) return run_native(kernel, grid, arguments);
   kernel::BlockOptions options;
   options.block_dim = grid.block_dim;
@@ -90,10 +90,11 @@ void Cpu::launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* c
 void Reference::run(const op::Launch& op, Ins in, Outs out) {
   if (op.widened(detail::metas_of(in))) return interpret_widened(*this, op, in, out);
   op.run_with(*this, in, out,
-              [&](void* const* arguments) { launch(op.call.kernel, op.call.grid, arguments); });
+              [&](void* const* arguments) { launch_kernel(op.call.kernel, op.call.grid, arguments); });
 }
 
-void Reference::launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
+void Reference::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid,
+                              void* const* arguments) {
   kernel::interpret_packed(kernel.module(), kernel.function(), extents(grid), arguments,
                            options_of(grid, kernel::Precision::native));
 }

@@ -172,7 +172,6 @@ class BlockTeam {
         tile_[k * tile_stride + u] = u < units ? weights[static_cast<std::int64_t>(u) * from + k] : 0.0f;
   }
 
-  /// Rows beyond the last are read (the workspace has as many numbers to spare) and not written.
   __device__ static void multiply(const float* weights, const float* bias, const float* in, int from,
                                   float* out, int units, int row, int rows) {
     const int lane = static_cast<int>(threadIdx.x % warp_size);
@@ -183,6 +182,9 @@ class BlockTeam {
 #pragma unroll
       for (int j = 0; j < lane_rows; ++j) sums[u][j] = start;
     }
+    bool exists[lane_rows];
+#pragma unroll
+    for (int j = 0; j < lane_rows; ++j) exists[j] = row + lane + j * warp_size < rows;
     const float* x = in + row + lane;
 #pragma unroll 2
     for (int k = 0; k < from; ++k, x += rows, weights += tile_stride) {
@@ -191,7 +193,7 @@ class BlockTeam {
       for (int u = 0; u < warp_units; u += 4)
         *reinterpret_cast<float4*>(w + u) = *reinterpret_cast<const float4*>(weights + u);
 #pragma unroll
-      for (int j = 0; j < lane_rows; ++j) values[j] = x[j * warp_size];
+      for (int j = 0; j < lane_rows; ++j) values[j] = exists[j] ? x[j * warp_size] : 0.0f;
 #pragma unroll
       for (int u = 0; u < warp_units; ++u)
 #pragma unroll
@@ -201,7 +203,7 @@ class BlockTeam {
     for (int u = 0; u < warp_units; ++u)
 #pragma unroll
       for (int j = 0; j < lane_rows; ++j)
-        if (u < units && row + lane + j * warp_size < rows)
+        if (u < units && exists[j])
           out[static_cast<std::int64_t>(u) * rows + row + lane + j * warp_size] = sums[u][j];
   }
 

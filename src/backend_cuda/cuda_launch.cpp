@@ -111,10 +111,10 @@ void Cuda::run(const op::Launch& op, Ins in, Outs out) {
     throw DTypeError("[" + std::string(op.name()) +
                      "] tensors of f64 for arrays of narrower floats: cast them");
   op.run_with(*this, in, out,
-              [&](void* const* arguments) { launch(op.call.kernel, op.call.grid, arguments); });
+              [&](void* const* arguments) { launch_kernel(op.call.kernel, op.call.grid, arguments); });
 }
 
-void Cuda::launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
+void Cuda::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   const Call call(*this, op_name_of_launches);
   const std::int64_t threads =
       kernel::checked_threads(kernel.function(), {grid.dim.begin(), grid.dim.end()}, grid.block_dim);

@@ -21,49 +21,52 @@ struct NormBackwardArgs {
   NormBackward norm;
 };
 
-/// Packs that a thread has of a row: as many as it has registers for, and for their sums beside them.
+/// Packs of a row that a thread keeps for both passes. None where the sums take all registers there are.
 template <class T, int lanes, bool centred>
-inline constexpr int backward_packs = is_16_bit<T>&& lanes > 1 && centred ? 2 : row_items(lanes, sizeof(T));
+inline constexpr int held_packs = is_16_bit<T>&& lanes > 1 && centred ? 0 : 1;
 
 /// What dx takes from the whole row, and how it follows. centred: layer_norm; for rms_norm the mean is 0.
-template <class C, bool centred>
+/// Elements of 16 bits are so coarse that their distance from the mean may come last.
+template <class T, bool centred>
 struct RowSlopes {
+  using C = Compute<T>;
+  static constexpr bool centres_first = centred && !is_16_bit<T>;
   C mean, rstd, offset, slope;
 
   __device__ __forceinline__ static RowSlopes read(const NormBackward& norm, std::int64_t row) {
     return {centred ? static_cast<const C*>(norm.mean)[row] : C{0}, static_cast<const C*>(norm.rstd)[row], 0,
             0};
   }
-  __device__ __forceinline__ C centre(C x) const { return centred ? x - mean : x; }
-  /// From the row's sums of dn = dy weight, and of dn times the centred row. Both are then multiples of rstd,
-  /// as dx() wants them.
+  __device__ __forceinline__ C normed(C x) const {
+    return centred && !centres_first ? x * rstd - mean * rstd : (centred ? x - mean : x) * rstd;
+  }
+  /// Sums of dn = dy weight, and of dn times the row.
+  template <int lanes>
+  __device__ __forceinline__ void add(Sums<C, 2>& found, const Wide<C, lanes>& dy, const Wide<C, lanes>& x,
+                                      const Wide<C, lanes>& weight) const {
+#pragma unroll
+    for (int j = 0; j < lanes; ++j) {
+      const C dn = dy.of[j] * weight.of[j];
+      if (centred) found.of[0] += dn;
+      found.of[1] += dn * (centres_first ? x.of[j] - mean : x.of[j]);
+    }
+  }
+  /// From these sums of the whole row. Both are then multiples of rstd, as dx() wants them.
   __device__ __forceinline__ void follow_from(const Sums<C, 2>& found, std::int64_t length) {
     const C share = rstd / static_cast<C>(length);
     offset = found.of[0] * share;
-    slope = found.of[1] * rstd * share;
+    slope = (centred && !centres_first ? found.of[1] - mean * found.of[0] : found.of[1]) * rstd * share;
   }
   __device__ __forceinline__ C dx(C dy, C weight, C normed) const {
     return dy * rstd * weight - (centred ? normed * slope + offset : normed * slope);
   }
 };
 
-template <class C, bool centred, int lanes>
-__device__ __forceinline__ void add_slopes(Sums<C, 2>& found, const RowSlopes<C, centred>& row,
-                                           const Wide<C, lanes>& dy, const Wide<C, lanes>& x,
-                                           const Wide<C, lanes>& weight) {
-#pragma unroll
-  for (int j = 0; j < lanes; ++j) {
-    const C dn = dy.of[j] * weight.of[j];
-    if (centred) found.of[0] += dn;
-    found.of[1] += dn * row.centre(x.of[j]);
-  }
-}
-
 /// What the block's teams found, in their order, into the block's row of partial sums. The ring is empty by
 /// now: its memory takes the sums, [team][dweight, dbias][part].
-template <class T, bool centred, int lanes, int items>
+template <class T, bool centred, int lanes, int items, int held>
 __device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& args,
-                                           Ring<T, lanes, 2, items>& rows, unsigned char* memory,
+                                           Ring<T, lanes, 2, held>& rows, unsigned char* memory,
                                            const Compute<T> (&dweight)[items][lanes],
                                            const Compute<T> (&dbias)[items][lanes]) {
   using C = Compute<T>;
@@ -98,11 +101,11 @@ template <class T, class W, int lanes, bool centred>
 __global__ void __launch_bounds__(most_row_threads, 1)
     norm_backward_kernel(const __grid_constant__ NormBackwardArgs<RingArgs<2>> args) {
   using C = Compute<T>;
-  using Slopes = RowSlopes<C, centred>;
+  using Slopes = RowSlopes<T, centred>;
   extern __shared__ __align__(128) unsigned char memory[];
   const NormBackward& norm = args.norm;
-  constexpr int packs = backward_packs<T, lanes, centred>;
-  Ring<T, lanes, 2, packs> rows(args.in, memory);
+  constexpr int packs = row_items(lanes, sizeof(T));
+  Ring<T, lanes, 2, held_packs<T, lanes, centred>> rows(args.in, memory);
   const ParameterInShared<W, lanes> weight(norm.weight, rows.beside(), rows.part_begin(), rows.part_length());
   Slopes next = Slopes::read(norm, rows.row_ahead());
   C dweight[packs][lanes] = {}, dbias[packs][lanes] = {};
@@ -112,18 +115,17 @@ __global__ void __launch_bounds__(most_row_threads, 1)
     Slopes row = next;
     next = Slopes::read(norm, rows.row_ahead());
     Sums<C, 2> found;
-    rows.each_item([&](int, int slot, const auto& dy, const auto& x) {
-      add_slopes(found, row, dy, x, weight.get(0, slot));
-    });
+    rows.template each_item<packs>(
+        [&](int, int slot, const auto& dy, const auto& x) { row.add(found, dy, x, weight.get(0, slot)); });
     row.follow_from(rows.team().total(found), norm.length);
 
     T* const dx = static_cast<T*>(norm.dx) + rows.row() * norm.length + rows.part_begin();
-    rows.each_item([&](int item, int slot, const auto& dy, const auto& x) {
+    rows.template each_item<packs>([&](int item, int slot, const auto& dy, const auto& x) {
       const auto w = weight.get(0, slot);
       Wide<C, lanes> result;
 #pragma unroll
       for (int j = 0; j < lanes; ++j) {
-        const C normed = row.centre(x.of[j]) * row.rstd;
+        const C normed = row.normed(x.of[j]);
         result.of[j] = row.dx(dy.of[j], w.of[j], normed);
         dweight[item][j] += dy.of[j] * normed;
         if (centred) dbias[item][j] += dy.of[j];
@@ -143,19 +145,19 @@ __global__ void __launch_bounds__(most_row_threads, 1)
   const C* const weight = static_cast<const C*>(norm.weight);
   Rows<T, 1, 2, false> rows(args.in);
   while (rows.next()) {
-    RowSlopes<C, centred> row{};
-    if (rows.active()) row = RowSlopes<C, centred>::read(norm, rows.row());
+    RowSlopes<T, centred> row{};
+    if (rows.active()) row = RowSlopes<T, centred>::read(norm, rows.row());
     Sums<C, 2> found;
     rows.pass([&](auto each) {
       each([&](auto pack, int, const auto& dy, const auto& x) {
-        add_slopes(found, row, dy, x, Wide<C, 1>{{weight[pack]}});
+        row.add(found, dy, x, Wide<C, 1>{{weight[pack]}});
       });
     });
     row.follow_from(rows.team().total(found), norm.length);
     T* const dx = static_cast<T*>(norm.dx) + rows.row() * norm.length;
     rows.pass([&](auto each) {
       each([&](auto pack, int, const auto& dy, const auto& x) {
-        const Wide<C, 1> result{{row.dx(dy.of[0], weight[pack], row.centre(x.of[0]) * row.rstd)}};
+        const Wide<C, 1> result{{row.dx(dy.of[0], weight[pack], row.normed(x.of[0]))}};
         write_pack<T, 1>(dx, pack, result, norm.add);
       });
     });
@@ -173,11 +175,11 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
   Destination dbias(cuda, out[count], accumulates(mask, count));
   const int given_lanes = row_lanes(dtype, length, {dy.place(), x.place(), {dx.array().data(), length}});
   const auto parameter_bytes = static_cast<int>(size_of(norm_parameters(dtype, in[2].dtype(), given_lanes)));
-  int packs = 0;
-  visit_floating(dtype, [&]<class T>() {
-    packs = given_lanes > 1 ? backward_packs<T, pack_lanes<T>, centred> : backward_packs<T, 1, centred>;
-  });
-  auto ring = RingPlan::make(call, dtype, x.count, length, given_lanes, {2, parameter_bytes, packs});
+  auto ring = RingPlan::make(call, dtype, x.count, length, given_lanes,
+                             {.inputs = 2,
+                              .bytes_per_element = parameter_bytes,
+                              .most_packs = row_items(given_lanes, size_of(dtype)),
+                              .blocks = 2});
   const int lanes = ring ? given_lanes : 1;
   const DType parameters = norm_parameters(dtype, in[2].dtype(), lanes);
   const Array weight = norm_parameter(cuda, in[2], parameters);

@@ -17,28 +17,48 @@ struct NormArgs {
   Norm norm;
 };
 
-/// Mean and sum of squared distances from it: two passes in every warp, then the warps' put together. One
-/// exchange between warps, and no cancellation.
-template <class C, class RowsOrRing>
-__device__ __forceinline__ Moments<C> moments_of(RowsOrRing& rows) {
-  Sums<C, 2> warp;  // elements and their sum
-  rows.pass([&](auto each) {
-    each([&](auto, int, const auto& x) {
-      warp.of[0] += static_cast<C>(x.count);
+/// Mean and sum of squared distances from it, of every thread's elements and then put together. Without
+/// cancellation: from the thread's mean, which takes two passes. For 16 bits from one of its elements, which
+/// costs no more than a digit and saves a pass.
+template <class T, class RowsOrRing>
+__device__ __forceinline__ Moments<Compute<T>> moments_of(RowsOrRing& rows) {
+  using C = Compute<T>;
+  Moments<C> own;
+  C sum = 0;
+  if constexpr (is_16_bit<T>) {
+    C origin = 0;
+    rows.pass([&](auto each) {
+      each([&](auto, int, const auto& x) {
+        if (own.count == 0) origin = x.of[0];
+        own.count += static_cast<C>(x.count);
 #pragma unroll
-      for (int j = 0; j < x.count; ++j) warp.of[1] += x.of[j];
+        for (int j = 0; j < x.count; ++j) {
+          const C distance = x.of[j] - origin;
+          sum += distance;
+          own.squares += distance * distance;
+        }
+      });
     });
-  });
-  warp = rows.team().in_warp(warp);
-  const C mean = warp.of[0] > 0 ? warp.of[1] / warp.of[0] : C{0};
-  Sums<C, 1> squares;
-  rows.pass([&](auto each) {
-    each([&](auto, int, const auto& x) {
+    const C mean = own.count > 0 ? sum / own.count : C{0};
+    own.mean = origin + mean;
+    own.squares -= sum * mean;
+  } else {
+    rows.pass([&](auto each) {
+      each([&](auto, int, const auto& x) {
+        own.count += static_cast<C>(x.count);
 #pragma unroll
-      for (int j = 0; j < x.count; ++j) squares.of[0] += (x.of[j] - mean) * (x.of[j] - mean);
+        for (int j = 0; j < x.count; ++j) sum += x.of[j];
+      });
     });
-  });
-  return rows.team().among_warps(Moments<C>{warp.of[0], mean, rows.team().in_warp(squares).of[0]});
+    own.mean = own.count > 0 ? sum / own.count : C{0};
+    rows.pass([&](auto each) {
+      each([&](auto, int, const auto& x) {
+#pragma unroll
+        for (int j = 0; j < x.count; ++j) own.squares += (x.of[j] - own.mean) * (x.of[j] - own.mean);
+      });
+    });
+  }
+  return rows.team().total(own);
 }
 
 template <class C, class RowsOrRing>
@@ -60,7 +80,7 @@ __device__ __forceinline__ void norm_rows(RowsOrRing& rows, const Norm& norm, co
   while (rows.next()) {
     C mean = 0, variance;
     if constexpr (centred) {
-      const Moments<C> moments = moments_of<C>(rows);
+      const Moments<C> moments = moments_of<T>(rows);
       mean = moments.mean;
       variance = moments.squares / static_cast<C>(norm.length);
     } else {
@@ -72,6 +92,7 @@ __device__ __forceinline__ void norm_rows(RowsOrRing& rows, const Norm& norm, co
       static_cast<C*>(norm.rstd)[rows.row()] = rstd;
     }
 
+    const C start = -mean * rstd;
     T* const y = static_cast<T*>(norm.y) + rows.row() * norm.length;
     rows.pass([&](auto each) {
       each([&](auto pack, int slot, auto x) {
@@ -79,7 +100,10 @@ __device__ __forceinline__ void norm_rows(RowsOrRing& rows, const Norm& norm, co
         if constexpr (centred) {
           const auto b = bias.get(pack, slot);
 #pragma unroll
-          for (int j = 0; j < lanes; ++j) x.of[j] = (x.of[j] - mean) * rstd * w.of[j] + b.of[j];
+          for (int j = 0; j < lanes; ++j) {
+            const C normed = is_16_bit<T> ? x.of[j] * rstd + start : (x.of[j] - mean) * rstd;
+            x.of[j] = normed * w.of[j] + b.of[j];
+          }
         } else {
 #pragma unroll
           for (int j = 0; j < lanes; ++j) x.of[j] = x.of[j] * rstd * w.of[j];
@@ -102,7 +126,7 @@ template <class T, class W, int lanes, bool centred>
 __global__ void __launch_bounds__(most_row_threads, 1)
     norm_ring_kernel(const __grid_constant__ NormArgs<RingArgs<1>> args) {
   extern __shared__ __align__(128) unsigned char memory[];
-  Ring<T, lanes, 1, centred ? 8 : 0> rows(args.in, memory);
+  Ring<T, lanes, 1, centred ? 4 : 0> rows(args.in, memory);
   using Parameter = ParameterInShared<W, lanes>;
   const int begin = rows.part_begin(), length = centred ? rows.part_length() : 0;
   const Parameter weight(args.norm.weight, rows.beside(), begin, rows.part_length());
@@ -121,7 +145,10 @@ void run_norm(Cuda& cuda, const Call& call, double eps, Ins in, Outs out) {
   const DType given = one_dtype ? in[1].dtype() : DType::f32;
   const int lanes = row_lanes(dtype, x.length, {x.place(), {y.array().data(), x.length}});
   const auto parameter_bytes = static_cast<int>(size_of(norm_parameters(dtype, given, lanes)));
-  RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1, parameter_bytes * (centred ? 2 : 1)});
+  RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes,
+                      {.inputs = 1,
+                       .bytes_per_element = parameter_bytes * (centred ? 2 : 1),
+                       .blocks = size_of(dtype) == 2 ? 1 : 2});
   const DType parameters = norm_parameters(dtype, given, plan.lanes());
   const Array weight = norm_parameter(cuda, in[1], parameters);
   const Array bias = centred ? norm_parameter(cuda, in[2], parameters) : weight;

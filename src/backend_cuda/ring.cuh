@@ -175,17 +175,22 @@ class Ring {
       for (; at < packs; at += step) visit(g, first + at, at);
     });
   }
-  /// The packs that are held, all of them where RingNeeds::most_packs says so: g(item, slot, x...), unrolled,
+  /// A thread's first packs, all of them where RingNeeds::most_packs says so: g(item, slot, x...), unrolled,
   /// so that the item is a constant.
-  template <class G>
+  template <int items = held, class G>
   __device__ __forceinline__ void each_item(G&& g) {
+    static_assert(items >= held);
     const int packs = part_length() / lanes;
 #pragma unroll
-    for (int i = 0; i < held; ++i) {
+    for (int i = 0; i < items; ++i) {
       const int at = team_.lane() + i * team_.threads();
+      if (i < held) {
 #pragma unroll
-      for (int k = 0; k < inputs; ++k) held_[i][k].forget_wide();
-      if (at < packs) visit(g, i, at, held_[i]);
+        for (int k = 0; k < inputs; ++k) held_[i][k].forget_wide();
+        if (at < packs) visit(g, i, at, held_[i]);
+      } else {
+        if (at < packs) visit(g, i, at);
+      }
     }
   }
 

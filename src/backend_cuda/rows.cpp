@@ -34,9 +34,14 @@ LaunchConfig early_launch(const Call& call, std::int64_t blocks, int block, std:
   return {call.stream(), dim3(static_cast<unsigned>(blocks)), block, shared_bytes, parts, Start::early};
 }
 
-std::int64_t most_shared_bytes(const Call& call) {
+/// For each of the blocks that a multiprocessor is to hold.
+std::int64_t most_shared_bytes(const Call& call, int blocks) {
   constexpr std::int64_t control_bytes = 2816;  // RingControl, checked in ring.cuh
-  return static_cast<std::int64_t>(call.context().properties().sharedMemPerBlockOptin) - control_bytes;
+  const cudaDeviceProp& has = call.context().properties();
+  return static_cast<std::int64_t>(blocks == 1 ? has.sharedMemPerBlockOptin
+                                               : has.sharedMemPerMultiprocessor / blocks -
+                                                     has.reservedSharedMemPerBlock) -
+         control_bytes;
 }
 
 /// How many clusters of `parts` blocks run at once, asked once for every kernel, GPU and size. Clusters lie
@@ -59,7 +64,7 @@ int clusters_at_once(const Call& call, const void* kernel, int block, std::int64
   const auto found = std::find_if(known.begin(), known.end(), is_same);
   if (found != known.end()) return found->clusters;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(most_shared_bytes(call))),
+                             static_cast<int>(most_shared_bytes(call, 1))),
         call.op());
   int clusters = call.context().properties().multiProcessorCount;
   if (parts > 1) {
@@ -129,25 +134,28 @@ std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64
   std::int64_t parts = 1;
   while (parts < most_ring_parts && rows * parts * 2 <= processors && length / (parts * 2) >= worth_sharing)
     parts *= 2;
-  for (; parts <= most_ring_parts; parts *= 2)
-    if (plan.try_parts(parts, static_cast<std::int64_t>(size_of(dtype)), needs)) return plan;
+  for (int blocks = needs.blocks; blocks > 0; blocks /= 2)
+    for (std::int64_t p = parts; p <= most_ring_parts; p *= 2)
+      if (plan.try_parts(p, p > 1 ? blocks : 1, static_cast<std::int64_t>(size_of(dtype)), needs))
+        return plan;
   return std::nullopt;
 }
 
-bool RingPlan::try_parts(std::int64_t parts, std::int64_t element_bytes, const RingNeeds& needs) {
+bool RingPlan::try_parts(std::int64_t parts, int blocks, std::int64_t element_bytes, const RingNeeds& needs) {
   const int items =
       needs.most_packs > 0 ? needs.most_packs : row_items(lanes_, static_cast<std::size_t>(element_bytes));
   const std::int64_t part_packs = divide_up(shape_.length / lanes_, parts);
   const std::int64_t part_length = part_packs * lanes_;
   const int wanted = std::max(covering(divide_up(part_packs, items)), 32);
-  if (needs.most_packs > 0 && wanted > most_row_threads) return false;
+  const int most_threads = most_row_threads / blocks;
+  if (needs.most_packs > 0 && wanted > most_threads) return false;
   // A cluster meets through its blocks' first threads: one team each.
-  const int threads = parts > 1 ? most_row_threads : std::min(wanted, most_row_threads);
+  const int threads = parts > 1 ? most_threads : std::min(wanted, most_threads);
   // A row that is not aligned brings what lies beside it in its first and last 16 bytes.
   const std::int64_t stage_bytes = round_up(part_length * element_bytes, 16) + (lanes_ > 1 ? 0 : 16);
   const std::int64_t beside = round_up(part_length * needs.bytes_per_element, 16);
-  const std::int64_t room = most_shared_bytes(*call_) - beside;
-  teams_ = most_row_threads / threads;
+  const std::int64_t room = most_shared_bytes(*call_, blocks) - beside;
+  teams_ = most_threads / threads;
   while (teams_ > 1 && teams_ * needs.inputs * stage_bytes * 2 > room) teams_ /= 2;
   const std::int64_t stages =
       std::min<std::int64_t>(room / (teams_ * needs.inputs * stage_bytes), most_ring_stages);

@@ -85,6 +85,7 @@ struct RingNeeds {
   int inputs;
   int bytes_per_element = 0;  // of shared memory beside the ring, for each element of a block's part
   int most_packs = 0;         // that a thread may have; 0: any number
+  int blocks = 1;  // of clusters on a multiprocessor: one works while another waits for its cluster
 };
 
 class RingPlan {
@@ -111,7 +112,7 @@ class RingPlan {
 
  private:
   RingPlan() = default;
-  bool try_parts(std::int64_t parts, std::int64_t element_bytes, const RingNeeds& needs);
+  bool try_parts(std::int64_t parts, int blocks, std::int64_t element_bytes, const RingNeeds& needs);
   void fit_untyped(const void* kernel);
   void launch_untyped(const void* kernel, void** parameters) const;
 

@@ -182,6 +182,7 @@ Result run_on_cuda([[maybe_unused]] const std::string& backend, [[maybe_unused]]
                    [[maybe_unused]] const ReplayFile& file, [[maybe_unused]] bool grad) {
 #if FERRITE_HAS_CUDA
   if (backend == "cuda") return run_on(Calls<Cuda>::of<Op>(), op, file, grad);
+  if (backend == "lazy-cuda") return run_on(Calls<Lazy<Cuda>>::of<Op>(), op, file, grad);
   return run_on(Calls<CudaParity>::of<Op>(), op, file, grad);
 #else
   Cuda missing;  // throws, and says what is missing
@@ -201,6 +202,8 @@ Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
       result = run_on(Calls<CpuParity>::of<Op>(), erased, file, grad);
     else if (backend == "cpu")
       result = run_on(Calls<Cpu>::of<Op>(), erased, file, grad);
+    else if (backend == "lazy-cpu")
+      result = run_on(Calls<Lazy<Cpu>>::of<Op>(), erased, file, grad);
     else
       result = run_on_cuda<Op>(backend, erased, file, grad);
   });
@@ -312,8 +315,9 @@ void add_replay(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--backend", options->backend,
-          "reference, cpu, cuda, parity (cpu checked against reference), or cuda-parity (cuda against cpu)")
-      ->check(CLI::IsMember({"reference", "cpu", "cuda", "parity", "cuda-parity"}))
+          "reference, cpu, cuda, lazy-cpu, lazy-cuda, parity (cpu checked against reference), or cuda-parity "
+          "(cuda against cpu)")
+      ->check(CLI::IsMember({"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda", "parity", "cuda-parity"}))
       ->capture_default_str();
   command->add_option("--op", options->op, "The op, instead of the file's");
   command->add_option("--attributes", options->attributes, "Its attributes as JSON, instead of the file's");

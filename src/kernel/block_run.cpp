@@ -15,8 +15,17 @@ namespace ferrite::kernel {
 namespace {
 
 constexpr std::size_t file_bytes = 32768;  // of registers: they should stay in the first cache
-constexpr std::size_t least_lanes = 64, most_lanes = 1024;
+constexpr std::size_t least_lanes = 64, most_lanes = 960;
 constexpr std::int64_t threads_per_chunk = 16384;
+
+/// Lanes of a register: an odd multiple of 64. Registers 4096 bytes apart would share the bits by which the
+/// processor tells loads from stores before them, and every instruction would take twice as long.
+std::size_t lanes_for(std::size_t bytes_per_lane, std::size_t threads, bool all_in_one) {
+  const std::size_t fitting =
+      std::clamp(file_bytes / std::max<std::size_t>(bytes_per_lane, 1), least_lanes, most_lanes);
+  const std::size_t units = ((all_in_one ? threads : std::min(threads, fitting)) + 63) / 64;
+  return 64 * (units % 2 == 1 ? units : all_in_one || units == 0 ? units + 1 : units - 1);
+}
 
 /// What builtins see when they are evaluated for one lane.
 class LaneMachine final : public Machine {
@@ -143,10 +152,7 @@ void BlockProgram::run(std::span<const std::int64_t> dim, void* const* arguments
   }
 
   const auto wanted = static_cast<std::size_t>(program.blocks ? options.block_dim : threads);
-  const std::size_t fitting = std::clamp(
-      file_bytes / std::max<std::size_t>(program.bytes_per_lane, 1) / 64 * 64, least_lanes, most_lanes);
-  const std::size_t capacity =
-      program.blocks ? (wanted + 63) / 64 * 64 : std::min((wanted + 63) / 64 * 64, fitting);
+  const std::size_t capacity = lanes_for(program.bytes_per_lane, wanted, program.blocks);
   const auto per_block = static_cast<std::int64_t>(program.blocks ? wanted : capacity);
 
   const auto range = [&](std::int64_t begin, std::int64_t end) {

@@ -37,12 +37,10 @@ Number cast_number(ScalarType from, ScalarType to, Precision precision, Number x
     if (to == ScalarType::u64) return from_integer(static_cast<std::int64_t>(convert<std::uint64_t>(x.real)));
     const std::int64_t whole = convert<std::int64_t>(x.real);
     const int bits = bits_of(to);
-    const std::int64_t low = is_unsigned(to) ? 0 : -(std::int64_t{1} << (bits - 1));
-    const std::int64_t high = bits == 64        ? std::numeric_limits<std::int64_t>::max()
-                              : is_unsigned(to) ? (std::int64_t{1} << bits) - 1
-                                                : (std::int64_t{1} << (bits - 1)) - 1;
-    return from_integer(
-        std::min(std::max(whole, bits == 64 ? std::numeric_limits<std::int64_t>::min() : low), high));
+    if (bits == 64) return from_integer(whole);
+    const std::int64_t range = std::int64_t{1} << bits;
+    const std::int64_t low = is_unsigned(to) ? 0 : -(range / 2);
+    return from_integer(std::clamp(whole, low, low + range - 1));
   }
   if (!is_float(to)) return from_integer(wrap_to(to, static_cast<std::uint64_t>(x.integer)));
   // An integer goes to a 16- or 32-bit float in one rounding.

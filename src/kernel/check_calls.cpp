@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/checker.hpp"
+#include "kernel/library.hpp"
 
 namespace ferrite::kernel {
 
@@ -36,6 +37,7 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
       return type->is_scalar() ? cast_call(type->scalar, e) : construct_call(*type, e);
     const BuiltinInfo* row = find_builtin(*name);
     if (row != nullptr && row->id != Builtin::shape) return builtin_call(*row, e);
+    if (is_library_function(*name)) return library_call(*name, e);
     if (*name == "select")
       fail(callee.place, "wp.select is gone: write wp.where(cond, value_if_true, value_if_false)");
     if (*name == "zeros" || *name == "shared_array")
@@ -210,6 +212,16 @@ Expr FunctionChecker::builtin_call(const BuiltinInfo& row, const syntax::Expr& e
   if (row.effect == Effect::updates_first && args[0].kind != ExprKind::variable)
     fail(given[0]->place, fmt::format("wp.{} changes its state: pass a variable", row.name));
   return apply(row.id, std::move(args));
+}
+
+/// wp.noise(state, x): which function it is depends on x.
+Expr FunctionChecker::library_call(std::string_view name, const syntax::Expr& e) {
+  if (e.args.size() != 3) fail(e.place, fmt::format("wp.{} takes a state and a place", name));
+  const Type x = value(e.args[2]).type;
+  const auto function = library_function(name, x);
+  if (!function)
+    fail(e.args[2].place, fmt::format("wp.{} of {}: it takes float, vec2 and vec3", name, show(x)));
+  return function_call(*module_.find_function(*function, e.place), e);
 }
 
 Expr FunctionChecker::function_call(int index, const syntax::Expr& e) {

@@ -85,8 +85,11 @@ Expr FunctionChecker::from_constant(const ModuleChecker::Constant& c, Place plac
 
 Expr FunctionChecker::name(const syntax::Expr& e) {
   if (!constants_only_)
-    if (const auto found = names_.find(e.text); found != names_.end())
+    if (const auto found = names_.find(e.text); found != names_.end()) {
+      if (tiles_.contains(found->second))
+        fail(e.place, fmt::format("'{}' is a tile: take its wp.tile_sum, or element 0 of that", e.text));
       return variable(function_, found->second);
+    }
   if (const auto c = module_.constant(e)) return from_constant(*c, e.place);
   const auto& constants = module_.file().constants;
   if (const auto found = constants.find(e.text); found != constants.end() && !constants_only_) {
@@ -161,6 +164,7 @@ Expr FunctionChecker::subscript(const syntax::Expr& e) {
       return apply(Builtin::shape, std::move(indices));
     }
   }
+  if (auto only = tile_element(e)) return std::move(*only);
   Expr base = value(of);
   check_indices();
   if (!base.type.is_array()) return component_of(std::move(base), std::move(indices), e.place);

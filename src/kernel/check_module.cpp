@@ -4,11 +4,17 @@
 #include <algorithm>
 
 #include "kernel/checker.hpp"
+#include "kernel/library.hpp"
 #include "kernel/parser.hpp"
 
 namespace ferrite::kernel {
 
 using syntax::Definition;
+
+ModuleChecker::ModuleChecker(syntax::File file, std::shared_ptr<const Source> source)
+    : file_(std::move(file)), source_(std::move(source)) {
+  add_library(file_, source_->text);
+}
 
 void ModuleChecker::fail(Place place, std::string_view problem) const {
   throw KernelError(source_.get(), place, problem);
@@ -38,7 +44,7 @@ void ModuleChecker::run(std::vector<KernelError>& errors) {
   }
   for (const auto kind : {Definition::Kind::structure, Definition::Kind::function, Definition::Kind::kernel})
     for (std::size_t i = 0; i < n; ++i)
-      if (file_.definitions[i].kind == kind) check(i, errors);
+      if (file_.definitions[i].kind == kind && !file_.definitions[i].is_library) check(i, errors);
 
   // Functions were added in the order of calls: bring them into the order of the text.
   std::vector<int> order(module_.functions.size());
@@ -85,7 +91,6 @@ bool ModuleChecker::check(std::size_t i, std::vector<KernelError>& errors) {
 void ModuleChecker::check_struct(const Definition& d) {
   Struct s{d.name, {}};
   check_name(d.name, d.place);
-  if (d.parameters.empty()) fail(d.place, fmt::format("struct '{}' has no fields", d.name));
   if (module_.structs.size() == 65535) fail(d.place, "too many structs");
   for (const syntax::Parameter& p : d.parameters) {
     for (const Variable& other : s.fields)

@@ -56,6 +56,7 @@ Function FunctionChecker::run() {
     returned_ = true;
   }
   function_.body = block(definition_.body);
+  declare_block_arrays();
   if (!function_.results.empty() && !always_returns(function_.body))
     fail(definition_.place,
          fmt::format("'{}' can end without a value: add a return at the end", function_.name));
@@ -89,6 +90,12 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
           fail(e.place, "expression nested too deep: store parts of it in variables");
     out.push_back(std::move(stmt));
   };
+  std::vector<Stmt> tiled;
+  if (tile_statement(s, tiled)) {
+    for_each_stmt(tiled, [&](Stmt& one) { one.place = s.place; });
+    for (Stmt& one : tiled) made(std::move(one));
+    return;
+  }
   Stmt r;
   switch (s.kind) {
     case SyntaxKind::pass:
@@ -118,7 +125,9 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
     case SyntaxKind::while_:
       r.kind = StmtKind::while_;
       r.values.push_back(condition(s.values[0]));
+      ++loops_;
       r.body = block(s.branches[0]);
+      --loops_;
       return made(std::move(r));
     case SyntaxKind::break_:
     case SyntaxKind::continue_:
@@ -245,7 +254,9 @@ Stmt FunctionChecker::for_loop(const syntax::Stmt& s) {
   if (r.values[2].kind == ExprKind::literal && r.values[2].number.integer == 0)
     fail(range.args[3].place, "the step of a range is not zero");
   r.targets.push_back(target(s.targets[0], type));
+  ++loops_;
   r.body = block(s.branches[0]);
+  --loops_;
   return r;
 }
 

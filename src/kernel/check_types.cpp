@@ -61,11 +61,14 @@ Type ModuleChecker::annotation(const syntax::Expr& e) const {
   if (dtype == nullptr) fail(e.place, "the array has no element type: write dtype=float");
   const Type element = annotation(*dtype);
   if (element.is_array()) fail(dtype->place, "arrays of arrays are not supported: use an array of more axes");
-  if (element.is_struct())
-    for (const Variable& f : module_.structs[element.structure].fields)
+  if (element.is_struct()) {
+    const Struct& s = module_.structs[element.structure];
+    if (s.fields.empty()) fail(dtype->place, fmt::format("an array of '{}', which has no fields", s.name));
+    for (const Variable& f : s.fields)
       if (f.type.is_array())
         fail(dtype->place,
              fmt::format("arrays of structs that hold arrays are not supported: field '{}'", f.name));
+  }
   return element.array(dims);
 }
 

@@ -16,8 +16,7 @@ namespace ferrite::kernel {
 /// Checks a file's definitions; functions are checked when the first caller needs their results.
 class ModuleChecker {
  public:
-  ModuleChecker(syntax::File file, std::shared_ptr<const Source> source)
-      : file_(std::move(file)), source_(std::move(source)) {}
+  ModuleChecker(syntax::File file, std::shared_ptr<const Source> source);
 
   /// Adds what it finds wrong to `errors`.
   void run(std::vector<KernelError>& errors);
@@ -94,6 +93,18 @@ class FunctionChecker {
   bool always_returns(const std::vector<Stmt>& body) const;
   std::vector<Type> result_types(const Expr& call) const;
 
+  // check_tiles.cpp
+  enum class TileKind : std::uint8_t { of_threads, of_block };  // one value of each thread; one of them all
+  struct Tile {
+    Expr value;
+    TileKind kind;
+  };
+  std::optional<Tile> tile(const syntax::Expr& e, std::vector<Stmt>& out);
+  bool tile_statement(const syntax::Stmt& s, std::vector<Stmt>& out);
+  std::optional<Expr> tile_element(const syntax::Expr& e);
+  int block_variable(std::string_view what, Type type);
+  void declare_block_arrays();
+
   // check_expressions.cpp
   Expr check(const syntax::Expr& e);
   Expr value(const syntax::Expr& e);      // a check that refuses calls without a result, and tuples
@@ -116,6 +127,7 @@ class FunctionChecker {
   Expr call(const syntax::Expr& e);
   Expr builtin_call(const BuiltinInfo& row, const syntax::Expr& e);
   Expr function_call(int index, const syntax::Expr& e);
+  Expr library_call(std::string_view name, const syntax::Expr& e);
   Expr construct_call(Type type, const syntax::Expr& e);
   Expr cast_call(ScalarType scalar, const syntax::Expr& e);
   Expr named_type_call(Builtin builtin, const syntax::Expr& e);
@@ -134,8 +146,10 @@ class FunctionChecker {
   Function function_;
   std::map<std::string, int, std::less<>> names_;
   bool kernel_ = false, returned_ = false;
-  int level_ = 0;                // blocks around the statement
-  bool constants_only_ = false;  // inside the value of a module's constant
+  int level_ = 0, loops_ = 0;       // blocks and loops around the statement
+  bool constants_only_ = false;     // inside the value of a module's constant
+  std::map<int, TileKind> tiles_;   // variables that hold tiles
+  std::vector<Stmt> block_arrays_;  // that sums need
 };
 
 }  // namespace ferrite::kernel

@@ -215,6 +215,10 @@ std::string Emitter::apply(const Expr& e, int wanted) {
   const BuiltinInfo& row = info(e.builtin);
   if (row.effect == Effect::writes_array) return atomic(e);
   if (e.builtin == Builtin::pos) return expression(e.args[0], wanted);
+  if (e.builtin == Builtin::mul && options_.separate_products && target_ == Target::cuda &&
+      e.type.is_float() && !is_half(e.type))
+    return fmt::format("{}({})", e.type.scalar == ScalarType::f64 ? "__dmul_rn" : "__fmul_rn",
+                       fmt::join(operands(e, {}), ", "));
   std::vector<Type> types;
   for (const Expr& arg : e.args) types.push_back(arg.type);
   Type result = e.type;

@@ -57,7 +57,10 @@ std::string Emitter::type_name(Type type) {
   if (is_defined("struct " + name)) return name;
   const std::string part =
       type_name(type.is_matrix() ? Type::vector(type.columns, type.scalar) : Type::of(type.scalar));
-  define("struct " + name, fmt::format("struct {0} {{{4}\n"
+  const bool aligned = options_.aligned_vectors && type.is_vector() && type.rows != 3;
+  const std::string alignment =
+      aligned ? fmt::format("__align__({}) ", type.rows * bits_of(type.scalar) / 8) : std::string();
+  define("struct " + name, fmt::format("struct {5}{0} {{{4}\n"
                                        "  {1} data[{2}];\n"
                                        "  {3}{1}& operator[](int i) {{ return data[i]; }}\n"
                                        "  {3}const {1}& operator[](int i) const {{ return data[i]; }}\n"
@@ -65,7 +68,8 @@ std::string Emitter::type_name(Type type) {
                                        name, part, type.rows, on,
                                        type.is_matrix()       ? "  // rows"
                                        : type.is_quaternion() ? "  // x, y, z, w"
-                                                              : ""));
+                                                              : "",
+                                       alignment));
   return name;
 }
 
@@ -136,7 +140,7 @@ std::string Emitter::converted(std::string text, Type from, Type to) {
   const bool saturates = target_ == Target::cuda && bits_of(t) == 32;
   if (!is_float(f) || is_float(t) || saturates) return fmt::format("{}({})", name, text);
   const int width = bits_of(t) - (is_unsigned(t) ? 0 : 1);
-  const std::string high = fmt::format("{}{}", std::ldexp(1.0, width), f == ScalarType::f32 ? ".0f" : ".0");
+  const std::string high = shortest(std::ldexp(1.0, width), false) + (f == ScalarType::f32 ? "f" : "");
   const std::int64_t least =
       is_unsigned(t) ? 0 : std::numeric_limits<std::int64_t>::min() >> (64 - bits_of(t));
   const std::int64_t most =

@@ -43,6 +43,7 @@ bool looks_at_blocks(const Function& f) {
 /// What all kernels of a module have in common.
 struct Kernel::Shared {
   Module module;
+  EmitOptions options;
   Lazily<std::string> cuda_sources[2];
 };
 
@@ -73,8 +74,9 @@ Kernel Kernel::from_source(std::string_view text, std::string_view name, std::st
   return Kernel(parse(text, file), name);
 }
 
-Kernel::Kernel(Module module, std::string_view name) {
+Kernel::Kernel(Module module, std::string_view name, const EmitOptions& options) {
   auto shared = std::make_shared<Shared>();
+  shared->options = options;
   shared->module = std::move(module);
   const Function& function = shared->module.kernel(name);
   state_ = std::make_shared<State>(std::move(shared), function, false);
@@ -109,7 +111,7 @@ const Kernel& Kernel::adjoint() const {
 }
 
 const std::string& Kernel::cuda_source(int block_dim) const {
-  EmitOptions options;
+  EmitOptions options = state_->shared->options;
   options.block_dim = block_dim <= 256 ? 256 : 1024;
   return state_->shared->cuda_sources[block_dim <= 256 ? 0 : 1].get([&] {
     return state_->together ? emit_cuda(module(), options) : emit_cuda(module(), function(), options);

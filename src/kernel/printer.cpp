@@ -80,6 +80,7 @@ class Printer {
     for (const Struct& s : module_.structs) {
       out_ += fmt::format("\n\n@wp.struct\nclass {}:\n", s.name);
       for (const Variable& f : s.fields) out_ += fmt::format("    {}: {}\n", f.name, show(f.type));
+      if (s.fields.empty()) out_ += "    pass\n";
     }
     for (const Function& f : module_.functions) print_function(f, "@wp.func");
     for (const Function& k : module_.kernels)

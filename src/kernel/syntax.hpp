@@ -83,6 +83,7 @@ struct Definition {
   Place place;      // of the name
   Place head = {};  // of `def`
   bool enable_backward = true;
+  bool is_library = false;            // not of the text: counts only if called
   std::vector<Parameter> parameters;  // of structs: the fields
   std::vector<Expr> result;           // the annotation after ->, if there is one
   std::vector<Stmt> body;

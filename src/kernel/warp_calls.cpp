@@ -1,6 +1,7 @@
 // Calls: casts, constructors, builtins and functions of the module.
 #include <fmt/format.h>
 
+#include "kernel/library.hpp"
 #include "kernel/warp_lowering.hpp"
 
 namespace ferrite::kernel::warp {
@@ -45,6 +46,7 @@ std::vector<Variable*> Lowering::called(const syntax::Expr& e, std::size_t outpu
   if (warp_name) {
     text = *warp_name;
     if (text == "zeros") return {fixed_array(e)};
+    if (is_library_function(text)) return {call(library(text), arguments(e), value_of(float_type))};
     if (const auto type = type_from_name(text)) {
       if (type->is_scalar()) return {cast(type->scalar, text, e)};
       return {constructed(*type, e)};

@@ -1,6 +1,8 @@
 // Launches of kernels: arrays against parameters, values into memory, and the text of a launch.
 #include "ferrite/ops/launch.hpp"
 
+#include "ferrite/kernel/launch.hpp"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -126,6 +126,14 @@ TEST(KernelErrors, Statements) {
   expect_error("y = wp.zeros(shape=(300, 300), dtype=float)", "300)", "at most 65536 elements");
   expect_error("if b:\n    y = wp.shared_array(shape=4, dtype=float)", "=",
                "outside of loops and conditions");
+  expect_error("y = wp.noise(u, n)", "n)", "wp.noise of int: it takes float, vec2 and vec3");
+  expect_error("q = wp.tile(x)\nout[0] = q", "q", "'q' is a tile");
+  expect_error("t = wp.tile(b)", "b)", "wp.tile of bool");
+  expect_error("t = wp.tile_sum(x)", "x)", "wp.tile_sum takes a wp.tile(x)");
+  expect_error("t = wp.tile(x)\nwp.tile_store(out, t)", "t)", "only a wp.tile_sum can be stored");
+  expect_error("s = wp.tile_sum(wp.tile(n))\nwp.tile_atomic_add(out, s)", "out, s", "takes no int");
+  expect_error("s = wp.tile_sum(wp.tile(x))\nout[0] = s[1]", "[1]", "has one element, [0]");
+  expect_error("s = wp.tile_sum(wp.tile(x))\nwp.tile_store(out, s, offset=(0, n))", "0, n", "for each axis");
 }
 
 TEST(KernelErrors, Definitions) {
@@ -158,7 +166,8 @@ TEST(KernelErrors, Definitions) {
          "'f' takes 1 arguments (x), but 0");
   expect("@wp.func\ndef f(x: float):\n    return x, x\n\n\n@wp.kernel\ndef k():\n    y = f(1.0) + 2.0\n",
          "gives 2 values");
-  expect("@wp.struct\nclass S:\n    pass\n", "struct 'S' has no fields");
+  expect("@wp.struct\nclass S:\n    pass\n\n@wp.kernel\ndef k(x: wp.array[S]):\n    pass\n",
+         "an array of 'S', which has no fields");
   expect("@wp.struct\nclass S:\n    x: float\n    x: int\n", "has two fields 'x'");
   expect("@wp.struct\nclass S:\n    x: float\n\n\n@wp.kernel\ndef k(s: S):\n    s.y = 1.0\n",
          "struct 'S' has no field 'y': it has x");

@@ -64,9 +64,10 @@ TEST(KernelHostile, HostCodeIsPassedOver) {
 }
 
 TEST(KernelHostile, NothingAtAll) {
-  for (const std::string text : {"", "\n", "   ", "\t\n \n", "#", "\\", "\xef\xbb\xbf", "@", "@wp.kernel",
-                                 "@wp.kernel\n", "def", "'''", "@wp.kernel\ndef k(",
-                                 "@wp.kernel\ndef k():", "@wp.struct\nclass", std::string("\0\0", 2).c_str()})
+  using namespace std::string_literals;
+  for (const std::string& text :
+       {""s, "\n"s, "   "s, "\t\n \n"s, "#"s, "\\"s, "\xef\xbb\xbf"s, "@"s, "@wp.kernel"s, "@wp.kernel\n"s,
+        "def"s, "'''"s, "@wp.kernel\ndef k("s, "@wp.kernel\ndef k():"s, "@wp.struct\nclass"s, "\0\0"s})
     EXPECT_NO_THROW(parse_all(text));
   EXPECT_TRUE(parse("").kernels.empty());
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares `ferrite kernel emit --target warp` with what NVIDIA Warp's own code generator prints, token by token: names,
 numbers of variables, types and order of lines; comments and hashes do not count. The kernels are those of
-tests/kernel/corpus and tests/kernel/warp_form, of folders given with --python, or of JSON and JSONL records (fields
-python_source and cuda_forward, perhaps cuda_backward) given with --records. Kernels that Warp refuses are passed over.
+tests/kernel/corpus and tests/kernel/warp_form, of folders given with --python, of JSON and JSONL records (fields
+python_source and cuda_forward, perhaps cuda_backward) given with --records, or made by `ferrite irsynth` with --made.
+Kernels that Warp refuses are passed over.
 Exits with 77 where Warp is not installed."""
 
 import argparse
@@ -22,6 +23,7 @@ except ImportError as missing:
 
 from warp_kernels_peer import CORPUS, FERRITE_ONLY, load
 
+CATEGORIES = ("arithmetic", "math", "vector", "matrix", "control_flow", "atomic")
 TOKEN = re.compile(r'[A-Za-z_]\w*|\.?\d[\w.]*(?:(?<=[eE])[+-]\d+)?|"(?:\\.|[^"])*"|::|->|[-+*/<>=!&|]=|&&|\|\||\S')
 HEAD = re.compile(r"^(?:extern \"C\" __global__ void |static (?:CUDA_CALLABLE )?[\w:<>, ]+ )(\w+)\($", re.M)
 
@@ -122,16 +124,23 @@ class Comparison:
         kernels = list(module.kernels.values())
         text = warp_text(module, kernels, "cuda")
         want = pieces(without_hashes(text, record["python_source"])) if text else {}
-        fields = {"forward": record.get("cuda_forward"), "backward": record.get("cuda_backward")}
-        got = {}
-        for direction, given in fields.items():
-            for key, piece in pieces(given or "").items():
-                got[key] = piece
+        got = pieces(record["cuda_forward"])
+        got |= pieces(record["cuda_backward"]) if "cuda_backward" in record else {}
         if not any(key.endswith("_cuda_kernel_forward") for key in want):
             self.refused += 1
             print(f"{what}: refused by Warp: {text}")
             return
-        self.compare(what, got, {key: piece for key, piece in want.items() if key in got})
+        if "cuda_backward" not in record:
+            want = {key: piece for key, piece in want.items() if "_cuda_kernel_backward" not in key and not key.startswith("adj_")}
+        self.compare(what, got, want)
+
+
+def made(ferrite, count, seed, folder):
+    """Records of the seed's six categories in Warp's form."""
+    command = [ferrite, "irsynth", "-n", str(count), "-o", str(folder), "-s", str(seed), "--style", "warp", "--backward"]
+    command += ["--verify", "none", "--format", "jsonl", "--quiet", "-c", *CATEGORIES]
+    subprocess.run(command, check=True)
+    return str(folder)
 
 
 def records_of(folder):
@@ -148,6 +157,8 @@ def main():
     parser.add_argument("--ferrite", required=True, help="path of the program")
     parser.add_argument("--python", action="append", default=[], help="folder of Python files with kernels")
     parser.add_argument("--records", action="append", default=[], help="folder of JSON or JSONL records")
+    parser.add_argument("--made", type=int, default=0, help="compare so many records of ferrite irsynth too")
+    parser.add_argument("--seed", type=int, default=1, help="of the records that are made")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
@@ -161,6 +172,8 @@ def main():
         for number, file in enumerate(files):
             comparison.file(file, f"form_{number}_{file.stem}")
         count = 0
+        if options.made:
+            options.records.append(made(options.ferrite, options.made, options.seed, scratch / "made"))
         for folder in options.records:
             for what, record in records_of(folder):
                 if "python_source" in record:

@@ -101,7 +101,7 @@ class FERRITE_API Cpu {
   /// Kernels of the user, by blocks of threads (kernel/block.hpp).
   void run(const op::Launch& op, Ins in, Outs out);
   /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
-  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
+  void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
   // Synthetic datasets (models/priors), one dataset at a time on each thread.
   void run(const op::FormulaPrior& op, Ins in, Outs out);
   void run(const op::PriorDatasets& op, Ins in, Outs out);

@@ -163,7 +163,7 @@ class FERRITE_API Cuda {
   void run(const op::Launch& op, Ins in, Outs out);
   /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp): arrays are in
   /// the memory of this GPU.
-  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
+  void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
   /// Compiles and loads a kernel, and with it all that came from the same Kernel::all().
   void prepare(const kernel::Kernel& kernel, int block_dim = 256);
 

@@ -74,7 +74,7 @@ class FERRITE_API LateReader {
   void push(const Array& array);
   template <class B>
   void push(const Tensor<B>& tensor) {
-    push(detail::kernel_array(tensor.primitive()));
+    push(detail::array_in_memory(tensor.backend(), detail::kernel_array(tensor.primitive())));
   }
   std::size_t pending() const { return pending_.size(); }
   /// The oldest note; waits for it if need be. ValueError if there is none.

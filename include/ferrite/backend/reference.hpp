@@ -48,7 +48,7 @@ class FERRITE_API Reference {
   /// Kernels of the user, by the interpreter (kernel/interpreter.hpp).
   void run(const op::Launch& op, Ins in, Outs out);
   /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
-  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
+  void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
 };
 
 }  // namespace ferrite

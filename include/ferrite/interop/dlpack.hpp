@@ -17,13 +17,14 @@ FERRITE_API DLManagedTensorVersioned* export_dlpack_versioned(const Array& array
 template <class B>
 DLManagedTensor* to_dlpack(const Tensor<B>& x) {
   detail::kernel_backend(x.backend()).synchronize();
-  return detail::export_dlpack(detail::kernel_array(x.primitive()));
+  return detail::export_dlpack(detail::array_in_memory(x.backend(), detail::kernel_array(x.primitive())));
 }
 /// The same with version and flags, which newer consumers ask for.
 template <class B>
 DLManagedTensorVersioned* to_dlpack_versioned(const Tensor<B>& x) {
   detail::kernel_backend(x.backend()).synchronize();
-  return detail::export_dlpack_versioned(detail::kernel_array(x.primitive()));
+  return detail::export_dlpack_versioned(
+      detail::array_in_memory(x.backend(), detail::kernel_array(x.primitive())));
 }
 
 }  // namespace ferrite

@@ -31,6 +31,11 @@ struct EmitOptions {
   bool source_lines = false;
   /// CUDA: threads of a block that the kernel is compiled for; a launch may have fewer.
   int block_dim = 256;
+  /// CUDA: vectors of 2 and 4 components are aligned to their size, so that memory is read and written in
+  /// whole vectors. Arrays of them must be aligned as well.
+  bool aligned_vectors = false;
+  /// CUDA: products of floats round by themselves; otherwise compilers may fuse a * b + c.
+  bool separate_products = false;
 };
 
 /// The symbol of a kernel in emitted CUDA and C++: "saxpy_kernel".

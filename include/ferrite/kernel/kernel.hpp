@@ -45,8 +45,8 @@ class FERRITE_API Kernel {
   /// place of what is wrong, ValueError for a name that is not there.
   static Kernel from_source(std::string_view text, std::string_view name = {},
                             std::string_view file = "kernel.py");
-  /// A kernel that a program made.
-  explicit Kernel(Module module, std::string_view name = {});
+  /// A kernel that a program made, and how its CUDA text is written.
+  explicit Kernel(Module module, std::string_view name = {}, const EmitOptions& options = {});
   /// All kernels of a module. On a GPU they are compiled together, which takes far less time than one by one.
   static std::vector<Kernel> all(Module module);
 

@@ -114,7 +114,8 @@ class ChangedArray final : public Node<B> {
 
 /// A launch with its arguments in a list, one per parameter. Throws as interpret() does, ShapeError or
 /// DTypeError for tensors that do not fit. Under Autodiff also GradientError: for a kernel that has no
-/// gradient (kernel/adjoint.hpp says which), and for a parameter (a leaf) that it would change.
+/// gradient (kernel/adjoint.hpp says which), and for a parameter (a leaf) that it would change. A decorator
+/// with a primitive of its own brings a member `launch_kernel(kernel, grid, arguments)`.
 template <class B>
 void launch(B& backend, const Kernel& kernel, const Grid& grid, std::span<Argument<B>> arguments);
 
@@ -266,7 +267,10 @@ void launch(B& backend, const Kernel& kernel, const Grid& grid, std::span<Argume
     if (arguments[p].tensor != nullptr && &arguments[p].tensor->backend() != &backend)
       ferrite::detail::throw_backend_mismatch(kernel.name());
   }
-  detail::launch_on(backend, kernel, grid, arguments);
+  if constexpr (requires { backend.launch_kernel(kernel, grid, arguments); })
+    backend.launch_kernel(kernel, grid, arguments);
+  else
+    detail::launch_on(backend, kernel, grid, arguments);
 }
 
 template <class B, class... Arguments>

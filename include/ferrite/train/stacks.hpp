@@ -50,11 +50,15 @@ FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Reference>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cpu>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cpu>>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CpuParity>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Lazy<Cpu>>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<LazyParity>)
 #if FERRITE_HAS_CUDA
 FERRITE_LAYERS(extern template class FERRITE_API, Cuda)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cuda>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cuda>>)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CudaParity>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Lazy<Cuda>>)
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CudaLazyParity>)
 #endif
 
 }  // namespace ferrite

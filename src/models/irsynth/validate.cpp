@@ -82,7 +82,7 @@ void check_digests(const std::filesystem::path& folder, std::vector<std::string>
     const std::string name = f.at("file");
     if (!std::filesystem::exists(folder / name, ignored))
       problems.push_back(name + " is missing");
-    else if (sha256(MappedFile::open(folder / name)->text()) != f.at("sha256"))
+    else if (sha256(MappedFile::open(folder / name)->text()) != f.at("sha256").get<std::string>())
       problems.push_back(name + " is not what its digest says");
   }
 }

@@ -16,6 +16,11 @@ class Body:
     count: int
 
 
+@wp.struct
+class Nothing:
+    pass
+
+
 @wp.func
 def square(x: float) -> float:
     return x * x
@@ -100,3 +105,17 @@ def structs(x: wp.array[wp.vec3], y: wp.array[float], c: wp.array[wp.vec3]):
 def struct_argument(m: Material, y: wp.array[float]):
     i = wp.tid()
     y[i] = m.density * float(i) + wp.dot(m.colour, wp.vec3(1.0))
+
+
+# run: dim=4 y=zeros:4
+@wp.kernel
+def empty_struct(y: wp.array[float]):
+    i = wp.tid()
+    n = Nothing()
+    m = n
+    y[i] = of_nothing(m) + float(i)
+
+
+@wp.func
+def of_nothing(n: Nothing) -> float:
+    return 1.5

@@ -147,3 +147,12 @@ def ray_sphere(o: wp.array[wp.vec3], d: wp.array[wp.vec3], t: wp.array[float], n
     hit = -b - wp.sqrt(disc)
     t[i] = hit
     normal[i] = origin + dir * hit
+
+
+# run: dim=32 seed=7 x=normal:32x3 y=zeros:32
+@wp.kernel
+def noises(seed: int, x: wp.array[wp.vec3], y: wp.array[float]):
+    i = wp.tid()
+    state = wp.rand_init(seed)
+    p = x[i] * 3.0
+    y[i] = wp.noise(state, p) + wp.noise(state, wp.vec2(p[0], p[1])) * wp.noise(state, p[2])

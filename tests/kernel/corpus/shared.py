@@ -49,3 +49,31 @@ def block_reverse(x: wp.array2d[float], y: wp.array2d[float]):
     row[j] = x[i, j]
     wp.sync_threads()
     y[i, j] = row[15 - j]
+
+
+# run: dim=128 block=32 x=normal:128 total=zeros:1
+@wp.kernel
+def tile_sums(x: wp.array[float], total: wp.array[float]):
+    i = wp.tid()
+    s = wp.tile_sum(wp.tile(x[i] * 2.0))
+    wp.tile_atomic_add(total, s)
+
+
+# run: dim=8x16 block=16 x=normal:8x16 means=zeros:8 n=3
+@wp.kernel
+def row_means(x: wp.array2d[float], means: wp.array[float], n: int):
+    i, j = wp.tid()
+    if n > 0:
+        mean = float(0.0)
+        for k in range(n):
+            t = wp.tile(x[i, j] * float(k))
+            s = wp.tile_sum(t)
+            mean += s[0] / 16.0
+        last = wp.tile_sum(wp.tile(mean))
+        wp.tile_store(means, last, offset=i)
+
+
+# run: dim=64 block=16 v=normal:64x3 total=zeros:2x3
+@wp.kernel
+def tile_vectors(v: wp.array[wp.vec3], total: wp.array[wp.vec3]):
+    wp.tile_atomic_add(total, wp.tile_sum(wp.tile(v[wp.tid()])), offset=1)

@@ -1,0 +1,105 @@
+// What tile programs are made of. Included only by files that are compiled as kernels: the vectors are the
+// machine's.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ferrite/core/dtype.hpp"
+#include "kernel/tile_program.hpp"
+
+namespace ferrite::kernel {
+
+#if defined(__AVX512F__)
+inline constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int vector_bytes = 32;
+#else
+inline constexpr int vector_bytes = 16;
+#endif
+inline constexpr int vector_size = vector_bytes / 4, tile_vectors = 8, tile_size = vector_size * tile_vectors;
+
+using Floats [[gnu::vector_size(vector_bytes)]] = float;
+using Bits [[gnu::vector_size(vector_bytes)]] = std::int32_t;
+
+struct TileFrame {
+  float** places;         // arrays at the current tile, then variables
+  const Floats* scalars;  // parameters and literals, in every lane
+};
+
+/// Takes the tile in registers, and the next instruction.
+template <std::size_t>
+using FloatsAt = Floats;
+template <class Index>
+struct TileFunction;
+template <std::size_t... k>
+struct TileFunction<std::index_sequence<k...>> {
+  struct Instruction {
+    void (*run)(const Instruction*, const TileFrame*, FloatsAt<k>...);
+    int a = 0, b = 0;  // places or scalars
+  };
+};
+using Vectors = std::make_index_sequence<tile_vectors>;
+using TileInstruction = TileFunction<Vectors>::Instruction;
+
+FERRITE_INLINE Floats load_floats(const float* at) {
+  Floats x;
+  std::memcpy(&x, at, sizeof x);
+  return x;
+}
+FERRITE_INLINE void store_floats(float* at, Floats x) { std::memcpy(at, &x, sizeof x); }
+
+/// What an operand is: a tile in memory, or a scalar.
+enum class TileOperand : std::uint8_t { place, scalar };
+
+TileInstruction tile_load(ScalarType type, int place);   // f32 or bf16; of one element in every lane below
+TileInstruction tile_store(ScalarType type, int place);  // the tile stays in registers
+TileInstruction tile_scalar(int scalar);
+TileInstruction tile_end();
+/// tile = builtin(tile, operand), or builtin(operand, tile) if `reversed`. run is null if there is no such
+/// instruction.
+TileInstruction tile_binary(Builtin builtin, TileOperand operand, int index, bool reversed);
+/// The tile is a mask: tile ? a : b.
+TileInstruction tile_select(TileOperand a, int first, TileOperand b, int second);
+/// tile = compare(tile, operand) ? c : tile, or with the sides of the comparison or the choices changed over.
+struct TileChoice {
+  Builtin compare;
+  bool tile_is_right, tile_if_true;
+};
+TileInstruction tile_choose(TileChoice choice, TileOperand operand, int index, TileOperand c, int other);
+TileInstruction tile_unary(Builtin builtin);
+TileInstruction tile_math(Builtin builtin);  // exp and its like
+/// Two simple instructions as one; run is null if there is none.
+TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
+/// f32 rounded to bf16.
+TileInstruction tile_round();
+void run_tile(const TileInstruction* code, const TileFrame& frame);
+
+struct TileCode {
+  using Segment = std::vector<TileInstruction>;
+
+  std::string obstacle;
+  Segment before, body, after;  // of the loop; without one all is `body`
+  int rank = 1;
+  int axis = -1;  // of the loop
+  int extent_parameter = -1, step_parameter = -1;
+  struct ArrayPlace {
+    int parameter;
+    ScalarType type;
+    bool in_loop;  // its index on the axis is the loop's
+    bool stored = false;
+  };
+  std::vector<ArrayPlace> arrays;  // the first places
+  int variables = 0;               // the other places
+  struct ScalarPlace {
+    int parameter;  // -1: a literal
+    float literal;
+    std::int32_t bits;  // of a truth value
+    bool is_bits;
+  };
+  std::vector<ScalarPlace> scalars;
+};
+
+}  // namespace ferrite::kernel

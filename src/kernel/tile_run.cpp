@@ -1,0 +1,197 @@
+// Running tile programs: the pool's threads take ranges of tiles, row by row.
+#include <algorithm>
+#include <array>
+
+#include "ferrite/core/thread_pool.hpp"
+#include "ferrite/kernel/emit.hpp"
+#include "kernel/tile_code.hpp"
+
+namespace ferrite::kernel {
+
+namespace {
+
+constexpr std::int64_t elements_per_chunk = 65536;
+
+const ArrayArgument& array_of(void* const* arguments, int parameter) {
+  return *static_cast<const ArrayArgument*>(arguments[parameter]);
+}
+std::int32_t integer_of(void* const* arguments, int parameter) {
+  return *static_cast<const std::int32_t*>(arguments[parameter]);
+}
+
+/// One thread's part: where its arrays are, and memory for variables and for tiles that are not whole.
+class TileRunner {
+ public:
+  TileRunner(const TileCode& code, std::span<const std::int64_t> dim, void* const* arguments)
+      : code_(code), dim_(dim), last_(dim.size() - 1), arguments_(arguments) {
+    const std::size_t count = code.arrays.size() + static_cast<std::size_t>(code.variables);
+    memory_.resize((count + code.scalars.size() + 1) * tile_size);
+    float* const first =
+        memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64 / 4;
+    for (std::size_t i = 0; i < count; ++i) own_.push_back(first + i * tile_size);
+    places_ = own_;
+    auto* scalars = reinterpret_cast<Floats*>(first + count * tile_size);
+    for (std::size_t i = 0; i < code.scalars.size(); ++i) {
+      const TileCode::ScalarPlace& s = code.scalars[i];
+      const float x = s.is_bits         ? std::bit_cast<float>(s.bits)
+                      : s.parameter < 0 ? s.literal
+                                        : *static_cast<const float*>(arguments[s.parameter]);
+      scalars[i] = Floats{} + x;
+      if (s.is_bits) scalars[i] = std::bit_cast<Floats>(Bits{} + s.bits);
+    }
+    frame_ = {places_.data(), scalars};
+    for (std::size_t i = 0; i < code.arrays.size(); ++i)
+      if (array_of(arguments, code.arrays[i].parameter).strides[last_] != 0)
+        moving_.push_back({i, tile_size * size(code.arrays[i])});
+    if (code.axis >= 0) {
+      extent_ = integer_of(arguments, code.extent_parameter);
+      step_ = integer_of(arguments, code.step_parameter);
+    }
+  }
+
+  /// Tiles [begin, end) of all rows, one row after the other.
+  void run(std::int64_t begin, std::int64_t end) {
+    const std::int64_t in_row = tiles_of(dim_[last_]), whole = dim_[last_] / tile_size;
+    while (begin < end) {
+      std::int64_t tile = begin % in_row;
+      const std::int64_t stop = std::min(in_row, tile + end - begin);
+      begin += stop - tile;
+      enter_row((begin - 1) / in_row);
+      if (code_.axis >= 0) {
+        for (; tile < stop; ++tile) run_loop(tile * tile_size);
+        continue;
+      }
+      place_arrays(tile * tile_size, false, 0);
+      for (; tile < std::min(stop, whole); ++tile) {
+        run_tile(code_.body.data(), frame_);
+        for (const auto& [place, bytes] : moving_)
+          places_[place] = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(places_[place]) + bytes);
+      }
+      if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
+    }
+  }
+
+  static std::int64_t tiles_of(std::int64_t extent) { return (extent + tile_size - 1) / tile_size; }
+
+ private:
+  void enter_row(std::int64_t row) {
+    for (std::size_t axis = last_; axis-- > 0; row /= dim_[axis]) index_[axis] = row % dim_[axis];
+    for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
+      const TileCode::ArrayPlace& place = code_.arrays[i];
+      const ArrayArgument& a = array_of(arguments_, place.parameter);
+      std::int64_t offset = 0;
+      for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * a.strides[axis];
+      rows_[i] = static_cast<std::byte*>(a.data) + offset * size(place);
+      if (a.strides[last_] == 0 && !place.in_loop) spread(i, rows_[i]);
+    }
+  }
+  static std::int64_t size(const TileCode::ArrayPlace& place) {
+    return place.type == ScalarType::bf16 ? 2 : 4;
+  }
+
+  /// One element, as a tile of them.
+  void spread(std::size_t i, const std::byte* element) {
+    places_[i] = own_[i];
+    if (code_.arrays[i].type == ScalarType::bf16) {
+      std::uint16_t x;
+      std::memcpy(&x, element, 2);
+      std::fill_n(reinterpret_cast<std::uint16_t*>(own_[i]), tile_size, x);
+    } else {
+      float x;
+      std::memcpy(&x, element, 4);
+      std::fill_n(own_[i], tile_size, x);
+    }
+  }
+
+  void run_loop(std::int64_t at) {
+    place_arrays(at, false, 0);
+    run_tile(code_.before.data(), frame_);
+    const auto axis = static_cast<std::size_t>(code_.axis);
+    for (std::int64_t k = axis == last_ ? at : index_[axis]; k < extent_; k += step_) {
+      place_arrays(at, true, k);
+      run_tile(code_.body.data(), frame_);
+    }
+    run_tile(code_.after.data(), frame_);
+  }
+  /// Points to the elements from `at` on; of arrays inside the loop at its index k, those outside stay.
+  void place_arrays(std::int64_t at, bool inside, std::int64_t k) {
+    for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
+      const TileCode::ArrayPlace& place = code_.arrays[i];
+      if (place.in_loop != inside) continue;
+      const ArrayArgument& a = array_of(arguments_, place.parameter);
+      std::byte* row = rows_[i];
+      const auto axis = static_cast<std::size_t>(code_.axis);
+      if (inside && axis != last_) row += (k - index_[axis]) * a.strides[axis] * size(place);
+      if (a.strides[last_] == 0) {
+        if (inside) spread(i, row);
+        continue;
+      }
+      places_[i] = reinterpret_cast<float*>(row + (inside && axis == last_ ? k : at) * size(place));
+    }
+  }
+  /// The rest of a row goes through memory of our own. Not in loops.
+  void run_part(std::int64_t at, std::int64_t count) {
+    for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
+      const TileCode::ArrayPlace& place = code_.arrays[i];
+      if (array_of(arguments_, place.parameter).strides[last_] == 0) continue;
+      places_[i] = own_[i];
+      std::memset(own_[i], 0, sizeof(float) * tile_size);
+      std::memcpy(own_[i], rows_[i] + at * size(place), static_cast<std::size_t>(count * size(place)));
+    }
+    run_tile(code_.body.data(), frame_);
+    for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
+      const TileCode::ArrayPlace& place = code_.arrays[i];
+      if (place.stored)
+        std::memcpy(rows_[i] + at * size(place), own_[i], static_cast<std::size_t>(count * size(place)));
+    }
+  }
+
+  const TileCode& code_;
+  std::span<const std::int64_t> dim_;
+  std::size_t last_;
+  void* const* arguments_;
+  std::vector<float> memory_;
+  std::vector<float*> own_, places_;
+  std::vector<std::pair<std::size_t, std::int64_t>> moving_;  // places, and bytes to the next tile
+  std::vector<std::byte*> rows_ = std::vector<std::byte*>(code_.arrays.size());
+  std::array<std::int64_t, 4> index_{};
+  TileFrame frame_{};
+  std::int64_t extent_ = 0, step_ = 1;
+};
+
+}  // namespace
+
+TileProgram::~TileProgram() = default;
+TileProgram::TileProgram(TileProgram&&) noexcept = default;
+
+const std::string& TileProgram::obstacle() const { return code_->obstacle; }
+
+bool TileProgram::fits(std::span<const std::int64_t> dim, void* const* arguments) const {
+  const TileCode& code = *code_;
+  if (!code.obstacle.empty() || dim.size() != static_cast<std::size_t>(code.rank)) return false;
+  const std::size_t last = dim.size() - 1;
+  for (const TileCode::ArrayPlace& place : code.arrays) {
+    const std::int64_t stride = array_of(arguments, place.parameter).strides[last];
+    if (stride != 1 && !(stride == 0 && !place.stored)) return false;
+  }
+  if (code.axis < 0) return last == 0 || dim[last] >= tile_size / 2;
+  if (dim[last] % tile_size != 0) return false;
+  return static_cast<std::size_t>(code.axis) != last ||
+         integer_of(arguments, code.extent_parameter) % tile_size == 0;
+}
+
+void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments) const {
+  std::int64_t rows = 1;
+  for (std::size_t axis = 0; axis + 1 < dim.size(); ++axis) rows *= dim[axis];
+  const std::int64_t tiles = rows * TileRunner::tiles_of(dim.back());
+  std::int64_t rounds = 1;
+  if (code_->axis >= 0)
+    rounds = std::max<std::int64_t>(1, integer_of(arguments, code_->extent_parameter) /
+                                           std::max(1, integer_of(arguments, code_->step_parameter)));
+  const std::int64_t grain = std::max<std::int64_t>(1, elements_per_chunk / tile_size / rounds);
+  parallel_ranges(tiles, grain, [&](std::int64_t begin, std::int64_t end) {
+    TileRunner(*code_, dim, arguments).run(begin, end);
+  });
+}
+
+}  // namespace ferrite::kernel

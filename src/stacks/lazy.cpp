@@ -1,0 +1,7 @@
+// Every op on Lazy<Cpu>, compiled once.
+#include "ferrite/stacks.hpp"
+
+namespace ferrite {
+#define FERRITE_DEFINE(Op) FERRITE_EVALUATE(, Lazy<Cpu>, Op)
+FERRITE_ALL_OPS(FERRITE_DEFINE)
+}  // namespace ferrite

@@ -1,0 +1,149 @@
+// Tile programs against the interpreter: arithmetic, choices, functions, rests of rows, broadcasting, loops,
+// and what they leave to others.
+#include "kernel/tile_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include "packed_test.hpp"
+
+namespace ferrite::kernel {
+
+namespace {
+
+Value random_values(std::vector<std::int64_t> shape, ScalarType type = ScalarType::f32) {
+  std::int64_t n = 1;
+  for (const std::int64_t extent : shape) n *= extent;
+  std::vector<double> x;
+  for (std::int64_t i = 0; i < n; ++i) x.push_back(normal_at<float>({3, 1}, static_cast<std::uint64_t>(i)));
+  Value v = real_array(x, type);
+  v.type = v.type.array(static_cast<int>(shape.size()));
+  v.shape = std::move(shape);
+  return v;
+}
+
+/// Runs the only kernel of a text by tiles and by the interpreter; `roundings` as compare() has it.
+void expect_same(const std::string& text, std::vector<std::int64_t> dim, const std::vector<Value>& values,
+                 double roundings = 0) {
+  const Module module = parse(text);
+  const TileProgram program(module, module.kernel());
+  ASSERT_EQ(program.obstacle(), "");
+  const PackedLaunch launch = [&](const std::vector<std::int64_t>& grid, void* const* arguments, int) {
+    EXPECT_TRUE(program.fits(grid, arguments));
+    program.run(grid, arguments);
+  };
+  compare(module, module.kernel(), launch, dim, values, 256, roundings);
+}
+
+std::string obstacle(const std::string& text) {
+  const Module module = parse(text);
+  return TileProgram(module, module.kernel()).obstacle();
+}
+
+std::string one_axis(const std::string& lines) {
+  return "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float], z: "
+         "wp.array[float], s: float):\n"
+         "    i = wp.tid()\n    a = x[i]\n    b = y[i]\n" +
+         lines;
+}
+
+}  // namespace
+
+TEST(Tile, Arithmetic) {
+  for (const char* lines :
+       {"    z[i] = a * s + b", "    z[i] = s - a / b", "    z[i] = (a - b) * (a + b) - (s - (b - a))",
+        "    z[i] = -wp.abs(a) / (2.0 + a * a)", "    v = a + b\n    w = v * v\n    z[i] = w - v * s + w",
+        "    z[i] = wp.sqrt(wp.abs(a)) + wp.floor(b) - wp.ceil(a) * wp.rint(b * 3.0)",
+        "    z[i] = wp.where(a < b, a, b)", "    z[i] = wp.where(a <= 0.0, 0.0, a)",
+        "    z[i] = wp.where(s > a, s, a)", "    z[i] = wp.where(b >= a, b - a, a) + wp.where(a == a, s, b)",
+        "    z[i] = wp.where(wp.isnan(a), s, wp.where(wp.isfinite(b / 0.0), a, b))",
+        "    t = a < s\n    u = wp.where(t, b < s, t)\n    z[i] = wp.where(u, a, wp.where(not t, b, s))"})
+    for (const std::int64_t n : {1, 3, 31, 32, 128, 5000}) {
+      SCOPED_TRACE(std::string(lines) + " of " + std::to_string(n));
+      expect_same(
+          one_axis(lines), {n},
+          {random_values({n}), random_values({n}), random_values({n}), scalar_value(ScalarType::f32, 0.75)});
+    }
+}
+
+TEST(Tile, Functions) {
+  for (const double scale : {1.0, 3e8})
+    for (const char* f : {"exp", "log", "tanh", "erf", "sin", "cos"}) {
+      SCOPED_TRACE(f);
+      expect_same(one_axis("    z[i] = wp." + std::string(f) + "(a * s) + b"), {333},
+                  {random_values({333}), random_values({333}), random_values({333}),
+                   scalar_value(ScalarType::f32, scale)},
+                  6);
+    }
+}
+
+TEST(Tile, ResultsMayGoWhereOperandsCameFrom) {
+  const Module module = parse(
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n"
+      "    a = x[i]\n    b = y[i]\n    x[i] = a + b\n    y[i] = a - b\n");
+  const TileProgram program(module, module.kernel());
+  std::vector<float> x(100), y(100);
+  for (int i = 0; i < 100; ++i)
+    x[static_cast<std::size_t>(i)] = static_cast<float>(i), y[static_cast<std::size_t>(i)] = 1;
+  ArrayArgument arrays[] = {{x.data(), {100}, {1}}, {y.data(), {100}, {1}}};
+  void* arguments[] = {&arrays[0], &arrays[1]};
+  const std::int64_t dim[] = {100};
+  program.run(dim, arguments);
+  EXPECT_EQ(x[70], 71);
+  EXPECT_EQ(y[70], 69);
+}
+
+TEST(Tile, RowsBroadcastAndSixteenBits) {
+  const std::string text =
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array2d[wp.bfloat16], y: wp.array2d[float], z: "
+      "wp.array2d[wp.bfloat16]):\n"
+      "    i, j = wp.tid()\n    z[i, j] = wp.bfloat16(float(wp.bfloat16(float(x[i, j]) * y[i, j])) + 1.5)\n";
+  expect_same(text, {5, 77},
+              {random_values({5, 77}, ScalarType::bf16), random_values({5, 77}),
+               random_values({5, 77}, ScalarType::bf16)});
+
+  const Module module = parse(text);
+  const TileProgram program(module, module.kernel());
+  std::vector<float> one = {2, 3};
+  std::vector<BFloat16> x(2 * 64, to_bfloat16(1.25f)), z(2 * 64);
+  ArrayArgument arrays[] = {
+      {x.data(), {2, 64}, {64, 1}}, {one.data(), {2, 64}, {1, 0}}, {z.data(), {2, 64}, {64, 1}}};
+  void* arguments[] = {&arrays[0], &arrays[1], &arrays[2]};
+  const std::int64_t dim[] = {2, 64};
+  ASSERT_TRUE(program.fits(dim, arguments));
+  program.run(dim, arguments);
+  EXPECT_EQ(to_float(z[40]), 4);
+  EXPECT_EQ(to_float(z[100]), 5.25f);
+  arrays[0].strides[1] = 2;  // every second element
+  EXPECT_FALSE(program.fits(dim, arguments));
+}
+
+TEST(Tile, LoopsOverAnAxis) {
+  for (const bool along : {true, false}) {
+    const std::string k = along ? "[i, k]" : "[k, j]", first = along ? "j" : "i";
+    const std::string text =
+        "import warp as wp\n\n\n@wp.kernel\n"
+        "def r(x: wp.array2d[float], y: wp.array2d[float], p: wp.array2d[float], extent: int, step: int):\n"
+        "    i, j = wp.tid()\n    sum = float(0.0)\n    for k in range(" +
+        first +
+        ", extent, step):\n"
+        "        v = x" +
+        k + " * 2.0\n        y" + k + " = v\n        sum = sum + v * v\n    p[i, j] = sum\n";
+    const std::int64_t rows = along ? 3 : 40, columns = along ? 1024 : 256, step = along ? 256 : 8;
+    expect_same(text,
+                along ? std::vector<std::int64_t>{rows, step} : std::vector<std::int64_t>{step, columns},
+                {random_values({rows, columns}), random_values({rows, columns}),
+                 random_values(along ? std::vector<std::int64_t>{rows, step}
+                                     : std::vector<std::int64_t>{step, columns}),
+                 scalar_value(ScalarType::i32, static_cast<double>(along ? columns : rows)),
+                 scalar_value(ScalarType::i32, static_cast<double>(step))});
+  }
+}
+
+TEST(Tile, WhatTheyLeaveToBlocks) {
+  EXPECT_NE(obstacle(one_axis("    z[i] = wp.pow(a, b)")), "");
+  EXPECT_NE(obstacle(one_axis("    z[i + 1] = a")), "");
+  EXPECT_NE(obstacle(one_axis("    if a > b:\n        z[i] = a")), "");
+  EXPECT_NE(obstacle(one_axis("    z[i] = float(wp.float64(a) * wp.float64(b))")), "");
+}
+
+}  // namespace ferrite::kernel
