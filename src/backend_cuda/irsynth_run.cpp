@@ -118,7 +118,8 @@ void run_records_on_gpu(const Config& given, std::span<Record> records) {
   const cuda::DeviceGuard guard(context.index());
   Config config = given;
   config.architecture = context.properties().major * 10 + context.properties().minor;
-  const std::vector<std::string> modules = compile_modules(config, records, Code::cubin);
+  compile_modules(config, records, Code::ptx, Texts::backward);  // which are not run here
+  const std::vector<std::string> modules = compile_modules(config, records, Code::cubin, Texts::forward);
   for (std::size_t m = 0; m < modules.size(); ++m) {
     const std::size_t first = m * records_per_module;
     run_module(context, modules[m],

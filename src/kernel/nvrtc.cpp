@@ -101,7 +101,10 @@ std::string compile(const std::string& source, const std::string& target, bool a
   const std::string arch = "--gpu-architecture=" + target, include = "--include-path=" + n.include;
   std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
   if (!n.include.empty()) options.push_back(include.c_str());
-  if (effort == CompileEffort::least && n.is_at_least(12, 8)) options.push_back("--Ofast-compile=max");
+  // What the first half of the compiler leaves undone the second has to take on: for machine code less is
+  // more.
+  if (effort == CompileEffort::least && n.is_at_least(12, 8))
+    options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::size_t size = 0;

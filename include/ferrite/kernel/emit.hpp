@@ -60,8 +60,7 @@ FERRITE_API std::string emit_cpp(const Module& module, const Function& kernel,
                                  const EmitOptions& options = {});
 FERRITE_API std::string emit_cpp(const Module& module, const EmitOptions& options = {});
 
-/// full: code to run. least: only to see whether the compiler takes the text (from NVRTC 12.8 on, several
-/// times faster).
+/// least: code that runs slower but is compiled several times faster (from NVRTC 12.8 on).
 enum class CompileEffort : std::uint8_t { full, least };
 
 /// CUDA C++ compiled to PTX by NVRTC for an architecture such as 90, on machines without a GPU too. Throws

@@ -9,7 +9,7 @@ namespace ferrite::irsynth {
 
 namespace {
 
-std::string module_text(Style style, std::span<const Record> records) {
+std::string module_text(Style style, std::span<const Record> records, Texts texts) {
   std::string text;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto part = [&](const std::string& source, const std::string& name, std::string_view what) {
@@ -23,16 +23,19 @@ std::string module_text(Style style, std::span<const Record> records) {
     const Record& r = records[i];
     if (!r.failure.empty()) continue;
     const bool standalone = style == Style::standalone;
-    part(standalone ? r.forward : kernel::emit_cuda(r.program.module), kernel::entry_name(r.program.kernel()),
-         "record");
-    if (standalone) part(r.backward, r.program.kernel().name + "_backward_kernel", "adjoint");
+    if (texts != Texts::backward)
+      part(standalone ? r.forward : kernel::emit_cuda(r.program.module),
+           kernel::entry_name(r.program.kernel()), "record");
+    if (texts != Texts::forward && standalone)
+      part(r.backward, r.program.kernel().name + "_backward_kernel", "adjoint");
   }
   return text;
 }
 
 }  // namespace
 
-std::vector<std::string> compile_modules(const Config& config, std::span<Record> records, Code code) {
+std::vector<std::string> compile_modules(const Config& config, std::span<Record> records, Code code,
+                                         Texts texts) {
   constexpr auto size = static_cast<std::int64_t>(records_per_module);
   const auto count = static_cast<std::int64_t>(records.size());
   std::vector<std::string> modules(static_cast<std::size_t>((count + size - 1) / size));
@@ -40,7 +43,7 @@ std::vector<std::string> compile_modules(const Config& config, std::span<Record>
       fmt::format("NVRTC, {}_{}{}", code == Code::ptx ? "compute" : "sm", config.architecture,
                   config.style == Style::warp ? ", the standalone form" : "");
   const auto compile = [&](std::span<const Record> part) {
-    const std::string text = module_text(config.style, part);
+    const std::string text = module_text(config.style, part, texts);
     return code == Code::ptx ? kernel::compile_ptx(text, config.architecture, kernel::CompileEffort::least)
                              : kernel::compile_cubin(text, config.architecture, kernel::CompileEffort::least);
   };
@@ -64,7 +67,7 @@ std::vector<std::string> compile_modules(const Config& config, std::span<Record>
 }
 
 void compile_records(const Config& config, std::span<Record> records) {
-  compile_modules(config, records, Code::ptx);
+  compile_modules(config, records, Code::ptx, Texts::both);
   if (!config.ptx) return;
   parallel_ranges(static_cast<std::int64_t>(records.size()), 4, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)

@@ -134,9 +134,9 @@ class Writer {
       write_text(folder_ / "failures.jsonl", text);
     }
     const auto number = static_cast<std::int64_t>(files_.size());
-    const std::string name =
-        plan_.format == Format::json ? file_name(plan_.config.device, number) : shard_name(number);
-    write_text(folder_ / name, shard_);
+    const bool single = plan_.format == Format::json;
+    const std::string name = single ? file_name(plan_.config.device, number) : shard_name(number);
+    (single ? write_small : write_text)(folder_ / name, shard_);
     add_file(name, shard_);
     shard_.clear();
     show(false);

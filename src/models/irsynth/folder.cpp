@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
 
@@ -49,6 +51,16 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   AtomicFile file(path);
   file.write(text);
   file.commit();
+}
+
+void write_small(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path part = path.string() + ".part";
+  std::ofstream file(part, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(part, path, error);
+  if (!file || error) throw IoError(fmt::format("[irsynth] {}: cannot be written", path.string()));
 }
 
 std::string shard_name(std::int64_t number) { return fmt::format("shard-{:05}.jsonl", number); }

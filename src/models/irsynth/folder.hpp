@@ -25,6 +25,9 @@ struct Tally {
 };
 
 void write_text(const std::filesystem::path& path, std::string_view text);
+/// One of very many files: there whole or not at all when the process is killed, but without the wait for the
+/// disk that guards shards against a loss of power. The next run writes over what a killed one left.
+void write_small(const std::filesystem::path& path, std::string_view text);
 std::string shard_name(std::int64_t number);
 std::string file_name(Device device, std::int64_t number);
 

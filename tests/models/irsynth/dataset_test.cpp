@@ -2,16 +2,12 @@
 #include "ferrite/models/irsynth/dataset.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "ferrite/core/thread_pool.hpp"
-#include "temporary_folder.hpp"
+#include "folder_files.hpp"
+#include "scratch_folder.hpp"
 
 namespace ferrite::irsynth {
 namespace {
@@ -25,7 +21,7 @@ Plan small_plan(Format format) {
 }
 
 TEST(IrsynthDataset, DoesNotDependOnThreads) {
-  const TemporaryFolder folder;
+  const testing::ScratchFolder folder;
   const int before = num_threads();
   set_num_threads(1);
   write_dataset(folder / "one", small_plan(Format::jsonl));
@@ -36,7 +32,7 @@ TEST(IrsynthDataset, DoesNotDependOnThreads) {
 }
 
 TEST(IrsynthDataset, RecordsDoNotDependOnHowManyThereAre) {
-  const TemporaryFolder folder;
+  const testing::ScratchFolder folder;
   Plan plan = small_plan(Format::json);
   write_dataset(folder / "all", plan);
   plan.pairs = 13;
@@ -45,42 +41,8 @@ TEST(IrsynthDataset, RecordsDoNotDependOnHowManyThereAre) {
   EXPECT_FALSE(std::filesystem::exists(folder / "few/cuda_synth_0013.json"));
 }
 
-/// Starts the program, kills it with SIGKILL after a while, again and again until it gets through.
-TEST(IrsynthDataset, GoesOnAfterSigkillByteForByte) {
-  for (const char* format : {"jsonl", "json"}) {
-    const TemporaryFolder folder;
-    const std::string whole = (folder / "whole").string(), cut = (folder / "cut").string();
-    const auto start = [&](const std::string& out) {
-      const pid_t child = fork();
-      if (child == 0) {
-        execl(FERRITE_CLI, "ferrite", "irsynth", "-n", "300", "-o", out.c_str(), "--format", format,
-              "--shard-size", "20", "--quiet", static_cast<char*>(nullptr));
-        _exit(127);
-      }
-      return child;
-    };
-    int status = 0;
-    waitpid(start(whole), &status, 0);
-    ASSERT_EQ(status, 0);
-    int kills = 0;
-    for (int wait_ms = 40; kills < 100; wait_ms += 20) {
-      const pid_t child = start(cut);
-      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      if (!WIFSIGNALED(status)) break;
-      ++kills;
-    }
-    EXPECT_GT(kills, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    const auto a = files_of(whole), b = files_of(cut);
-    ASSERT_EQ(a.size(), b.size());
-    for (const auto& [name, text] : a) EXPECT_EQ(text, b.at(name)) << name;
-  }
-}
-
 TEST(IrsynthDataset, AnotherPlanIsRefused) {
-  const TemporaryFolder folder;
+  const testing::ScratchFolder folder;
   Plan plan = small_plan(Format::jsonl);
   write_dataset(folder / "d", plan);
   plan.seed = 1;
@@ -88,7 +50,7 @@ TEST(IrsynthDataset, AnotherPlanIsRefused) {
 }
 
 TEST(IrsynthDataset, StructuresAreCappedAndSplitsShareNone) {
-  const TemporaryFolder folder;
+  const testing::ScratchFolder folder;
   Plan plan = small_plan(Format::jsonl);
   plan.config.categories = {"arithmetic"};
   plan.config.lowest_level = plan.config.highest_level = 0;
@@ -108,7 +70,7 @@ TEST(IrsynthDataset, StructuresAreCappedAndSplitsShareNone) {
 }
 
 TEST(IrsynthDataset, ValidationFindsWhatWasChanged) {
-  const TemporaryFolder folder;
+  const testing::ScratchFolder folder;
   Plan plan = small_plan(Format::json);
   plan.pairs = 12;
   plan.config.backward = true;

@@ -9,7 +9,7 @@
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/models/irsynth/record.hpp"
 #include "models/irsynth/memory.hpp"
-#include "temporary_folder.hpp"
+#include "scratch_folder.hpp"
 
 namespace ferrite::irsynth {
 namespace {
@@ -36,7 +36,7 @@ TEST(IrsynthEmittedCpp, AgreesWithTheInterpreter) {
             "_packed\nnamespace n" + std::to_string(i) + " {\n" + body(r.forward) + "}\n#undef " + entry +
             "\n#undef " + entry + "_packed\n";
   }
-  const TemporaryFolder folder;
+  const testing::ScratchFolder folder;
   const std::string source = (folder / "records.cpp").string(), library = (folder / "records.so").string();
   std::ofstream(source) << text;
   ASSERT_EQ(std::system(("c++ -std=c++17 -O1 -fwrapv -w -shared -fPIC " + source + " -o " + library).c_str()),
