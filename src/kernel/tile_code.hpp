@@ -24,9 +24,16 @@ inline constexpr int vector_size = vector_bytes / 4, tile_vectors = 8, tile_size
 using Floats [[gnu::vector_size(vector_bytes)]] = float;
 using Bits [[gnu::vector_size(vector_bytes)]] = std::int32_t;
 
+/// Where elements lie: those of the tile `at` from base + at * step bytes on. Variables do not move.
+struct TilePlace {
+  std::byte* base = nullptr;
+  std::int64_t step = 0;
+  FERRITE_INLINE std::byte* operator[](std::int64_t at) const { return base + at * step; }
+};
+
 struct TileFrame {
-  float** places;         // arrays at the current tile, then variables
-  const Floats* scalars;  // parameters and literals, in every lane
+  const TilePlace* places;  // arrays, then variables
+  const Floats* scalars;    // parameters and literals, in every lane
 };
 
 /// Takes the tile in registers, and the next instruction.
@@ -37,19 +44,19 @@ struct TileFunction;
 template <std::size_t... k>
 struct TileFunction<std::index_sequence<k...>> {
   struct Instruction {
-    void (*run)(const Instruction*, const TileFrame*, FloatsAt<k>...);
+    void (*run)(const Instruction*, const TileFrame*, std::int64_t at, FloatsAt<k>...);
     int a = 0, b = 0;  // places or scalars
   };
 };
 using Vectors = std::make_index_sequence<tile_vectors>;
 using TileInstruction = TileFunction<Vectors>::Instruction;
 
-FERRITE_INLINE Floats load_floats(const float* at) {
+FERRITE_INLINE Floats load_floats(const void* from) {
   Floats x;
-  std::memcpy(&x, at, sizeof x);
+  std::memcpy(&x, from, sizeof x);
   return x;
 }
-FERRITE_INLINE void store_floats(float* at, Floats x) { std::memcpy(at, &x, sizeof x); }
+FERRITE_INLINE void store_floats(void* to, Floats x) { std::memcpy(to, &x, sizeof x); }
 
 /// What an operand is: a tile in memory, or a scalar.
 enum class TileOperand : std::uint8_t { place, scalar };
@@ -75,7 +82,7 @@ TileInstruction tile_math(Builtin builtin);  // exp and its like
 TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
 /// f32 rounded to bf16.
 TileInstruction tile_round();
-void run_tile(const TileInstruction* code, const TileFrame& frame);
+void run_tile(const TileInstruction* code, const TileFrame& frame, std::int64_t at);
 
 struct TileCode {
   using Segment = std::vector<TileInstruction>;

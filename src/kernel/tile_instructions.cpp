@@ -7,13 +7,25 @@ namespace ferrite::kernel {
 
 namespace {
 
+/// What an instruction sees beside its vector: the frame, where the tile is, and which of its vectors this
+/// is.
+struct Tile {
+  const TileFrame& frame;
+  std::int64_t at;
+  int k;
+  template <class T>
+  FERRITE_INLINE T* place(int index) const {
+    return reinterpret_cast<T*>(frame.places[index][at]) + k * vector_size;
+  }
+};
+
 template <class F, class Index = Vectors>
 struct Step;
-/// F::of(instruction, frame, vector, k) for each of the vectors, then the next instruction.
+/// F::of(instruction, tile, vector) for each of the vectors, then the next instruction.
 template <class F, std::size_t... k>
 struct Step<F, std::index_sequence<k...>> {
-  static void run(const TileInstruction* i, const TileFrame* f, FloatsAt<k>... v) {
-    return i[1].run(i + 1, f, F::of(*i, *f, v, static_cast<int>(k))...);
+  static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
+    return i[1].run(i + 1, f, at, F::of(*i, Tile{*f, at, static_cast<int>(k)}, v)...);
   }
 };
 
@@ -22,55 +34,52 @@ TileInstruction make(int a = 0, int b = 0) {
   return {Step<F>::run, a, b};
 }
 
-FERRITE_INLINE Floats place_at(const TileFrame& f, int index, int k) {
-  return load_floats(f.places[index] + k * vector_size);
-}
 template <TileOperand kind>
-FERRITE_INLINE Floats operand_at(const TileFrame& f, int index, int k) {
+FERRITE_INLINE Floats operand_at(const Tile& t, int index) {
   if constexpr (kind == TileOperand::scalar)
-    return f.scalars[index];
+    return t.frame.scalars[index];
   else
-    return place_at(f, index, k);
+    return load_floats(t.place<float>(index));
 }
 FERRITE_INLINE Floats mask_of(Bits b) { return std::bit_cast<Floats>(b); }
 FERRITE_INLINE Bits bits_of_floats(Floats x) { return std::bit_cast<Bits>(x); }
 
 struct Load {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats, int k) {
-    return place_at(f, i.a, k);
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
+    return load_floats(t.place<float>(i.a));
   }
 };
 struct LoadScalar {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats, int) {
-    return f.scalars[i.a];
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
+    return t.frame.scalars[i.a];
   }
 };
 struct LoadBFloat16 {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats, int k) {
-    const auto* x = reinterpret_cast<const BFloat16*>(f.places[i.a]) + k * vector_size;
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
+    const auto* x = t.place<const BFloat16>(i.a);
     float wide[vector_size];
     for (int j = 0; j < vector_size; ++j) wide[j] = to_float(x[j]);
     return load_floats(wide);
   }
 };
 struct Store {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
-    store_floats(f.places[i.a] + k * vector_size, v);
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
+    store_floats(t.place<float>(i.a), v);
     return v;
   }
 };
 struct StoreBFloat16 {  // of values that are rounded already
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
     float wide[vector_size];
     store_floats(wide, v);
-    auto* y = reinterpret_cast<BFloat16*>(f.places[i.a]) + k * vector_size;
+    auto* y = t.place<BFloat16>(i.a);
     for (int j = 0; j < vector_size; ++j)
       y[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
     return v;
   }
 };
 struct RoundToBFloat16 {  // as to_bfloat16
-  FERRITE_INLINE static Floats of(const TileInstruction&, const TileFrame&, Floats v, int) {
+  FERRITE_INLINE static Floats of(const TileInstruction&, const Tile&, Floats v) {
     const Bits u = bits_of_floats(v), odd = (u >> 16) & 1;
     const Bits rounded = (u + 0x7fff + odd) & static_cast<std::int32_t>(0xffff0000u);
     const Bits nan = (u & static_cast<std::int32_t>(0xffff0000u)) | 0x400000;
@@ -92,8 +101,8 @@ struct Unequal { FERRITE_INLINE static Floats of(Floats a, Floats b) { return ma
 
 template <class F, TileOperand kind, bool reversed>
 struct Binary {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
-    const Floats other = operand_at<kind>(f, i.a, k);
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
+    const Floats other = operand_at<kind>(t, i.a);
     return reversed ? F::of(other, v) : F::of(v, other);
   }
 };
@@ -107,17 +116,17 @@ TileInstruction binary(TileOperand kind, int index, bool reversed) {
 
 template <TileOperand a, TileOperand b>
 struct Select {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
     const Bits mask = bits_of_floats(v);
-    return mask_of((mask & bits_of_floats(operand_at<a>(f, i.a, k))) |
-                   (~mask & bits_of_floats(operand_at<b>(f, i.b, k))));
+    return mask_of((mask & bits_of_floats(operand_at<a>(t, i.a))) |
+                   (~mask & bits_of_floats(operand_at<b>(t, i.b))));
   }
 };
 
 template <class F, bool tile_is_right, bool tile_if_true, TileOperand kind, TileOperand other>
 struct Choose {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
-    const Floats x = operand_at<kind>(f, i.a, k), c = operand_at<other>(f, i.b, k);
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
+    const Floats x = operand_at<kind>(t, i.a), c = operand_at<other>(t, i.b);
     const Bits mask = bits_of_floats(tile_is_right ? F::of(x, v) : F::of(v, x));
     const Floats a = tile_if_true ? v : c, b = tile_if_true ? c : v;
     return mask_of((mask & bits_of_floats(a)) | (~mask & bits_of_floats(b)));
@@ -144,9 +153,7 @@ TileInstruction choose(bool tile_is_right, bool tile_if_true, TileOperand a, int
 
 template <class F>
 struct Unary {
-  FERRITE_INLINE static Floats of(const TileInstruction&, const TileFrame&, Floats v, int) {
-    return F::of(v);
-  }
+  FERRITE_INLINE static Floats of(const TileInstruction&, const Tile&, Floats v) { return F::of(v); }
 };
 /// f(element), in a loop that compilers make a vector instruction.
 template <class F>
@@ -173,9 +180,9 @@ struct Rint { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](floa
 /// First, then Second: half the calls.
 template <class First, class Second>
 struct Pair {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const TileFrame& f, Floats v, int k) {
+  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
     const TileInstruction second{nullptr, i.b, 0};
-    return Second::of(second, f, First::of(i, f, v, k), k);
+    return Second::of(second, t, First::of(i, t, v));
   }
 };
 template <class... F>
@@ -196,15 +203,15 @@ TileInstruction pair_of(const TileInstruction& a, const TileInstruction& b, Memb
 
 template <std::size_t... k>
 struct Ends {
-  static void run(const TileInstruction*, const TileFrame*, FloatsAt<k>...) {}
+  static void run(const TileInstruction*, const TileFrame*, std::int64_t, FloatsAt<k>...) {}
 };
 template <std::size_t... k>
 TileInstruction end_of(std::index_sequence<k...>) {
   return {Ends<k...>::run};
 }
 template <std::size_t... k>
-void start(const TileInstruction* code, const TileFrame& frame, std::index_sequence<k...>) {
-  code->run(code, &frame, FloatsAt<k>{}...);
+void start(const TileInstruction* code, const TileFrame& frame, std::int64_t at, std::index_sequence<k...>) {
+  code->run(code, &frame, at, FloatsAt<k>{}...);
 }
 
 }  // namespace
@@ -221,7 +228,9 @@ TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& s
   return pair_of(first, second, Simple{});
 }
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
-void run_tile(const TileInstruction* code, const TileFrame& frame) { start(code, frame, Vectors{}); }
+void run_tile(const TileInstruction* code, const TileFrame& frame, std::int64_t at) {
+  start(code, frame, at, Vectors{});
+}
 
 TileInstruction tile_select(TileOperand a, int first, TileOperand b, int second) {
   using enum TileOperand;

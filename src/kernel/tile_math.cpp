@@ -13,11 +13,11 @@ struct Map;
 /// The tile goes through memory, so that the loop is one over all its elements.
 template <class F, std::size_t... k>
 struct Map<F, std::index_sequence<k...>> {
-  static void run(const TileInstruction* i, const TileFrame* f, FloatsAt<k>... v) {
+  static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
     float x[tile_size];
     (store_floats(x + k * vector_size, v), ...);
     F::of(x);
-    return i[1].run(i + 1, f, load_floats(x + k * vector_size)...);
+    return i[1].run(i + 1, f, at, load_floats(x + k * vector_size)...);
   }
 };
 

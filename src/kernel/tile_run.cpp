@@ -28,8 +28,10 @@ class TileRunner {
     memory_.resize((count + code.scalars.size() + 1) * tile_size);
     float* const first =
         memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64 / 4;
-    for (std::size_t i = 0; i < count; ++i) own_.push_back(first + i * tile_size);
-    places_ = own_;
+    for (std::size_t i = 0; i < count; ++i) {
+      own_.push_back(reinterpret_cast<std::byte*>(first + i * tile_size));
+      places_.push_back({own_.back(), 0});
+    }
     auto* scalars = reinterpret_cast<Floats*>(first + count * tile_size);
     for (std::size_t i = 0; i < code.scalars.size(); ++i) {
       const TileCode::ScalarPlace& s = code.scalars[i];
@@ -40,9 +42,6 @@ class TileRunner {
       if (s.is_bits) scalars[i] = std::bit_cast<Floats>(Bits{} + s.bits);
     }
     frame_ = {places_.data(), scalars};
-    for (std::size_t i = 0; i < code.arrays.size(); ++i)
-      if (array_of(arguments, code.arrays[i].parameter).strides[last_] != 0)
-        moving_.push_back({i, tile_size * size(code.arrays[i])});
     if (code.axis >= 0) {
       extent_ = integer_of(arguments, code.extent_parameter);
       step_ = integer_of(arguments, code.step_parameter);
@@ -61,12 +60,7 @@ class TileRunner {
         for (; tile < stop; ++tile) run_loop(tile * tile_size);
         continue;
       }
-      place_arrays(tile * tile_size, false, 0);
-      for (; tile < std::min(stop, whole); ++tile) {
-        run_tile(code_.body.data(), frame_);
-        for (const auto& [place, bytes] : moving_)
-          places_[place] = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(places_[place]) + bytes);
-      }
+      for (; tile < std::min(stop, whole); ++tile) run_tile(code_.body.data(), frame_, tile * tile_size);
       if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
     }
   }
@@ -82,7 +76,11 @@ class TileRunner {
       std::int64_t offset = 0;
       for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * a.strides[axis];
       rows_[i] = static_cast<std::byte*>(a.data) + offset * size(place);
-      if (a.strides[last_] == 0 && !place.in_loop) spread(i, rows_[i]);
+      if (place.in_loop) continue;
+      if (a.strides[last_] == 0)
+        spread(i, rows_[i]);
+      else
+        places_[i] = {rows_[i], size(place)};
     }
   }
   static std::int64_t size(const TileCode::ArrayPlace& place) {
@@ -91,42 +89,33 @@ class TileRunner {
 
   /// One element, as a tile of them.
   void spread(std::size_t i, const std::byte* element) {
-    places_[i] = own_[i];
-    if (code_.arrays[i].type == ScalarType::bf16) {
-      std::uint16_t x;
-      std::memcpy(&x, element, 2);
-      std::fill_n(reinterpret_cast<std::uint16_t*>(own_[i]), tile_size, x);
-    } else {
-      float x;
-      std::memcpy(&x, element, 4);
-      std::fill_n(own_[i], tile_size, x);
-    }
+    places_[i] = {own_[i], 0};
+    for (std::int64_t k = 0, bytes = size(code_.arrays[i]); k < tile_size; ++k)
+      std::memcpy(own_[i] + k * bytes, element, static_cast<std::size_t>(bytes));
   }
 
   void run_loop(std::int64_t at) {
-    place_arrays(at, false, 0);
-    run_tile(code_.before.data(), frame_);
+    run_tile(code_.before.data(), frame_, at);
     const auto axis = static_cast<std::size_t>(code_.axis);
     for (std::int64_t k = axis == last_ ? at : index_[axis]; k < extent_; k += step_) {
-      place_arrays(at, true, k);
-      run_tile(code_.body.data(), frame_);
+      place_in_loop(axis, k);
+      run_tile(code_.body.data(), frame_, axis == last_ ? k : at);
     }
-    run_tile(code_.after.data(), frame_);
+    run_tile(code_.after.data(), frame_, at);
   }
-  /// Points to the elements from `at` on; of arrays inside the loop at its index k, those outside stay.
-  void place_arrays(std::int64_t at, bool inside, std::int64_t k) {
+  /// Arrays whose index on the axis is the loop's, at its index k. Along the last axis k is where the tile
+  /// is.
+  void place_in_loop(std::size_t axis, std::int64_t k) {
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
-      if (place.in_loop != inside) continue;
+      if (!place.in_loop) continue;
       const ArrayArgument& a = array_of(arguments_, place.parameter);
       std::byte* row = rows_[i];
-      const auto axis = static_cast<std::size_t>(code_.axis);
-      if (inside && axis != last_) row += (k - index_[axis]) * a.strides[axis] * size(place);
-      if (a.strides[last_] == 0) {
-        if (inside) spread(i, row);
-        continue;
-      }
-      places_[i] = reinterpret_cast<float*>(row + (inside && axis == last_ ? k : at) * size(place));
+      if (axis != last_) row += (k - index_[axis]) * a.strides[axis] * size(place);
+      if (a.strides[last_] == 0)
+        spread(i, row);
+      else
+        places_[i] = {row, size(place)};
     }
   }
   /// The rest of a row goes through memory of our own. Not in loops.
@@ -134,11 +123,11 @@ class TileRunner {
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       if (array_of(arguments_, place.parameter).strides[last_] == 0) continue;
-      places_[i] = own_[i];
+      places_[i] = {own_[i], 0};
       std::memset(own_[i], 0, sizeof(float) * tile_size);
       std::memcpy(own_[i], rows_[i] + at * size(place), static_cast<std::size_t>(count * size(place)));
     }
-    run_tile(code_.body.data(), frame_);
+    run_tile(code_.body.data(), frame_, 0);
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       if (place.stored)
@@ -151,8 +140,8 @@ class TileRunner {
   std::size_t last_;
   void* const* arguments_;
   std::vector<float> memory_;
-  std::vector<float*> own_, places_;
-  std::vector<std::pair<std::size_t, std::int64_t>> moving_;  // places, and bytes to the next tile
+  std::vector<std::byte*> own_;
+  std::vector<TilePlace> places_;
   std::vector<std::byte*> rows_ = std::vector<std::byte*>(code_.arrays.size());
   std::array<std::int64_t, 4> index_{};
   TileFrame frame_{};

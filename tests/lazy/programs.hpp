@@ -93,7 +93,7 @@ class Program {
       case 8:
         return full(backend_, x.shape(), small, x.dtype()) - x;
       case 9:
-        return eval(op::UnaryBackward{op::UnaryFn::relu}, x, cast(x * small, DType::f32));
+        return eval(op::UnaryBackward{op::UnaryFn::relu}, cast(x, DType::f32), cast(x * small, DType::f32));
       case 10:
         return small - floor(x * 1.5);
       default:
