@@ -31,6 +31,8 @@ BARS = [  # pattern of the whole name, kind, limit; the first that matches count
     (r"priors/formula/1M", "seconds", 0.45e-3),
     (r"priors/mixture/1024x20/8192", "seconds", 8192 / 50_000),
     (r"priors/dlpack", "seconds", 10e-6),
+    (r"launch/compile", "seconds", 60e-3),
+    (r"launch/load", "seconds", 3e-3),
     (r"train/.*", "peer", 2.0),
     (r"train_graph/.*", "eager peer", 4.0),
 ]
