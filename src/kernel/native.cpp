@@ -33,7 +33,7 @@ std::string read_file(const fs::path& path) {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "ferrite_XXXXXX").string();
+    std::string pattern = (fs::temp_directory_path() / ("ferrite_" + std::string(6, 'X'))).string();
     if (::mkdtemp(pattern.data()) == nullptr)
       throw IoError(fmt::format("[kernel] {}: no temporary folder can be made there", pattern));
     path_ = pattern;
