@@ -46,9 +46,9 @@ std::shared_ptr<KernelImages::Image> KernelImages::get(const Call& call, const k
           call.op());
     found = images_.emplace(key, known).first;
   }
-  Library& library = *found->second.library;
-  library.used = clock_;
-  library.captured |= capturing;
+  Library& origin = *found->second.origin;
+  origin.used = clock_;
+  origin.captured |= capturing;
   return found->second.image;
 }
 
@@ -74,8 +74,8 @@ void KernelImages::make_room() {
   const std::uint64_t limit = ages[ages.size() / 2];
   context_.synchronize();
   std::erase_if(images_, [&](const auto& entry) {
-    const Library& library = *entry.second.library;
-    return !library.captured && library.used <= limit;
+    const Library& origin = *entry.second.origin;
+    return !origin.captured && origin.used <= limit;
   });
   std::erase_if(libraries_, [&](const auto& entry) {
     const Library& library = entry.second;

@@ -58,7 +58,7 @@ class KernelImages {
   std::unordered_map<std::string, Library> libraries_;  // by source
   struct Known {
     std::shared_ptr<Image> image;
-    Library* library;
+    Library* origin;  // what it was loaded from
   };
   std::unordered_map<std::uint64_t, Known> images_;  // by kernel and size of blocks
 };
