@@ -34,8 +34,15 @@ int refused(const std::string& lines, const std::string& parameters = "x: wp.arr
 TEST(EmitWarp, ReadsAsGoldenTextsDo) {
   const fs::path folder = FERRITE_SOURCE_DIR "/tests/kernel/golden";
   const Module module = parse(read_file(folder / "small.py"));
-  EXPECT_EQ(emit_warp(module), read_file(folder / "small.warp.cu"));
-  EXPECT_EQ(emit_warp(module, {.device = Device::cpu}), read_file(folder / "small.warp.cpp"));
+  std::string all;
+  for (const Function& k : module.kernels) {
+    const std::string golden = read_file(folder / (k.name + ".warp.cu"));
+    EXPECT_EQ(emit_warp(module, k), golden);
+    all += golden;
+  }
+  EXPECT_EQ(emit_warp(module), all);
+  EXPECT_EQ(emit_warp(module, module.kernel("saxpy"), {.device = Device::cpu}),
+            read_file(folder / "saxpy.warp.cpp"));
 }
 
 TEST(EmitWarp, TakesEveryKernelThatWarpTakes) {

@@ -1,4 +1,4 @@
-"""What emitted code looks like: small.cu and small.cpp are made of this file."""
+"""What emitted code looks like: small.cu, small.cpp and the files NAME.warp.* are made of this file."""
 
 import warp as wp
 
