@@ -115,6 +115,7 @@ class BlockCompiler {
   void if_else(const Stmt& s);
   void for_loop(const Stmt& s);
   void while_loop(const Stmt& s);
+  void repeat(const Stmt& loop, Instruction& round, int looping, std::size_t top);
   void leave(std::size_t from);
   void run_body(const std::vector<Stmt>& statements, int mask);
   int write_mask() const { return mask_ == scope_->entry_mask ? -1 : mask_; }

@@ -161,26 +161,32 @@ void BlockCompiler::for_loop(const Stmt& s) {
     land(skip);
     return;
   }
-  const int looping = take_mask(), inside = take_mask();
+  const int looping = take_mask();
   emit(control::set_mask).detail = looping;
   const std::size_t top = here();
   Instruction& round = emit(for_round_instruction(target.type.scalar));
   round.out = variable.reg;
   round.a = range.reg;
-  round.mask = looping;
-  round.detail = inside;
-  round.place = s.place;
-  scope_->loops.push_back(scope_->chain.size());
-  scope_->chain.push_back(looping);
-  run_body(s.body, inside);
-  scope_->chain.pop_back();
-  scope_->loops.pop_back();
-  emit(control::jump).target = static_cast<int>(top);
+  repeat(s, round, looping, top);
   land(top);
 }
 
+/// The body of a loop, for the lanes that `round` lets in, and back to the top.
+void BlockCompiler::repeat(const Stmt& loop, Instruction& round, int looping, std::size_t top) {
+  const int inside = take_mask();
+  round.mask = looping;
+  round.detail = inside;
+  round.place = loop.place;
+  scope_->loops.push_back(scope_->chain.size());
+  scope_->chain.push_back(looping);
+  run_body(loop.body, inside);
+  scope_->chain.pop_back();
+  scope_->loops.pop_back();
+  emit(control::jump).target = static_cast<int>(top);
+}
+
 void BlockCompiler::while_loop(const Stmt& s) {
-  const int looping = take_mask(), inside = take_mask(), outer = mask_;
+  const int looping = take_mask(), outer = mask_;
   emit(control::set_mask).detail = looping;
   const std::size_t top = here();
   mask_ = looping;
@@ -191,15 +197,7 @@ void BlockCompiler::while_loop(const Stmt& s) {
   const std::size_t round_at = here();
   Instruction& round = emit(control::while_round);
   round.a = condition.reg;
-  round.mask = looping;
-  round.detail = inside;
-  round.place = s.place;
-  scope_->loops.push_back(scope_->chain.size());
-  scope_->chain.push_back(looping);
-  run_body(s.body, inside);
-  scope_->chain.pop_back();
-  scope_->loops.pop_back();
-  emit(control::jump).target = static_cast<int>(top);
+  repeat(s, round, looping, top);
   land(round_at);
 }
 

@@ -2,16 +2,11 @@
 #include <fmt/format.h>
 
 #include "kernel/builtin_call.hpp"
+#include "kernel/dtypes.hpp"
 
 namespace ferrite::kernel {
 
 namespace {
-
-std::vector<std::int64_t> inner_shape(Type element) {
-  if (element.is_matrix()) return {element.rows, element.columns};
-  if (element.is_composite()) return {element.rows};
-  return {};
-}
 
 int size_of(const Module& module, Type type) {
   if (!type.is_struct()) return type.components();
@@ -20,46 +15,9 @@ int size_of(const Module& module, Type type) {
   return size;
 }
 
-ScalarType scalar_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return ScalarType::f32;
-    case DType::f64:
-      return ScalarType::f64;
-    case DType::f16:
-      return ScalarType::f16;
-    case DType::bf16:
-      return ScalarType::bf16;
-    case DType::i32:
-      return ScalarType::i32;
-    case DType::i64:
-      return ScalarType::i64;
-    case DType::u8:
-      return ScalarType::u8;
-    default:
-      return ScalarType::bool_;
-  }
-}
-
-DType dtype_for(ScalarType scalar) {
-  switch (scalar) {
-    case ScalarType::f64:
-      return DType::f64;
-    case ScalarType::f16:
-      return DType::f16;
-    case ScalarType::f32:
-    case ScalarType::bf16:
-      return DType::f32;
-    case ScalarType::i64:
-    case ScalarType::u64:
-      return DType::i64;
-    case ScalarType::u8:
-      return DType::u8;
-    case ScalarType::bool_:
-      return DType::bool_;
-    default:
-      return DType::i32;
-  }
+/// As tensor_from() says.
+DType host_dtype(Type type) {
+  return type.scalar == ScalarType::bf16 ? DType::f32 : dtype_of_elements(type).value_or(DType::i32);
 }
 
 }  // namespace
@@ -83,7 +41,7 @@ Value array_value(const Module& module, Type type, std::vector<std::int64_t> sha
 Value value_from(Type type, const HostTensor& tensor) {
   if (type.kind == Type::Kind::structure)
     throw DTypeError("[value_from] a tensor holds no structs: give the fields one by one");
-  const std::vector<std::int64_t> inner = inner_shape(type.element());
+  const std::vector<std::int64_t> inner = component_axes(type.element());
   const int rank = tensor.shape().rank(), wanted = type.dims + static_cast<int>(inner.size());
   bool fits = rank == wanted;
   for (int i = 0; fits && i < static_cast<int>(inner.size()); ++i)
@@ -95,7 +53,7 @@ Value value_from(Type type, const HostTensor& tensor) {
   Value value{type, {}, {}, {}};
   for (int i = 0; i < type.dims; ++i) value.shape.push_back(tensor.shape()[i]);
   value.numbers.reserve(static_cast<std::size_t>(tensor.numel()));
-  const ScalarType from = scalar_of(tensor.dtype());
+  const ScalarType from = scalar_type(tensor.dtype());
   visit_dtype(tensor.dtype(), [&]<class T>() {
     for (const T x : tensor.as<T>()) {
       const Number n =
@@ -111,8 +69,8 @@ HostTensor tensor_from(const Value& value) {
   if (type.kind == Type::Kind::structure)
     throw DTypeError("[tensor_from] a tensor holds no structs: take the fields one by one");
   std::vector<std::int64_t> extents = value.shape;
-  for (const std::int64_t n : inner_shape(type.element())) extents.push_back(n);
-  const DType dtype = dtype_for(type.scalar);
+  for (const std::int64_t n : component_axes(type.element())) extents.push_back(n);
+  const DType dtype = host_dtype(type);
   return HostTensor::make(dtype, Shape(extents), [&](std::span<std::byte> bytes) {
     visit_dtype(dtype, [&]<class T>() {
       T* out = reinterpret_cast<T*>(bytes.data());

@@ -13,27 +13,6 @@ using op::BinaryFn;
 using op::ReduceFn;
 using op::UnaryFn;
 
-ScalarType scalar_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return ScalarType::f32;
-    case DType::f64:
-      return ScalarType::f64;
-    case DType::f16:
-      return ScalarType::f16;
-    case DType::bf16:
-      return ScalarType::bf16;
-    case DType::i32:
-      return ScalarType::i32;
-    case DType::i64:
-      return ScalarType::i64;
-    case DType::u8:
-      return ScalarType::u8;
-    default:
-      return ScalarType::bool_;
-  }
-}
-
 DType compute_dtype(DType dtype) {
   if (!is_floating(dtype)) return DType::i64;
   return dtype == DType::f64 ? DType::f64 : DType::f32;

@@ -11,10 +11,11 @@
 #include "ferrite/ops/binary.hpp"
 #include "ferrite/ops/reduce.hpp"
 #include "ferrite/ops/unary.hpp"
+#include "kernel/dtypes.hpp"
 
 namespace ferrite::lazy {
 
-kernel::ScalarType scalar_type(DType dtype);
+using kernel::scalar_type;
 
 /// f32 for f16, bf16 and f32; f64; i64 for integers and bool.
 DType compute_dtype(DType dtype);

@@ -1,25 +1,19 @@
 // Launches of kernels: arrays against parameters, values into memory, and the text of a launch.
 #include "ferrite/ops/launch.hpp"
 
-#include "ferrite/kernel/launch.hpp"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "ferrite/kernel/launch.hpp"
 #include "ferrite/kernel/parse.hpp"
 #include "kernel/block_program.hpp"
+#include "kernel/dtypes.hpp"
 
 namespace ferrite {
 namespace kernel {
 
 namespace {
-
-std::vector<std::int64_t> component_axes(Type element) {
-  if (element.is_matrix()) return {element.rows, element.columns};
-  if (element.is_composite()) return {element.rows};
-  return {};
-}
 
 [[noreturn]] void no_value(const Kernel& kernel, int p, std::string_view given) {
   const Variable& v = kernel.parameter(p);
@@ -28,31 +22,6 @@ std::vector<std::int64_t> component_axes(Type element) {
 }
 
 }  // namespace
-
-std::optional<DType> dtype_of_elements(Type element) {
-  switch (element.scalar) {
-    case ScalarType::f32:
-      return DType::f32;
-    case ScalarType::f64:
-      return DType::f64;
-    case ScalarType::f16:
-      return DType::f16;
-    case ScalarType::bf16:
-      return DType::bf16;
-    case ScalarType::i32:
-    case ScalarType::u32:
-      return DType::i32;
-    case ScalarType::i64:
-    case ScalarType::u64:
-      return DType::i64;
-    case ScalarType::u8:
-      return DType::u8;
-    case ScalarType::bool_:
-      return DType::bool_;
-    default:
-      return std::nullopt;
-  }
-}
 
 std::optional<ArrayArgument> array_argument(Type type, const Array& array) {
   ArrayArgument argument;

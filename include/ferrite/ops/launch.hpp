@@ -28,9 +28,6 @@ FERRITE_API Value number_argument(const Kernel& kernel, int parameter, Scalar nu
 /// A value for a parameter that is no array; throws ValueError unless it has the parameter's type.
 FERRITE_API Value value_argument(const Kernel& kernel, int parameter, Value value);
 
-/// The dtype of tensors that can be arrays of this element, if there is one: u32 lies in i32, u64 in i64.
-FERRITE_API std::optional<DType> dtype_of_elements(Type element);
-
 /// An array as emitted code and block programs take it, or nothing if its elements do not lie one after the
 /// other: then a dense copy will do.
 FERRITE_API std::optional<ArrayArgument> array_argument(Type type, const Array& array);
