@@ -2,6 +2,7 @@
 // machine's.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -31,12 +32,9 @@ struct TilePlace {
   FERRITE_INLINE std::byte* operator[](std::int64_t at) const { return base + at * step; }
 };
 
-struct TileFrame {
-  const TilePlace* places;  // arrays, then variables
-  const Floats* scalars;    // parameters and literals, in every lane
-};
+struct TileFrame;
 
-/// Takes the tile in registers, and the next instruction.
+/// Takes the tile in registers, and calls the next instruction with it.
 template <std::size_t>
 using FloatsAt = Floats;
 template <class Index>
@@ -45,11 +43,18 @@ template <std::size_t... k>
 struct TileFunction<std::index_sequence<k...>> {
   struct Instruction {
     void (*run)(const Instruction*, const TileFrame*, std::int64_t at, FloatsAt<k>...);
-    int a = 0, b = 0;  // places or scalars
+    std::array<int, 4> operands{};  // places or scalars
   };
 };
 using Vectors = std::make_index_sequence<tile_vectors>;
 using TileInstruction = TileFunction<Vectors>::Instruction;
+
+struct TileFrame {
+  const TilePlace* places;  // arrays, then variables
+  const Floats* scalars;    // parameters and literals, in every lane
+  const TileInstruction* first = nullptr;
+  std::int64_t end = 0;  // of the tiles to run
+};
 
 FERRITE_INLINE Floats load_floats(const void* from) {
   Floats x;
@@ -78,11 +83,12 @@ struct TileChoice {
 TileInstruction tile_choose(TileChoice choice, TileOperand operand, int index, TileOperand c, int other);
 TileInstruction tile_unary(Builtin builtin);
 TileInstruction tile_math(Builtin builtin);  // exp and its like
-/// Two simple instructions as one; run is null if there is none.
+/// Two frequent instructions as one; run is null if there is none.
 TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
 /// f32 rounded to bf16.
 TileInstruction tile_round();
-void run_tile(const TileInstruction* code, const TileFrame& frame, std::int64_t at);
+/// Tiles from `begin` on, which there is, until `end`.
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end);
 
 struct TileCode {
   using Segment = std::vector<TileInstruction>;

@@ -169,7 +169,8 @@ class TileCompiler {
       return place < 0 ? static_cast<int>(code_.arrays.size()) - 1 - place : place;
     };
     for (TileCode::Segment* part : {&code_.before, &code_.body, &code_.after})
-      for (TileInstruction& i : *part) i.a = moved(i.a), i.b = moved(i.b);
+      for (TileInstruction& i : *part)
+        for (int& operand : i.operands) operand = moved(operand);
   }
 
   int array_place(const Expr& e) {

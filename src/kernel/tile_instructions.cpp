@@ -1,4 +1,5 @@
 // The instructions of tile programs but for elementary functions.
+#include <algorithm>
 #include <cmath>
 
 #include "kernel/tile_code.hpp"
@@ -21,17 +22,18 @@ struct Tile {
 
 template <class F, class Index = Vectors>
 struct Step;
-/// F::of(instruction, tile, vector) for each of the vectors, then the next instruction.
+/// F::of(operands, tile, vector) for each of the vectors, then the next instruction. F::operands says how
+/// many it has.
 template <class F, std::size_t... k>
 struct Step<F, std::index_sequence<k...>> {
   static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    return i[1].run(i + 1, f, at, F::of(*i, Tile{*f, at, static_cast<int>(k)}, v)...);
+    return i[1].run(i + 1, f, at, F::of(i->operands.data(), Tile{*f, at, static_cast<int>(k)}, v)...);
   }
 };
 
 template <class F>
 TileInstruction make(int a = 0, int b = 0) {
-  return {Step<F>::run, a, b};
+  return {Step<F>::run, {a, b}};
 }
 
 template <TileOperand kind>
@@ -45,41 +47,48 @@ FERRITE_INLINE Floats mask_of(Bits b) { return std::bit_cast<Floats>(b); }
 FERRITE_INLINE Bits bits_of_floats(Floats x) { return std::bit_cast<Bits>(x); }
 
 struct Load {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
-    return load_floats(t.place<float>(i.a));
+  static constexpr int operands = 1;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) {
+    return load_floats(t.place<float>(o[0]));
   }
 };
 struct LoadScalar {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
-    return t.frame.scalars[i.a];
-  }
+  static constexpr int operands = 1;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) { return t.frame.scalars[o[0]]; }
 };
 struct LoadBFloat16 {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
-    const auto* x = t.place<const BFloat16>(i.a);
+  static constexpr int operands = 1;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) {
+    const auto* x = t.place<const BFloat16>(o[0]);
     float wide[vector_size];
     for (int j = 0; j < vector_size; ++j) wide[j] = to_float(x[j]);
     return load_floats(wide);
   }
 };
-struct Store {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    store_floats(t.place<float>(i.a), v);
-    return v;
-  }
-};
-struct StoreBFloat16 {  // of values that are rounded already
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    float wide[vector_size];
-    store_floats(wide, v);
-    auto* y = t.place<BFloat16>(i.a);
-    for (int j = 0; j < vector_size; ++j)
-      y[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
-    return v;
+/// Stores v where `to` says, as elements that are rounded already.
+FERRITE_INLINE void store(float* to, Floats v) { store_floats(to, v); }
+FERRITE_INLINE void store(BFloat16* to, Floats v) {
+  float wide[vector_size];
+  store_floats(wide, v);
+  for (int j = 0; j < vector_size; ++j)
+    to[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
+}
+template <class T, class Index = Vectors>
+struct Store;
+/// Not a Step: what is stored might be the frame, for all that the compiler knows, which it would read again
+/// for each vector.
+template <class T, std::size_t... k>
+struct Store<T, std::index_sequence<k...>> {
+  static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
+    T* const to = reinterpret_cast<T*>(f->places[i->operands[0]][at]);
+    const auto next = i[1].run;
+    (store(to + k * vector_size, v), ...);
+    return next(i + 1, f, at, v...);
   }
 };
 struct RoundToBFloat16 {  // as to_bfloat16
-  FERRITE_INLINE static Floats of(const TileInstruction&, const Tile&, Floats v) {
+  static constexpr int operands = 0;
+  FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) {
     const Bits u = bits_of_floats(v), odd = (u >> 16) & 1;
     const Bits rounded = (u + 0x7fff + odd) & static_cast<std::int32_t>(0xffff0000u);
     const Bits nan = (u & static_cast<std::int32_t>(0xffff0000u)) | 0x400000;
@@ -101,8 +110,9 @@ struct Unequal { FERRITE_INLINE static Floats of(Floats a, Floats b) { return ma
 
 template <class F, TileOperand kind, bool reversed>
 struct Binary {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const Floats other = operand_at<kind>(t, i.a);
+  static constexpr int operands = 1;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
+    const Floats other = operand_at<kind>(t, o[0]);
     return reversed ? F::of(other, v) : F::of(v, other);
   }
 };
@@ -116,17 +126,19 @@ TileInstruction binary(TileOperand kind, int index, bool reversed) {
 
 template <TileOperand a, TileOperand b>
 struct Select {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
+  static constexpr int operands = 2;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
     const Bits mask = bits_of_floats(v);
-    return mask_of((mask & bits_of_floats(operand_at<a>(t, i.a))) |
-                   (~mask & bits_of_floats(operand_at<b>(t, i.b))));
+    return mask_of((mask & bits_of_floats(operand_at<a>(t, o[0]))) |
+                   (~mask & bits_of_floats(operand_at<b>(t, o[1]))));
   }
 };
 
 template <class F, bool tile_is_right, bool tile_if_true, TileOperand kind, TileOperand other>
 struct Choose {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const Floats x = operand_at<kind>(t, i.a), c = operand_at<other>(t, i.b);
+  static constexpr int operands = 2;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
+    const Floats x = operand_at<kind>(t, o[0]), c = operand_at<other>(t, o[1]);
     const Bits mask = bits_of_floats(tile_is_right ? F::of(x, v) : F::of(v, x));
     const Floats a = tile_if_true ? v : c, b = tile_if_true ? c : v;
     return mask_of((mask & bits_of_floats(a)) | (~mask & bits_of_floats(b)));
@@ -153,7 +165,8 @@ TileInstruction choose(bool tile_is_right, bool tile_if_true, TileOperand a, int
 
 template <class F>
 struct Unary {
-  FERRITE_INLINE static Floats of(const TileInstruction&, const Tile&, Floats v) { return F::of(v); }
+  static constexpr int operands = 0;
+  FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) { return F::of(v); }
 };
 /// f(element), in a loop that compilers make a vector instruction.
 template <class F>
@@ -180,38 +193,52 @@ struct Rint { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](floa
 /// First, then Second: half the calls.
 template <class First, class Second>
 struct Pair {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const TileInstruction second{nullptr, i.b, 0};
-    return Second::of(second, t, First::of(i, t, v));
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
+    return Second::of(o + First::operands, t, First::of(o, t, v));
   }
 };
 template <class... F>
 struct Members {};
-using Simple = Members<Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
-                       Binary<Multiply, TileOperand::scalar, false>, Unary<Negate>, Unary<Absolute>>;
+/// What chains are mostly made of.
+using Frequent =
+    Members<Load, Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
+            Binary<Multiply, TileOperand::scalar, false>, Binary<Add, TileOperand::place, false>,
+            Binary<Subtract, TileOperand::place, false>, Binary<Multiply, TileOperand::place, false>,
+            Choose<LessEqual, false, false, TileOperand::scalar, TileOperand::scalar>,
+            Choose<LessEqual, true, false, TileOperand::scalar, TileOperand::scalar>, Unary<Negate>,
+            Unary<Absolute>, RoundToBFloat16>;
 
+template <class First, class Second>
+TileInstruction pair_of(const TileInstruction& a, const TileInstruction& b) {
+  TileInstruction both{Step<Pair<First, Second>>::run, a.operands};
+  std::copy_n(b.operands.begin(), Second::operands, both.operands.begin() + First::operands);
+  return both;
+}
 template <class First, class... Second>
 bool find_pair(const TileInstruction& a, const TileInstruction& b, TileInstruction& out, Members<Second...>) {
-  return (... || (b.run == Step<Second>::run && (out = make<Pair<First, Second>>(a.a, b.a), true)));
+  return (... || (b.run == Step<Second>::run && (out = pair_of<First, Second>(a, b), true)));
 }
 template <class... First>
-TileInstruction pair_of(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
+TileInstruction find_pair(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
   TileInstruction out{};
   static_cast<void>((... || (a.run == Step<First>::run && find_pair<First>(a, b, out, members))));
   return out;
 }
 
+/// The next tile, if there is one.
 template <std::size_t... k>
 struct Ends {
-  static void run(const TileInstruction*, const TileFrame*, std::int64_t, FloatsAt<k>...) {}
+  static void run(const TileInstruction*, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
+    if ((at += tile_size) < f->end) f->first->run(f->first, f, at, v...);
+  }
 };
 template <std::size_t... k>
 TileInstruction end_of(std::index_sequence<k...>) {
   return {Ends<k...>::run};
 }
 template <std::size_t... k>
-void start(const TileInstruction* code, const TileFrame& frame, std::int64_t at, std::index_sequence<k...>) {
-  code->run(code, &frame, at, FloatsAt<k>{}...);
+void start(const TileFrame& frame, std::int64_t at, std::index_sequence<k...>) {
+  frame.first->run(frame.first, &frame, at, FloatsAt<k>{}...);
 }
 
 }  // namespace
@@ -220,16 +247,18 @@ TileInstruction tile_load(ScalarType type, int place) {
   return type == ScalarType::bf16 ? make<LoadBFloat16>(place) : make<Load>(place);
 }
 TileInstruction tile_store(ScalarType type, int place) {
-  return type == ScalarType::bf16 ? make<StoreBFloat16>(place) : make<Store>(place);
+  return {type == ScalarType::bf16 ? Store<BFloat16>::run : Store<float>::run, {place}};
 }
 TileInstruction tile_scalar(int scalar) { return make<LoadScalar>(scalar); }
 TileInstruction tile_end() { return end_of(Vectors{}); }
 TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second) {
-  return pair_of(first, second, Simple{});
+  return find_pair(first, second, Frequent{});
 }
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
-void run_tile(const TileInstruction* code, const TileFrame& frame, std::int64_t at) {
-  start(code, frame, at, Vectors{});
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end) {
+  frame.first = code;
+  frame.end = end;
+  start(frame, begin, Vectors{});
 }
 
 TileInstruction tile_select(TileOperand a, int first, TileOperand b, int second) {

@@ -60,7 +60,10 @@ class TileRunner {
         for (; tile < stop; ++tile) run_loop(tile * tile_size);
         continue;
       }
-      for (; tile < std::min(stop, whole); ++tile) run_tile(code_.body.data(), frame_, tile * tile_size);
+      if (const std::int64_t full = std::min(stop, whole); tile < full) {
+        run_tiles(code_.body.data(), frame_, tile * tile_size, full * tile_size);
+        tile = full;
+      }
       if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
     }
   }
@@ -94,14 +97,16 @@ class TileRunner {
       std::memcpy(own_[i] + k * bytes, element, static_cast<std::size_t>(bytes));
   }
 
+  void run_one(const TileInstruction* code, std::int64_t at) { run_tiles(code, frame_, at, at + tile_size); }
+
   void run_loop(std::int64_t at) {
-    run_tile(code_.before.data(), frame_, at);
+    run_one(code_.before.data(), at);
     const auto axis = static_cast<std::size_t>(code_.axis);
     for (std::int64_t k = axis == last_ ? at : index_[axis]; k < extent_; k += step_) {
       place_in_loop(axis, k);
-      run_tile(code_.body.data(), frame_, axis == last_ ? k : at);
+      run_one(code_.body.data(), axis == last_ ? k : at);
     }
-    run_tile(code_.after.data(), frame_, at);
+    run_one(code_.after.data(), at);
   }
   /// Arrays whose index on the axis is the loop's, at its index k. Along the last axis k is where the tile
   /// is.
@@ -127,7 +132,7 @@ class TileRunner {
       std::memset(own_[i], 0, sizeof(float) * tile_size);
       std::memcpy(own_[i], rows_[i] + at * size(place), static_cast<std::size_t>(count * size(place)));
     }
-    run_tile(code_.body.data(), frame_, 0);
+    run_one(code_.body.data(), 0);
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       if (place.stored)
