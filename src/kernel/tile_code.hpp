@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ferrite/core/dtype.hpp"
+#include "ferrite/kernel/emit.hpp"
 #include "kernel/tile_program.hpp"
 
 namespace ferrite::kernel {
@@ -101,8 +102,12 @@ struct TileCode {
   struct ArrayPlace {
     int parameter;
     ScalarType type;
-    bool in_loop;  // its index on the axis is the loop's
+    bool in_loop;        // its index on the axis is the loop's
+    std::uint8_t fixed;  // axes, as bits, along which its index is 0
     bool stored = false;
+    std::int64_t stride(const ArrayArgument& array, std::size_t axis) const {
+      return (fixed >> axis & 1) != 0 ? 0 : array.strides[axis];
+    }
   };
   std::vector<ArrayPlace> arrays;  // the first places
   int variables = 0;               // the other places

@@ -1,5 +1,6 @@
 // From IR to tile programs. Values that are used once are computed where they are used; all others become
 // variables. Stores come last, so that results may go where operands came from.
+#include <algorithm>
 #include <optional>
 
 #include "kernel/tile_code.hpp"
@@ -50,13 +51,20 @@ class TileCompiler {
       segment(before, code_.body);
     } else {
       segment(before, code_.before);
+      if (stored_) throw Refused{"a loop behind a store"};
       open_loop(*loop);
       std::vector<const Stmt*> body;
       for (const Stmt& s : loop->body) body.push_back(&s);
+      const auto outside = definitions_;
       segment(body, code_.body);
+      definitions_ = outside;
       counter_ = -1;
       segment(after, code_.after);
     }
+    for (const auto& a : code_.arrays)
+      for (const auto& b : code_.arrays)
+        if (a.stored && (a.fixed != 0 || (&a != &b && a.parameter == b.parameter)))
+          throw Refused{"an array at two places"};
     move_places();
   }
 
@@ -91,6 +99,12 @@ class TileCompiler {
     return {};
   }
 
+  template <class Test>
+  static bool contains(const Expr& e, const Test& test) {
+    return test(e) ||
+           std::any_of(e.args.begin(), e.args.end(), [&](const Expr& x) { return contains(x, test); });
+  }
+
   static bool reads_thread(const Stmt& s) {
     return s.kind == StmtKind::assign && s.values[0].kind == ExprKind::apply &&
            s.values[0].builtin == Builtin::tid;
@@ -119,10 +133,18 @@ class TileCompiler {
       const Stmt& s = *statements[i];
       if (s.kind != StmtKind::assign || s.targets.size() != 1) throw Refused{"more than assignments"};
       const Expr &target = s.targets[0], &given = s.values[0];
+      // Stores wait until the end of the segment, so what is read behind them would be old.
+      if (stored_ && contains(given, [](const Expr& e) { return e.kind == ExprKind::element; }))
+        throw Refused{"a read behind a store"};
       if (target.kind == ExprKind::variable) {
         const std::size_t v = at(target.index);
         const bool in_memory = given.kind == ExprKind::element && given.type.scalar == ScalarType::f32;
-        if (assignments_[v] == 1 && (uses_[v] == 1 || in_memory)) {
+        // Computed later, it must still be the same.
+        const bool stable = !contains(given, [&](const Expr& e) {
+          return e.kind == ExprKind::variable && e.index >= kernel_.parameters &&
+                 assignments_[at(e.index)] != 1;
+        });
+        if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory)) {
           definitions_[v] = &given;  // computed, or read, where it is used
           continue;
         }
@@ -133,7 +155,7 @@ class TileCompiler {
       }
       if (target.kind != ExprKind::element) throw Refused{"an assignment to a part"};
       const int array = array_place(target);
-      code_.arrays[at(array)].stored = true;
+      code_.arrays[at(array)].stored = stored_ = true;
       value(given);
       if (i + 1 == statements.size() && delayed.empty()) {
         emit(tile_store(target.type.scalar, array));
@@ -180,6 +202,8 @@ class TileCompiler {
         (type != ScalarType::f32 && type != ScalarType::bf16))
       throw Refused{"arrays of other types than float and bfloat16"};
     bool in_loop = false;
+    std::uint8_t fixed = 0;
+    if (e.args.size() != thread_.size() + 1) throw Refused{"an array with other axes than the grid"};
     for (std::size_t axis = 0; axis < thread_.size(); ++axis) {
       const Expr& index = e.args[axis + 1];
       const bool counted = index.kind == ExprKind::variable && index.index == counter_ && counter_ >= 0 &&
@@ -188,11 +212,13 @@ class TileCompiler {
       const bool first = index.kind == ExprKind::literal && index.number.integer == 0;
       if (!own && !counted && !first) throw Refused{"an index that is not the thread's"};
       in_loop |= counted;
+      if (first) fixed |= static_cast<std::uint8_t>(1 << axis);
     }
     for (std::size_t i = 0; i < code_.arrays.size(); ++i)
-      if (code_.arrays[i].parameter == array.index && code_.arrays[i].in_loop == in_loop)
+      if (code_.arrays[i].parameter == array.index && code_.arrays[i].in_loop == in_loop &&
+          code_.arrays[i].fixed == fixed)
         return static_cast<int>(i);
-    code_.arrays.push_back({array.index, type, in_loop, false});
+    code_.arrays.push_back({array.index, type, in_loop, fixed});
     return static_cast<int>(code_.arrays.size()) - 1;
   }
 
@@ -289,6 +315,7 @@ class TileCompiler {
   std::vector<int> thread_;  // variables with its indices
   int counter_ = -1;         // the variable of the loop that is open
   int held_ = -1;            // the variable whose value the tile has
+  bool stored_ = false;      // whether a statement before this one stores something
   std::vector<int> uses_, assignments_, places_;
   std::vector<const Expr*> definitions_;
 };

@@ -1,121 +1,14 @@
-// The instructions of tile programs but for elementary functions.
+// Making the instructions of tile programs, but for elementary functions.
 #include <algorithm>
-#include <cmath>
 
-#include "kernel/tile_code.hpp"
+#include "kernel/tile_steps.hpp"
 
 namespace ferrite::kernel {
 
 namespace {
 
-/// What an instruction sees beside its vector: the frame, where the tile is, and which of its vectors this
-/// is.
-struct Tile {
-  const TileFrame& frame;
-  std::int64_t at;
-  int k;
-  template <class T>
-  FERRITE_INLINE T* place(int index) const {
-    return reinterpret_cast<T*>(frame.places[index][at]) + k * vector_size;
-  }
-};
+using namespace tile;
 
-template <class F, class Index = Vectors>
-struct Step;
-/// F::of(operands, tile, vector) for each of the vectors, then the next instruction. F::operands says how
-/// many it has.
-template <class F, std::size_t... k>
-struct Step<F, std::index_sequence<k...>> {
-  static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    return i[1].run(i + 1, f, at, F::of(i->operands.data(), Tile{*f, at, static_cast<int>(k)}, v)...);
-  }
-};
-
-template <class F>
-TileInstruction make(int a = 0, int b = 0) {
-  return {Step<F>::run, {a, b}};
-}
-
-template <TileOperand kind>
-FERRITE_INLINE Floats operand_at(const Tile& t, int index) {
-  if constexpr (kind == TileOperand::scalar)
-    return t.frame.scalars[index];
-  else
-    return load_floats(t.place<float>(index));
-}
-FERRITE_INLINE Floats mask_of(Bits b) { return std::bit_cast<Floats>(b); }
-FERRITE_INLINE Bits bits_of_floats(Floats x) { return std::bit_cast<Bits>(x); }
-
-struct Load {
-  static constexpr int operands = 1;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) {
-    return load_floats(t.place<float>(o[0]));
-  }
-};
-struct LoadScalar {
-  static constexpr int operands = 1;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) { return t.frame.scalars[o[0]]; }
-};
-struct LoadBFloat16 {
-  static constexpr int operands = 1;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) {
-    const auto* x = t.place<const BFloat16>(o[0]);
-    float wide[vector_size];
-    for (int j = 0; j < vector_size; ++j) wide[j] = to_float(x[j]);
-    return load_floats(wide);
-  }
-};
-/// Stores v where `to` says, as elements that are rounded already.
-FERRITE_INLINE void store(float* to, Floats v) { store_floats(to, v); }
-FERRITE_INLINE void store(BFloat16* to, Floats v) {
-  float wide[vector_size];
-  store_floats(wide, v);
-  for (int j = 0; j < vector_size; ++j)
-    to[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
-}
-template <class T, class Index = Vectors>
-struct Store;
-/// Not a Step: what is stored might be the frame, for all that the compiler knows, which it would read again
-/// for each vector.
-template <class T, std::size_t... k>
-struct Store<T, std::index_sequence<k...>> {
-  static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    T* const to = reinterpret_cast<T*>(f->places[i->operands[0]][at]);
-    const auto next = i[1].run;
-    (store(to + k * vector_size, v), ...);
-    return next(i + 1, f, at, v...);
-  }
-};
-struct RoundToBFloat16 {  // as to_bfloat16
-  static constexpr int operands = 0;
-  FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) {
-    const Bits u = bits_of_floats(v), odd = (u >> 16) & 1;
-    const Bits rounded = (u + 0x7fff + odd) & static_cast<std::int32_t>(0xffff0000u);
-    const Bits nan = (u & static_cast<std::int32_t>(0xffff0000u)) | 0x400000;
-    const Bits is_nan = (u & 0x7fffffff) > 0x7f800000;
-    return mask_of((is_nan & nan) | (~is_nan & rounded));
-  }
-};
-
-// clang-format off
-struct Add { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a + b; } };
-struct Subtract { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a - b; } };
-struct Multiply { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a * b; } };
-struct Divide { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a / b; } };
-struct Less { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a < b); } };
-struct LessEqual { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a <= b); } };
-struct Equal { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a == b); } };
-struct Unequal { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a != b); } };
-// clang-format on
-
-template <class F, TileOperand kind, bool reversed>
-struct Binary {
-  static constexpr int operands = 1;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
-    const Floats other = operand_at<kind>(t, o[0]);
-    return reversed ? F::of(other, v) : F::of(v, other);
-  }
-};
 template <class F>
 TileInstruction binary(TileOperand kind, int index, bool reversed) {
   using enum TileOperand;
@@ -124,26 +17,6 @@ TileInstruction binary(TileOperand kind, int index, bool reversed) {
   return reversed ? make<Binary<F, scalar, true>>(index) : make<Binary<F, scalar, false>>(index);
 }
 
-template <TileOperand a, TileOperand b>
-struct Select {
-  static constexpr int operands = 2;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
-    const Bits mask = bits_of_floats(v);
-    return mask_of((mask & bits_of_floats(operand_at<a>(t, o[0]))) |
-                   (~mask & bits_of_floats(operand_at<b>(t, o[1]))));
-  }
-};
-
-template <class F, bool tile_is_right, bool tile_if_true, TileOperand kind, TileOperand other>
-struct Choose {
-  static constexpr int operands = 2;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
-    const Floats x = operand_at<kind>(t, o[0]), c = operand_at<other>(t, o[1]);
-    const Bits mask = bits_of_floats(tile_is_right ? F::of(x, v) : F::of(v, x));
-    const Floats a = tile_if_true ? v : c, b = tile_if_true ? c : v;
-    return mask_of((mask & bits_of_floats(a)) | (~mask & bits_of_floats(b)));
-  }
-};
 template <class F, bool tile_is_right, bool tile_if_true>
 TileInstruction choose(TileOperand a, int first, TileOperand b, int second) {
   using enum TileOperand;
@@ -162,33 +35,6 @@ TileInstruction choose(bool tile_is_right, bool tile_if_true, TileOperand a, int
   return tile_if_true ? choose<F, false, true>(a, first, b, second)
                       : choose<F, false, false>(a, first, b, second);
 }
-
-template <class F>
-struct Unary {
-  static constexpr int operands = 0;
-  FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) { return F::of(v); }
-};
-/// f(element), in a loop that compilers make a vector instruction.
-template <class F>
-FERRITE_INLINE Floats each(Floats v, F f) {
-  float x[vector_size];
-  store_floats(x, v);
-  for (float& e : x) e = f(e);
-  return load_floats(x);
-}
-constexpr std::int32_t magnitude = 0x7fffffff, infinity = 0x7f800000;
-// clang-format off
-struct Negate { FERRITE_INLINE static Floats of(Floats v) { return -v; } };
-struct Absolute { FERRITE_INLINE static Floats of(Floats v) { return mask_of(bits_of_floats(v) & magnitude); } };
-struct Not { FERRITE_INLINE static Floats of(Floats v) { return mask_of(~bits_of_floats(v)); } };
-struct IsNan { FERRITE_INLINE static Floats of(Floats v) { return mask_of(v != v); } };
-struct IsInf { FERRITE_INLINE static Floats of(Floats v) { return mask_of((bits_of_floats(v) & magnitude) == infinity); } };
-struct IsFinite { FERRITE_INLINE static Floats of(Floats v) { return mask_of((bits_of_floats(v) & magnitude) < infinity); } };
-struct SquareRoot { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::sqrt(x); }); } };
-struct Floor { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::floor(x); }); } };
-struct Ceil { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::ceil(x); }); } };
-struct Rint { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::nearbyint(x); }); } };
-// clang-format on
 
 /// First, then Second: half the calls.
 template <class First, class Second>
@@ -280,6 +126,10 @@ TileInstruction tile_binary(Builtin builtin, TileOperand operand, int index, boo
       return binary<Multiply>(operand, index, false);
     case Builtin::div:
       return binary<Divide>(operand, index, reversed);
+    case Builtin::min:
+      return binary<Minimum>(operand, index, reversed);
+    case Builtin::max:
+      return binary<Maximum>(operand, index, reversed);
     case Builtin::lt:
       return binary<Less>(operand, index, reversed);
     case Builtin::le:

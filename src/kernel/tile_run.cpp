@@ -77,10 +77,10 @@ class TileRunner {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       const ArrayArgument& a = array_of(arguments_, place.parameter);
       std::int64_t offset = 0;
-      for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * a.strides[axis];
+      for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * place.stride(a, axis);
       rows_[i] = static_cast<std::byte*>(a.data) + offset * size(place);
       if (place.in_loop) continue;
-      if (a.strides[last_] == 0)
+      if (place.stride(a, last_) == 0)
         spread(i, rows_[i]);
       else
         places_[i] = {rows_[i], size(place)};
@@ -116,8 +116,8 @@ class TileRunner {
       if (!place.in_loop) continue;
       const ArrayArgument& a = array_of(arguments_, place.parameter);
       std::byte* row = rows_[i];
-      if (axis != last_) row += (k - index_[axis]) * a.strides[axis] * size(place);
-      if (a.strides[last_] == 0)
+      if (axis != last_) row += (k - index_[axis]) * place.stride(a, axis) * size(place);
+      if (place.stride(a, last_) == 0)
         spread(i, row);
       else
         places_[i] = {row, size(place)};
@@ -127,7 +127,7 @@ class TileRunner {
   void run_part(std::int64_t at, std::int64_t count) {
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
-      if (array_of(arguments_, place.parameter).strides[last_] == 0) continue;
+      if (place.stride(array_of(arguments_, place.parameter), last_) == 0) continue;
       places_[i] = {own_[i], 0};
       std::memset(own_[i], 0, sizeof(float) * tile_size);
       std::memcpy(own_[i], rows_[i] + at * size(place), static_cast<std::size_t>(count * size(place)));
@@ -164,17 +164,24 @@ bool TileProgram::fits(std::span<const std::int64_t> dim, void* const* arguments
   const TileCode& code = *code_;
   if (!code.obstacle.empty() || dim.size() != static_cast<std::size_t>(code.rank)) return false;
   const std::size_t last = dim.size() - 1;
+  const std::int64_t extent = code.axis < 0 ? 0 : integer_of(arguments, code.extent_parameter);
   for (const TileCode::ArrayPlace& place : code.arrays) {
-    const std::int64_t stride = array_of(arguments, place.parameter).strides[last];
+    const ArrayArgument& array = array_of(arguments, place.parameter);
+    const std::int64_t stride = place.stride(array, last);
     if (stride != 1 && !(stride == 0 && !place.stored)) return false;
+    for (std::size_t axis = 0; axis < dim.size(); ++axis) {
+      const bool counted = place.in_loop && static_cast<int>(axis) == code.axis;
+      if (array.shape[axis] < ((place.fixed >> axis & 1) != 0 ? 1 : counted ? extent : dim[axis]))
+        return false;
+    }
   }
   if (code.axis < 0) return last == 0 || dim[last] >= tile_size / 2;
-  if (dim[last] % tile_size != 0) return false;
-  return static_cast<std::size_t>(code.axis) != last ||
-         integer_of(arguments, code.extent_parameter) % tile_size == 0;
+  const std::int64_t step = integer_of(arguments, code.step_parameter);
+  if (dim[last] % tile_size != 0 || step < 1) return false;
+  return static_cast<std::size_t>(code.axis) != last || (extent % tile_size == 0 && step % tile_size == 0);
 }
 
-void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments) const {
+void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel) const {
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < dim.size(); ++axis) rows *= dim[axis];
   const std::int64_t tiles = rows * TileRunner::tiles_of(dim.back());
@@ -183,9 +190,11 @@ void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments)
     rounds = std::max<std::int64_t>(1, integer_of(arguments, code_->extent_parameter) /
                                            std::max(1, integer_of(arguments, code_->step_parameter)));
   const std::int64_t grain = std::max<std::int64_t>(1, elements_per_chunk / tile_size / rounds);
-  parallel_ranges(tiles, grain, [&](std::int64_t begin, std::int64_t end) {
+  const auto range = [&](std::int64_t begin, std::int64_t end) {
     TileRunner(*code_, dim, arguments).run(begin, end);
-  });
+  };
+  if (!parallel) return range(0, tiles);
+  parallel_ranges(tiles, grain, range);
 }
 
 }  // namespace ferrite::kernel
