@@ -54,7 +54,7 @@ struct TileFrame {
   const TilePlace* places;  // arrays, then variables
   const Floats* scalars;    // parameters and literals, in every lane
   const TileInstruction* first = nullptr;
-  std::int64_t end = 0;  // of the tiles to run
+  std::int64_t end = 0, step = tile_size;  // of the tiles to run
 };
 
 FERRITE_INLINE Floats load_floats(const void* from) {
@@ -89,7 +89,8 @@ TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& s
 /// f32 rounded to bf16.
 TileInstruction tile_round();
 /// Tiles from `begin` on, which there is, until `end`.
-void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end);
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
+               std::int64_t step = tile_size);
 
 struct TileCode {
   using Segment = std::vector<TileInstruction>;

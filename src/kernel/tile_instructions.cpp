@@ -75,7 +75,7 @@ TileInstruction find_pair(const TileInstruction& a, const TileInstruction& b, Me
 template <std::size_t... k>
 struct Ends {
   static void run(const TileInstruction*, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    if ((at += tile_size) < f->end) f->first->run(f->first, f, at, v...);
+    if ((at += f->step) < f->end) f->first->run(f->first, f, at, v...);
   }
 };
 template <std::size_t... k>
@@ -101,9 +101,11 @@ TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& s
   return find_pair(first, second, Frequent{});
 }
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
-void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end) {
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
+               std::int64_t step) {
   frame.first = code;
   frame.end = end;
+  frame.step = step;
   start(frame, begin, Vectors{});
 }
 

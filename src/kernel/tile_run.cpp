@@ -102,9 +102,14 @@ class TileRunner {
   void run_loop(std::int64_t at) {
     run_one(code_.before.data(), at);
     const auto axis = static_cast<std::size_t>(code_.axis);
-    for (std::int64_t k = axis == last_ ? at : index_[axis]; k < extent_; k += step_) {
-      place_in_loop(axis, k);
-      run_one(code_.body.data(), axis == last_ ? k : at);
+    if (axis == last_) {
+      place_in_loop(axis, at);
+      if (at < extent_) run_tiles(code_.body.data(), frame_, at, extent_, step_);
+    } else {
+      for (std::int64_t k = index_[axis]; k < extent_; k += step_) {
+        place_in_loop(axis, k);
+        run_one(code_.body.data(), at);
+      }
     }
     run_one(code_.after.data(), at);
   }
