@@ -44,17 +44,22 @@ template <std::size_t... k>
 struct TileFunction<std::index_sequence<k...>> {
   struct Instruction {
     void (*run)(const Instruction*, const TileFrame*, std::int64_t at, FloatsAt<k>...);
-    std::array<int, 4> operands{};  // places or scalars
+    std::array<int, 4> operands{};  // in the frame
   };
 };
 using Vectors = std::make_index_sequence<tile_vectors>;
 using TileInstruction = TileFunction<Vectors>::Instruction;
 
-struct TileFrame {
-  const TilePlace* places;  // arrays, then variables
-  const Floats* scalars;    // parameters and literals, in every lane
+/// The beginning of a thread's memory. Scalars, in every lane, and places lie behind it; operands are offsets
+/// of bytes.
+struct alignas(64) TileFrame {
   const TileInstruction* first = nullptr;
   std::int64_t end = 0, step = tile_size;  // of the tiles to run
+
+  template <class T>
+  FERRITE_INLINE const T& at(int offset) const {
+    return *reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(this) + offset);
+  }
 };
 
 FERRITE_INLINE Floats load_floats(const void* from) {
@@ -119,6 +124,13 @@ struct TileCode {
     bool is_bits;
   };
   std::vector<ScalarPlace> scalars;
+
+  static constexpr int scalar_offset(std::size_t i) {
+    return static_cast<int>(sizeof(TileFrame) + i * sizeof(Floats));
+  }
+  int place_offset(std::size_t i) const {
+    return scalar_offset(scalars.size()) + static_cast<int>(i * sizeof(TilePlace));
+  }
 };
 
 }  // namespace ferrite::kernel

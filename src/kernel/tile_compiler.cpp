@@ -158,7 +158,7 @@ class TileCompiler {
       code_.arrays[at(array)].stored = stored_ = true;
       value(given);
       if (i + 1 == statements.size() && delayed.empty()) {
-        emit(tile_store(target.type.scalar, array));
+        emit(tile_store(target.type.scalar, operand_of(array)));
       } else {
         delayed.push_back({fresh_place(), array, target.type.scalar});
         emit(tile_store(ScalarType::f32, delayed.back().variable_place));
@@ -166,7 +166,7 @@ class TileCompiler {
     }
     for (const Delayed& d : delayed) {
       emit(tile_load(ScalarType::f32, d.variable_place));
-      emit(tile_store(d.type, d.array_place));
+      emit(tile_store(d.type, operand_of(d.array_place)));
     }
     emit(tile_end());
   }
@@ -179,7 +179,10 @@ class TileCompiler {
     else
       out_->push_back(i);
   }
-  /// Places of variables are -1, -2, ... until all arrays are known, behind which they move.
+  /// Where places lie in the frame is known when all scalars and arrays are. Until then those of arrays are
+  /// array_base and so on, those of variables, which come behind them, -1, -2, ...
+  static constexpr int array_base = 1 << 24;
+  static int operand_of(int array) { return array_base + array; }
   int fresh_place() { return -++code_.variables; }
   int place_of(int variable) {
     int& place = places_[at(variable)];
@@ -187,8 +190,10 @@ class TileCompiler {
     return place;
   }
   void move_places() {
-    const auto moved = [&](int place) {
-      return place < 0 ? static_cast<int>(code_.arrays.size()) - 1 - place : place;
+    const auto moved = [&](int operand) {
+      if (operand >= array_base) return code_.place_offset(at(operand - array_base));
+      return operand < 0 ? code_.place_offset(code_.arrays.size() - 1 - static_cast<std::size_t>(operand))
+                         : operand;
     };
     for (TileCode::Segment* part : {&code_.before, &code_.body, &code_.after})
       for (TileInstruction& i : *part)
@@ -224,7 +229,7 @@ class TileCompiler {
 
   int scalar(const TileCode::ScalarPlace& s) {
     code_.scalars.push_back(s);
-    return static_cast<int>(code_.scalars.size()) - 1;
+    return TileCode::scalar_offset(code_.scalars.size() - 1);
   }
 
   /// The operand as it lies in memory, if it needs no computation.
@@ -236,7 +241,7 @@ class TileCompiler {
       return Operand{TileOperand::scalar, scalar({-1, static_cast<float>(e.number.real), 0, false})};
     }
     if (e.kind == ExprKind::element && e.type.scalar == ScalarType::f32)
-      return Operand{TileOperand::place, array_place(e)};
+      return Operand{TileOperand::place, operand_of(array_place(e))};
     if (e.kind == ExprKind::cast && e.type.scalar == ScalarType::f32 &&
         e.args[0].type.scalar == ScalarType::bf16)
       return simple(e.args[0]);  // kept as f32
@@ -264,7 +269,7 @@ class TileCompiler {
         e.type.is_bool() || e.type.scalar == ScalarType::f32 || e.type.scalar == ScalarType::bf16;
     if (!e.type.is_scalar() || !known) throw Refused{"values of other types than float, bfloat16 and bool"};
     if (e.kind == ExprKind::variable && e.index == held_) return;
-    if (e.kind == ExprKind::element) return emit(tile_load(e.type.scalar, array_place(e)));
+    if (e.kind == ExprKind::element) return emit(tile_load(e.type.scalar, operand_of(array_place(e))));
     if (e.kind == ExprKind::variable && e.index >= kernel_.parameters && definitions_[at(e.index)])
       return value(*definitions_[at(e.index)]);
     if (const auto found = simple(e))

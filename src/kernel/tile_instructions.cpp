@@ -54,15 +54,18 @@ using Frequent =
             Choose<LessEqual, true, false, TileOperand::scalar, TileOperand::scalar>, Unary<Negate>,
             Unary<Absolute>, RoundToBFloat16>;
 
-template <class First, class Second>
-TileInstruction pair_of(const TileInstruction& a, const TileInstruction& b) {
-  TileInstruction both{Step<Pair<First, Second>>::run, a.operands};
-  std::copy_n(b.operands.begin(), Second::operands, both.operands.begin() + First::operands);
+/// `run` with the operands of a, which has so many, and of b.
+TileInstruction joined(decltype(TileInstruction::run) run, const TileInstruction& a, int count,
+                       const TileInstruction& b) {
+  TileInstruction both{run, a.operands};
+  std::copy_n(b.operands.begin(), 4 - count, both.operands.begin() + count);
   return both;
 }
 template <class First, class... Second>
 bool find_pair(const TileInstruction& a, const TileInstruction& b, TileInstruction& out, Members<Second...>) {
-  return (... || (b.run == Step<Second>::run && (out = pair_of<First, Second>(a, b), true)));
+  const auto found = [&](auto run) { return out = joined(run, a, First::operands, b), true; };
+  return (b.run == Store<Nothing, float>::run && found(Store<First, float>::run)) ||
+         (... || (b.run == Step<Second>::run && found(Step<Pair<First, Second>>::run)));
 }
 template <class... First>
 TileInstruction find_pair(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
@@ -93,7 +96,7 @@ TileInstruction tile_load(ScalarType type, int place) {
   return type == ScalarType::bf16 ? make<LoadBFloat16>(place) : make<Load>(place);
 }
 TileInstruction tile_store(ScalarType type, int place) {
-  return {type == ScalarType::bf16 ? Store<BFloat16>::run : Store<float>::run, {place}};
+  return {type == ScalarType::bf16 ? Store<Nothing, BFloat16>::run : Store<Nothing, float>::run, {place}};
 }
 TileInstruction tile_scalar(int scalar) { return make<LoadScalar>(scalar); }
 TileInstruction tile_end() { return end_of(Vectors{}); }

@@ -25,23 +25,21 @@ class TileRunner {
   TileRunner(const TileCode& code, std::span<const std::int64_t> dim, void* const* arguments)
       : code_(code), dim_(dim), last_(dim.size() - 1), arguments_(arguments) {
     const std::size_t count = code.arrays.size() + static_cast<std::size_t>(code.variables);
-    memory_.resize((count + code.scalars.size() + 1) * tile_size);
-    float* const first =
-        memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64 / 4;
+    const auto frame_bytes = static_cast<std::size_t>(code.place_offset(count));
+    memory_.resize(frame_bytes + 128 + count * tile_size * sizeof(float));
+    std::byte* const first = aligned(memory_.data());
+    frame_ = new (first) TileFrame;
+    places_ = reinterpret_cast<TilePlace*>(first + code.place_offset(0));
     for (std::size_t i = 0; i < count; ++i) {
-      own_.push_back(reinterpret_cast<std::byte*>(first + i * tile_size));
-      places_.push_back({own_.back(), 0});
+      own_.push_back(aligned(first + frame_bytes) + i * tile_size * sizeof(float));
+      new (places_ + i) TilePlace{own_.back(), 0};
     }
-    auto* scalars = reinterpret_cast<Floats*>(first + count * tile_size);
     for (std::size_t i = 0; i < code.scalars.size(); ++i) {
       const TileCode::ScalarPlace& s = code.scalars[i];
-      const float x = s.is_bits         ? std::bit_cast<float>(s.bits)
-                      : s.parameter < 0 ? s.literal
-                                        : *static_cast<const float*>(arguments[s.parameter]);
-      scalars[i] = Floats{} + x;
-      if (s.is_bits) scalars[i] = std::bit_cast<Floats>(Bits{} + s.bits);
+      const float x = s.parameter < 0 ? s.literal : *static_cast<const float*>(arguments[s.parameter]);
+      new (first + TileCode::scalar_offset(i))
+          Floats(s.is_bits ? std::bit_cast<Floats>(Bits{} + s.bits) : Floats{} + x);
     }
-    frame_ = {places_.data(), scalars};
     if (code.axis >= 0) {
       extent_ = integer_of(arguments, code.extent_parameter);
       step_ = integer_of(arguments, code.step_parameter);
@@ -61,7 +59,7 @@ class TileRunner {
         continue;
       }
       if (const std::int64_t full = std::min(stop, whole); tile < full) {
-        run_tiles(code_.body.data(), frame_, tile * tile_size, full * tile_size);
+        run_tiles(code_.body.data(), *frame_, tile * tile_size, full * tile_size);
         tile = full;
       }
       if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
@@ -86,6 +84,7 @@ class TileRunner {
         places_[i] = {rows_[i], size(place)};
     }
   }
+  static std::byte* aligned(std::byte* p) { return p + (64 - reinterpret_cast<std::uintptr_t>(p) % 64) % 64; }
   static std::int64_t size(const TileCode::ArrayPlace& place) {
     return place.type == ScalarType::bf16 ? 2 : 4;
   }
@@ -97,14 +96,14 @@ class TileRunner {
       std::memcpy(own_[i] + k * bytes, element, static_cast<std::size_t>(bytes));
   }
 
-  void run_one(const TileInstruction* code, std::int64_t at) { run_tiles(code, frame_, at, at + tile_size); }
+  void run_one(const TileInstruction* code, std::int64_t at) { run_tiles(code, *frame_, at, at + tile_size); }
 
   void run_loop(std::int64_t at) {
     run_one(code_.before.data(), at);
     const auto axis = static_cast<std::size_t>(code_.axis);
     if (axis == last_) {
       place_in_loop(axis, at);
-      if (at < extent_) run_tiles(code_.body.data(), frame_, at, extent_, step_);
+      if (at < extent_) run_tiles(code_.body.data(), *frame_, at, extent_, step_);
     } else {
       for (std::int64_t k = index_[axis]; k < extent_; k += step_) {
         place_in_loop(axis, k);
@@ -149,12 +148,12 @@ class TileRunner {
   std::span<const std::int64_t> dim_;
   std::size_t last_;
   void* const* arguments_;
-  std::vector<float> memory_;
+  std::vector<std::byte> memory_;
   std::vector<std::byte*> own_;
-  std::vector<TilePlace> places_;
+  TilePlace* places_ = nullptr;  // in the frame
   std::vector<std::byte*> rows_ = std::vector<std::byte*>(code_.arrays.size());
   std::array<std::int64_t, 4> index_{};
-  TileFrame frame_{};
+  TileFrame* frame_ = nullptr;
   std::int64_t extent_ = 0, step_ = 1;
 };
 

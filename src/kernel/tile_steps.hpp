@@ -16,8 +16,8 @@ struct Tile {
   std::int64_t at;
   int k;
   template <class T>
-  FERRITE_INLINE T* place(int index) const {
-    return reinterpret_cast<T*>(frame.places[index][at]) + k * vector_size;
+  FERRITE_INLINE T* place(int offset) const {
+    return reinterpret_cast<T*>(frame.at<TilePlace>(offset)[at]) + k * vector_size;
   }
 };
 
@@ -38,11 +38,11 @@ TileInstruction make(int a = 0, int b = 0) {
 }
 
 template <TileOperand kind>
-FERRITE_INLINE Floats operand_at(const Tile& t, int index) {
+FERRITE_INLINE Floats operand_at(const Tile& t, int offset) {
   if constexpr (kind == TileOperand::scalar)
-    return t.frame.scalars[index];
+    return t.frame.at<Floats>(offset);
   else
-    return load_floats(t.place<float>(index));
+    return load_floats(t.place<float>(offset));
 }
 FERRITE_INLINE Floats mask_of(Bits b) { return std::bit_cast<Floats>(b); }
 FERRITE_INLINE Bits bits_of_floats(Floats x) { return std::bit_cast<Bits>(x); }
@@ -55,7 +55,7 @@ struct Load {
 };
 struct LoadScalar {
   static constexpr int operands = 1;
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) { return t.frame.scalars[o[0]]; }
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) { return t.frame.at<Floats>(o[0]); }
 };
 struct LoadBFloat16 {
   static constexpr int operands = 1;
@@ -74,17 +74,24 @@ FERRITE_INLINE void store(BFloat16* to, Floats v) {
   for (int j = 0; j < vector_size; ++j)
     to[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
 }
-template <class T, class Index = Vectors>
+struct Nothing {
+  static constexpr int operands = 0;
+  FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) { return v; }
+};
+template <class F, class T, class Index = Vectors>
 struct Store;
-/// Not a Step: what is stored might be the frame, for all that the compiler knows, which it would read again
-/// for each vector.
-template <class T, std::size_t... k>
-struct Store<T, std::index_sequence<k...>> {
+/// F, then a store; the tile stays in registers. No Step: what is stored might be the frame, for all that the
+/// compiler knows, which it would read again for each vector.
+template <class F, class T, std::size_t... k>
+struct Store<F, T, std::index_sequence<k...>> {
   static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    T* const to = reinterpret_cast<T*>(f->places[i->operands[0]][at]);
+    T* const to = reinterpret_cast<T*>(f->at<TilePlace>(i->operands[F::operands])[at]);
     const auto next = i[1].run;
-    (store(to + k * vector_size, v), ...);
-    return next(i + 1, f, at, v...);
+    const auto store_all = [&](FloatsAt<k>... w) {
+      (store(to + k * vector_size, w), ...);
+      return next(i + 1, f, at, w...);
+    };
+    return store_all(F::of(i->operands.data(), Tile{*f, at, static_cast<int>(k)}, v)...);
   }
 };
 struct RoundToBFloat16 {  // as to_bfloat16
