@@ -23,6 +23,7 @@ class TileCompiler {
     assignments_.resize(count);
     definitions_.resize(count);
     places_.resize(count);
+    depths_.resize(count);
     for_each_expr(kernel_.body, [&](const Expr& e) {
       if (e.kind == ExprKind::variable) ++uses_[at(e.index)];
       if (const auto choice = choice_of(e)) --uses_[at(choice->variable->index)];  // two, of one instruction
@@ -31,6 +32,8 @@ class TileCompiler {
       for (const Expr& t : s.targets)
         if (t.kind == ExprKind::variable) ++assignments_[at(t.index)], --uses_[at(t.index)];
     });
+    for (int p = 0; p < kernel_.parameters; ++p)
+      if (assignments_[at(p)] > 0) throw Refused{"a parameter that is assigned"};
     std::size_t next = 0;
     if (kernel_.body.empty() || !reads_thread(kernel_.body[0])) throw Refused{"no thread index"};
     for (const Expr& t : kernel_.body[next++].targets) thread_.push_back(t.index);
@@ -105,6 +108,14 @@ class TileCompiler {
            std::any_of(e.args.begin(), e.args.end(), [&](const Expr& x) { return contains(x, test); });
   }
 
+  /// How many definitions stand in each other: value() recurs through them.
+  int depth(const Expr& e) const {
+    int deepest = 0;
+    for (const Expr& x : e.args) deepest = std::max(deepest, depth(x));
+    if (e.kind == ExprKind::variable && definitions_[at(e.index)]) deepest = depths_[at(e.index)] + 1;
+    return deepest;
+  }
+
   static bool reads_thread(const Stmt& s) {
     return s.kind == StmtKind::assign && s.values[0].kind == ExprKind::apply &&
            s.values[0].builtin == Builtin::tid;
@@ -144,7 +155,8 @@ class TileCompiler {
           return e.kind == ExprKind::variable && e.index >= kernel_.parameters &&
                  assignments_[at(e.index)] != 1;
         });
-        if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory)) {
+        if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory) &&
+            (depths_[v] = depth(given)) < 64) {
           definitions_[v] = &given;  // computed, or read, where it is used
           continue;
         }
@@ -289,6 +301,7 @@ class TileCompiler {
       return emit(tile_select(a.kind, a.index, b.kind, b.index));
     }
     if (e.args.size() == 1) {
+      if (e.type.scalar == ScalarType::bf16) throw Refused{"functions of 16 bits"};
       value(e.args[0]);
       return checked(tile_unary(e.builtin), e.builtin);
     }
@@ -321,7 +334,7 @@ class TileCompiler {
   int counter_ = -1;         // the variable of the loop that is open
   int held_ = -1;            // the variable whose value the tile has
   bool stored_ = false;      // whether a statement before this one stores something
-  std::vector<int> uses_, assignments_, places_;
+  std::vector<int> uses_, assignments_, places_, depths_;
   std::vector<const Expr*> definitions_;
 };
 

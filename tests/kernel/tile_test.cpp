@@ -144,12 +144,24 @@ TEST(Tile, LoopsOverAnAxis) {
   }
 }
 
+TEST(Tile, LongChainsDoNotRecur) {
+  std::string text =
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n "
+      "   v0 = x[i]\n";
+  const int n = 20000;
+  for (int i = 1; i <= n; ++i)
+    text += "    v" + std::to_string(i) + " = v" + std::to_string(i - 1) + " * 1.0001\n";
+  expect_same(text + "    y[i] = v" + std::to_string(n) + "\n", {3},
+              {random_values({3}), random_values({3})});
+}
+
 TEST(Tile, WhatTheyLeaveToBlocks) {
   EXPECT_NE(obstacle(one_axis("    z[i] = wp.pow(a, b)")), "");
   EXPECT_NE(obstacle(one_axis("    z[i + 1] = a")), "");
   EXPECT_NE(obstacle(one_axis("    if a > b:\n        z[i] = a")), "");
   EXPECT_NE(obstacle(one_axis("    z[i] = float(wp.float64(a) * wp.float64(b))")), "");
   EXPECT_EQ(obstacle(one_axis("    z[i] = a\n    y[i] = z[i]")), "a read behind a store");
+  EXPECT_EQ(obstacle(one_axis("    s = s * 2.0\n    z[i] = a * s")), "a parameter that is assigned");
   EXPECT_EQ(obstacle(one_axis("    c = x[0]\n    x[i] = c + a")), "an array at two places");
   EXPECT_EQ(obstacle(one_axis("    z[0] = a")), "an array at two places");
   const std::string loop =
