@@ -186,16 +186,20 @@ bool TileProgram::fits(std::span<const std::int64_t> dim, void* const* arguments
 }
 
 void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel) const {
+  const bool extreme = std::all_of(code_->extremes.begin(), code_->extremes.end(), [&](const auto& e) {
+    return is_extreme(e.max, *static_cast<const float*>(arguments[e.parameter]));
+  });
+  const TileCode& code = extreme ? *code_ : *plain_;
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < dim.size(); ++axis) rows *= dim[axis];
   const std::int64_t tiles = rows * TileRunner::tiles_of(dim.back());
   std::int64_t rounds = 1;
-  if (code_->axis >= 0)
-    rounds = std::max<std::int64_t>(1, integer_of(arguments, code_->extent_parameter) /
-                                           std::max(1, integer_of(arguments, code_->step_parameter)));
+  if (code.axis >= 0)
+    rounds = std::max<std::int64_t>(1, integer_of(arguments, code.extent_parameter) /
+                                           std::max(1, integer_of(arguments, code.step_parameter)));
   const std::int64_t grain = std::max<std::int64_t>(1, elements_per_chunk / tile_size / rounds);
   const auto range = [&](std::int64_t begin, std::int64_t end) {
-    TileRunner(*code_, dim, arguments).run(begin, end);
+    TileRunner(code, dim, arguments).run(begin, end);
   };
   if (!parallel) return range(0, tiles);
   parallel_ranges(tiles, grain, range);
