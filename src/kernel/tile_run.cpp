@@ -37,8 +37,9 @@ class TileRunner {
     for (std::size_t i = 0; i < code.scalars.size(); ++i) {
       const TileCode::ScalarPlace& s = code.scalars[i];
       const float x = s.parameter < 0 ? s.literal : *static_cast<const float*>(arguments[s.parameter]);
+      // As bits: 0 + -0 would be 0.
       new (first + TileCode::scalar_offset(i))
-          Floats(s.is_bits ? std::bit_cast<Floats>(Bits{} + s.bits) : Floats{} + x);
+          Bits(Bits{} + (s.is_bits ? s.bits : std::bit_cast<std::int32_t>(x)));
     }
     if (code.axis >= 0) {
       extent_ = integer_of(arguments, code.extent_parameter);
