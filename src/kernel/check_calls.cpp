@@ -66,33 +66,30 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
                                                                : ": it has no @wp.func in this file"));
 }
 
-std::vector<const syntax::Expr*> FunctionChecker::arguments(const syntax::Expr& e,
-                                                            const std::vector<std::string>& parameters) {
-  std::vector<const syntax::Expr*> list;
-  std::vector<const syntax::Expr*> named(parameters.size(), nullptr);
-  bool keywords = false;
+std::vector<const syntax::Expr*> FunctionChecker::optional_arguments(
+    const syntax::Expr& e, const std::vector<std::string>& parameters) {
+  std::vector<const syntax::Expr*> slots(parameters.size(), nullptr);
   for (std::size_t i = 1; i < e.args.size(); ++i) {
     const std::string& keyword = e.keywords[i - 1];
-    if (keyword.empty()) {
-      list.push_back(&e.args[i]);
-      continue;
-    }
-    keywords = true;
-    std::size_t at = 0;
-    while (at < parameters.size() && parameters[at] != keyword) ++at;
-    if (at == parameters.size())
+    std::size_t at = keyword.empty() ? i - 1 : 0;
+    while (!keyword.empty() && at < parameters.size() && parameters[at] != keyword) ++at;
+    if (keyword.empty() && at >= slots.size())
+      slots.resize(at + 1, nullptr);  // the caller says what is wrong
+    if (at >= slots.size())
       fail(e.args[i].place,
            fmt::format("there is no parameter '{}': they are {}", keyword, listed(parameters)));
-    if (at < list.size() || named[at] != nullptr)
-      fail(e.args[i].place, fmt::format("parameter '{}' is given twice", keyword));
-    named[at] = &e.args[i];
+    if (slots[at] != nullptr) fail(e.args[i].place, fmt::format("parameter '{}' is given twice", keyword));
+    slots[at] = &e.args[i];
   }
-  if (!keywords) return list;
-  while (!named.empty() && named.back() == nullptr) named.pop_back();
-  for (std::size_t i = list.size(); i < named.size(); ++i) {
-    if (named[i] == nullptr) fail(e.place, fmt::format("parameter '{}' is missing", parameters[i]));
-    list.push_back(named[i]);
-  }
+  return slots;
+}
+
+std::vector<const syntax::Expr*> FunctionChecker::arguments(const syntax::Expr& e,
+                                                            const std::vector<std::string>& parameters) {
+  auto list = optional_arguments(e, parameters);
+  while (!list.empty() && list.back() == nullptr) list.pop_back();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i] == nullptr) fail(e.place, fmt::format("parameter '{}' is missing", parameters[i]));
   return list;
 }
 

@@ -26,6 +26,8 @@ int depth_of(const Expr& e) {
   return deepest + 1;
 }
 
+bool is_barrier(const Stmt& s) { return s.kind == StmtKind::evaluate && has_barrier(s); }
+
 bool is_place(const Expr& e) {
   if (e.kind == ExprKind::field || e.kind == ExprKind::component) return is_place(e.args[0]);
   return e.kind == ExprKind::variable || e.kind == ExprKind::element;
@@ -93,7 +95,8 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   std::vector<Stmt> tiled;
   if (tile_statement(s, tiled)) {
     for_each_stmt(tiled, [&](Stmt& one) { one.place = s.place; });
-    for (Stmt& one : tiled) made(std::move(one));
+    for (Stmt& one : tiled)
+      if (!is_barrier(one) || out.empty() || !is_barrier(out.back())) made(std::move(one));  // one is enough
     return;
   }
   Stmt r;
@@ -164,6 +167,7 @@ Expr FunctionChecker::target(const syntax::Expr& e, Type type) {
     if (is_new) found->second = add_variable(function_, e.text, type);
     Expr v = variable(function_, found->second);
     v.place = e.place;
+    refuse_tile(v, e.place);
     if (v.type != type)
       fail(e.place, fmt::format("variable '{}' is {} and cannot become {}: use another name or cast", e.text,
                                 show(v.type), show(type)));
@@ -172,6 +176,7 @@ Expr FunctionChecker::target(const syntax::Expr& e, Type type) {
   Expr place = value(e);
   if (!is_place(place))
     fail(e.place, "only variables, elements of arrays, and their fields and components can be assigned");
+  refuse_tile(place, e.place);
   if (place.type != type) {
     const bool scalars = place.type.is_scalar() && type.is_scalar();
     fail(e.place, fmt::format("a value of type {} cannot be stored in {}{}", show(type), show(place.type),
@@ -225,6 +230,7 @@ Stmt FunctionChecker::update(const syntax::Stmt& s) {
   if (!is_place(place))
     fail(s.targets[0].place,
          "only variables, elements of arrays, and their fields and components can be assigned");
+  refuse_tile(place, s.targets[0].place);
   r.targets.push_back(std::move(place));
   r.values.push_back(std::move(right));
   return r;
@@ -295,6 +301,26 @@ Stmt FunctionChecker::assertion(const syntax::Stmt& s) {
   return r;
 }
 
+/// The shape of an array inside a kernel: a constant or a tuple of them.
+std::vector<std::int64_t> FunctionChecker::extents(const syntax::Expr& shape) {
+  const bool several = shape.kind == Kind::tuple;
+  const std::size_t dims = several ? shape.args.size() : 1;
+  if (dims > 4) fail(shape.place, "arrays have 1 to 4 axes");
+  constexpr std::int64_t most = 65536;
+  std::int64_t count = 1;
+  std::vector<std::int64_t> list;
+  for (std::size_t i = 0; i < dims; ++i) {
+    const syntax::Expr& e = several ? shape.args[i] : shape;
+    const auto extent = module_.constant(e);
+    if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
+      fail(e.place, "the extents are constants, from 1 on");
+    if (extent->integer > most || (count *= extent->integer) > most)
+      fail(e.place, fmt::format("arrays inside kernels have at most {} elements", most));
+    list.push_back(extent->integer);
+  }
+  return list;
+}
+
 /// name = wp.zeros(shape=..., dtype=...) or name = wp.shared_array(shape=..., dtype=...)
 std::optional<Stmt> FunctionChecker::declare_array(const syntax::Stmt& s) {
   const syntax::Expr& call = s.values[0];
@@ -310,23 +336,11 @@ std::optional<Stmt> FunctionChecker::declare_array(const syntax::Stmt& s) {
     fail(s.place, "arrays of a block are made in kernels, outside of loops and conditions");
   const auto given = arguments(call, {"shape", "dtype"});
   if (given.size() != 2) fail(call.place, fmt::format("wp.{} needs shape and dtype", *name));
-  const bool several = given[0]->kind == Kind::tuple;
-  const std::size_t dims = several ? given[0]->args.size() : 1;
-  if (dims > 4) fail(given[0]->place, "arrays have 1 to 4 axes");
-  constexpr std::int64_t most = 65536;
-  std::int64_t count = 1;
-  for (std::size_t i = 0; i < dims; ++i) {
-    const syntax::Expr& e = several ? given[0]->args[i] : *given[0];
-    const auto extent = module_.constant(e);
-    if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
-      fail(e.place, "the extents are constants, from 1 on");
-    if (extent->integer > most || (count *= extent->integer) > most)
-      fail(e.place, fmt::format("arrays inside kernels have at most {} elements", most));
-    r.values.push_back(literal(ScalarType::i32, extent->integer));
-  }
+  const std::vector<std::int64_t> shape = extents(*given[0]);
+  for (const std::int64_t extent : shape) r.values.push_back(literal(ScalarType::i32, extent));
   const Type element = module_.annotation(*given[1]);
   if (element.is_array()) fail(given[1]->place, "dtype is not an array");
-  r.targets.push_back(target(s.targets[0], element.array(static_cast<int>(dims))));
+  r.targets.push_back(target(s.targets[0], element.array(static_cast<int>(shape.size()))));
   return r;
 }
 

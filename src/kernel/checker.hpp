@@ -2,6 +2,7 @@
 // language is enforced here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -89,6 +90,7 @@ class FunctionChecker {
   Stmt assertion(const syntax::Stmt& s);
   std::vector<Stmt> branches(const syntax::Stmt& s, std::size_t from);
   std::optional<Stmt> declare_array(const syntax::Stmt& s);
+  std::vector<std::int64_t> extents(const syntax::Expr& shape);
   Expr target(const syntax::Expr& e, Type type);
   bool always_returns(const std::vector<Stmt>& body) const;
   std::vector<Type> result_types(const Expr& call) const;
@@ -104,6 +106,35 @@ class FunctionChecker {
   std::optional<Expr> tile_element(const syntax::Expr& e);
   int block_variable(std::string_view what, Type type);
   void declare_block_arrays();
+
+  // check_tile_arrays.cpp
+  struct TileSource {  // what a tile is made of
+    Type type;         // of an element
+    std::vector<std::int64_t> shape;
+    std::function<Expr(std::vector<Expr> index)> at;
+    int variable;  // that holds the elements already, or -1
+  };
+  struct Window {  // the part of an array that a tile covers
+    Expr array;
+    std::vector<Expr> offset;
+  };
+  using TileBody = std::function<void(const std::vector<Expr>& index, std::vector<Stmt>& body)>;
+  const std::vector<std::int64_t>* tile_shape(int variable) const;
+  Stmt each_element(const std::vector<std::int64_t>& shape, const TileBody& body);
+  Window window(const syntax::Expr& array, const syntax::Expr* offset, std::size_t dims,
+                std::vector<Stmt>& out);
+  std::vector<Expr> index_in(const Window& w, const std::vector<Expr>& index) const;
+  Expr is_inside(const Window& w, const std::vector<Expr>& index) const;
+  std::optional<TileSource> tile_source(const syntax::Expr& e, std::vector<Stmt>& out);
+  Expr tile_target(const syntax::Expr& name, Type type, const std::vector<std::int64_t>& shape,
+                   std::vector<Stmt>& out);
+  void fill_tile(const syntax::Expr& name, const TileSource& source, std::vector<Stmt>& out);
+  void multiply_tiles(const syntax::Expr& call, const syntax::Expr* result, std::vector<Stmt>& out);
+  void store_tile(const TileSource& tile, const syntax::Expr& array, const syntax::Expr* offset, bool add,
+                  std::vector<Stmt>& out);
+  void refuse_tile(const Expr& place, Place at) const;  // as a target
+  std::vector<const syntax::Expr*> tile_arguments(const syntax::Expr& e,
+                                                  const std::vector<std::string>& parameters);
 
   // check_expressions.cpp
   Expr check(const syntax::Expr& e);
@@ -134,6 +165,9 @@ class FunctionChecker {
   /// The arguments in the order of the parameters, keywords resolved.
   std::vector<const syntax::Expr*> arguments(const syntax::Expr& e,
                                              const std::vector<std::string>& parameters);
+  /// The same with null for what is not given, also in the middle.
+  std::vector<const syntax::Expr*> optional_arguments(const syntax::Expr& e,
+                                                      const std::vector<std::string>& parameters);
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
   /// Fails for a name that the language needs itself: wp, float, range, ...
@@ -146,10 +180,11 @@ class FunctionChecker {
   Function function_;
   std::map<std::string, int, std::less<>> names_;
   bool kernel_ = false, returned_ = false;
-  int level_ = 0, loops_ = 0;       // blocks and loops around the statement
-  bool constants_only_ = false;     // inside the value of a module's constant
-  std::map<int, TileKind> tiles_;   // variables that hold tiles
-  std::vector<Stmt> block_arrays_;  // that sums need
+  int level_ = 0, loops_ = 0;                             // blocks and loops around the statement
+  bool constants_only_ = false;                           // inside the value of a module's constant
+  std::map<int, TileKind> tiles_;                         // variables that hold tiles
+  std::vector<Stmt> block_arrays_;                        // that tiles need
+  std::map<int, std::vector<std::int64_t>> tile_arrays_;  // variables that hold tiles of many elements
 };
 
 }  // namespace ferrite::kernel
