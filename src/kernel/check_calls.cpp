@@ -38,6 +38,7 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
     const BuiltinInfo* row = find_builtin(*name);
     if (row != nullptr && row->id != Builtin::shape) return builtin_call(*row, e);
     if (is_library_function(*name)) return library_call(*name, e);
+    if (*name == "static") return static_call(e);
     if (*name == "select")
       fail(callee.place, "wp.select is gone: write wp.where(cond, value_if_true, value_if_false)");
     if (*name == "zeros" || *name == "shared_array")
@@ -57,10 +58,9 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
   for (const std::string_view python : {"abs", "min", "max", "len", "round", "pow"})
     if (name == python) return builtin_call(*find_builtin(name), e);
   if (name == "range") fail(callee.place, "range stands only in `for i in range(...)`");
-  if (const auto& constants = module_.file().constants; constants.contains(name))  // vec = wp.vec3
-    if (const auto alias = module_.warp_name(constants.find(name)->second))
-      if (const auto type = type_from_name(*alias))
-        return type->is_scalar() ? cast_call(type->scalar, e) : construct_call(*type, e);
+  if (const auto type = module_.simple_type(callee))  // vec = wp.vec3
+    return type->is_scalar() ? cast_call(type->scalar, e) : construct_call(*type, e);
+  module_.check_bound(callee);
   fail(callee.place, fmt::format("unknown function '{}'{}", name,
                                  find_builtin(name) != nullptr ? fmt::format(": write wp.{}", name)
                                                                : ": it has no @wp.func in this file"));
@@ -209,6 +209,17 @@ Expr FunctionChecker::builtin_call(const BuiltinInfo& row, const syntax::Expr& e
   if (row.effect == Effect::updates_first && args[0].kind != ExprKind::variable)
     fail(given[0]->place, fmt::format("wp.{} changes its state: pass a variable", row.name));
   return apply(row.id, std::move(args));
+}
+
+/// wp.static(x): what Python computes before the kernel runs.
+Expr FunctionChecker::static_call(const syntax::Expr& e) {
+  if (e.args.size() != 2) fail(e.place, "wp.static takes one value");
+  if (const auto known = module_.constant(e.args[1])) return from_constant(*known, e.place);
+  module_.check_bound(e.args[1]);
+  const bool outer = std::exchange(constants_only_, true);
+  Expr v = value(e.args[1]);
+  constants_only_ = outer;
+  return v;
 }
 
 /// wp.noise(state, x): which function it is depends on x.

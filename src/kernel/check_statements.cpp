@@ -43,7 +43,8 @@ Function FunctionChecker::run() {
   check_name(definition_.name, definition_.place);
   for (const syntax::Parameter& p : definition_.parameters) {
     check_name(p.name, p.place);
-    if (!names_.emplace(p.name, add_variable(function_, p.name, module_.annotation(p.annotation))).second)
+    const Type type = module_.annotation(p.annotation, p.any ? &*p.any : nullptr);
+    if (!names_.emplace(p.name, add_variable(function_, p.name, type)).second)
       fail(p.place, fmt::format("two parameters are called '{}'", p.name));
   }
   function_.parameters = static_cast<int>(function_.variables.size());
@@ -143,10 +144,22 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   }
 }
 
+/// Whether a wp.static(...) holds; nothing if the condition is another.
+std::optional<bool> FunctionChecker::static_condition(const syntax::Expr& e) const {
+  if (e.kind != Kind::call || module_.warp_name(e.args[0]) != "static") return std::nullopt;
+  const auto known = module_.constant(e);
+  if (!known) return std::nullopt;
+  return known->kind == ModuleChecker::Constant::Kind::real ? known->real != 0 : known->integer != 0;
+}
+
 /// The branches from `from` on, as one if statement; elif is an if inside else.
 std::vector<Stmt> FunctionChecker::branches(const syntax::Stmt& s, std::size_t from) {
   if (from == s.values.size())
     return from < s.branches.size() ? block(s.branches[from]) : std::vector<Stmt>();
+  if (const auto known = static_condition(s.values[from])) {  // the other branches need no meaning
+    if (!*known) return branches(s, from + 1);
+    return block(s.branches[from]);
+  }
   Stmt r;
   r.kind = StmtKind::if_;
   r.place = s.values[from].place;
@@ -298,49 +311,6 @@ Stmt FunctionChecker::assertion(const syntax::Stmt& s) {
     if (s.values[1].kind != Kind::string) fail(s.values[1].place, "the message of an assertion is a string");
     r.text = s.values[1].text;
   }
-  return r;
-}
-
-/// The shape of an array inside a kernel: a constant or a tuple of them.
-std::vector<std::int64_t> FunctionChecker::extents(const syntax::Expr& shape) {
-  const bool several = shape.kind == Kind::tuple;
-  const std::size_t dims = several ? shape.args.size() : 1;
-  if (dims > 4) fail(shape.place, "arrays have 1 to 4 axes");
-  constexpr std::int64_t most = 65536;
-  std::int64_t count = 1;
-  std::vector<std::int64_t> list;
-  for (std::size_t i = 0; i < dims; ++i) {
-    const syntax::Expr& e = several ? shape.args[i] : shape;
-    const auto extent = module_.constant(e);
-    if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
-      fail(e.place, "the extents are constants, from 1 on");
-    if (extent->integer > most || (count *= extent->integer) > most)
-      fail(e.place, fmt::format("arrays inside kernels have at most {} elements", most));
-    list.push_back(extent->integer);
-  }
-  return list;
-}
-
-/// name = wp.zeros(shape=..., dtype=...) or name = wp.shared_array(shape=..., dtype=...)
-std::optional<Stmt> FunctionChecker::declare_array(const syntax::Stmt& s) {
-  const syntax::Expr& call = s.values[0];
-  if (call.kind != Kind::call) return std::nullopt;
-  const auto name = module_.warp_name(call.args[0]);
-  if (name != "zeros" && name != "shared_array") return std::nullopt;
-  Stmt r;
-  r.kind = StmtKind::declare_array;
-  r.shared = name == "shared_array";
-  if (s.targets.size() != 1 || s.targets[0].kind != Kind::name || names_.contains(s.targets[0].text))
-    fail(s.place, fmt::format("wp.{} makes a new variable: assign it to a new name", *name));
-  if (r.shared && (!kernel_ || level_ != 1))
-    fail(s.place, "arrays of a block are made in kernels, outside of loops and conditions");
-  const auto given = arguments(call, {"shape", "dtype"});
-  if (given.size() != 2) fail(call.place, fmt::format("wp.{} needs shape and dtype", *name));
-  const std::vector<std::int64_t> shape = extents(*given[0]);
-  for (const std::int64_t extent : shape) r.values.push_back(literal(ScalarType::i32, extent));
-  const Type element = module_.annotation(*given[1]);
-  if (element.is_array()) fail(given[1]->place, "dtype is not an array");
-  r.targets.push_back(target(s.targets[0], element.array(static_cast<int>(shape.size()))));
   return r;
 }
 

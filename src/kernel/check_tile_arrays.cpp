@@ -221,12 +221,12 @@ void FunctionChecker::multiply_tiles(const syntax::Expr& call, const syntax::Exp
     if (!operands[i] || operands[i]->shape.size() != 2 || !operands[i]->type.is_float())
       fail(given[i]->place, "wp.tile_matmul takes tiles of floats with two axes");
   }
-  const auto& [a, b] = operands;
-  const std::vector<std::int64_t> shape{a->shape[0], b->shape[1]};
+  const TileSource &a = *operands[0], &b = *operands[1];
+  const std::vector<std::int64_t> shape{a.shape[0], b.shape[1]};
   const syntax::Expr& into = result != nullptr ? *result : *given[2];
-  if (a->shape[1] != b->shape[0])
-    fail(call.place, fmt::format("a tile of {} times one of {}", shown(a->shape), shown(b->shape)));
-  Type type = a->type;
+  if (a.shape[1] != b.shape[0])
+    fail(call.place, fmt::format("a tile of {} times one of {}", shown(a.shape), shown(b.shape)));
+  Type type = a.type;
   if (result == nullptr) {
     const auto sum = into.kind == Kind::name ? tile_source(into, out) : std::nullopt;
     if (!sum || sum->shape != shape || !sum->type.is_float())
@@ -235,7 +235,7 @@ void FunctionChecker::multiply_tiles(const syntax::Expr& call, const syntax::Exp
     type = sum->type;
   }
   if (const auto found = names_.find(into.text);
-      found != names_.end() && (found->second == a->variable || found->second == b->variable))
+      found != names_.end() && (found->second == a.variable || found->second == b.variable))
     fail(into.place, "a tile made of itself: use another name");
   const Expr tile = tile_target(into, type, shape, out);
   out.push_back(each_element(shape, [&](const std::vector<Expr>& index, std::vector<Stmt>& body) {
@@ -245,10 +245,10 @@ void FunctionChecker::multiply_tiles(const syntax::Expr& call, const syntax::Exp
     Stmt loop, adding;
     loop.kind = StmtKind::for_;
     loop.targets.push_back(k);
-    for (const std::int64_t bound : {std::int64_t{0}, a->shape[1], std::int64_t{1}})
+    for (const std::int64_t bound : {std::int64_t{0}, a.shape[1], std::int64_t{1}})
       loop.values.push_back(number(bound));
-    adding = store(sum, both(Builtin::mul, cast(type.scalar, a->at({index[0], k})),
-                             cast(type.scalar, b->at({k, index[1]}))));
+    adding = store(sum, both(Builtin::mul, cast(type.scalar, a.at({index[0], k})),
+                             cast(type.scalar, b.at({k, index[1]}))));
     adding.kind = StmtKind::update;
     adding.builtin = Builtin::add;
     loop.body.push_back(std::move(adding));

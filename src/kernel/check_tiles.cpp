@@ -1,6 +1,6 @@
-// Sums over the threads of a block, in Warp's words: wp.tile_sum(wp.tile(x)) and what is done with it. They
-// become an array of the block, barriers and one thread that acts for all. Tiles of many elements are in
-// check_tile_arrays.cpp.
+// Arrays inside kernels, and sums over the threads of a block in Warp's words: wp.tile_sum(wp.tile(x)) and
+// what is done with it. Sums become an array of the block, barriers and one thread that acts for all. Tiles
+// of many elements are in check_tile_arrays.cpp.
 #include <fmt/format.h>
 
 #include "kernel/checker.hpp"
@@ -27,6 +27,50 @@ Expr is_first_thread() {
 }
 
 }  // namespace
+
+/// The shape of an array inside a kernel: a constant or a tuple of them.
+std::vector<std::int64_t> FunctionChecker::extents(const syntax::Expr& shape) {
+  const bool several = shape.kind == Kind::tuple;
+  const std::size_t dims = several ? shape.args.size() : 1;
+  if (dims > 4) fail(shape.place, "arrays have 1 to 4 axes");
+  constexpr std::int64_t most = 65536;
+  std::int64_t count = 1;
+  std::vector<std::int64_t> list;
+  for (std::size_t i = 0; i < dims; ++i) {
+    const syntax::Expr& e = several ? shape.args[i] : shape;
+    const auto extent = module_.constant(e);
+    if (!extent) module_.check_bound(e);
+    if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
+      fail(e.place, "the extents are constants, from 1 on");
+    if (extent->integer > most || (count *= extent->integer) > most)
+      fail(e.place, fmt::format("arrays inside kernels have at most {} elements", most));
+    list.push_back(extent->integer);
+  }
+  return list;
+}
+
+/// name = wp.zeros(shape=..., dtype=...) or name = wp.shared_array(shape=..., dtype=...)
+std::optional<Stmt> FunctionChecker::declare_array(const syntax::Stmt& s) {
+  const syntax::Expr& call = s.values[0];
+  if (call.kind != Kind::call) return std::nullopt;
+  const auto name = module_.warp_name(call.args[0]);
+  if (name != "zeros" && name != "shared_array") return std::nullopt;
+  Stmt r;
+  r.kind = StmtKind::declare_array;
+  r.shared = name == "shared_array";
+  if (s.targets.size() != 1 || s.targets[0].kind != Kind::name || names_.contains(s.targets[0].text))
+    fail(s.place, fmt::format("wp.{} makes a new variable: assign it to a new name", *name));
+  if (r.shared && (!kernel_ || level_ != 1))
+    fail(s.place, "arrays of a block are made in kernels, outside of loops and conditions");
+  const auto given = arguments(call, {"shape", "dtype"});
+  if (given.size() != 2) fail(call.place, fmt::format("wp.{} needs shape and dtype", *name));
+  const std::vector<std::int64_t> shape = extents(*given[0]);
+  for (const std::int64_t extent : shape) r.values.push_back(literal(ScalarType::i32, extent));
+  const Type element = module_.annotation(*given[1]);
+  if (element.is_array()) fail(given[1]->place, "dtype is not an array");
+  r.targets.push_back(target(s.targets[0], element.array(static_cast<int>(shape.size()))));
+  return r;
+}
 
 int FunctionChecker::block_variable(std::string_view what, Type type) {
   std::string name;

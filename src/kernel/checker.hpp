@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ferrite/kernel/parse.hpp"
@@ -38,8 +39,10 @@ class ModuleChecker {
   /// Checks it first if nobody has; recursion is an error at `place`.
   std::optional<int> find_function(std::string_view name, Place place);
 
-  /// A type as annotations and dtype= write it. Fails if it is none.
-  Type annotation(const syntax::Expr& e) const;
+  /// A type as annotations and dtype= write it; `any` is what Any stands for. Fails if it is none.
+  Type annotation(const syntax::Expr& e, const syntax::Expr* any = nullptr) const;
+  /// The same for scalars, composites and structs; nothing if it is none of them.
+  std::optional<Type> simple_type(const syntax::Expr& e, int depth = 0) const;
   /// The name if the expression is one of Warp's namespace: "wp.vec3" is "vec3".
   std::optional<std::string_view> warp_name(const syntax::Expr& e) const;
   /// What a module's constant is worth as Python computes it: wp.pi, math.pi, NAME, 2.0 * NAME.
@@ -50,11 +53,42 @@ class ModuleChecker {
   };
   std::optional<Constant> constant(const syntax::Expr& e, int depth = 0) const;
 
+  /// While it lives, names have the meaning they have in a definition that captured these, or at the top
+  /// level.
+  class InScope {
+   public:
+    InScope(const ModuleChecker& checker, const syntax::Constants* captured)
+        : checker_(checker), outer_(std::exchange(checker.captured_, captured)) {}
+    ~InScope() { checker_.captured_ = outer_; }
+    InScope(const InScope&) = delete;
+    InScope& operator=(const InScope&) = delete;
+
+   private:
+    const ModuleChecker& checker_;
+    const syntax::Constants* outer_;
+  };
+  /// Calls `use` with what a name stands for, in its scope; false if there is no such constant.
+  template <class Use>
+  bool with_constant(std::string_view name, Use&& use) const {
+    for (const auto* names : {captured_, &file_.constants}) {
+      if (names == nullptr) continue;
+      const auto found = names->find(name);
+      if (found == names->end()) continue;
+      const InScope scope(*this, names == captured_ ? captured_ : nullptr);
+      use(found->second);
+      return true;
+    }
+    return false;
+  }
+  /// Fails if the expression needs a parameter of a Python function that has no value.
+  void check_bound(const syntax::Expr& e, int depth = 0) const;
+
  private:
   enum class State : std::uint8_t { open, checking, done, failed };
   bool check(std::size_t definition, std::vector<KernelError>& errors);
   void check_struct(const syntax::Definition& d);
-  std::optional<Type> simple_type(const syntax::Expr& e) const;
+  std::optional<Constant> compared_constant(const syntax::Expr& e, int depth) const;
+  std::optional<std::string> constant_text(const syntax::Expr& e, int depth) const;
   std::optional<Constant> named_constant(const syntax::Expr& e, int depth) const;
   std::optional<Constant> called_constant(const syntax::Expr& e, int depth) const;
 
@@ -65,6 +99,8 @@ class ModuleChecker {
   std::vector<State> states_;
   std::vector<int> indices_;  // of each definition in module_
   std::vector<KernelError>* errors_ = nullptr;
+  mutable const syntax::Constants* captured_ =
+      nullptr;  // of the definition that is read; null at the top level
 };
 
 /// The names before the colons of "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
@@ -88,14 +124,15 @@ class FunctionChecker {
   Stmt for_loop(const syntax::Stmt& s);
   Stmt return_statement(const syntax::Stmt& s);
   Stmt assertion(const syntax::Stmt& s);
+  std::optional<bool> static_condition(const syntax::Expr& e) const;
   std::vector<Stmt> branches(const syntax::Stmt& s, std::size_t from);
-  std::optional<Stmt> declare_array(const syntax::Stmt& s);
-  std::vector<std::int64_t> extents(const syntax::Expr& shape);
   Expr target(const syntax::Expr& e, Type type);
   bool always_returns(const std::vector<Stmt>& body) const;
   std::vector<Type> result_types(const Expr& call) const;
 
   // check_tiles.cpp
+  std::optional<Stmt> declare_array(const syntax::Stmt& s);
+  std::vector<std::int64_t> extents(const syntax::Expr& shape);
   enum class TileKind : std::uint8_t { of_threads, of_block };  // one value of each thread; one of them all
   struct Tile {
     Expr value;
@@ -158,6 +195,7 @@ class FunctionChecker {
   Expr call(const syntax::Expr& e);
   Expr builtin_call(const BuiltinInfo& row, const syntax::Expr& e);
   Expr function_call(int index, const syntax::Expr& e);
+  Expr static_call(const syntax::Expr& e);
   Expr library_call(std::string_view name, const syntax::Expr& e);
   Expr construct_call(Type type, const syntax::Expr& e);
   Expr cast_call(ScalarType scalar, const syntax::Expr& e);
