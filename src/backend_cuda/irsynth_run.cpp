@@ -1,10 +1,11 @@
 // Synthetic kernels on a GPU: modules of many, their arguments in one copy, all launched before the first
-// result is waited for.
+// result is waited for. One thread at a time uses the GPU, while the others compile.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <cstring>
 #include <list>
+#include <mutex>
 
 #include "backend_cuda/device_context.hpp"
 #include "ferrite/models/irsynth/record.hpp"
@@ -78,7 +79,6 @@ void launch(cuda::DeviceContext& context, cudaKernel_t kernel, const Program& pr
 }
 
 void run_module(cuda::DeviceContext& context, const std::string& code, std::span<Record> records) {
-  const Library library(code);
   std::list<Memory> memories;
   std::vector<std::vector<std::size_t>> places;
   Arena arena;
@@ -88,14 +88,19 @@ void run_module(cuda::DeviceContext& context, const std::string& code, std::span
     for (std::size_t k = 0; k < at.size(); ++k)
       if (r.inputs[k].type.is_array()) at[k] = arena.place(memory.bytes(k));
   }
-  std::byte* const base = arena.upload(context);
   auto memory = memories.begin();
-  for (std::size_t i = 0; i < records.size(); ++i, ++memory) {
-    if (!records[i].failure.empty()) continue;
-    for (std::size_t k = 0; k < places[i].size(); ++k) memory->array(k).data = base + places[i][k];
-    launch(context, library.kernel(fmt::format("record{}_entry", i)), records[i].program, *memory);
+  {
+    static std::mutex in_use;
+    const std::lock_guard guard(in_use);
+    const Library library(code);
+    std::byte* const base = arena.upload(context);
+    for (std::size_t i = 0; i < records.size(); ++i, ++memory) {
+      if (!records[i].failure.empty()) continue;
+      for (std::size_t k = 0; k < places[i].size(); ++k) memory->array(k).data = base + places[i][k];
+      launch(context, library.kernel(fmt::format("record{}_entry", i)), records[i].program, *memory);
+    }
+    arena.download(context);  // waits for all of them
   }
-  arena.download(context);  // waits for all of them
   memory = memories.begin();
   for (std::size_t i = 0; i < records.size(); ++i, ++memory) {
     Record& r = records[i];
@@ -115,16 +120,13 @@ void run_module(cuda::DeviceContext& context, const std::string& code, std::span
 
 void run_records_on_gpu(const Config& given, std::span<Record> records) {
   cuda::DeviceContext& context = cuda::DeviceContext::of(0);
-  const cuda::DeviceGuard guard(context.index());
   Config config = given;
   config.architecture = context.properties().major * 10 + context.properties().minor;
-  compile_modules(config, records, Code::ptx, Texts::backward);  // which are not run here
-  const std::vector<std::string> modules = compile_modules(config, records, Code::cubin, Texts::forward);
-  for (std::size_t m = 0; m < modules.size(); ++m) {
-    const std::size_t first = m * records_per_module;
-    run_module(context, modules[m],
-               records.subspan(first, std::min(records_per_module, records.size() - first)));
-  }
+  for_each_module(records, [&](std::span<Record> part) {
+    const cuda::DeviceGuard guard(context.index());
+    compile_module(config, part, Code::ptx, Texts::backward);  // which are not run here
+    run_module(context, compile_module(config, part, Code::cubin, Texts::forward), part);
+  });
 }
 
 }  // namespace ferrite::irsynth

@@ -2,12 +2,12 @@
 // writes results and gradients.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-
-#include <algorithm>
 #include "cli/replay_file.hpp"
+#include "ferrite/ops/launch.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::cli {
@@ -192,7 +192,7 @@ Result run_on_cuda([[maybe_unused]] const std::string& backend, [[maybe_unused]]
 
 Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
   std::optional<Result> result;
-  for_each_op([&]<class Op>() {
+  const auto try_op = [&]<class Op>() {
     if (file.op != Op::type_name) return;
     const Op op = parse_attributes<Op>(file.attributes);
     const auto erased = detail::ErasedOp::of(op);
@@ -206,7 +206,9 @@ Result run_on(const std::string& backend, const ReplayFile& file, bool grad) {
       result = run_on(Calls<Lazy<Cpu>>::of<Op>(), erased, file, grad);
     else
       result = run_on_cuda<Op>(backend, erased, file, grad);
-  });
+  };
+  for_each_op(try_op);
+  try_op.template operator()<op::Launch>();  // no op of the library, but a call of the user's kernel
   if (!result)
     throw ParseError(fmt::format("[replay] there is no op '{}'; `ferrite ops` lists them", file.op));
   return *std::move(result);

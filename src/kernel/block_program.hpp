@@ -4,12 +4,14 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "kernel/builtin_call.hpp"
+#include "kernel/tile_program.hpp"
 
 namespace ferrite::kernel {
 
@@ -97,6 +99,7 @@ struct BlockCode {
   const Module* module = nullptr;
   const Function* kernel = nullptr;
   std::string fallback;
+  std::optional<TileProgram> tiles;  // for grids and arrays that fit it
 
   std::vector<Instruction> code;
   std::vector<ArraySlot> arrays;

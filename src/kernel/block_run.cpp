@@ -120,6 +120,8 @@ BlockProgram::BlockProgram(const Module& module, const Function& kernel)
   } catch (const Unsupported& e) {
     state_->fallback = e.reason;
   }
+  TileProgram tiles(module, kernel);
+  if (tiles.obstacle().empty()) state_->tiles.emplace(std::move(tiles));
 }
 BlockProgram::~BlockProgram() = default;
 BlockProgram::BlockProgram(BlockProgram&&) noexcept = default;
@@ -135,6 +137,8 @@ void BlockProgram::run(std::span<const std::int64_t> dim, void* const* arguments
     return interpret_packed(*program.module, *program.kernel, dim, arguments,
                             {Precision::native, options.block_dim, options.step_limit});
   if (threads == 0) return;
+  if (program.tiles && program.tiles->fits(dim, arguments))
+    return program.tiles->run(dim, arguments, options.parallel);
   BlockRun run{{dim.begin(), dim.end()}, options, arguments, {}};
   for (const ArraySlot& slot : program.arrays) {
     ArrayArgument array;

@@ -103,10 +103,12 @@ std::string compile(const std::string& source, const std::string& target, bool a
   if (!n.include.empty()) options.push_back(include.c_str());
   // No textures, no runtime functions on the device: a seventh of the time.
   if (n.is_at_least(12, 4)) options.push_back("--minimal");
-  // What the first half of the compiler leaves undone the second has to take on: for machine code less is
-  // more.
-  if (effort == CompileEffort::least && n.is_at_least(12, 8))
+  if (effort == CompileEffort::least && n.is_at_least(12, 8)) {
+    // What the first half of the compiler leaves undone the second has to take on, so for machine code it
+    // leaves less.
     options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
+    if (as_cubin) options.push_back("--ptxas-options=--Ofast-compile=max");
+  }
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::size_t size = 0;

@@ -2,12 +2,14 @@
 // machine's.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ferrite/core/dtype.hpp"
+#include "ferrite/kernel/emit.hpp"
 #include "kernel/tile_program.hpp"
 
 namespace ferrite::kernel {
@@ -31,12 +33,9 @@ struct TilePlace {
   FERRITE_INLINE std::byte* operator[](std::int64_t at) const { return base + at * step; }
 };
 
-struct TileFrame {
-  const TilePlace* places;  // arrays, then variables
-  const Floats* scalars;    // parameters and literals, in every lane
-};
+struct TileFrame;
 
-/// Takes the tile in registers, and the next instruction.
+/// Takes the tile in registers, and calls the next instruction with it.
 template <std::size_t>
 using FloatsAt = Floats;
 template <class Index>
@@ -45,11 +44,23 @@ template <std::size_t... k>
 struct TileFunction<std::index_sequence<k...>> {
   struct Instruction {
     void (*run)(const Instruction*, const TileFrame*, std::int64_t at, FloatsAt<k>...);
-    int a = 0, b = 0;  // places or scalars
+    std::array<int, 4> operands{};  // in the frame
   };
 };
 using Vectors = std::make_index_sequence<tile_vectors>;
 using TileInstruction = TileFunction<Vectors>::Instruction;
+
+/// The beginning of a thread's memory. Scalars, in every lane, and places lie behind it; operands are offsets
+/// of bytes.
+struct alignas(64) TileFrame {
+  const TileInstruction* first = nullptr;
+  std::int64_t end = 0, step = tile_size;  // of the tiles to run
+
+  template <class T>
+  FERRITE_INLINE const T& at(int offset) const {
+    return *reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(this) + offset);
+  }
+};
 
 FERRITE_INLINE Floats load_floats(const void* from) {
   Floats x;
@@ -78,11 +89,13 @@ struct TileChoice {
 TileInstruction tile_choose(TileChoice choice, TileOperand operand, int index, TileOperand c, int other);
 TileInstruction tile_unary(Builtin builtin);
 TileInstruction tile_math(Builtin builtin);  // exp and its like
-/// Two simple instructions as one; run is null if there is none.
+/// Two frequent instructions as one; run is null if there is none.
 TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
 /// f32 rounded to bf16.
 TileInstruction tile_round();
-void run_tile(const TileInstruction* code, const TileFrame& frame, std::int64_t at);
+/// Tiles from `begin` on, which there is, until `end`.
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
+               std::int64_t step = tile_size);
 
 struct TileCode {
   using Segment = std::vector<TileInstruction>;
@@ -95,8 +108,12 @@ struct TileCode {
   struct ArrayPlace {
     int parameter;
     ScalarType type;
-    bool in_loop;  // its index on the axis is the loop's
+    bool in_loop;        // its index on the axis is the loop's
+    std::uint8_t fixed;  // axes, as bits, along which its index is 0
     bool stored = false;
+    std::int64_t stride(const ArrayArgument& array, std::size_t axis) const {
+      return (fixed >> axis & 1) != 0 ? 0 : array.strides[axis];
+    }
   };
   std::vector<ArrayPlace> arrays;  // the first places
   int variables = 0;               // the other places
@@ -107,6 +124,13 @@ struct TileCode {
     bool is_bits;
   };
   std::vector<ScalarPlace> scalars;
+
+  static constexpr int scalar_offset(std::size_t i) {
+    return static_cast<int>(sizeof(TileFrame) + i * sizeof(Floats));
+  }
+  int place_offset(std::size_t i) const {
+    return scalar_offset(scalars.size()) + static_cast<int>(i * sizeof(TilePlace));
+  }
 };
 
 }  // namespace ferrite::kernel

@@ -1,5 +1,6 @@
 // From IR to tile programs. Values that are used once are computed where they are used; all others become
 // variables. Stores come last, so that results may go where operands came from.
+#include <algorithm>
 #include <optional>
 
 #include "kernel/tile_code.hpp"
@@ -22,6 +23,7 @@ class TileCompiler {
     assignments_.resize(count);
     definitions_.resize(count);
     places_.resize(count);
+    depths_.resize(count);
     for_each_expr(kernel_.body, [&](const Expr& e) {
       if (e.kind == ExprKind::variable) ++uses_[at(e.index)];
       if (const auto choice = choice_of(e)) --uses_[at(choice->variable->index)];  // two, of one instruction
@@ -30,6 +32,8 @@ class TileCompiler {
       for (const Expr& t : s.targets)
         if (t.kind == ExprKind::variable) ++assignments_[at(t.index)], --uses_[at(t.index)];
     });
+    for (int p = 0; p < kernel_.parameters; ++p)
+      if (assignments_[at(p)] > 0) throw Refused{"a parameter that is assigned"};
     std::size_t next = 0;
     if (kernel_.body.empty() || !reads_thread(kernel_.body[0])) throw Refused{"no thread index"};
     for (const Expr& t : kernel_.body[next++].targets) thread_.push_back(t.index);
@@ -50,13 +54,20 @@ class TileCompiler {
       segment(before, code_.body);
     } else {
       segment(before, code_.before);
+      if (stored_) throw Refused{"a loop behind a store"};
       open_loop(*loop);
       std::vector<const Stmt*> body;
       for (const Stmt& s : loop->body) body.push_back(&s);
+      const auto outside = definitions_;
       segment(body, code_.body);
+      definitions_ = outside;
       counter_ = -1;
       segment(after, code_.after);
     }
+    for (const auto& a : code_.arrays)
+      for (const auto& b : code_.arrays)
+        if (a.stored && (a.fixed != 0 || (&a != &b && a.parameter == b.parameter)))
+          throw Refused{"an array at two places"};
     move_places();
   }
 
@@ -91,6 +102,20 @@ class TileCompiler {
     return {};
   }
 
+  template <class Test>
+  static bool contains(const Expr& e, const Test& test) {
+    return test(e) ||
+           std::any_of(e.args.begin(), e.args.end(), [&](const Expr& x) { return contains(x, test); });
+  }
+
+  /// How many definitions stand in each other: value() recurs through them.
+  int depth(const Expr& e) const {
+    int deepest = 0;
+    for (const Expr& x : e.args) deepest = std::max(deepest, depth(x));
+    if (e.kind == ExprKind::variable && definitions_[at(e.index)]) deepest = depths_[at(e.index)] + 1;
+    return deepest;
+  }
+
   static bool reads_thread(const Stmt& s) {
     return s.kind == StmtKind::assign && s.values[0].kind == ExprKind::apply &&
            s.values[0].builtin == Builtin::tid;
@@ -119,10 +144,19 @@ class TileCompiler {
       const Stmt& s = *statements[i];
       if (s.kind != StmtKind::assign || s.targets.size() != 1) throw Refused{"more than assignments"};
       const Expr &target = s.targets[0], &given = s.values[0];
+      // Stores wait until the end of the segment, so what is read behind them would be old.
+      if (stored_ && contains(given, [](const Expr& e) { return e.kind == ExprKind::element; }))
+        throw Refused{"a read behind a store"};
       if (target.kind == ExprKind::variable) {
         const std::size_t v = at(target.index);
         const bool in_memory = given.kind == ExprKind::element && given.type.scalar == ScalarType::f32;
-        if (assignments_[v] == 1 && (uses_[v] == 1 || in_memory)) {
+        // Computed later, it must still be the same.
+        const bool stable = !contains(given, [&](const Expr& e) {
+          return e.kind == ExprKind::variable && e.index >= kernel_.parameters &&
+                 assignments_[at(e.index)] != 1;
+        });
+        if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory) &&
+            (depths_[v] = depth(given)) < 64) {
           definitions_[v] = &given;  // computed, or read, where it is used
           continue;
         }
@@ -133,10 +167,10 @@ class TileCompiler {
       }
       if (target.kind != ExprKind::element) throw Refused{"an assignment to a part"};
       const int array = array_place(target);
-      code_.arrays[at(array)].stored = true;
+      code_.arrays[at(array)].stored = stored_ = true;
       value(given);
       if (i + 1 == statements.size() && delayed.empty()) {
-        emit(tile_store(target.type.scalar, array));
+        emit(tile_store(target.type.scalar, operand_of(array)));
       } else {
         delayed.push_back({fresh_place(), array, target.type.scalar});
         emit(tile_store(ScalarType::f32, delayed.back().variable_place));
@@ -144,7 +178,7 @@ class TileCompiler {
     }
     for (const Delayed& d : delayed) {
       emit(tile_load(ScalarType::f32, d.variable_place));
-      emit(tile_store(d.type, d.array_place));
+      emit(tile_store(d.type, operand_of(d.array_place)));
     }
     emit(tile_end());
   }
@@ -157,7 +191,10 @@ class TileCompiler {
     else
       out_->push_back(i);
   }
-  /// Places of variables are -1, -2, ... until all arrays are known, behind which they move.
+  /// Where places lie in the frame is known when all scalars and arrays are. Until then those of arrays are
+  /// array_base and so on, those of variables, which come behind them, -1, -2, ...
+  static constexpr int array_base = 1 << 24;
+  static int operand_of(int array) { return array_base + array; }
   int fresh_place() { return -++code_.variables; }
   int place_of(int variable) {
     int& place = places_[at(variable)];
@@ -165,11 +202,14 @@ class TileCompiler {
     return place;
   }
   void move_places() {
-    const auto moved = [&](int place) {
-      return place < 0 ? static_cast<int>(code_.arrays.size()) - 1 - place : place;
+    const auto moved = [&](int operand) {
+      if (operand >= array_base) return code_.place_offset(at(operand - array_base));
+      return operand < 0 ? code_.place_offset(code_.arrays.size() - 1 - static_cast<std::size_t>(operand))
+                         : operand;
     };
     for (TileCode::Segment* part : {&code_.before, &code_.body, &code_.after})
-      for (TileInstruction& i : *part) i.a = moved(i.a), i.b = moved(i.b);
+      for (TileInstruction& i : *part)
+        for (int& operand : i.operands) operand = moved(operand);
   }
 
   int array_place(const Expr& e) {
@@ -179,6 +219,8 @@ class TileCompiler {
         (type != ScalarType::f32 && type != ScalarType::bf16))
       throw Refused{"arrays of other types than float and bfloat16"};
     bool in_loop = false;
+    std::uint8_t fixed = 0;
+    if (e.args.size() != thread_.size() + 1) throw Refused{"an array with other axes than the grid"};
     for (std::size_t axis = 0; axis < thread_.size(); ++axis) {
       const Expr& index = e.args[axis + 1];
       const bool counted = index.kind == ExprKind::variable && index.index == counter_ && counter_ >= 0 &&
@@ -187,17 +229,19 @@ class TileCompiler {
       const bool first = index.kind == ExprKind::literal && index.number.integer == 0;
       if (!own && !counted && !first) throw Refused{"an index that is not the thread's"};
       in_loop |= counted;
+      if (first) fixed |= static_cast<std::uint8_t>(1 << axis);
     }
     for (std::size_t i = 0; i < code_.arrays.size(); ++i)
-      if (code_.arrays[i].parameter == array.index && code_.arrays[i].in_loop == in_loop)
+      if (code_.arrays[i].parameter == array.index && code_.arrays[i].in_loop == in_loop &&
+          code_.arrays[i].fixed == fixed)
         return static_cast<int>(i);
-    code_.arrays.push_back({array.index, type, in_loop, false});
+    code_.arrays.push_back({array.index, type, in_loop, fixed});
     return static_cast<int>(code_.arrays.size()) - 1;
   }
 
   int scalar(const TileCode::ScalarPlace& s) {
     code_.scalars.push_back(s);
-    return static_cast<int>(code_.scalars.size()) - 1;
+    return TileCode::scalar_offset(code_.scalars.size() - 1);
   }
 
   /// The operand as it lies in memory, if it needs no computation.
@@ -209,7 +253,7 @@ class TileCompiler {
       return Operand{TileOperand::scalar, scalar({-1, static_cast<float>(e.number.real), 0, false})};
     }
     if (e.kind == ExprKind::element && e.type.scalar == ScalarType::f32)
-      return Operand{TileOperand::place, array_place(e)};
+      return Operand{TileOperand::place, operand_of(array_place(e))};
     if (e.kind == ExprKind::cast && e.type.scalar == ScalarType::f32 &&
         e.args[0].type.scalar == ScalarType::bf16)
       return simple(e.args[0]);  // kept as f32
@@ -237,7 +281,7 @@ class TileCompiler {
         e.type.is_bool() || e.type.scalar == ScalarType::f32 || e.type.scalar == ScalarType::bf16;
     if (!e.type.is_scalar() || !known) throw Refused{"values of other types than float, bfloat16 and bool"};
     if (e.kind == ExprKind::variable && e.index == held_) return;
-    if (e.kind == ExprKind::element) return emit(tile_load(e.type.scalar, array_place(e)));
+    if (e.kind == ExprKind::element) return emit(tile_load(e.type.scalar, operand_of(array_place(e))));
     if (e.kind == ExprKind::variable && e.index >= kernel_.parameters && definitions_[at(e.index)])
       return value(*definitions_[at(e.index)]);
     if (const auto found = simple(e))
@@ -257,6 +301,7 @@ class TileCompiler {
       return emit(tile_select(a.kind, a.index, b.kind, b.index));
     }
     if (e.args.size() == 1) {
+      if (e.type.scalar == ScalarType::bf16) throw Refused{"functions of 16 bits"};
       value(e.args[0]);
       return checked(tile_unary(e.builtin), e.builtin);
     }
@@ -288,7 +333,8 @@ class TileCompiler {
   std::vector<int> thread_;  // variables with its indices
   int counter_ = -1;         // the variable of the loop that is open
   int held_ = -1;            // the variable whose value the tile has
-  std::vector<int> uses_, assignments_, places_;
+  bool stored_ = false;      // whether a statement before this one stores something
+  std::vector<int> uses_, assignments_, places_, depths_;
   std::vector<const Expr*> definitions_;
 };
 

@@ -1,111 +1,14 @@
-// The instructions of tile programs but for elementary functions.
-#include <cmath>
+// Making the instructions of tile programs, but for elementary functions.
+#include <algorithm>
 
-#include "kernel/tile_code.hpp"
+#include "kernel/tile_steps.hpp"
 
 namespace ferrite::kernel {
 
 namespace {
 
-/// What an instruction sees beside its vector: the frame, where the tile is, and which of its vectors this
-/// is.
-struct Tile {
-  const TileFrame& frame;
-  std::int64_t at;
-  int k;
-  template <class T>
-  FERRITE_INLINE T* place(int index) const {
-    return reinterpret_cast<T*>(frame.places[index][at]) + k * vector_size;
-  }
-};
+using namespace tile;
 
-template <class F, class Index = Vectors>
-struct Step;
-/// F::of(instruction, tile, vector) for each of the vectors, then the next instruction.
-template <class F, std::size_t... k>
-struct Step<F, std::index_sequence<k...>> {
-  static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    return i[1].run(i + 1, f, at, F::of(*i, Tile{*f, at, static_cast<int>(k)}, v)...);
-  }
-};
-
-template <class F>
-TileInstruction make(int a = 0, int b = 0) {
-  return {Step<F>::run, a, b};
-}
-
-template <TileOperand kind>
-FERRITE_INLINE Floats operand_at(const Tile& t, int index) {
-  if constexpr (kind == TileOperand::scalar)
-    return t.frame.scalars[index];
-  else
-    return load_floats(t.place<float>(index));
-}
-FERRITE_INLINE Floats mask_of(Bits b) { return std::bit_cast<Floats>(b); }
-FERRITE_INLINE Bits bits_of_floats(Floats x) { return std::bit_cast<Bits>(x); }
-
-struct Load {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
-    return load_floats(t.place<float>(i.a));
-  }
-};
-struct LoadScalar {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
-    return t.frame.scalars[i.a];
-  }
-};
-struct LoadBFloat16 {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats) {
-    const auto* x = t.place<const BFloat16>(i.a);
-    float wide[vector_size];
-    for (int j = 0; j < vector_size; ++j) wide[j] = to_float(x[j]);
-    return load_floats(wide);
-  }
-};
-struct Store {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    store_floats(t.place<float>(i.a), v);
-    return v;
-  }
-};
-struct StoreBFloat16 {  // of values that are rounded already
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    float wide[vector_size];
-    store_floats(wide, v);
-    auto* y = t.place<BFloat16>(i.a);
-    for (int j = 0; j < vector_size; ++j)
-      y[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
-    return v;
-  }
-};
-struct RoundToBFloat16 {  // as to_bfloat16
-  FERRITE_INLINE static Floats of(const TileInstruction&, const Tile&, Floats v) {
-    const Bits u = bits_of_floats(v), odd = (u >> 16) & 1;
-    const Bits rounded = (u + 0x7fff + odd) & static_cast<std::int32_t>(0xffff0000u);
-    const Bits nan = (u & static_cast<std::int32_t>(0xffff0000u)) | 0x400000;
-    const Bits is_nan = (u & 0x7fffffff) > 0x7f800000;
-    return mask_of((is_nan & nan) | (~is_nan & rounded));
-  }
-};
-
-// clang-format off
-struct Add { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a + b; } };
-struct Subtract { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a - b; } };
-struct Multiply { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a * b; } };
-struct Divide { FERRITE_INLINE static Floats of(Floats a, Floats b) { return a / b; } };
-struct Less { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a < b); } };
-struct LessEqual { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a <= b); } };
-struct Equal { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a == b); } };
-struct Unequal { FERRITE_INLINE static Floats of(Floats a, Floats b) { return mask_of(a != b); } };
-// clang-format on
-
-template <class F, TileOperand kind, bool reversed>
-struct Binary {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const Floats other = operand_at<kind>(t, i.a);
-    return reversed ? F::of(other, v) : F::of(v, other);
-  }
-};
 template <class F>
 TileInstruction binary(TileOperand kind, int index, bool reversed) {
   using enum TileOperand;
@@ -114,24 +17,6 @@ TileInstruction binary(TileOperand kind, int index, bool reversed) {
   return reversed ? make<Binary<F, scalar, true>>(index) : make<Binary<F, scalar, false>>(index);
 }
 
-template <TileOperand a, TileOperand b>
-struct Select {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const Bits mask = bits_of_floats(v);
-    return mask_of((mask & bits_of_floats(operand_at<a>(t, i.a))) |
-                   (~mask & bits_of_floats(operand_at<b>(t, i.b))));
-  }
-};
-
-template <class F, bool tile_is_right, bool tile_if_true, TileOperand kind, TileOperand other>
-struct Choose {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const Floats x = operand_at<kind>(t, i.a), c = operand_at<other>(t, i.b);
-    const Bits mask = bits_of_floats(tile_is_right ? F::of(x, v) : F::of(v, x));
-    const Floats a = tile_if_true ? v : c, b = tile_if_true ? c : v;
-    return mask_of((mask & bits_of_floats(a)) | (~mask & bits_of_floats(b)));
-  }
-};
 template <class F, bool tile_is_right, bool tile_if_true>
 TileInstruction choose(TileOperand a, int first, TileOperand b, int second) {
   using enum TileOperand;
@@ -151,67 +36,58 @@ TileInstruction choose(bool tile_is_right, bool tile_if_true, TileOperand a, int
                       : choose<F, false, false>(a, first, b, second);
 }
 
-template <class F>
-struct Unary {
-  FERRITE_INLINE static Floats of(const TileInstruction&, const Tile&, Floats v) { return F::of(v); }
-};
-/// f(element), in a loop that compilers make a vector instruction.
-template <class F>
-FERRITE_INLINE Floats each(Floats v, F f) {
-  float x[vector_size];
-  store_floats(x, v);
-  for (float& e : x) e = f(e);
-  return load_floats(x);
-}
-constexpr std::int32_t magnitude = 0x7fffffff, infinity = 0x7f800000;
-// clang-format off
-struct Negate { FERRITE_INLINE static Floats of(Floats v) { return -v; } };
-struct Absolute { FERRITE_INLINE static Floats of(Floats v) { return mask_of(bits_of_floats(v) & magnitude); } };
-struct Not { FERRITE_INLINE static Floats of(Floats v) { return mask_of(~bits_of_floats(v)); } };
-struct IsNan { FERRITE_INLINE static Floats of(Floats v) { return mask_of(v != v); } };
-struct IsInf { FERRITE_INLINE static Floats of(Floats v) { return mask_of((bits_of_floats(v) & magnitude) == infinity); } };
-struct IsFinite { FERRITE_INLINE static Floats of(Floats v) { return mask_of((bits_of_floats(v) & magnitude) < infinity); } };
-struct SquareRoot { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::sqrt(x); }); } };
-struct Floor { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::floor(x); }); } };
-struct Ceil { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::ceil(x); }); } };
-struct Rint { FERRITE_INLINE static Floats of(Floats v) { return each(v, [](float x) { return std::nearbyint(x); }); } };
-// clang-format on
-
 /// First, then Second: half the calls.
 template <class First, class Second>
 struct Pair {
-  FERRITE_INLINE static Floats of(const TileInstruction& i, const Tile& t, Floats v) {
-    const TileInstruction second{nullptr, i.b, 0};
-    return Second::of(second, t, First::of(i, t, v));
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
+    return Second::of(o + First::operands, t, First::of(o, t, v));
   }
 };
 template <class... F>
 struct Members {};
-using Simple = Members<Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
-                       Binary<Multiply, TileOperand::scalar, false>, Unary<Negate>, Unary<Absolute>>;
+/// What chains are mostly made of.
+using Frequent =
+    Members<Load, Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
+            Binary<Multiply, TileOperand::scalar, false>, Binary<Add, TileOperand::place, false>,
+            Binary<Subtract, TileOperand::place, false>, Binary<Multiply, TileOperand::place, false>,
+            Choose<LessEqual, false, false, TileOperand::scalar, TileOperand::scalar>,
+            Choose<LessEqual, true, false, TileOperand::scalar, TileOperand::scalar>, Unary<Negate>,
+            Unary<Absolute>, RoundToBFloat16>;
 
+/// `run` with the operands of a, which has so many, and of b.
+TileInstruction joined(decltype(TileInstruction::run) run, const TileInstruction& a, int count,
+                       const TileInstruction& b) {
+  TileInstruction both{run, a.operands};
+  std::copy_n(b.operands.begin(), 4 - count, both.operands.begin() + count);
+  return both;
+}
 template <class First, class... Second>
 bool find_pair(const TileInstruction& a, const TileInstruction& b, TileInstruction& out, Members<Second...>) {
-  return (... || (b.run == Step<Second>::run && (out = make<Pair<First, Second>>(a.a, b.a), true)));
+  const auto found = [&](auto run) { return out = joined(run, a, First::operands, b), true; };
+  return (b.run == Store<Nothing, float>::run && found(Store<First, float>::run)) ||
+         (... || (b.run == Step<Second>::run && found(Step<Pair<First, Second>>::run)));
 }
 template <class... First>
-TileInstruction pair_of(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
+TileInstruction find_pair(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
   TileInstruction out{};
   static_cast<void>((... || (a.run == Step<First>::run && find_pair<First>(a, b, out, members))));
   return out;
 }
 
+/// The next tile, if there is one.
 template <std::size_t... k>
 struct Ends {
-  static void run(const TileInstruction*, const TileFrame*, std::int64_t, FloatsAt<k>...) {}
+  static void run(const TileInstruction*, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
+    if ((at += f->step) < f->end) f->first->run(f->first, f, at, v...);
+  }
 };
 template <std::size_t... k>
 TileInstruction end_of(std::index_sequence<k...>) {
   return {Ends<k...>::run};
 }
 template <std::size_t... k>
-void start(const TileInstruction* code, const TileFrame& frame, std::int64_t at, std::index_sequence<k...>) {
-  code->run(code, &frame, at, FloatsAt<k>{}...);
+void start(const TileFrame& frame, std::int64_t at, std::index_sequence<k...>) {
+  frame.first->run(frame.first, &frame, at, FloatsAt<k>{}...);
 }
 
 }  // namespace
@@ -220,16 +96,20 @@ TileInstruction tile_load(ScalarType type, int place) {
   return type == ScalarType::bf16 ? make<LoadBFloat16>(place) : make<Load>(place);
 }
 TileInstruction tile_store(ScalarType type, int place) {
-  return type == ScalarType::bf16 ? make<StoreBFloat16>(place) : make<Store>(place);
+  return {type == ScalarType::bf16 ? Store<Nothing, BFloat16>::run : Store<Nothing, float>::run, {place}};
 }
 TileInstruction tile_scalar(int scalar) { return make<LoadScalar>(scalar); }
 TileInstruction tile_end() { return end_of(Vectors{}); }
 TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second) {
-  return pair_of(first, second, Simple{});
+  return find_pair(first, second, Frequent{});
 }
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
-void run_tile(const TileInstruction* code, const TileFrame& frame, std::int64_t at) {
-  start(code, frame, at, Vectors{});
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
+               std::int64_t step) {
+  frame.first = code;
+  frame.end = end;
+  frame.step = step;
+  start(frame, begin, Vectors{});
 }
 
 TileInstruction tile_select(TileOperand a, int first, TileOperand b, int second) {
@@ -251,6 +131,10 @@ TileInstruction tile_binary(Builtin builtin, TileOperand operand, int index, boo
       return binary<Multiply>(operand, index, false);
     case Builtin::div:
       return binary<Divide>(operand, index, reversed);
+    case Builtin::min:
+      return binary<Minimum>(operand, index, reversed);
+    case Builtin::max:
+      return binary<Maximum>(operand, index, reversed);
     case Builtin::lt:
       return binary<Less>(operand, index, reversed);
     case Builtin::le:

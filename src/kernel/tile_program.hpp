@@ -24,11 +24,11 @@ class TileProgram {
 
   /// Why there is no program; empty if there is one.
   const std::string& obstacle() const;
-  /// Whether these arrays can be walked in tiles: dense along the last axis, or one element for all of it.
-  /// Arguments are those of BlockProgram::run.
+  /// Whether these arrays can be walked in tiles: dense along the last axis, or one element for all of it,
+  /// and no index out of bounds. Arguments are those of BlockProgram::run.
   bool fits(std::span<const std::int64_t> dim, void* const* arguments) const;
-  /// Runs it, by all threads of the pool. What fits() refused is undefined.
-  void run(std::span<const std::int64_t> dim, void* const* arguments) const;
+  /// Runs it, by all threads of the pool or by this one. What fits() refused is undefined.
+  void run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel = true) const;
 
  private:
   std::unique_ptr<TileCode> code_;

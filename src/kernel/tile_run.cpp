@@ -25,23 +25,21 @@ class TileRunner {
   TileRunner(const TileCode& code, std::span<const std::int64_t> dim, void* const* arguments)
       : code_(code), dim_(dim), last_(dim.size() - 1), arguments_(arguments) {
     const std::size_t count = code.arrays.size() + static_cast<std::size_t>(code.variables);
-    memory_.resize((count + code.scalars.size() + 1) * tile_size);
-    float* const first =
-        memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64 / 4;
+    const auto frame_bytes = static_cast<std::size_t>(code.place_offset(count));
+    memory_.resize(frame_bytes + 128 + count * tile_size * sizeof(float));
+    std::byte* const first = aligned(memory_.data());
+    frame_ = new (first) TileFrame;
+    places_ = reinterpret_cast<TilePlace*>(first + code.place_offset(0));
     for (std::size_t i = 0; i < count; ++i) {
-      own_.push_back(reinterpret_cast<std::byte*>(first + i * tile_size));
-      places_.push_back({own_.back(), 0});
+      own_.push_back(aligned(first + frame_bytes) + i * tile_size * sizeof(float));
+      new (places_ + i) TilePlace{own_.back(), 0};
     }
-    auto* scalars = reinterpret_cast<Floats*>(first + count * tile_size);
     for (std::size_t i = 0; i < code.scalars.size(); ++i) {
       const TileCode::ScalarPlace& s = code.scalars[i];
-      const float x = s.is_bits         ? std::bit_cast<float>(s.bits)
-                      : s.parameter < 0 ? s.literal
-                                        : *static_cast<const float*>(arguments[s.parameter]);
-      scalars[i] = Floats{} + x;
-      if (s.is_bits) scalars[i] = std::bit_cast<Floats>(Bits{} + s.bits);
+      const float x = s.parameter < 0 ? s.literal : *static_cast<const float*>(arguments[s.parameter]);
+      new (first + TileCode::scalar_offset(i))
+          Floats(s.is_bits ? std::bit_cast<Floats>(Bits{} + s.bits) : Floats{} + x);
     }
-    frame_ = {places_.data(), scalars};
     if (code.axis >= 0) {
       extent_ = integer_of(arguments, code.extent_parameter);
       step_ = integer_of(arguments, code.step_parameter);
@@ -60,7 +58,10 @@ class TileRunner {
         for (; tile < stop; ++tile) run_loop(tile * tile_size);
         continue;
       }
-      for (; tile < std::min(stop, whole); ++tile) run_tile(code_.body.data(), frame_, tile * tile_size);
+      if (const std::int64_t full = std::min(stop, whole); tile < full) {
+        run_tiles(code_.body.data(), *frame_, tile * tile_size, full * tile_size);
+        tile = full;
+      }
       if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
     }
   }
@@ -74,15 +75,16 @@ class TileRunner {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       const ArrayArgument& a = array_of(arguments_, place.parameter);
       std::int64_t offset = 0;
-      for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * a.strides[axis];
+      for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * place.stride(a, axis);
       rows_[i] = static_cast<std::byte*>(a.data) + offset * size(place);
       if (place.in_loop) continue;
-      if (a.strides[last_] == 0)
+      if (place.stride(a, last_) == 0)
         spread(i, rows_[i]);
       else
         places_[i] = {rows_[i], size(place)};
     }
   }
+  static std::byte* aligned(std::byte* p) { return p + (64 - reinterpret_cast<std::uintptr_t>(p) % 64) % 64; }
   static std::int64_t size(const TileCode::ArrayPlace& place) {
     return place.type == ScalarType::bf16 ? 2 : 4;
   }
@@ -94,14 +96,21 @@ class TileRunner {
       std::memcpy(own_[i] + k * bytes, element, static_cast<std::size_t>(bytes));
   }
 
+  void run_one(const TileInstruction* code, std::int64_t at) { run_tiles(code, *frame_, at, at + tile_size); }
+
   void run_loop(std::int64_t at) {
-    run_tile(code_.before.data(), frame_, at);
+    run_one(code_.before.data(), at);
     const auto axis = static_cast<std::size_t>(code_.axis);
-    for (std::int64_t k = axis == last_ ? at : index_[axis]; k < extent_; k += step_) {
-      place_in_loop(axis, k);
-      run_tile(code_.body.data(), frame_, axis == last_ ? k : at);
+    if (axis == last_) {
+      place_in_loop(axis, at);
+      if (at < extent_) run_tiles(code_.body.data(), *frame_, at, extent_, step_);
+    } else {
+      for (std::int64_t k = index_[axis]; k < extent_; k += step_) {
+        place_in_loop(axis, k);
+        run_one(code_.body.data(), at);
+      }
     }
-    run_tile(code_.after.data(), frame_, at);
+    run_one(code_.after.data(), at);
   }
   /// Arrays whose index on the axis is the loop's, at its index k. Along the last axis k is where the tile
   /// is.
@@ -111,8 +120,8 @@ class TileRunner {
       if (!place.in_loop) continue;
       const ArrayArgument& a = array_of(arguments_, place.parameter);
       std::byte* row = rows_[i];
-      if (axis != last_) row += (k - index_[axis]) * a.strides[axis] * size(place);
-      if (a.strides[last_] == 0)
+      if (axis != last_) row += (k - index_[axis]) * place.stride(a, axis) * size(place);
+      if (place.stride(a, last_) == 0)
         spread(i, row);
       else
         places_[i] = {row, size(place)};
@@ -122,12 +131,12 @@ class TileRunner {
   void run_part(std::int64_t at, std::int64_t count) {
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
-      if (array_of(arguments_, place.parameter).strides[last_] == 0) continue;
+      if (place.stride(array_of(arguments_, place.parameter), last_) == 0) continue;
       places_[i] = {own_[i], 0};
       std::memset(own_[i], 0, sizeof(float) * tile_size);
       std::memcpy(own_[i], rows_[i] + at * size(place), static_cast<std::size_t>(count * size(place)));
     }
-    run_tile(code_.body.data(), frame_, 0);
+    run_one(code_.body.data(), 0);
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       if (place.stored)
@@ -139,12 +148,12 @@ class TileRunner {
   std::span<const std::int64_t> dim_;
   std::size_t last_;
   void* const* arguments_;
-  std::vector<float> memory_;
+  std::vector<std::byte> memory_;
   std::vector<std::byte*> own_;
-  std::vector<TilePlace> places_;
+  TilePlace* places_ = nullptr;  // in the frame
   std::vector<std::byte*> rows_ = std::vector<std::byte*>(code_.arrays.size());
   std::array<std::int64_t, 4> index_{};
-  TileFrame frame_{};
+  TileFrame* frame_ = nullptr;
   std::int64_t extent_ = 0, step_ = 1;
 };
 
@@ -159,17 +168,24 @@ bool TileProgram::fits(std::span<const std::int64_t> dim, void* const* arguments
   const TileCode& code = *code_;
   if (!code.obstacle.empty() || dim.size() != static_cast<std::size_t>(code.rank)) return false;
   const std::size_t last = dim.size() - 1;
+  const std::int64_t extent = code.axis < 0 ? 0 : integer_of(arguments, code.extent_parameter);
   for (const TileCode::ArrayPlace& place : code.arrays) {
-    const std::int64_t stride = array_of(arguments, place.parameter).strides[last];
+    const ArrayArgument& array = array_of(arguments, place.parameter);
+    const std::int64_t stride = place.stride(array, last);
     if (stride != 1 && !(stride == 0 && !place.stored)) return false;
+    for (std::size_t axis = 0; axis < dim.size(); ++axis) {
+      const bool counted = place.in_loop && static_cast<int>(axis) == code.axis;
+      if (array.shape[axis] < ((place.fixed >> axis & 1) != 0 ? 1 : counted ? extent : dim[axis]))
+        return false;
+    }
   }
   if (code.axis < 0) return last == 0 || dim[last] >= tile_size / 2;
-  if (dim[last] % tile_size != 0) return false;
-  return static_cast<std::size_t>(code.axis) != last ||
-         integer_of(arguments, code.extent_parameter) % tile_size == 0;
+  const std::int64_t step = integer_of(arguments, code.step_parameter);
+  if (dim[last] % tile_size != 0 || step < 1) return false;
+  return static_cast<std::size_t>(code.axis) != last || (extent % tile_size == 0 && step % tile_size == 0);
 }
 
-void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments) const {
+void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel) const {
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < dim.size(); ++axis) rows *= dim[axis];
   const std::int64_t tiles = rows * TileRunner::tiles_of(dim.back());
@@ -178,9 +194,11 @@ void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments)
     rounds = std::max<std::int64_t>(1, integer_of(arguments, code_->extent_parameter) /
                                            std::max(1, integer_of(arguments, code_->step_parameter)));
   const std::int64_t grain = std::max<std::int64_t>(1, elements_per_chunk / tile_size / rounds);
-  parallel_ranges(tiles, grain, [&](std::int64_t begin, std::int64_t end) {
+  const auto range = [&](std::int64_t begin, std::int64_t end) {
     TileRunner(*code_, dim, arguments).run(begin, end);
-  });
+  };
+  if (!parallel) return range(0, tiles);
+  parallel_ranges(tiles, grain, range);
 }
 
 }  // namespace ferrite::kernel

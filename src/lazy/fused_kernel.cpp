@@ -171,10 +171,7 @@ class Builder {
     std::vector<Values> loaded;
     for (const Values& indices : places) loaded.push_back(load(top_, indices));
     std::vector<std::vector<Values>> results;  // by round, lane, op
-    for (const Values& arrays : loaded) {
-      results.emplace_back();
-      for (int lane = 0; lane < plan_.pack; ++lane) results.back().push_back(compute(top_, arrays, lane));
-    }
+    for (const Values& arrays : loaded) results.push_back(compute_lanes(top_, arrays));
     for (std::size_t r = 0; r < places.size(); ++r) store(top_, places[r], results[r]);
   }
 
@@ -198,12 +195,14 @@ class Builder {
     Statements inside(kernel_, loop.body);
     Values indices = thread;
     indices[at(plan_.axis)] = kernel::variable(kernel_, k);
-    const Values values = compute(inside, load(inside, indices), 0);
-    store(inside, indices, {values});
+    const std::vector<Values> lanes = compute_lanes(inside, load(inside, indices));
+    store(inside, indices, lanes);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const Reduction& r = group_.reductions[at(plan_.reductions[i])];
-      Expr x = kernel::cast(sums[i].type.scalar, values[at(r.of)]);
-      inside.assign(sums[i], reduce_step(inside, r.op.fn, sums[i], std::move(x)));
+      for (const Values& values : lanes) {
+        Expr x = kernel::cast(sums[i].type.scalar, values[at(r.of)]);
+        inside.assign(sums[i], reduce_step(inside, r.op.fn, sums[i], std::move(x)));
+      }
     }
     kernel_.body.push_back(std::move(loop));
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -224,6 +223,11 @@ class Builder {
     return values;
   }
 
+  std::vector<Values> compute_lanes(Statements& to, const Values& arrays) {
+    std::vector<Values> lanes;
+    for (int lane = 0; lane < plan_.pack; ++lane) lanes.push_back(compute(to, arrays, lane));
+    return lanes;
+  }
   Values compute(Statements& to, const Values& arrays, int lane) {
     Values values(group_.ops.size());
     std::vector<Expr> elements(group_.arrays.size());
@@ -316,7 +320,11 @@ std::vector<ScalarArgument> scalar_arguments(const Group& group, const Plan& pla
 
 std::string structure_of(const Group& group, const Plan& plan) {
   std::string key;
-  const auto add = [&](auto... values) { (key.push_back(static_cast<char>(values)), ...); };
+  const auto add_one = [&](auto value) {
+    const auto number = static_cast<std::int32_t>(value);
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  const auto add = [&](auto... values) { (add_one(values), ...); };
   add(plan.rank, plan.axis, plan.pack, plan.rounds, plan.arrays.size(), plan.stored.size());
   std::vector<int> array_number(group.arrays.size()), op_number(group.ops.size());
   for (std::size_t i = 0; i < plan.arrays.size(); ++i) {

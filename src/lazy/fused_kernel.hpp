@@ -9,7 +9,6 @@
 
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/kernel.hpp"
-#include "kernel/tile_program.hpp"
 #include "lazy/plan.hpp"
 
 namespace ferrite::lazy {
@@ -24,7 +23,6 @@ struct FusedKernel {
   kernel::Kernel compiled;
   std::string ops;  // "mul add relu"
   std::int64_t launches = 0;
-  std::optional<kernel::TileProgram> tiles;
 
   /// Compiles it at the first call.
   void launch(Executor& executor, Device device, const Shape& grid, std::span<kernel::ArrayArgument> arrays,

@@ -1,5 +1,4 @@
-// Launching a fused kernel: on a GPU by its backend, on the CPU by tiles where they do and by blocks
-// elsewhere.
+// Launching a fused kernel: on a GPU by its backend, on the CPU without a compiler, whatever the backend.
 #include "ferrite/core/error.hpp"
 #include "lazy/fused_kernel.hpp"
 
@@ -29,15 +28,10 @@ void FusedKernel::launch(Executor& executor, Device device, const Shape& grid,
   for (kernel::ArrayArgument& a : arrays) arguments.push_back(&a);
   for (Packed& v : values) arguments.push_back(&v);
   const std::span<const std::int64_t> dim(grid.begin(), grid.end());
-  if (device.kind == DeviceKind::cuda) {
+  if (device.kind == DeviceKind::cuda)
     executor.launch(compiled, grid, arguments.data());
-  } else {
-    if (!tiles) tiles.emplace(compiled.module(), compiled.function());
-    if (tiles->fits(dim, arguments.data()))
-      tiles->run(dim, arguments.data());
-    else
-      compiled.program().run(dim, arguments.data());
-  }
+  else
+    compiled.program().run(dim, arguments.data());
   ++launches;
 }
 

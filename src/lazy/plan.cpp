@@ -66,13 +66,13 @@ Shape reduced_strides(const Group& group, const Layout& out) {
 
 std::int64_t Plan::threads() const {
   std::int64_t n = 1;
-  for (int i = 0; i < rank; ++i) n *= i == axis ? partials : extent[i];
-  return n / (pack * rounds);
+  for (const std::int64_t e : grid()) n *= e;
+  return n;
 }
 
 Shape Plan::grid() const {
   Shape shape = partial_shape();
-  shape[rank - 1] /= pack * rounds;
+  if (axis < 0) shape[rank - 1] /= pack * rounds;
   return shape;
 }
 
@@ -151,7 +151,7 @@ void plan_loops(const Group& group, Plan& plan, DeviceKind device) {
 
 void plan_packs(const Group& group, Plan& plan) {
   constexpr int pack = 4;
-  if (plan.axis >= 0) return;
+  if (plan.axis >= 0 && plan.axis != plan.rank - 1) return;
   const auto last = static_cast<std::size_t>(plan.rank - 1);
   bool fits = plan.extent[last] % pack == 0;
   std::size_t k = 0;
@@ -169,7 +169,8 @@ void plan_packs(const Group& group, Plan& plan) {
   plan.pack = pack;
   // Two packs at a time keep more bytes on their way; a grid that is not large has no threads to spare for
   // it.
-  if (plan.rank == 1 && plan.extent[0] % (2 * pack) == 0 && plan.extent[0] >= (1 << 22)) plan.rounds = 2;
+  if (plan.axis < 0 && plan.rank == 1 && plan.extent[0] % (2 * pack) == 0 && plan.extent[0] >= (1 << 22))
+    plan.rounds = 2;
 }
 
 }  // namespace ferrite::lazy

@@ -27,8 +27,8 @@ struct Plan {
   /// axes.
   std::vector<std::array<std::int64_t, max_rank>> strides;
 
-  /// A reduced axis is walked by `partials` threads, each of which takes every so many-th element and writes
-  /// what it has got; -1 if nothing is reduced.
+  /// A reduced axis is walked by `partials` threads, each of which takes every so many-th element, or pack of
+  /// them, and writes what it has got; -1 if nothing is reduced.
   int axis = -1;
   std::int64_t partials = 0;
 
@@ -55,7 +55,8 @@ Plan make_plan(const Group& group, Wanted&& wanted);
 void plan_reductions(const Group& group, Plan& plan, DeviceKind device);
 /// Fills in the loop nest.
 void plan_loops(const Group& group, Plan& plan, DeviceKind device);
-/// For GPUs: as many elements at once as vectors have, where arrays are dense and aligned.
+/// For GPUs: as many elements at once as vectors have, where arrays are dense and aligned. Not along an axis
+/// that stays when another is reduced.
 void plan_packs(const Group& group, Plan& plan);
 
 template <class Wanted>

@@ -87,8 +87,7 @@ void Recorder::State::run_users(const Buffer* buffer, std::string_view who) {
 }
 
 bool Recorder::State::writes(const Group& group, const Buffer* buffer) const {
-  const auto* lazy = dynamic_cast<const LazyBuffer*>(buffer);
-  return lazy && lazy->writer == &group;
+  return is_lazy(buffer) && static_cast<const LazyBuffer*>(buffer)->writer == &group;
 }
 
 Group* Recorder::State::find(const Shape& domain) {

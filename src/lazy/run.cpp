@@ -129,26 +129,29 @@ void Recorder::State::launch(const Group& group, const Plan& plan) {
     partials.push_back(executor.allocate({plan.partial_shape(), partial_dtype(group.reductions[at(i)])}));
 
   std::vector<kernel::ArrayArgument> arrays;
-  const auto add = [&](const Array& array, const std::int64_t* strides, const std::int64_t* extent) {
+  const auto add = [&](const Array& array, const std::int64_t* strides, const std::int64_t* extent,
+                       int most_pack) {
     kernel::ArrayArgument& a = arrays.emplace_back();
-    const int last = plan.rank - 1, pack = strides[last] != 0 ? plan.pack : 1;  // elements are packs
+    const int last = plan.rank - 1, pack = strides[last] != 0 ? most_pack : 1;  // elements are packs
     a.data = array.data<void>();
     for (int i = 0; i < plan.rank; ++i) {
-      a.shape[i] = static_cast<std::int32_t>(i == last ? extent[i] / plan.pack : extent[i]);
+      a.shape[i] = static_cast<std::int32_t>(i == last ? extent[i] / most_pack : extent[i]);
       a.strides[i] = i == last ? strides[i] : strides[i] / pack;
     }
   };
   std::size_t k = 0;
-  for (const int i : plan.arrays) add(in_memory(group.arrays[at(i)]), plan.strides[k++].data(), plan.extent);
-  for (const int i : plan.stored) add(in_memory(group.ops[at(i)].out), plan.strides[k++].data(), plan.extent);
-  for (const Array& p : partials) add(p, p.layout().strides.begin(), p.shape().begin());
+  for (const int i : plan.arrays)
+    add(in_memory(group.arrays[at(i)]), plan.strides[k++].data(), plan.extent, plan.pack);
+  for (const int i : plan.stored)
+    add(in_memory(group.ops[at(i)].out), plan.strides[k++].data(), plan.extent, plan.pack);
+  for (const Array& p : partials) add(p, p.layout().strides.begin(), p.shape().begin(), 1);
 
   std::vector<ScalarArgument> scalars = scalar_arguments(group, plan);
   const auto add_count = [&](std::int64_t n) {
     scalars.push_back({kernel::ScalarType::i32, kernel::from_integer(n)});
   };
   if (plan.axis >= 0) {
-    add_count(plan.extent[plan.axis]);
+    add_count(plan.extent[plan.axis] / plan.pack);
     add_count(plan.partials);
   }
   if (plan.rounds > 1) add_count(plan.threads());

@@ -6,6 +6,7 @@
 #include "cli/op_samples.hpp"
 #include "ferrite/io/safetensors.hpp"
 #include "ferrite/ops/attributes.hpp"
+#include "ferrite/ops/launch.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::testing {
@@ -71,6 +72,22 @@ TEST_F(Replay, runs_every_op_on_every_backend) {
       EXPECT_EQ(run.code, 0) << backend << ": " << run.output;
     }
   });
+}
+
+TEST_F(Replay, runs_launches_of_kernels) {
+  const auto kernel = kernel::Kernel::from_source(
+      "import warp as wp\n\n@wp.kernel\ndef saxpy(a: float, x: wp.array[float], y: wp.array[float]):\n"
+      "    i = wp.tid()\n    y[i] = a * x[i] + y[i]\n");
+  const op::Launch launch{{kernel, 3, {kernel::number_argument(kernel, 0, 2), {}, {}}}};
+  const SafeTensors file{{{"op", "launch"}, {"attributes", format_attributes(launch)}},
+                         {{"in0", tensor<float>({1, 2, 3}, {3})},
+                          {"in1", tensor<float>({10, 20, 30}, {3})},
+                          {"out0", tensor<float>({12, 24, 36}, {3})}}};
+  for (const char* backend : {"reference", "cpu", "lazy-cpu", "parity"}) {
+    const Reply run = replay(file, std::string("--backend ") + backend);
+    EXPECT_EQ(run.code, 0) << backend << ": " << run.output;
+    expect_contains(run.output, "agrees with the file");
+  }
 }
 
 TEST_F(Replay, prints_the_values_where_there_is_nothing_to_compare_with) {

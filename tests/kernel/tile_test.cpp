@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ferrite/kernel/block.hpp"
 #include "packed_test.hpp"
 
 namespace ferrite::kernel {
@@ -53,6 +54,10 @@ TEST(Tile, Arithmetic) {
        {"    z[i] = a * s + b", "    z[i] = s - a / b", "    z[i] = (a - b) * (a + b) - (s - (b - a))",
         "    z[i] = -wp.abs(a) / (2.0 + a * a)", "    v = a + b\n    w = v * v\n    z[i] = w - v * s + w",
         "    z[i] = wp.sqrt(wp.abs(a)) + wp.floor(b) - wp.ceil(a) * wp.rint(b * 3.0)",
+        "    z[i] = wp.min(a, b) - wp.max(s, a * b) * wp.min(a, s)",
+        "    z[i] = wp.max(wp.sqrt(a), s) + wp.min(b, wp.sqrt(b)) + wp.max(a, wp.sqrt(-a))",
+        "    z[i] = a * x[0] + y[0]", "    v = a\n    w = v + 1.0\n    v = v * s\n    z[i] = w + v",
+        "    v = a * 1.0\n    w = v\n    v = v + b\n    z[i] = w - v", "    z[i] = z[i] * s + a",
         "    z[i] = wp.where(a < b, a, b)", "    z[i] = wp.where(a <= 0.0, 0.0, a)",
         "    z[i] = wp.where(s > a, s, a)", "    z[i] = wp.where(b >= a, b - a, a) + wp.where(a == a, s, b)",
         "    z[i] = wp.where(wp.isnan(a), s, wp.where(wp.isfinite(b / 0.0), a, b))",
@@ -139,11 +144,55 @@ TEST(Tile, LoopsOverAnAxis) {
   }
 }
 
+TEST(Tile, LongChainsDoNotRecur) {
+  std::string text =
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n "
+      "   v0 = x[i]\n";
+  const int n = 20000;
+  for (int i = 1; i <= n; ++i)
+    text += "    v" + std::to_string(i) + " = v" + std::to_string(i - 1) + " * 1.0001\n";
+  expect_same(text + "    y[i] = v" + std::to_string(n) + "\n", {3},
+              {random_values({3}), random_values({3})});
+}
+
 TEST(Tile, WhatTheyLeaveToBlocks) {
   EXPECT_NE(obstacle(one_axis("    z[i] = wp.pow(a, b)")), "");
   EXPECT_NE(obstacle(one_axis("    z[i + 1] = a")), "");
   EXPECT_NE(obstacle(one_axis("    if a > b:\n        z[i] = a")), "");
   EXPECT_NE(obstacle(one_axis("    z[i] = float(wp.float64(a) * wp.float64(b))")), "");
+  EXPECT_EQ(obstacle(one_axis("    z[i] = a\n    y[i] = z[i]")), "a read behind a store");
+  EXPECT_EQ(obstacle(one_axis("    s = s * 2.0\n    z[i] = a * s")), "a parameter that is assigned");
+  EXPECT_EQ(obstacle(one_axis("    c = x[0]\n    x[i] = c + a")), "an array at two places");
+  EXPECT_EQ(obstacle(one_axis("    z[0] = a")), "an array at two places");
+  const std::string loop =
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float], n: int, step: int):\n"
+      "    i = wp.tid()\n";
+  EXPECT_EQ(obstacle(loop + "    y[i] = 1.0\n    s = float(0.0)\n    for k in range(i, n, step):\n"
+                            "        s = s + x[k]\n    x[i] = s\n"),
+            "a loop behind a store");
+  EXPECT_NE(obstacle(loop + "    s = float(0.0)\n    v = float(0.0)\n    for k in range(i, n, step):\n"
+                            "        w = x[k]\n        s = s + w * w\n    y[i] = s + w\n"),
+            "");
+}
+
+/// What only blocks can report, or do right, goes to them.
+TEST(Tile, BlockProgramsUseThemWhereTheyFit) {
+  const Module module = parse(one_axis("    z[i] = a * s + b"));
+  const BlockProgram program(module, module.kernel());
+  std::vector<float> x(100, 1), y(100, 2), z(100);
+  float s = 3;
+  ArrayArgument arrays[] = {{x.data(), {100}, {1}}, {y.data(), {100}, {1}}, {z.data(), {100}, {1}}};
+  void* arguments[] = {&arrays[0], &arrays[1], &arrays[2], &s};
+  std::int64_t dim[] = {100};
+  program.run(dim, arguments);
+  EXPECT_EQ(z[99], 5);
+  arrays[1].shape[0] = 99;
+  EXPECT_THROW(program.run(dim, arguments), KernelError);
+  arrays[1] = {y.data(), {50}, {2}};  // not dense
+  dim[0] = 50;
+  y[98] = 7;
+  program.run(dim, arguments);
+  EXPECT_EQ(z[49], 10);
 }
 
 }  // namespace ferrite::kernel

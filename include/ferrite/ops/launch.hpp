@@ -32,6 +32,10 @@ FERRITE_API Value value_argument(const Kernel& kernel, int parameter, Value valu
 /// other: then a dense copy will do.
 FERRITE_API std::optional<ArrayArgument> array_argument(Type type, const Array& array);
 
+/// Whether two arrays certainly have an element in common: of views with gaps it is not asked how they lie in
+/// each other.
+FERRITE_API bool share_elements(const Array& a, const Array& b);
+
 /// Parameters that are no arrays as C has them.
 FERRITE_API std::vector<std::byte> packed_value(const Module& module, const Value& value);
 

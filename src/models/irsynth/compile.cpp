@@ -1,7 +1,6 @@
 // NVRTC: the texts of many records in one module, each in a namespace of its own.
 #include <fmt/format.h>
 
-#include "ferrite/core/thread_pool.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "models/irsynth/compile.hpp"
 
@@ -9,8 +8,33 @@ namespace ferrite::irsynth {
 
 namespace {
 
+/// One copy of each of CUDA's longer functions for the whole module. NVRTC would put one into every place
+/// that calls it, and most of the time would go into these.
+const std::string& shared_functions() {
+  static const std::string text = [] {
+    std::string functions, names;
+    const auto add = [&](std::string_view name, std::string_view type, std::string_view parameters,
+                         std::string_view arguments) {
+      functions += fmt::format("static __device__ __noinline__ {1} shared_{0}({2}) {{ return {0}({3}); }}\n",
+                               name, type, parameters, arguments);
+      names += fmt::format("#define {0} shared_{0}\n", name);
+    };
+    for (const std::string_view name : {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+                                        "exp", "log", "log2", "log10", "cbrt", "erf", "erfc"}) {
+      add(fmt::format("{}f", name), "float", "float x", "x");
+      add(name, "double", "double x", "x");
+    }
+    for (const std::string_view name : {"pow", "atan2", "fmod"}) {
+      add(fmt::format("{}f", name), "float", "float x, float y", "x, y");
+      add(name, "double", "double x, double y", "x, y");
+    }
+    return functions + names;
+  }();
+  return text;
+}
+
 std::string module_text(Style style, std::span<const Record> records, Texts texts) {
-  std::string text;
+  std::string text = shared_functions();
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto part = [&](const std::string& source, const std::string& name, std::string_view what) {
       if (!source.empty())
@@ -34,45 +58,37 @@ std::string module_text(Style style, std::span<const Record> records, Texts text
 
 }  // namespace
 
-std::vector<std::string> compile_modules(const Config& config, std::span<Record> records, Code code,
-                                         Texts texts) {
-  constexpr auto size = static_cast<std::int64_t>(records_per_module);
-  const auto count = static_cast<std::int64_t>(records.size());
-  std::vector<std::string> modules(static_cast<std::size_t>((count + size - 1) / size));
-  const std::string done =
-      fmt::format("NVRTC, {}_{}{}", code == Code::ptx ? "compute" : "sm", config.architecture,
-                  config.style == Style::warp ? ", the standalone form" : "");
+std::string compile_module(const Config& config, std::span<Record> records, Code code, Texts texts) {
   const auto compile = [&](std::span<const Record> part) {
     const std::string text = module_text(config.style, part, texts);
     return code == Code::ptx ? kernel::compile_ptx(text, config.architecture, kernel::CompileEffort::least)
                              : kernel::compile_cubin(text, config.architecture, kernel::CompileEffort::least);
   };
-  parallel_ranges(count, size, [&](std::int64_t begin, std::int64_t end) {
-    const auto part = records.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-    std::string& module = modules[static_cast<std::size_t>(begin / size)];
-    try {
-      module = compile(part);
-    } catch (const kernel::KernelError&) {  // which of them it is, each alone will tell
-      for (Record& r : part) try {
-          compile(std::span(&r, 1));
-        } catch (const kernel::KernelError& e) {
-          r.failure = e.what();
-        }
-      module = compile(part);
-    }
-    for (Record& r : part)
-      if (r.failure.empty()) r.checks.compiled = done;
-  });
-  return modules;
+  std::string module;
+  try {
+    module = compile(records);
+  } catch (const kernel::KernelError&) {  // which of them it is, each alone will tell
+    for (Record& r : records) try {
+        compile(std::span(&r, 1));
+      } catch (const kernel::KernelError& e) {
+        r.failure = e.what();
+      }
+    module = compile(records);
+  }
+  const std::string done =
+      fmt::format("NVRTC, {}_{}{}", code == Code::ptx ? "compute" : "sm", config.architecture,
+                  config.style == Style::warp ? ", the standalone form" : "");
+  for (Record& r : records)
+    if (r.failure.empty()) r.checks.compiled = done;
+  return module;
 }
 
 void compile_records(const Config& config, std::span<Record> records) {
-  compile_modules(config, records, Code::ptx, Texts::both);
-  if (!config.ptx) return;
-  parallel_ranges(static_cast<std::int64_t>(records.size()), 4, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-      if (records[i].failure.empty())
-        records[i].ptx = kernel::compile_ptx(records[i].forward, config.architecture);
+  for_each_module(records, [&](std::span<Record> part) {
+    compile_module(config, part, Code::ptx, Texts::both);
+    if (!config.ptx) return;
+    for (Record& r : part)
+      if (r.failure.empty()) r.ptx = kernel::compile_ptx(r.forward, config.architecture);
   });
 }
 
