@@ -15,7 +15,9 @@ struct Refused {
 
 class TileCompiler {
  public:
-  TileCompiler(const Function& kernel, TileCode& code) : kernel_(kernel), code_(code) {}
+  /// With `extremes`, the code has them.
+  TileCompiler(const Function& kernel, TileCode& code, bool extremes)
+      : kernel_(kernel), code_(code), extremes_(extremes) {}
 
   void compile() {
     const auto count = kernel_.variables.size();
@@ -290,6 +292,7 @@ class TileCompiler {
     if (e.kind == ExprKind::cast) return cast(e);
     if (e.kind != ExprKind::apply) throw Refused{"an expression"};
     if (const auto choice = choice_of(e)) {
+      if (extremes_ && extreme(*choice)) return;
       const Operand compared = kept(*choice->compared), other = kept(*choice->other);
       value(*choice->variable);
       return checked(tile_choose(choice->form, compared.kind, compared.index, other.kind, other.index),
@@ -316,6 +319,20 @@ class TileCompiler {
     value(e.args[0]);
     checked(tile_binary(e.builtin, b.kind, b.index, false), e.builtin);
   }
+  /// Takes a choice between the tile and the scalar that it is compared with as an extreme, if it is one.
+  bool extreme(const Choice& choice) {
+    const Expr& scalar = *choice.compared;
+    const bool literal = scalar.kind == ExprKind::literal;
+    const bool parameter = scalar.kind == ExprKind::variable && scalar.index < kernel_.parameters;
+    const bool max = !choice.form.tile_is_right;
+    if (choice.form.compare != Builtin::le || choice.form.tile_if_true || !(scalar == *choice.other) ||
+        !(literal ? is_extreme(max, static_cast<float>(scalar.number.real)) : parameter))
+      return false;
+    if (parameter) code_.extremes.push_back({scalar.index, max});
+    value(*choice.variable);
+    emit(tile_extreme(max, simple(scalar)->index));
+    return true;
+  }
   void cast(const Expr& e) {
     const ScalarType from = e.args[0].type.scalar, to = e.type.scalar;
     value(e.args[0]);
@@ -329,6 +346,7 @@ class TileCompiler {
 
   const Function& kernel_;
   TileCode& code_;
+  bool extremes_;
   TileCode::Segment* out_ = nullptr;
   std::vector<int> thread_;  // variables with its indices
   int counter_ = -1;         // the variable of the loop that is open
@@ -342,7 +360,10 @@ class TileCompiler {
 
 TileProgram::TileProgram(const Module&, const Function& kernel) : code_(std::make_unique<TileCode>()) {
   try {
-    TileCompiler(kernel, *code_).compile();
+    TileCompiler(kernel, *code_, true).compile();
+    if (code_->extremes.empty()) return;
+    plain_ = std::make_unique<TileCode>();
+    TileCompiler(kernel, *plain_, false).compile();
   } catch (const Refused& r) {
     code_->obstacle = r.reason;
   }

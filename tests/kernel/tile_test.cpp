@@ -122,6 +122,21 @@ TEST(Tile, RowsBroadcastAndSixteenBits) {
   EXPECT_FALSE(program.fits(dim, arguments));
 }
 
+/// Every pair of these numbers, by maximum(x, s) and minimum(x, s) as Lazy writes them.
+TEST(Tile, ExtremesOfZerosAndNaNs) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> numbers = {0.0, -0.0, 1, -1, inf, -inf, nan};
+  for (const char* line :
+       {"    z[i] = 1.0 / wp.where(a <= s, s, a)", "    z[i] = 1.0 / wp.where(s <= a, s, a)",
+        "    z[i] = 1.0 / wp.where(a <= 0.0, 0.0, a)", "    z[i] = 1.0 / wp.where(0.0 <= a, 0.0, a)",
+        "    z[i] = wp.where(a <= -0.0, -0.0, a) * wp.where(s <= b, s, b)"})
+    for (const double s : numbers) {
+      SCOPED_TRACE(line);
+      const Value x = real_array(numbers, ScalarType::f32);
+      expect_same(one_axis(line), {7}, {x, x, x, scalar_value(ScalarType::f32, s)});
+    }
+}
+
 TEST(Tile, LoopsOverAnAxis) {
   for (const bool along : {true, false}) {
     const std::string k = along ? "[i, k]" : "[k, j]", first = along ? "j" : "i";
