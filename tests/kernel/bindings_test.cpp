@@ -103,7 +103,7 @@ TEST(KernelBindings, WarpsFormHasThemToo) {
   const std::string text =
       factory("make(n, dtype)", "M = n * 2", "out[wp.tid() % M] = dtype(1.0)", "out: wp.array[dtype]");
   const std::string form = emit_warp(parse(text, "k.py", {{"make.n", "4"}, {"make.dtype", "wp.float64"}}));
-  EXPECT_NE(form.find("const wp::int32 var_1 = 8;"), std::string::npos) << form;
+  EXPECT_NE(form.find("const wp::int32 var_2 = 8;"), std::string::npos) << form;
   EXPECT_NE(form.find("wp::array_t<wp::float64> var_out"), std::string::npos) << form;
 }
 
