@@ -65,22 +65,30 @@ struct NarrowArgs {
   const void* in;
   void* out;
   std::int64_t rows, out_stride;  // out_stride: from column to column
-  Divisor columns;
+  Divisor packs;                  // of a row
 };
 constexpr std::int64_t narrow_bytes = 48 << 10;
 constexpr std::int64_t narrow_pitch(std::int64_t columns) { return columns | 1; }  // odd: all banks
 
-template <class E>
+/// Reads so many elements of a row at once, which divide it.
+template <class E, int pack>
 __global__ void __launch_bounds__(block_threads) narrow_kernel(const __grid_constant__ NarrowArgs args) {
-  extern __shared__ __align__(8) std::byte narrow_tile[];
+  struct alignas(sizeof(E) * pack) Pack {
+    E elements[pack];
+  };
+  extern __shared__ __align__(16) std::byte narrow_tile[];
   const auto tile = reinterpret_cast<E*>(narrow_tile);
-  const std::uint32_t columns = args.columns.divisor, pitch = columns | 1;
+  const std::uint32_t packs = args.packs.divisor, columns = packs * pack, pitch = columns | 1;
   const std::int64_t first = std::int64_t{blockIdx.x} * block_threads;
   const auto height = static_cast<std::uint32_t>(::min(args.rows - first, std::int64_t{block_threads}));
-  const E* const in = static_cast<const E*>(args.in) + first * columns;
-#pragma unroll 8
-  for (std::uint32_t i = threadIdx.x; i < height * columns; i += block_threads)
-    tile[i + divide(i, args.columns) * (pitch - columns)] = in[i];
+  const Pack* const in = static_cast<const Pack*>(args.in) + first * packs;
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x; i < height * packs; i += block_threads) {
+    const Pack p = in[i];
+    E* const to = tile + i * pack + divide(i, args.packs) * (pitch - columns);
+#pragma unroll
+    for (int j = 0; j < pack; ++j) to[j] = p.elements[j];
+  }
   __syncthreads();
   if (threadIdx.x >= height) return;
   E* const out = static_cast<E*>(args.out) + first + threadIdx.x;
@@ -104,10 +112,12 @@ void launch_transpose(const Call& call, TransposeArgs args, std::int64_t batches
   if constexpr (sizeof(E) >= 4) {
     const std::int64_t bytes = block_threads * narrow_pitch(args.rows) * std::int64_t{sizeof(E)};
     if (batches == 1 && args.in_stride == args.rows && bytes <= narrow_bytes) {
+      constexpr int most = 16 / sizeof(E);
+      const bool aligned = args.rows % most == 0 && reinterpret_cast<std::uintptr_t>(args.in) % 16 == 0;
       const NarrowArgs narrow{args.in, args.out, args.columns, args.out_stride,
-                              Divisor(static_cast<std::uint32_t>(args.rows))};
-      return launch(call, narrow_kernel<E>, grid_of(divide_up(args.columns, block_threads)),
-                    {block_threads, bytes}, narrow);
+                              Divisor(static_cast<std::uint32_t>(aligned ? args.rows / most : args.rows))};
+      return launch(call, aligned ? narrow_kernel<E, most> : narrow_kernel<E, 1>,
+                    grid_of(divide_up(args.columns, block_threads)), {block_threads, bytes}, narrow);
     }
   }
   const std::int64_t row_tiles = divide_up(args.rows, edge), column_tiles = divide_up(args.columns, edge);
