@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ferrite/core/thread_pool.hpp"
 #include "folder_files.hpp"
@@ -85,6 +86,25 @@ TEST(IrsynthDataset, FailuresOfAnEarlierRunAreKept) {
     EXPECT_EQ(again.failures, all.failures);
     EXPECT_EQ(files_of(folder / "d"), whole);
   }
+}
+
+TEST(IrsynthDataset, FailuresAreWrittenOnlyWhereThereIsANewOne) {
+  const testing::ScratchFolder folder;
+  const Plan plan = small_plan(Format::json);
+  std::set<std::filesystem::file_time_type> written;
+  write_records(
+      folder / "d", plan,
+      [&](std::int64_t i) {
+        Record r = make_record(plan.config, plan.seed, i);
+        if (i == 0) r.failure = "the first";
+        return r;
+      },
+      [&](const Progress&) {
+        std::error_code none;
+        const auto time = std::filesystem::last_write_time(folder / "d/failures.jsonl", none);
+        if (!none) written.insert(time);
+      });
+  EXPECT_EQ(written.size(), 1u);
 }
 
 TEST(IrsynthDataset, FilesThatWereCutAreWrittenAgain) {
