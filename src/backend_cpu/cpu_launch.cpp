@@ -72,13 +72,7 @@ void interpret_widened(Reference& b, const op::Launch& op, Ins in, Outs out) {
 
 }  // namespace
 
-void Cpu::run(const op::Launch& op, Ins in, Outs out) {
-  if (op.widened(detail::metas_of(in)))
-    throw DTypeError("[" + std::string(op.name()) +
-                     "] tensors of f64 for arrays of narrower floats: cast them");
-  op.run_with(*this, in, out,
-              [&](void* const* arguments) { launch_kernel(op.call.kernel, op.call.grid, arguments); });
-}
+void Cpu::run(const op::Launch& op, Ins in, Outs out) { op.run_on(*this, in, out); }
 
 void Cpu::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   if (!compiler().empty()) return run_native(kernel, grid, arguments);
@@ -89,8 +83,7 @@ void Cpu::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, 
 
 void Reference::run(const op::Launch& op, Ins in, Outs out) {
   if (op.widened(detail::metas_of(in))) return interpret_widened(*this, op, in, out);
-  op.run_with(*this, in, out,
-              [&](void* const* arguments) { launch_kernel(op.call.kernel, op.call.grid, arguments); });
+  op.run_on(*this, in, out);
 }
 
 void Reference::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid,

@@ -106,13 +106,7 @@ class KernelLaunch {
 
 }  // namespace
 
-void Cuda::run(const op::Launch& op, Ins in, Outs out) {
-  if (op.widened(detail::metas_of(in)))
-    throw DTypeError("[" + std::string(op.name()) +
-                     "] tensors of f64 for arrays of narrower floats: cast them");
-  op.run_with(*this, in, out,
-              [&](void* const* arguments) { launch_kernel(op.call.kernel, op.call.grid, arguments); });
-}
+void Cuda::run(const op::Launch& op, Ins in, Outs out) { op.run_on(*this, in, out); }
 
 void Cuda::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   const Call call(*this, op_name_of_launches);

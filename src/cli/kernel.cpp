@@ -24,7 +24,7 @@ using namespace kernel;
 
 struct Options {
   std::string file, kernel, dim, out;
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments, bindings;
   std::string precision = "native";
   InterpretOptions interpret;
   std::uint64_t seed = 0;
@@ -44,6 +44,19 @@ std::string read_text(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+Bindings bindings(const Options& o) {
+  Bindings all;
+  for (const std::string& b : o.bindings) {
+    const std::size_t equals = b.find('=');
+    if (equals == std::string::npos)
+      throw ValueError(fmt::format("[kernel] --bind {}: write FUNCTION.PARAMETER=VALUE", b));
+    if (!all.emplace(b.substr(0, equals), b.substr(equals + 1)).second)
+      throw ValueError(fmt::format("[kernel] --bind {}: it has a value already; give it one", b));
+  }
+  return all;
+}
+Module read_module(const Options& o) { return parse(read_text(o.file), o.file, bindings(o)); }
+
 std::string signature(const Module& module, const Function& f) {
   std::string text;
   for (int i = 0; i < f.parameters; ++i) {
@@ -54,9 +67,9 @@ std::string signature(const Module& module, const Function& f) {
 }
 
 int check(const Options& o) {
-  const Parsed parsed = parse_all(read_text(o.file), o.file);
-  const bool nothing = parsed.module.kernels.empty() && parsed.module.functions.empty();
-  if (nothing && parsed.errors.empty())
+  const Parsed parsed = parse_all(read_text(o.file), o.file, bindings(o));
+  const Module& found = parsed.module;
+  if (found.kernels.empty() && found.functions.empty() && found.structs.empty() && parsed.errors.empty())
     throw ValueError(
         fmt::format("[kernel check] {}: nothing to check; kernels are marked with @wp.kernel", o.file));
   if (o.json) {
@@ -102,7 +115,7 @@ void make_folder(const std::string& path) {
 }
 
 int run(Options o) {
-  const Module module = parse(read_text(o.file), o.file);
+  const Module module = read_module(o);
   const Function& k = module.kernel(o.kernel);
   const std::vector<std::int64_t> dim = extents(o.dim);
   KernelArguments arguments(module, o.arguments, dim, o.seed);
@@ -120,7 +133,7 @@ int run(Options o) {
 }
 
 int emit(const Options& o) {
-  const Module module = parse(read_text(o.file), o.file);
+  const Module module = read_module(o);
   std::string text;
   if (o.target == "cpp") {
     text = o.kernel.empty() ? emit_cpp(module, o.emit) : emit_cpp(module, module.kernel(o.kernel), o.emit);
@@ -168,18 +181,27 @@ void add_kernel(CLI::App& app, Action& action) {
       "  ferrite kernel emit saxpy.py --target cuda --out saxpy.cu\n"
       "  ferrite kernel adjoint saxpy.py");
 
+  const auto takes_source = [&o](CLI::App* subcommand) {
+    subcommand->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+    subcommand
+        ->add_option(
+            "--bind", o.bindings,
+            "FUNCTION.PARAMETER=VALUE: of a Python function around kernels, or the type of a kernel's "
+            "parameter that is Any")
+        ->allow_extra_args(false);
+  };
   CLI::App* checking = command->add_subcommand("check", "Parse and type-check all kernels of a file");
-  checking->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  takes_source(checking);
   checking->add_flag("--print", o.print, "Print the kernels as ferrite understood them");
   checking->add_flag("--json", o.json, "Print kernels and errors as JSON");
   checking->callback([options, &action] { action = [options] { return check(*options); }; });
 
   CLI::App* backward = command->add_subcommand("adjoint", "Print the backward kernel of a kernel");
-  backward->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  takes_source(backward);
   backward->add_option("--kernel", o.kernel, "Which kernel, if the file has several");
   backward->callback([options, &action] {
     action = [options] {
-      const Module module = parse(read_text(options->file), options->file);
+      const Module module = read_module(*options);
       fmt::print("{}", print(adjoint(module, module.kernel(options->kernel))));
       return 0;
     };
@@ -190,7 +212,7 @@ void add_kernel(CLI::App& app, Action& action) {
   });
 
   CLI::App* running = command->add_subcommand("run", "Run a kernel in the interpreter");
-  running->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  takes_source(running);
   running->add_option("--kernel", o.kernel, "Which kernel, if the file has several");
   running->add_option("--dim", o.dim, "Threads of the grid: 1024, 64x64")->required();
   running->add_option(
@@ -208,7 +230,7 @@ void add_kernel(CLI::App& app, Action& action) {
   running->callback([options, &action] { action = [options] { return run(*options); }; });
 
   CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++, PTX or as Warp does");
-  emitting->add_option("file", o.file, "Python file with @wp.kernel definitions")->required();
+  takes_source(emitting);
   emitting
       ->add_option("--target", o.target,
                    "cuda, cpp, ptx (needs NVRTC), or the code that Warp makes of it: warp, warp-cpu")

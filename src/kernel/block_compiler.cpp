@@ -38,12 +38,13 @@ bool has_jump(const std::vector<Stmt>& body) {
 
 BlockCompiler::BlockCompiler(BlockCode& program) : program_(program), module_(*program.module) {}
 
-Cell BlockCompiler::take(ScalarType type) {
-  const Cell cell{type, next_, -1};
-  next_ += lane_bytes(type);
+Cell BlockCompiler::take(ScalarType type) { return {type, reserve(lane_bytes(type)), -1}; }
+std::uint32_t BlockCompiler::reserve(std::int64_t bytes) {
+  if (next_ + bytes > most_bytes_per_lane) throw Unsupported{"its variables and local arrays are too large"};
+  const std::uint32_t at = next_;
+  next_ += static_cast<std::uint32_t>(bytes);
   program_.bytes_per_lane = std::max(program_.bytes_per_lane, next_);
-  if (next_ > most_bytes_per_lane) throw Unsupported{"its variables and local arrays are too large"};
-  return cell;
+  return at;
 }
 
 void BlockCompiler::scalars_of(Type type, std::vector<ScalarType>& out) const {
@@ -229,10 +230,7 @@ void BlockCompiler::open(Scope& scope, const Function& function) {
       program_.shared_bytes += (slot.elements * slot.layout.size + 63) / 64 * 64;
       shared_[&s] = static_cast<int>(program_.arrays.size());
     } else {
-      if (slot.elements * slot.stride > most_bytes_per_lane)
-        throw Unsupported{"a local array that is too large"};
-      slot.base = next_;
-      next_ += static_cast<std::uint32_t>(slot.elements) * slot.stride;
+      slot.base = reserve(slot.elements * slot.stride);
       local_[{&scope, &s}] = static_cast<int>(program_.arrays.size());
     }
     program_.arrays.push_back(std::move(slot));

@@ -61,6 +61,8 @@ class BlockCompiler {
 
   // block_compiler.cpp
   Cell take(ScalarType type);
+  /// Bytes of every lane; returns where.
+  std::uint32_t reserve(std::int64_t bytes);
   Cells take(Type type);
   int take_mask();
   int size_of(Type type) const;

@@ -373,9 +373,9 @@ bool BlockCompiler::is_safe(const Expr& e) const {
   return safe;
 }
 
-/// Whether it is the same for all lanes.
+/// Whether it is the same for all lanes, and is computed for all of them, those that are not active too.
 bool BlockCompiler::is_uniform(const Expr& e) const {
-  bool uniform = true;
+  bool uniform = is_safe(e);
   for_each_expr(e, [&](const Expr& part) {
     switch (part.kind) {
       case ExprKind::literal:
@@ -387,7 +387,10 @@ bool BlockCompiler::is_uniform(const Expr& e) const {
           uniform = uniform && (c.array >= 0 || c.reg < uniform_end_);
         return;
       case ExprKind::apply:
-        uniform = uniform && info(part.builtin).effect == Effect::none && part.builtin != tid;
+        uniform = uniform && !part.args.empty() &&
+                  std::all_of(part.args.begin(), part.args.end(),
+                              [](const Expr& x) { return x.type.is_scalar(); }) &&
+                  (part.builtin == where || scalar_instruction(part.builtin, part.args[0].type.scalar));
         return;
       default:
         uniform = false;

@@ -38,6 +38,7 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
     const BuiltinInfo* row = find_builtin(*name);
     if (row != nullptr && row->id != Builtin::shape) return builtin_call(*row, e);
     if (is_library_function(*name)) return library_call(*name, e);
+    if (*name == "static") return static_call(e);
     if (*name == "select")
       fail(callee.place, "wp.select is gone: write wp.where(cond, value_if_true, value_if_false)");
     if (*name == "zeros" || *name == "shared_array")
@@ -57,42 +58,38 @@ Expr FunctionChecker::call(const syntax::Expr& e) {
   for (const std::string_view python : {"abs", "min", "max", "len", "round", "pow"})
     if (name == python) return builtin_call(*find_builtin(name), e);
   if (name == "range") fail(callee.place, "range stands only in `for i in range(...)`");
-  if (const auto& constants = module_.file().constants; constants.contains(name))  // vec = wp.vec3
-    if (const auto alias = module_.warp_name(constants.find(name)->second))
-      if (const auto type = type_from_name(*alias))
-        return type->is_scalar() ? cast_call(type->scalar, e) : construct_call(*type, e);
+  if (const auto type = module_.simple_type(callee))  // vec = wp.vec3
+    return type->is_scalar() ? cast_call(type->scalar, e) : construct_call(*type, e);
+  module_.check_bound(callee);
   fail(callee.place, fmt::format("unknown function '{}'{}", name,
                                  find_builtin(name) != nullptr ? fmt::format(": write wp.{}", name)
                                                                : ": it has no @wp.func in this file"));
 }
 
-std::vector<const syntax::Expr*> FunctionChecker::arguments(const syntax::Expr& e,
-                                                            const std::vector<std::string>& parameters) {
-  std::vector<const syntax::Expr*> list;
-  std::vector<const syntax::Expr*> named(parameters.size(), nullptr);
-  bool keywords = false;
+std::vector<const syntax::Expr*> FunctionChecker::optional_arguments(
+    const syntax::Expr& e, const std::vector<std::string>& parameters) {
+  std::vector<const syntax::Expr*> slots(parameters.size(), nullptr);
   for (std::size_t i = 1; i < e.args.size(); ++i) {
     const std::string& keyword = e.keywords[i - 1];
-    if (keyword.empty()) {
-      list.push_back(&e.args[i]);
-      continue;
-    }
-    keywords = true;
-    std::size_t at = 0;
-    while (at < parameters.size() && parameters[at] != keyword) ++at;
-    if (at == parameters.size())
+    std::size_t at = keyword.empty() ? i - 1 : 0;
+    while (!keyword.empty() && at < parameters.size() && parameters[at] != keyword) ++at;
+    if (keyword.empty() && at >= slots.size())
+      slots.resize(at + 1, nullptr);  // the caller says what is wrong
+    if (at >= slots.size())
       fail(e.args[i].place,
            fmt::format("there is no parameter '{}': they are {}", keyword, listed(parameters)));
-    if (at < list.size() || named[at] != nullptr)
-      fail(e.args[i].place, fmt::format("parameter '{}' is given twice", keyword));
-    named[at] = &e.args[i];
+    if (slots[at] != nullptr) fail(e.args[i].place, fmt::format("parameter '{}' is given twice", keyword));
+    slots[at] = &e.args[i];
   }
-  if (!keywords) return list;
-  while (!named.empty() && named.back() == nullptr) named.pop_back();
-  for (std::size_t i = list.size(); i < named.size(); ++i) {
-    if (named[i] == nullptr) fail(e.place, fmt::format("parameter '{}' is missing", parameters[i]));
-    list.push_back(named[i]);
-  }
+  return slots;
+}
+
+std::vector<const syntax::Expr*> FunctionChecker::arguments(const syntax::Expr& e,
+                                                            const std::vector<std::string>& parameters) {
+  auto list = optional_arguments(e, parameters);
+  while (!list.empty() && list.back() == nullptr) list.pop_back();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i] == nullptr) fail(e.place, fmt::format("parameter '{}' is missing", parameters[i]));
   return list;
 }
 
@@ -212,6 +209,17 @@ Expr FunctionChecker::builtin_call(const BuiltinInfo& row, const syntax::Expr& e
   if (row.effect == Effect::updates_first && args[0].kind != ExprKind::variable)
     fail(given[0]->place, fmt::format("wp.{} changes its state: pass a variable", row.name));
   return apply(row.id, std::move(args));
+}
+
+/// wp.static(x): what Python computes before the kernel runs.
+Expr FunctionChecker::static_call(const syntax::Expr& e) {
+  if (e.args.size() != 2) fail(e.place, "wp.static takes one value");
+  if (const auto known = module_.constant(e.args[1])) return from_constant(*known, e.place);
+  module_.check_bound(e.args[1]);
+  const bool outer = std::exchange(constants_only_, true);
+  Expr v = value(e.args[1]);
+  constants_only_ = outer;
+  return v;
 }
 
 /// wp.noise(state, x): which function it is depends on x.

@@ -91,20 +91,21 @@ Expr FunctionChecker::name(const syntax::Expr& e) {
       return variable(function_, found->second);
     }
   if (const auto c = module_.constant(e)) return from_constant(*c, e.place);
-  const auto& constants = module_.file().constants;
-  if (const auto found = constants.find(e.text); found != constants.end() && !constants_only_) {
-    const syntax::Expr* inner = &found->second;
+  module_.check_bound(e);
+  std::optional<Expr> composite;
+  module_.with_constant(e.text, [&](const syntax::Expr& held) {
+    const syntax::Expr* inner = &held;
     if (inner->kind == Kind::call && module_.warp_name(inner->args[0]) == "constant" &&
         inner->args.size() == 2)
       inner = &inner->args[1];
-    if (inner->kind != Kind::call)
+    if (inner->kind != Kind::call || constants_only_)
       fail(e.place,
            fmt::format("'{}' is not a constant that a kernel can use: a number or a wp.vec3(...)", e.text));
     constants_only_ = true;
-    Expr v = value(*inner);
+    composite = value(*inner);
     constants_only_ = false;
-    return v;
-  }
+  });
+  if (composite) return std::move(*composite);
   if (module_.find_struct(e.text) || module_.find_function(e.text, e.place))
     fail(e.place, fmt::format("'{}' is not a value: call it", e.text));
   fail(e.place,

@@ -67,6 +67,7 @@ void ModuleChecker::run(std::vector<KernelError>& errors) {
 bool ModuleChecker::check(std::size_t i, std::vector<KernelError>& errors) {
   if (states_[i] != State::open) return states_[i] == State::done;
   const Definition& d = file_.definitions[i];
+  const InScope scope(*this, d.captured.get());
   states_[i] = State::checking;
   try {
     if (d.kind == Definition::Kind::structure) {
@@ -126,8 +127,8 @@ std::optional<int> ModuleChecker::find_function(std::string_view name, Place pla
   return std::nullopt;
 }
 
-Parsed parse_all(std::string_view text, std::string_view file) {
-  const auto source = std::make_shared<const Source>(Source{std::string(file), std::string(text)});
+Parsed parse_all(std::string_view text, std::string_view file, const Bindings& bindings) {
+  const auto source = std::make_shared<const Source>(Source{std::string(file), std::string(text), bindings});
   Parsed parsed;
   syntax::File tree = Parser(*source).file(parsed.errors);
   ModuleChecker checker(std::move(tree), source);
@@ -139,8 +140,8 @@ Parsed parse_all(std::string_view text, std::string_view file) {
   return parsed;
 }
 
-Module parse(std::string_view text, std::string_view file) {
-  Parsed parsed = parse_all(text, file);
+Module parse(std::string_view text, std::string_view file, const Bindings& bindings) {
+  Parsed parsed = parse_all(text, file, bindings);
   if (!parsed.errors.empty()) throw parsed.errors.front();
   return std::move(parsed.module);
 }

@@ -26,6 +26,8 @@ int depth_of(const Expr& e) {
   return deepest + 1;
 }
 
+bool is_barrier(const Stmt& s) { return s.kind == StmtKind::evaluate && has_barrier(s); }
+
 bool is_place(const Expr& e) {
   if (e.kind == ExprKind::field || e.kind == ExprKind::component) return is_place(e.args[0]);
   return e.kind == ExprKind::variable || e.kind == ExprKind::element;
@@ -41,7 +43,8 @@ Function FunctionChecker::run() {
   check_name(definition_.name, definition_.place);
   for (const syntax::Parameter& p : definition_.parameters) {
     check_name(p.name, p.place);
-    if (!names_.emplace(p.name, add_variable(function_, p.name, module_.annotation(p.annotation))).second)
+    const Type type = module_.annotation(p.annotation, p.any ? &*p.any : nullptr);
+    if (!names_.emplace(p.name, add_variable(function_, p.name, type)).second)
       fail(p.place, fmt::format("two parameters are called '{}'", p.name));
   }
   function_.parameters = static_cast<int>(function_.variables.size());
@@ -93,7 +96,8 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   std::vector<Stmt> tiled;
   if (tile_statement(s, tiled)) {
     for_each_stmt(tiled, [&](Stmt& one) { one.place = s.place; });
-    for (Stmt& one : tiled) made(std::move(one));
+    for (Stmt& one : tiled)
+      if (!is_barrier(one) || out.empty() || !is_barrier(out.back())) made(std::move(one));  // one is enough
     return;
   }
   Stmt r;
@@ -140,10 +144,22 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   }
 }
 
+/// Whether a wp.static(...) holds; nothing if the condition is another.
+std::optional<bool> FunctionChecker::static_condition(const syntax::Expr& e) const {
+  if (e.kind != Kind::call || module_.warp_name(e.args[0]) != "static") return std::nullopt;
+  const auto known = module_.constant(e);
+  if (!known) return std::nullopt;
+  return known->kind == ModuleChecker::Constant::Kind::real ? known->real != 0 : known->integer != 0;
+}
+
 /// The branches from `from` on, as one if statement; elif is an if inside else.
 std::vector<Stmt> FunctionChecker::branches(const syntax::Stmt& s, std::size_t from) {
   if (from == s.values.size())
     return from < s.branches.size() ? block(s.branches[from]) : std::vector<Stmt>();
+  if (const auto known = static_condition(s.values[from])) {  // the other branches need no meaning
+    if (!*known) return branches(s, from + 1);
+    return block(s.branches[from]);
+  }
   Stmt r;
   r.kind = StmtKind::if_;
   r.place = s.values[from].place;
@@ -164,6 +180,7 @@ Expr FunctionChecker::target(const syntax::Expr& e, Type type) {
     if (is_new) found->second = add_variable(function_, e.text, type);
     Expr v = variable(function_, found->second);
     v.place = e.place;
+    refuse_tile(v, e.place);
     if (v.type != type)
       fail(e.place, fmt::format("variable '{}' is {} and cannot become {}: use another name or cast", e.text,
                                 show(v.type), show(type)));
@@ -172,6 +189,7 @@ Expr FunctionChecker::target(const syntax::Expr& e, Type type) {
   Expr place = value(e);
   if (!is_place(place))
     fail(e.place, "only variables, elements of arrays, and their fields and components can be assigned");
+  refuse_tile(place, e.place);
   if (place.type != type) {
     const bool scalars = place.type.is_scalar() && type.is_scalar();
     fail(e.place, fmt::format("a value of type {} cannot be stored in {}{}", show(type), show(place.type),
@@ -225,6 +243,7 @@ Stmt FunctionChecker::update(const syntax::Stmt& s) {
   if (!is_place(place))
     fail(s.targets[0].place,
          "only variables, elements of arrays, and their fields and components can be assigned");
+  refuse_tile(place, s.targets[0].place);
   r.targets.push_back(std::move(place));
   r.values.push_back(std::move(right));
   return r;
@@ -292,41 +311,6 @@ Stmt FunctionChecker::assertion(const syntax::Stmt& s) {
     if (s.values[1].kind != Kind::string) fail(s.values[1].place, "the message of an assertion is a string");
     r.text = s.values[1].text;
   }
-  return r;
-}
-
-/// name = wp.zeros(shape=..., dtype=...) or name = wp.shared_array(shape=..., dtype=...)
-std::optional<Stmt> FunctionChecker::declare_array(const syntax::Stmt& s) {
-  const syntax::Expr& call = s.values[0];
-  if (call.kind != Kind::call) return std::nullopt;
-  const auto name = module_.warp_name(call.args[0]);
-  if (name != "zeros" && name != "shared_array") return std::nullopt;
-  Stmt r;
-  r.kind = StmtKind::declare_array;
-  r.shared = name == "shared_array";
-  if (s.targets.size() != 1 || s.targets[0].kind != Kind::name || names_.contains(s.targets[0].text))
-    fail(s.place, fmt::format("wp.{} makes a new variable: assign it to a new name", *name));
-  if (r.shared && (!kernel_ || level_ != 1))
-    fail(s.place, "arrays of a block are made in kernels, outside of loops and conditions");
-  const auto given = arguments(call, {"shape", "dtype"});
-  if (given.size() != 2) fail(call.place, fmt::format("wp.{} needs shape and dtype", *name));
-  const bool several = given[0]->kind == Kind::tuple;
-  const std::size_t dims = several ? given[0]->args.size() : 1;
-  if (dims > 4) fail(given[0]->place, "arrays have 1 to 4 axes");
-  constexpr std::int64_t most = 65536;
-  std::int64_t count = 1;
-  for (std::size_t i = 0; i < dims; ++i) {
-    const syntax::Expr& e = several ? given[0]->args[i] : *given[0];
-    const auto extent = module_.constant(e);
-    if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
-      fail(e.place, "the extents are constants, from 1 on");
-    if (extent->integer > most || (count *= extent->integer) > most)
-      fail(e.place, fmt::format("arrays inside kernels have at most {} elements", most));
-    r.values.push_back(literal(ScalarType::i32, extent->integer));
-  }
-  const Type element = module_.annotation(*given[1]);
-  if (element.is_array()) fail(given[1]->place, "dtype is not an array");
-  r.targets.push_back(target(s.targets[0], element.array(static_cast<int>(dims))));
   return r;
 }
 

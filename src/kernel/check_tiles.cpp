@@ -1,34 +1,19 @@
-// Sums over the threads of a block, in Warp's words: wp.tile_sum(wp.tile(x)) and what is done with it. They
-// become an array of the block, barriers and one thread that acts for all; the rest of Warp's tiles is not
-// part of the language.
+// Arrays inside kernels, and sums over the threads of a block in Warp's words: wp.tile_sum(wp.tile(x)) and
+// what is done with it. Sums become an array of the block, barriers and one thread that acts for all. Tiles
+// of many elements are in check_tile_arrays.cpp.
 #include <fmt/format.h>
 
 #include "kernel/checker.hpp"
+#include "kernel/tile_statements.hpp"
 
 namespace ferrite::kernel {
 
 namespace {
 
-Expr number(std::int64_t value) { return literal(ScalarType::i32, value); }
-
 Expr first_of(Expr array) {
   std::vector<Expr> index;
   index.push_back(number(0));
   return element(std::move(array), std::move(index));
-}
-
-Stmt barrier() {
-  Stmt s;
-  s.kind = StmtKind::evaluate;
-  s.values.push_back(apply(Builtin::sync_threads, {}));
-  return s;
-}
-
-Stmt store(Expr target, Expr value) {
-  Stmt s;
-  s.targets.push_back(std::move(target));
-  s.values.push_back(std::move(value));
-  return s;
 }
 
 /// wp.tid() % wp.block_dim() == 0
@@ -42,6 +27,50 @@ Expr is_first_thread() {
 }
 
 }  // namespace
+
+/// The shape of an array inside a kernel: a constant or a tuple of them.
+std::vector<std::int64_t> FunctionChecker::extents(const syntax::Expr& shape) {
+  const bool several = shape.kind == Kind::tuple;
+  const std::size_t dims = several ? shape.args.size() : 1;
+  if (dims > 4) fail(shape.place, "arrays have 1 to 4 axes");
+  constexpr std::int64_t most = 65536;
+  std::int64_t count = 1;
+  std::vector<std::int64_t> list;
+  for (std::size_t i = 0; i < dims; ++i) {
+    const syntax::Expr& e = several ? shape.args[i] : shape;
+    const auto extent = module_.constant(e);
+    if (!extent) module_.check_bound(e);
+    if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
+      fail(e.place, "the extents are constants, from 1 on");
+    if (extent->integer > most || (count *= extent->integer) > most)
+      fail(e.place, fmt::format("arrays inside kernels have at most {} elements", most));
+    list.push_back(extent->integer);
+  }
+  return list;
+}
+
+/// name = wp.zeros(shape=..., dtype=...) or name = wp.shared_array(shape=..., dtype=...)
+std::optional<Stmt> FunctionChecker::declare_array(const syntax::Stmt& s) {
+  const syntax::Expr& call = s.values[0];
+  if (call.kind != Kind::call) return std::nullopt;
+  const auto name = module_.warp_name(call.args[0]);
+  if (name != "zeros" && name != "shared_array") return std::nullopt;
+  Stmt r;
+  r.kind = StmtKind::declare_array;
+  r.shared = name == "shared_array";
+  if (s.targets.size() != 1 || s.targets[0].kind != Kind::name || names_.contains(s.targets[0].text))
+    fail(s.place, fmt::format("wp.{} makes a new variable: assign it to a new name", *name));
+  if (r.shared && (!kernel_ || level_ != 1))
+    fail(s.place, "arrays of a block are made in kernels, outside of loops and conditions");
+  const auto given = arguments(call, {"shape", "dtype"});
+  if (given.size() != 2) fail(call.place, fmt::format("wp.{} needs shape and dtype", *name));
+  const std::vector<std::int64_t> shape = extents(*given[0]);
+  for (const std::int64_t extent : shape) r.values.push_back(literal(ScalarType::i32, extent));
+  const Type element = module_.annotation(*given[1]);
+  if (element.is_array()) fail(given[1]->place, "dtype is not an array");
+  r.targets.push_back(target(s.targets[0], element.array(static_cast<int>(shape.size()))));
+  return r;
+}
 
 int FunctionChecker::block_variable(std::string_view what, Type type) {
   std::string name;
@@ -139,9 +168,14 @@ void FunctionChecker::declare_block_arrays() {
   });
 }
 
-/// t = wp.tile(...), wp.tile_atomic_add(...): true if the statement was one about tiles.
+/// t = wp.tile(...), wp.tile_atomic_add(...), and the same of tiles of many elements: true if the statement
+/// was one about tiles.
 bool FunctionChecker::tile_statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
+  const bool called = !s.values.empty() && s.values[0].kind == Kind::call;
+  const auto name = called ? module_.warp_name(s.values[0].args[0]) : std::nullopt;
   if (s.kind == syntax::StmtKind::assign && s.targets.size() == 1 && s.targets[0].kind == Kind::name) {
+    if (const auto source = tile_source(s.values[0], out)) return fill_tile(s.targets[0], *source, out), true;
+    if (name == "tile_matmul") return multiply_tiles(s.values[0], &s.targets[0], out), true;
     auto made = tile(s.values[0], out);
     if (!made) return false;
     const Expr held = target(s.targets[0], made->value.type);
@@ -151,21 +185,24 @@ bool FunctionChecker::tile_statement(const syntax::Stmt& s, std::vector<Stmt>& o
     out.push_back(store(held, std::move(made->value)));
     return true;
   }
-  if (s.kind != syntax::StmtKind::expression || s.values[0].kind != Kind::call) return false;
+  if (s.kind != syntax::StmtKind::expression || !called) return false;
   const syntax::Expr& call = s.values[0];
-  const auto name = module_.warp_name(call.args[0]);
+  if (name == "tile_matmul") return multiply_tiles(call, nullptr, out), true;
   if (name != "tile_atomic_add" && name != "tile_store") return false;
-  const auto given = arguments(call, {"a", "t", "offset"});
-  if (given.size() != 2 && given.size() != 3)
+  const auto given = tile_arguments(call, {"a", "t", "offset", "bounds_check", "aligned"});
+  if (given[0] == nullptr || given[1] == nullptr)
     fail(call.place, fmt::format("wp.{} needs an array, a tile and, perhaps, an offset", *name));
+  if (const auto source = tile_source(*given[1], out))
+    return store_tile(*source, *given[0], given[2], *name == "tile_atomic_add", out), true;
   Expr array = value(*given[0]);
   auto sum = tile(*given[1], out);
-  if (!sum || sum->kind != TileKind::of_block) fail(given[1]->place, "only a wp.tile_sum can be stored");
+  if (!sum || sum->kind != TileKind::of_block)
+    fail(given[1]->place, "only a wp.tile_sum can be stored, or a tile of the block");
   if (!array.type.is_array() || array.type.element() != sum->value.type)
     fail(given[0]->place, fmt::format("{} takes no {}", show(array.type), show(sum->value.type)));
   std::vector<Expr> indices;
   for (std::size_t axis = 0; axis < array.type.dims; ++axis) {
-    if (given.size() == 2) {
+    if (given[2] == nullptr) {
       indices.push_back(number(0));
       continue;
     }

@@ -2,10 +2,12 @@
 // language is enforced here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ferrite/kernel/parse.hpp"
@@ -37,8 +39,10 @@ class ModuleChecker {
   /// Checks it first if nobody has; recursion is an error at `place`.
   std::optional<int> find_function(std::string_view name, Place place);
 
-  /// A type as annotations and dtype= write it. Fails if it is none.
-  Type annotation(const syntax::Expr& e) const;
+  /// A type as annotations and dtype= write it; `any` is what Any stands for. Fails if it is none.
+  Type annotation(const syntax::Expr& e, const syntax::Expr* any = nullptr) const;
+  /// The same for scalars, composites and structs; nothing if it is none of them.
+  std::optional<Type> simple_type(const syntax::Expr& e, int depth = 0) const;
   /// The name if the expression is one of Warp's namespace: "wp.vec3" is "vec3".
   std::optional<std::string_view> warp_name(const syntax::Expr& e) const;
   /// What a module's constant is worth as Python computes it: wp.pi, math.pi, NAME, 2.0 * NAME.
@@ -49,11 +53,42 @@ class ModuleChecker {
   };
   std::optional<Constant> constant(const syntax::Expr& e, int depth = 0) const;
 
+  /// While it lives, names have the meaning they have in a definition that captured these, or at the top
+  /// level.
+  class InScope {
+   public:
+    InScope(const ModuleChecker& checker, const syntax::Constants* captured)
+        : checker_(checker), outer_(std::exchange(checker.captured_, captured)) {}
+    ~InScope() { checker_.captured_ = outer_; }
+    InScope(const InScope&) = delete;
+    InScope& operator=(const InScope&) = delete;
+
+   private:
+    const ModuleChecker& checker_;
+    const syntax::Constants* outer_;
+  };
+  /// Calls `use` with what a name stands for, in its scope; false if there is no such constant.
+  template <class Use>
+  bool with_constant(std::string_view name, Use&& use) const {
+    for (const auto* names : {captured_, &file_.constants}) {
+      if (names == nullptr) continue;
+      const auto found = names->find(name);
+      if (found == names->end()) continue;
+      const InScope scope(*this, names == captured_ ? captured_ : nullptr);
+      use(found->second);
+      return true;
+    }
+    return false;
+  }
+  /// Fails if the expression needs a parameter of a Python function that has no value.
+  void check_bound(const syntax::Expr& e, int depth = 0) const;
+
  private:
   enum class State : std::uint8_t { open, checking, done, failed };
   bool check(std::size_t definition, std::vector<KernelError>& errors);
   void check_struct(const syntax::Definition& d);
-  std::optional<Type> simple_type(const syntax::Expr& e) const;
+  std::optional<Constant> compared_constant(const syntax::Expr& e, int depth) const;
+  std::optional<std::string> constant_text(const syntax::Expr& e, int depth) const;
   std::optional<Constant> named_constant(const syntax::Expr& e, int depth) const;
   std::optional<Constant> called_constant(const syntax::Expr& e, int depth) const;
 
@@ -64,6 +99,8 @@ class ModuleChecker {
   std::vector<State> states_;
   std::vector<int> indices_;  // of each definition in module_
   std::vector<KernelError>* errors_ = nullptr;
+  mutable const syntax::Constants* captured_ =
+      nullptr;  // of the definition that is read; null at the top level
 };
 
 /// The names before the colons of "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
@@ -87,13 +124,15 @@ class FunctionChecker {
   Stmt for_loop(const syntax::Stmt& s);
   Stmt return_statement(const syntax::Stmt& s);
   Stmt assertion(const syntax::Stmt& s);
+  std::optional<bool> static_condition(const syntax::Expr& e) const;
   std::vector<Stmt> branches(const syntax::Stmt& s, std::size_t from);
-  std::optional<Stmt> declare_array(const syntax::Stmt& s);
   Expr target(const syntax::Expr& e, Type type);
   bool always_returns(const std::vector<Stmt>& body) const;
   std::vector<Type> result_types(const Expr& call) const;
 
   // check_tiles.cpp
+  std::optional<Stmt> declare_array(const syntax::Stmt& s);
+  std::vector<std::int64_t> extents(const syntax::Expr& shape);
   enum class TileKind : std::uint8_t { of_threads, of_block };  // one value of each thread; one of them all
   struct Tile {
     Expr value;
@@ -104,6 +143,35 @@ class FunctionChecker {
   std::optional<Expr> tile_element(const syntax::Expr& e);
   int block_variable(std::string_view what, Type type);
   void declare_block_arrays();
+
+  // check_tile_arrays.cpp
+  struct TileSource {  // what a tile is made of
+    Type type;         // of an element
+    std::vector<std::int64_t> shape;
+    std::function<Expr(std::vector<Expr> index)> at;
+    int variable;  // that holds the elements already, or -1
+  };
+  struct Window {  // the part of an array that a tile covers
+    Expr array;
+    std::vector<Expr> offset;
+  };
+  using TileBody = std::function<void(const std::vector<Expr>& index, std::vector<Stmt>& body)>;
+  const std::vector<std::int64_t>* tile_shape(int variable) const;
+  Stmt each_element(const std::vector<std::int64_t>& shape, const TileBody& body);
+  Window window(const syntax::Expr& array, const syntax::Expr* offset, std::size_t dims,
+                std::vector<Stmt>& out);
+  std::vector<Expr> index_in(const Window& w, const std::vector<Expr>& index) const;
+  Expr is_inside(const Window& w, const std::vector<Expr>& index) const;
+  std::optional<TileSource> tile_source(const syntax::Expr& e, std::vector<Stmt>& out);
+  Expr tile_target(const syntax::Expr& name, Type type, const std::vector<std::int64_t>& shape,
+                   std::vector<Stmt>& out);
+  void fill_tile(const syntax::Expr& name, const TileSource& source, std::vector<Stmt>& out);
+  void multiply_tiles(const syntax::Expr& call, const syntax::Expr* result, std::vector<Stmt>& out);
+  void store_tile(const TileSource& tile, const syntax::Expr& array, const syntax::Expr* offset, bool add,
+                  std::vector<Stmt>& out);
+  void refuse_tile(const Expr& place, Place at) const;  // as a target
+  std::vector<const syntax::Expr*> tile_arguments(const syntax::Expr& e,
+                                                  const std::vector<std::string>& parameters);
 
   // check_expressions.cpp
   Expr check(const syntax::Expr& e);
@@ -127,6 +195,7 @@ class FunctionChecker {
   Expr call(const syntax::Expr& e);
   Expr builtin_call(const BuiltinInfo& row, const syntax::Expr& e);
   Expr function_call(int index, const syntax::Expr& e);
+  Expr static_call(const syntax::Expr& e);
   Expr library_call(std::string_view name, const syntax::Expr& e);
   Expr construct_call(Type type, const syntax::Expr& e);
   Expr cast_call(ScalarType scalar, const syntax::Expr& e);
@@ -134,6 +203,9 @@ class FunctionChecker {
   /// The arguments in the order of the parameters, keywords resolved.
   std::vector<const syntax::Expr*> arguments(const syntax::Expr& e,
                                              const std::vector<std::string>& parameters);
+  /// The same with null for what is not given, also in the middle.
+  std::vector<const syntax::Expr*> optional_arguments(const syntax::Expr& e,
+                                                      const std::vector<std::string>& parameters);
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
   /// Fails for a name that the language needs itself: wp, float, range, ...
@@ -146,10 +218,11 @@ class FunctionChecker {
   Function function_;
   std::map<std::string, int, std::less<>> names_;
   bool kernel_ = false, returned_ = false;
-  int level_ = 0, loops_ = 0;       // blocks and loops around the statement
-  bool constants_only_ = false;     // inside the value of a module's constant
-  std::map<int, TileKind> tiles_;   // variables that hold tiles
-  std::vector<Stmt> block_arrays_;  // that sums need
+  int level_ = 0, loops_ = 0;                             // blocks and loops around the statement
+  bool constants_only_ = false;                           // inside the value of a module's constant
+  std::map<int, TileKind> tiles_;                         // variables that hold tiles
+  std::vector<Stmt> block_arrays_;                        // that tiles need
+  std::map<int, std::vector<std::int64_t>> tile_arrays_;  // variables that hold tiles of many elements
 };
 
 }  // namespace ferrite::kernel

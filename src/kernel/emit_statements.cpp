@@ -117,15 +117,17 @@ void Emitter::assign(const Stmt& s) {
   for (std::size_t i = 0; i < s.targets.size(); ++i) store(s.targets[i], texts[i], s);
 }
 
-/// i, j = wp.tid(): the last index is the fastest.
+/// i, j = wp.tid(): the last index is the fastest. A kernel of blocks may run on a grid of
+/// more axes, which are 1 otherwise.
 void Emitter::thread_indices(const Stmt& s) {
   const std::string launch = target_ == Target::cuda ? "launch.shape" : "launch->shape";
   const std::string thread = target_ == Target::cuda ? "int(thread)" : "thread";
+  const std::size_t axes = has_barrier(scope_.function->body) ? 4 : s.targets.size();
   for (std::size_t axis = 0; axis < s.targets.size(); ++axis) {
     std::string text = thread, later;
-    for (std::size_t k = axis + 1; k < s.targets.size(); ++k)
+    for (std::size_t k = axis + 1; k < axes; ++k)
       later += fmt::format("{}{}[{}]", later.empty() ? "" : " * ", launch, k);
-    if (!later.empty()) text += s.targets.size() - axis > 2 ? fmt::format(" / ({})", later) : " / " + later;
+    if (!later.empty()) text += axes - axis > 2 ? fmt::format(" / ({})", later) : " / " + later;
     if (axis > 0) text += fmt::format(" % {}[{}]", launch, axis);
     store(s.targets[axis], text, s);
   }

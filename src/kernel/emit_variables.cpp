@@ -65,6 +65,8 @@ void Emitter::begin(const Function& f) {
   scope_.function = &f;
   for (const Function& g : module_.functions) scope_.taken.insert(free_name(g.name));
   for (const Struct& s : module_.structs) scope_.taken.insert(struct_name(s.name));
+  if (target_ == Target::cpp && has_barrier(f.body))  // names of the loop over threads
+    scope_.taken.insert({"t", "first", "threads", "Thread"});
   for (const Variable& v : f.variables) {
     std::string name = free_name(v.name);
     while (!scope_.taken.insert(name).second) name += "_";

@@ -10,7 +10,9 @@ namespace ferrite::kernel {
 std::int64_t checked_threads(const Function& kernel, std::span<const std::int64_t> dim, int block_dim) {
   const int wanted = tid_dims(kernel);
   const auto given = static_cast<int>(dim.size());
-  if (given < 1 || given > 4 || (wanted > 1 && wanted != given))
+  // In a kernel of blocks the threads along further axes share their indices, as wp.launch_tiled has it.
+  const bool more = wanted > 1 && wanted < given && !has_barrier(kernel.body);
+  if (given < 1 || given > 4 || wanted > given || more)
     throw ShapeError(fmt::format("[{}] a grid of {} dimensions: the kernel takes {}", kernel.name, given,
                                  wanted > 1 ? std::to_string(wanted) : "1 to 4"));
   std::int64_t threads = 1;

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 
-#include "ferrite/kernel/parse.hpp"
 #include "kernel/array_use.hpp"
 #include "kernel/native.hpp"
 
@@ -70,8 +69,9 @@ struct Kernel::State {
 
 Kernel::Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-Kernel Kernel::from_source(std::string_view text, std::string_view name, std::string_view file) {
-  return Kernel(parse(text, file), name);
+Kernel Kernel::from_source(std::string_view text, std::string_view name, std::string_view file,
+                           const Bindings& bindings) {
+  return Kernel(parse(text, file, bindings), name);
 }
 
 Kernel::Kernel(Module module, std::string_view name, const EmitOptions& options) {

@@ -13,24 +13,25 @@ using syntax::Parameter;
 File Parser::file(std::vector<KernelError>& errors) {
   File file;
   file.modules = {{"wp", "warp"}, {"warp", "warp"}};
-  int level = 0;  // of the host's blocks; kernels may be defined inside them
   while (!at(TokenKind::end)) {
     if (at(TokenKind::indent) || at(TokenKind::dedent)) {
-      level += take().kind == TokenKind::indent ? 1 : -1;
+      host_block();
       continue;
     }
+    entered_ = nullptr;  // a function without a block
     Definition found;
     const std::size_t begin = at_;
     try {
       if (at("@") && decorators(file, found)) {
         definition(found);
+        if (!hosts_.empty()) found.captured = hosts_.back().names;
         file.definitions.push_back(std::move(found));
       } else if (at("import")) {
         import_line(file);
-      } else if (level == 0 && at(TokenKind::name) && at("=", 1)) {
-        constant(file);
+      } else if (at("def")) {
+        host_function();
       } else {
-        skip_line();
+        host_line(file);
       }
     } catch (const KernelError& error) {
       errors.push_back(error);
@@ -48,6 +49,7 @@ File Parser::file(std::vector<KernelError>& errors) {
       }
     }
   }
+  check_bindings();
   return file;
 }
 
@@ -65,19 +67,6 @@ void Parser::import_line(File& file) {
     file.modules[std::string(peek(1).text)] = name;
   else if (known && !at("."))
     file.modules[name] = name;
-  skip_line();
-}
-
-void Parser::constant(File& file) {
-  std::string name(take().text);
-  take();
-  try {
-    Expr value = expression();
-    if (at(TokenKind::newline)) file.constants.insert_or_assign(std::move(name), std::move(value));
-  } catch (const KernelError&) {
-    file.constants.erase(name);  // host code; an error only where a kernel uses it
-    depth_ = 0;
-  }
   skip_line();
 }
 
@@ -118,6 +107,8 @@ void Parser::definition(Definition& definition) {
     return;
   }
   definition.parameters = parameters();
+  for (Parameter& p : definition.parameters)
+    if (definition.kind == Definition::Kind::kernel) p.any = binding(definition.name + "." + p.name, p.place);
   if (accept("->")) definition.result.push_back(expression());
   definition.body = block();
 }
@@ -131,7 +122,7 @@ std::vector<Parameter> Parser::parameters() {
     std::string name = expect_name("a parameter");
     if (!at(":")) fail(place, fmt::format("parameter '{0}' has no type: write `{0}: float`", name));
     take();
-    list.push_back({std::move(name), place, expression()});
+    list.push_back({std::move(name), place, expression(), {}});
     if (at("=")) fail(peek().place, "parameters have no default values");
     if (!accept(",")) break;
   }
@@ -154,7 +145,7 @@ std::vector<Parameter> Parser::fields() {
     }
     std::string name = expect_name("a field");
     expect(":", "and a type after the name of the field");
-    list.push_back({std::move(name), place, expression()});
+    list.push_back({std::move(name), place, expression(), {}});
     end_of_line();
   }
   take();

@@ -2,6 +2,9 @@
 // into an error.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,12 +27,19 @@ class Parser {
 
   // parse_module.cpp
   void import_line(syntax::File& file);
-  void constant(syntax::File& file);
   void skip_line();
   bool decorators(const syntax::File& file, syntax::Definition& definition);
   void definition(syntax::Definition& definition);
   std::vector<syntax::Parameter> parameters();
   std::vector<syntax::Parameter> fields();
+
+  // parse_host.cpp
+  std::optional<syntax::Expr> binding(const std::string& parameter, Place place);
+  void check_bindings() const;
+  void host_function();
+  void host_block();
+  void host_line(syntax::File& file);
+  std::optional<syntax::Expr> host_value();
 
   // parse_statements.cpp
   std::vector<syntax::Stmt> block();
@@ -91,6 +101,13 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int depth_ = 0, blocks_ = 0, loops_ = 0;
+  struct Host {
+    std::shared_ptr<syntax::Constants> names;  // null outside of functions
+    bool function;                             // the block of the function itself
+  };
+  std::vector<Host> hosts_;                     // Python's blocks around the line
+  std::shared_ptr<syntax::Constants> entered_;  // of the function whose block comes next
+  std::set<std::string, std::less<>> bound_;    // bindings that were used
 };
 
 }  // namespace ferrite::kernel

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,7 +76,12 @@ struct Parameter {
   std::string name;
   Place place;
   Expr annotation;
+  std::optional<Expr> any;  // the type that `Any` in the annotation stands for
 };
+
+/// NAME = expression. `none` is a name without a known value; its text is the parameter to bind, if it is
+/// one.
+using Constants = std::map<std::string, Expr, std::less<>>;
 
 /// A struct, function or kernel.
 struct Definition {
@@ -87,11 +94,12 @@ struct Definition {
   std::vector<Parameter> parameters;  // of structs: the fields
   std::vector<Expr> result;           // the annotation after ->, if there is one
   std::vector<Stmt> body;
+  std::shared_ptr<const Constants> captured = {};  // of the Python functions around it, if any
 };
 
 struct File {
   std::vector<Definition> definitions;
-  std::map<std::string, Expr, std::less<>> constants;       // NAME = expression at the top level
+  Constants constants;                                      // of the top level
   std::map<std::string, std::string, std::less<>> modules;  // what `import` calls warp, math and numpy
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -87,6 +88,13 @@ struct TileChoice {
   bool tile_is_right, tile_if_true;
 };
 TileInstruction tile_choose(TileChoice choice, TileOperand operand, int index, TileOperand c, int other);
+/// tile = the larger of it and a scalar, or the smaller: tile <= scalar ? scalar : tile, scalar <= tile ?
+/// scalar : tile.
+TileInstruction tile_extreme(bool max, int scalar);
+/// Whether tile_extreme does that for this scalar: NaN and one of the zeros are left out.
+inline bool is_extreme(bool max, float scalar) {
+  return scalar == scalar && !(scalar == 0 && std::signbit(scalar) == max);
+}
 TileInstruction tile_unary(Builtin builtin);
 TileInstruction tile_math(Builtin builtin);  // exp and its like
 /// Two frequent instructions as one; run is null if there is none.
@@ -124,6 +132,11 @@ struct TileCode {
     bool is_bits;
   };
   std::vector<ScalarPlace> scalars;
+  struct ExtremeScalar {
+    int parameter;
+    bool max;
+  };
+  std::vector<ExtremeScalar> extremes;  // for all of which is_extreme() must hold
 
   static constexpr int scalar_offset(std::size_t i) {
     return static_cast<int>(sizeof(TileFrame) + i * sizeof(Floats));

@@ -15,7 +15,9 @@ struct Refused {
 
 class TileCompiler {
  public:
-  TileCompiler(const Function& kernel, TileCode& code) : kernel_(kernel), code_(code) {}
+  /// With `extremes`, the code has them.
+  TileCompiler(const Function& kernel, TileCode& code, bool extremes)
+      : kernel_(kernel), code_(code), extremes_(extremes) {}
 
   void compile() {
     const auto count = kernel_.variables.size();
@@ -23,6 +25,7 @@ class TileCompiler {
     assignments_.resize(count);
     definitions_.resize(count);
     places_.resize(count);
+    depths_.resize(count);
     for_each_expr(kernel_.body, [&](const Expr& e) {
       if (e.kind == ExprKind::variable) ++uses_[at(e.index)];
       if (const auto choice = choice_of(e)) --uses_[at(choice->variable->index)];  // two, of one instruction
@@ -31,6 +34,8 @@ class TileCompiler {
       for (const Expr& t : s.targets)
         if (t.kind == ExprKind::variable) ++assignments_[at(t.index)], --uses_[at(t.index)];
     });
+    for (int p = 0; p < kernel_.parameters; ++p)
+      if (assignments_[at(p)] > 0) throw Refused{"a parameter that is assigned"};
     std::size_t next = 0;
     if (kernel_.body.empty() || !reads_thread(kernel_.body[0])) throw Refused{"no thread index"};
     for (const Expr& t : kernel_.body[next++].targets) thread_.push_back(t.index);
@@ -105,6 +110,14 @@ class TileCompiler {
            std::any_of(e.args.begin(), e.args.end(), [&](const Expr& x) { return contains(x, test); });
   }
 
+  /// How many definitions stand in each other: value() recurs through them.
+  int depth(const Expr& e) const {
+    int deepest = 0;
+    for (const Expr& x : e.args) deepest = std::max(deepest, depth(x));
+    if (e.kind == ExprKind::variable && definitions_[at(e.index)]) deepest = depths_[at(e.index)] + 1;
+    return deepest;
+  }
+
   static bool reads_thread(const Stmt& s) {
     return s.kind == StmtKind::assign && s.values[0].kind == ExprKind::apply &&
            s.values[0].builtin == Builtin::tid;
@@ -144,7 +157,8 @@ class TileCompiler {
           return e.kind == ExprKind::variable && e.index >= kernel_.parameters &&
                  assignments_[at(e.index)] != 1;
         });
-        if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory)) {
+        if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory) &&
+            (depths_[v] = depth(given)) < 64) {
           definitions_[v] = &given;  // computed, or read, where it is used
           continue;
         }
@@ -278,6 +292,7 @@ class TileCompiler {
     if (e.kind == ExprKind::cast) return cast(e);
     if (e.kind != ExprKind::apply) throw Refused{"an expression"};
     if (const auto choice = choice_of(e)) {
+      if (extremes_ && extreme(*choice)) return;
       const Operand compared = kept(*choice->compared), other = kept(*choice->other);
       value(*choice->variable);
       return checked(tile_choose(choice->form, compared.kind, compared.index, other.kind, other.index),
@@ -289,6 +304,7 @@ class TileCompiler {
       return emit(tile_select(a.kind, a.index, b.kind, b.index));
     }
     if (e.args.size() == 1) {
+      if (e.type.scalar == ScalarType::bf16) throw Refused{"functions of 16 bits"};
       value(e.args[0]);
       return checked(tile_unary(e.builtin), e.builtin);
     }
@@ -303,6 +319,20 @@ class TileCompiler {
     value(e.args[0]);
     checked(tile_binary(e.builtin, b.kind, b.index, false), e.builtin);
   }
+  /// Takes a choice between the tile and the scalar that it is compared with as an extreme, if it is one.
+  bool extreme(const Choice& choice) {
+    const Expr& scalar = *choice.compared;
+    const bool literal = scalar.kind == ExprKind::literal;
+    const bool parameter = scalar.kind == ExprKind::variable && scalar.index < kernel_.parameters;
+    const bool max = !choice.form.tile_is_right;
+    if (choice.form.compare != Builtin::le || choice.form.tile_if_true || !(scalar == *choice.other) ||
+        !(literal ? is_extreme(max, static_cast<float>(scalar.number.real)) : parameter))
+      return false;
+    if (parameter) code_.extremes.push_back({scalar.index, max});
+    value(*choice.variable);
+    emit(tile_extreme(max, simple(scalar)->index));
+    return true;
+  }
   void cast(const Expr& e) {
     const ScalarType from = e.args[0].type.scalar, to = e.type.scalar;
     value(e.args[0]);
@@ -316,12 +346,13 @@ class TileCompiler {
 
   const Function& kernel_;
   TileCode& code_;
+  bool extremes_;
   TileCode::Segment* out_ = nullptr;
   std::vector<int> thread_;  // variables with its indices
   int counter_ = -1;         // the variable of the loop that is open
   int held_ = -1;            // the variable whose value the tile has
   bool stored_ = false;      // whether a statement before this one stores something
-  std::vector<int> uses_, assignments_, places_;
+  std::vector<int> uses_, assignments_, places_, depths_;
   std::vector<const Expr*> definitions_;
 };
 
@@ -329,7 +360,10 @@ class TileCompiler {
 
 TileProgram::TileProgram(const Module&, const Function& kernel) : code_(std::make_unique<TileCode>()) {
   try {
-    TileCompiler(kernel, *code_).compile();
+    TileCompiler(kernel, *code_, true).compile();
+    if (code_->extremes.empty()) return;
+    plain_ = std::make_unique<TileCode>();
+    TileCompiler(kernel, *plain_, false).compile();
   } catch (const Refused& r) {
     code_->obstacle = r.reason;
   }

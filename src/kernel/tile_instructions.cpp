@@ -50,9 +50,7 @@ using Frequent =
     Members<Load, Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
             Binary<Multiply, TileOperand::scalar, false>, Binary<Add, TileOperand::place, false>,
             Binary<Subtract, TileOperand::place, false>, Binary<Multiply, TileOperand::place, false>,
-            Choose<LessEqual, false, false, TileOperand::scalar, TileOperand::scalar>,
-            Choose<LessEqual, true, false, TileOperand::scalar, TileOperand::scalar>, Unary<Negate>,
-            Unary<Absolute>, RoundToBFloat16>;
+            Extreme<true>, Extreme<false>, Unary<Negate>, Unary<Absolute>, RoundToBFloat16>;
 
 /// `run` with the operands of a, which has so many, and of b.
 TileInstruction joined(decltype(TileInstruction::run) run, const TileInstruction& a, int count,
@@ -169,6 +167,10 @@ TileInstruction tile_choose(TileChoice c, TileOperand operand, int index, TileOp
     default:
       return {};
   }
+}
+
+TileInstruction tile_extreme(bool max, int scalar) {
+  return max ? make<Extreme<true>>(scalar) : make<Extreme<false>>(scalar);
 }
 
 TileInstruction tile_unary(Builtin builtin) {

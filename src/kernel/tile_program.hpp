@@ -32,6 +32,7 @@ class TileProgram {
 
  private:
   std::unique_ptr<TileCode> code_;
+  std::unique_ptr<TileCode> plain_;  // for scalars that code_ cannot take
 };
 
 }  // namespace ferrite::kernel

@@ -37,8 +37,9 @@ class TileRunner {
     for (std::size_t i = 0; i < code.scalars.size(); ++i) {
       const TileCode::ScalarPlace& s = code.scalars[i];
       const float x = s.parameter < 0 ? s.literal : *static_cast<const float*>(arguments[s.parameter]);
+      // As bits: 0 + -0 would be 0.
       new (first + TileCode::scalar_offset(i))
-          Floats(s.is_bits ? std::bit_cast<Floats>(Bits{} + s.bits) : Floats{} + x);
+          Bits(Bits{} + (s.is_bits ? s.bits : std::bit_cast<std::int32_t>(x)));
     }
     if (code.axis >= 0) {
       extent_ = integer_of(arguments, code.extent_parameter);
@@ -186,16 +187,20 @@ bool TileProgram::fits(std::span<const std::int64_t> dim, void* const* arguments
 }
 
 void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel) const {
+  const bool extreme = std::all_of(code_->extremes.begin(), code_->extremes.end(), [&](const auto& e) {
+    return is_extreme(e.max, *static_cast<const float*>(arguments[e.parameter]));
+  });
+  const TileCode& code = extreme ? *code_ : *plain_;
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < dim.size(); ++axis) rows *= dim[axis];
   const std::int64_t tiles = rows * TileRunner::tiles_of(dim.back());
   std::int64_t rounds = 1;
-  if (code_->axis >= 0)
-    rounds = std::max<std::int64_t>(1, integer_of(arguments, code_->extent_parameter) /
-                                           std::max(1, integer_of(arguments, code_->step_parameter)));
+  if (code.axis >= 0)
+    rounds = std::max<std::int64_t>(1, integer_of(arguments, code.extent_parameter) /
+                                           std::max(1, integer_of(arguments, code.step_parameter)));
   const std::int64_t grain = std::max<std::int64_t>(1, elements_per_chunk / tile_size / rounds);
   const auto range = [&](std::int64_t begin, std::int64_t end) {
-    TileRunner(*code_, dim, arguments).run(begin, end);
+    TileRunner(code, dim, arguments).run(begin, end);
   };
   if (!parallel) return range(0, tiles);
   parallel_ranges(tiles, grain, range);

@@ -2,6 +2,10 @@
 // that are compiled as kernels.
 #pragma once
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include <bit>
 #include <cmath>
 
@@ -155,6 +159,20 @@ struct Choose {
     return tile_if_true ? choice_of(mask, v, c) : choice_of(mask, c, v);
   }
 };
+/// v <= c ? c : v, or with min c <= v ? c : v. c is a scalar, no NaN, and no zero of the sign that loses.
+template <bool max>
+struct Extreme {
+  static constexpr int operands = 1;
+  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
+    const Floats c = t.frame.at<Floats>(o[0]);
+#if defined(__aarch64__)
+    return max ? vmaxq_f32(v, c) : vminq_f32(v, c);
+#else
+    return choice_of(max ? v <= c : c <= v, c, v);
+#endif
+  }
+};
+
 template <class F>
 struct Unary {
   static constexpr int operands = 0;

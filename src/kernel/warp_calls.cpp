@@ -38,11 +38,8 @@ std::vector<Variable*> Lowering::called(const syntax::Expr& e, std::size_t outpu
   const syntax::Expr& callee = e.args[0];
   auto warp_name = names_.warp_name(callee);
   std::string text = callee.text;
-  if (!warp_name && callee.kind == Kind::name) {
-    const auto& constants = names_.file().constants;  // vec = wp.vec3
-    if (const auto alias = constants.find(text); alias != constants.end())
-      warp_name = names_.warp_name(alias->second);
-  }
+  if (!warp_name && callee.kind == Kind::name)  // vec = wp.vec3
+    names_.with_constant(text, [&](const syntax::Expr& alias) { warp_name = names_.warp_name(alias); });
   if (warp_name) {
     text = *warp_name;
     if (text == "zeros") return {fixed_array(e)};

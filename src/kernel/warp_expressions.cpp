@@ -52,12 +52,10 @@ std::optional<Constant> Lowering::static_value(const syntax::Expr& e, Type* type
            : c->kind == C::boolean ? boolean(c->integer != 0)
                                    : integer(c->integer);
   }
-  if (e.kind == Kind::name) {
-    const auto& constants = names_.file().constants;
-    const auto found = constants.find(e.text);
-    return found == constants.end() ? std::nullopt : composite(found->second, type);
-  }
-  return std::nullopt;
+  std::optional<Constant> held;
+  if (e.kind == Kind::name)
+    names_.with_constant(e.text, [&](const syntax::Expr& value) { held = composite(value, type); });
+  return held;
 }
 
 std::optional<Constant> Lowering::composite(const syntax::Expr& e, Type* type) const {

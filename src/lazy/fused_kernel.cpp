@@ -320,7 +320,11 @@ std::vector<ScalarArgument> scalar_arguments(const Group& group, const Plan& pla
 
 std::string structure_of(const Group& group, const Plan& plan) {
   std::string key;
-  const auto add = [&](auto... values) { (key.push_back(static_cast<char>(values)), ...); };
+  const auto add_one = [&](auto value) {
+    const auto number = static_cast<std::int32_t>(value);
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  const auto add = [&](auto... values) { (add_one(values), ...); };
   add(plan.rank, plan.axis, plan.pack, plan.rounds, plan.arrays.size(), plan.stored.size());
   std::vector<int> array_number(group.arrays.size()), op_number(group.ops.size());
   for (std::size_t i = 0; i < plan.arrays.size(); ++i) {

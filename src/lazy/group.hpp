@@ -19,6 +19,10 @@ class LazyBuffer final : public Buffer {
   std::shared_ptr<Buffer> memory;
   Group* writer = nullptr;  // the group that will write it, and which value of it that is
   int value = -1;           // an op; reductions count from -1 down
+  bool failed = false;      // the group that was to write it could not (memory ran out)
+
+  /// Throws BackendError for a value that never came to be.
+  void check_computed() const;
 };
 
 /// By typeid: dynamic_cast would be a tenth of what recording an op costs.

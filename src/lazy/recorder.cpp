@@ -46,6 +46,7 @@ Array Recorder::to_read(const Array& array, std::string_view who) {
   LazyBuffer* buffer = lazy_buffer(array);
   if (!buffer) return array;
   if (buffer->writer) state_->run(*buffer->writer, who);
+  buffer->check_computed();
   state_->give_memory(*buffer);
   return in_memory(array);
 }
@@ -55,6 +56,7 @@ Array Recorder::to_write(const Array& array, std::string_view who) {
   state_->run_users(array.buffer().get(), who);
   LazyBuffer* buffer = lazy_buffer(array);
   if (!buffer) return array;
+  buffer->failed = false;
   state_->give_memory(*buffer);
   return in_memory(array);
 }
@@ -69,6 +71,11 @@ Settled::Settled(Recorder& recorder, std::string_view who, Ins in, Outs out) {
   outs_.reserve(out.size());
   for (std::size_t i = 0; i < in.size(); ++i) refs_.push_back(&ins_.push_back(recorder.to_read(in[i], who)));
   for (const Array& y : out) outs_.push_back(recorder.to_write(y, who));
+}
+
+void LazyBuffer::check_computed() const {
+  if (failed)
+    throw BackendError("[lazy] this value was never computed: the ops that lead to it failed when they ran");
 }
 
 void Recorder::State::give_memory(LazyBuffer& buffer) {
@@ -174,7 +181,10 @@ Operand Recorder::State::operand_of(Group& group, const Array& array) {
         same_places(known.layout(), array.layout()))
       return {-1, static_cast<int>(i)};
   }
-  if (buffer) give_memory(*buffer);
+  if (buffer) {
+    buffer->check_computed();
+    give_memory(*buffer);
+  }
   group.arrays.push_back(array);
   return {-1, static_cast<int>(group.arrays.size()) - 1};
 }

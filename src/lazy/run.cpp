@@ -21,17 +21,23 @@ void Recorder::State::run(Group& group, std::string_view who) {
   const std::unique_ptr<Group> owned = std::move(*found);
   groups.erase(found);
   // Whatever happens, nobody waits for it any longer.
-  const auto release = [&](const Array& out) {
-    LazyBuffer& buffer = *lazy_buffer(out);
-    if (buffer.writer == &group) buffer.writer = nullptr;
+  const auto for_each_result = [&](auto&& f) {
+    for (const Recorded& r : group.ops) f(*lazy_buffer(r.out));
+    for (const Reduction& r : group.reductions) f(*lazy_buffer(r.out));
   };
-  for (const Recorded& r : group.ops) release(r.out);
-  for (const Reduction& r : group.reductions) release(r.out);
+  for_each_result([&](LazyBuffer& buffer) {
+    if (buffer.writer == &group) buffer.writer = nullptr;
+  });
   if (const auto known = counts.ended.find(who); known != counts.ended.end())
     ++known->second;
   else
     counts.ended.emplace(who, 1);
-  run_group(group);
+  try {
+    run_group(group);
+  } catch (...) {
+    for_each_result([](LazyBuffer& buffer) { buffer.failed = true; });
+    throw;
+  }
 }
 
 bool Recorder::State::is_wanted(const Group& group, const Array& out) const {

@@ -55,6 +55,28 @@ std::optional<ArrayArgument> array_argument(Type type, const Array& array) {
   return argument;
 }
 
+bool share_elements(const Array& a, const Array& b) {
+  if (a.buffer() != b.buffer() || a.shape().numel() == 0 || b.shape().numel() == 0) return false;
+  const Layout &la = a.layout(), &lb = b.layout();
+  if (la.offset == lb.offset && la.shape == lb.shape && la.strides == lb.strides) return true;
+  struct Range {
+    std::int64_t begin, end;  // in bytes
+    bool dense;
+  };
+  const auto range_of = [](const Array& x) -> Range {
+    const Layout& layout = x.layout();
+    std::int64_t low = layout.offset, high = layout.offset;
+    for (int axis = 0; axis < layout.shape.rank(); ++axis) {
+      const std::int64_t reach = (layout.shape[axis] - 1) * layout.strides[axis];
+      (reach < 0 ? low : high) += reach;
+    }
+    const auto size = static_cast<std::int64_t>(size_of(x.dtype()));
+    return {low * size, (high + 1) * size, layout.shape.numel() == high - low + 1};
+  };
+  const Range r = range_of(a), s = range_of(b);
+  return r.dense && s.dense && r.begin < s.end && s.begin < r.end;
+}
+
 Value number_argument(const Kernel& kernel, int p, Scalar number) {
   const Type type = kernel.parameter(p).type;
   const bool real = number.kind() == Scalar::Kind::real;
@@ -95,6 +117,16 @@ std::vector<std::byte> packed_value(const Module& module, const Value& value) {
 }
 
 namespace detail {
+void check_apart(const Kernel& kernel, std::span<const Array* const> arrays) {
+  for (std::size_t p = 0; p < arrays.size(); ++p)
+    for (std::size_t q = 0; arrays[p] != nullptr && kernel.uses()[p].changes() && q < arrays.size(); ++q)
+      if (p != q && arrays[q] != nullptr && share_elements(*arrays[p], *arrays[q]))
+        throw ValueError(fmt::format(
+            "[{}] arguments '{}' and '{}' share memory, and the kernel changes '{}': give it a clone() "
+            "of one",
+            kernel.name(), kernel.parameter(static_cast<int>(p)).name,
+            kernel.parameter(static_cast<int>(q)).name, kernel.parameter(static_cast<int>(p)).name));
+}
 void check_count(const Kernel& kernel, std::size_t arguments) {
   if (arguments != static_cast<std::size_t>(kernel.parameters()))
     throw ValueError(

@@ -184,6 +184,21 @@ TEST(LaunchGradient, SaysWhereThereIsNone) {
   EXPECT_NE(message("y[i] = x[i]", false, true).find("would change 'y'"), std::string::npos);
 }
 
+TEST(LaunchGradient, APartOfATensorTakesNoHistory) {
+  D b;
+  const Kernel k = Kernel::from_source(
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n"
+      "    i = wp.tid()\n    y[i] = x[i] * x[i]\n");
+  const Tensor<D> x = parameter(ones(b, {3}), "x");
+  Tensor<D> both = zeros(b, {6}), part = slice(both, 0, 0, 3), own = clone(part);
+  EXPECT_THROW(k.launch(b, 3, x, part), GradientError);
+  k.launch(b, 3, x, own);
+  EXPECT_EQ(sum(own).backward().of(x).to_vector<float>(), (std::vector<float>{2, 2, 2}));
+  const NoGrad off;
+  k.launch(b, 3, x, part);
+  EXPECT_EQ(both.to_vector<float>(), (std::vector<float>{1, 1, 1, 0, 0, 0}));
+}
+
 TEST(LaunchGradient, NoticesThatASavedTensorChanged) {
   D b;
   const Kernel k = Kernel::from_source(

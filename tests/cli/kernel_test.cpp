@@ -97,6 +97,7 @@ TEST_F(KernelCli, RunSaysWhatIsMissing) {
   refused("--arg x=zeros:99999999999", "x=zeros:99999999999: more than 2147483647 elements");
   refused("--arg x=zeros:4294967296x4294967296", "more than 2147483647 elements");
   refused("--arg a=3", "'a' has a value already");
+  refused("--bind f.n=1 --bind f.n=2", "--bind f.n=2: it has a value already");
   refused("--seed -1", "--seed: '-1': give a whole number, 0 or more");
   refused("--out /proc/foo", "--out /proc/foo: no folder can be made there");
   const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 4 --arg a=2 --arg x=zeros:3");

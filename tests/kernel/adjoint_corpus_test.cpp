@@ -101,6 +101,11 @@ TEST_P(AdjointCorpus, AgreesWithDifferences) {
       {"tile_sums", "shared arrays"},
       {"row_means", "shared arrays"},
       {"tile_vectors", "shared arrays"},
+      {"tile_product", "shared arrays"},
+      {"tile_turn", "shared arrays"},
+      {"tile_attraction", "shared arrays"},
+      {"tile_ahead", "shared arrays"},
+      {"tile_products", "shared arrays"},
   };
   const std::string text = corpus_text(GetParam());
   const Module module = parse(text, GetParam());
@@ -128,7 +133,7 @@ TEST_P(AdjointCorpus, AgreesWithDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Files, AdjointCorpus,
                          testing::Values("control.py", "elementwise.py", "functions.py", "integers.py",
-                                         "physics.py", "shared.py", "vectors.py"),
+                                         "physics.py", "shared.py", "tiles.py", "vectors.py"),
                          [](const auto& file) {
                            const std::string name = file.param;
                            return name.substr(0, name.find('.'));

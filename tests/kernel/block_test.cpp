@@ -62,6 +62,49 @@ TEST(BlockProgram, DoesWhatTheInterpreterDoesForEveryBuiltin) {
     compare(module, kernel, by_blocks(module, kernel), {1}, builtin_arguments(module), 256, 4 * 0x1p29);
 }
 
+TEST(BlockProgram, LoopsWithTheSameBoundsInAllThreads) {
+  const std::string head =
+      "import warp as wp\n\n\n@wp.kernel\ndef k(v: wp.vec3, m: wp.mat22, n: int, x: wp.array[float]):\n    i "
+      "= wp.tid()\n    s = float(0.0)\n    if i > 2:\n        for q in range(";
+  const std::string tail = "):\n            s += 1.0\n    x[i] = s\n";
+  Value v = scalar_value(ScalarType::f32, 1), m = v;
+  v.type = Type::vector(3, ScalarType::f32);
+  v.numbers = {from_real(1), from_real(2), from_real(9)};
+  m.type = Type::matrix(2, ScalarType::f32);
+  m.numbers = {from_real(3), from_real(1), from_real(2), from_real(2)};
+  for (const char* bound : {"n", "wp.argmax(v)", "int(wp.determinant(m))", "int(wp.trace(m))", "int(v[1])",
+                            "n // 2 + 1", "n // (n - 3)", "wp.max(n, 2) * 2"}) {
+    SCOPED_TRACE(bound);
+    expect_same(head + bound + tail, {70}, {v, m, scalar_value(ScalarType::i32, 4), random_array(70)});
+  }
+}
+
+TEST(BlockProgram, LocalArraysThatNothingUses) {
+  expect_same(
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float]):\n    a = wp.zeros(shape=(4000,), "
+      "dtype=float)\n    x[wp.tid()] = 1.0\n",
+      {2000}, {random_array(2000)});
+}
+
+TEST(BlockProgram, ParametersMayBeAssigned) {
+  for (const char* lines : {"    a = a * 2.0\n    y[i] = x[i] * a\n", "    a = x[i]\n    y[i] = a * a\n"})
+    expect_same(
+        "import warp as wp\n\n\n@wp.kernel\ndef k(a: float, x: wp.array[float], y: wp.array[float]):\n    i "
+        "= wp.tid()\n" +
+            std::string(lines),
+        {100}, {scalar_value(ScalarType::f32, 3), random_array(100), random_array(100)});
+}
+
+TEST(BlockProgram, FunctionsOfSixteenBitsAreRounded) {
+  for (const ScalarType type : {ScalarType::f16, ScalarType::bf16})
+    for (const char* f : {"wp.sqrt(wp.abs(x[i]))", "-x[i]", "wp.floor(x[i])"}) {
+      const std::string array = "wp.array[" + to_string(Type::of(type)) + "]";
+      expect_same("import warp as wp\n\n\n@wp.kernel\ndef k(x: " + array + ", y: " + array +
+                      "):\n    i = wp.tid()\n    y[i] = " + f + "\n",
+                  {200}, {random_array(200, type), random_array(200, type)});
+    }
+}
+
 TEST(BlockProgram, ArithmeticHasTheBitsOfTheInterpreter) {
   for (const ScalarType type : {ScalarType::f16, ScalarType::bf16, ScalarType::f32, ScalarType::f64}) {
     const std::string name = to_string(Type::of(type));

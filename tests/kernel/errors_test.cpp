@@ -136,6 +136,40 @@ TEST(KernelErrors, Statements) {
   expect_error("s = wp.tile_sum(wp.tile(x))\nwp.tile_store(out, s, offset=(0, n))", "0, n", "for each axis");
 }
 
+TEST(KernelErrors, Tiles) {
+  expect_error("t = wp.tile_load(a, shape=(n, 4))", "n,", "the extents are constants");
+  expect_error("t = wp.tile_load(a)", "wp.tile_load", "needs an array and a shape");
+  expect_error("t = wp.tile_load(x, shape=4)", "x,", "float is not an array");
+  expect_error("t = wp.tile_load(a, shape=4)", "a,", "wp.array2d[float] has 2 axes, the tile 1");
+  expect_error("t = wp.tile_load(a, shape=(4, 4), offset=n)", "n)", "an integer for each axis");
+  expect_error("t = wp.tile_load(out, shape=4, offset=x)", "x)", "an integer for each axis");
+  expect_error("t = wp.tile_load(out, 4, 0, 'shared', True, True, 3)", "wp.tile_load", "too many arguments");
+  expect_error("t = wp.tile_load(out, shape=4, place=3)", "3)", "there is no parameter 'place'");
+  expect_error("t = wp.tile_load(out, shape=300000)", "300000", "at most 65536 elements");
+  expect_error("t = wp.tile_zeros(dtype=float)", "wp.tile_zeros", "needs a shape");
+  expect_error("t = wp.tile_zeros(shape=4, dtype=wp.array[float])", "[float]", "dtype is not an array");
+  expect_error("t = wp.tile_zeros(shape=4)\nt = wp.tile_zeros(shape=5)",
+               "t =", "cannot become a tile of 5 float");
+  expect_error("x = wp.tile_zeros(shape=4)", "x =", "'x' cannot become a tile of 4 float");
+  expect_error("t = wp.tile_zeros(shape=4)\nt[0] = x", "[0]", "the elements of a tile are only read");
+  expect_error("t = wp.tile_zeros(shape=4)\nt[0] += x", "[0]", "the elements of a tile are only read");
+  expect_error("t = wp.tile_zeros(shape=4)\nt = out", "t =", "the elements of a tile are only read");
+  expect_error("t = wp.tile_zeros(shape=4)\nt = t", "t =", "a tile made of itself");
+  expect_error("t = wp.tile_zeros(shape=4)\nu = wp.tile_transpose(t)", "wp.tile_transpose", "of two axes");
+  expect_error("t = wp.tile_transpose(out)", "wp.tile_transpose", "takes a tile of two axes");
+  expect_error("t = wp.tile_zeros(shape=(2, 3))\nu = wp.tile_matmul(t, t)", "wp.tile_matmul",
+               "a tile of 2x3 times one of 2x3");
+  expect_error("t = wp.tile_zeros(shape=(2, 2))\nwp.tile_matmul(t, t, t)", "t)", "a tile made of itself");
+  expect_error("t = wp.tile_zeros(shape=(2, 2))\nwp.tile_matmul(t, t, a)", "a)", "a tile of 2x2 floats");
+  expect_error("t = wp.tile_zeros(shape=(2, 2))\nwp.tile_matmul(t, t)", "wp.tile_matmul",
+               "write wp.tile_matmul(a");
+  expect_error("t = wp.tile_zeros(shape=(2, 2), dtype=int)\nu = wp.tile_matmul(t, t)", "t, t",
+               "takes tiles of floats");
+  expect_error("t = wp.tile_zeros(shape=4, dtype=int)\nwp.tile_store(out, t)", "out", "takes no int");
+  expect_error("t = wp.tile_zeros(shape=4)\nwp.tile_store(a, t)", "a,", "has 2 axes, the tile 1");
+  expect_error("out[0] = wp.tile_load(out, shape=4)[0]", "tile_load", "not part of the kernel language");
+}
+
 TEST(KernelErrors, Definitions) {
   const auto expect = [](const std::string& text, const std::string& problem) {
     EXPECT_NE(error_of("import warp as wp\n" + text).find(problem), std::string::npos)
@@ -160,6 +194,7 @@ TEST(KernelErrors, Definitions) {
          "'f' returns float, here int");
   expect("@wp.func\ndef f() -> int:\n    return 1.0\n", "'f' returns int, here float");
   expect("@wp.func\ndef f():\n    return wp.tid()\n", "wp.tid is for kernels");
+  expect("@wp.func\ndef f():\n    t = wp.tile_zeros(shape=4)\n", "wp.tile_zeros is for kernels");
   expect("@wp.func\ndef f(x: float):\n    return x\n\n\n@wp.kernel\ndef k():\n    y = f(2)\n",
          "parameter 'x' of 'f' is float, not int: write float(...)");
   expect("@wp.func\ndef f(x: float):\n    return x\n\n\n@wp.kernel\ndef k():\n    y = f()\n",

@@ -122,6 +122,21 @@ TEST(Tile, RowsBroadcastAndSixteenBits) {
   EXPECT_FALSE(program.fits(dim, arguments));
 }
 
+/// Every pair of these numbers, by maximum(x, s) and minimum(x, s) as Lazy writes them.
+TEST(Tile, ExtremesOfZerosAndNaNs) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> numbers = {0.0, -0.0, 1, -1, inf, -inf, nan};
+  for (const char* line :
+       {"    z[i] = 1.0 / wp.where(a <= s, s, a)", "    z[i] = 1.0 / wp.where(s <= a, s, a)",
+        "    z[i] = 1.0 / wp.where(a <= 0.0, 0.0, a)", "    z[i] = 1.0 / wp.where(0.0 <= a, 0.0, a)",
+        "    z[i] = wp.where(a <= -0.0, -0.0, a) * wp.where(s <= b, s, b)"})
+    for (const double s : numbers) {
+      SCOPED_TRACE(line);
+      const Value x = real_array(numbers, ScalarType::f32);
+      expect_same(one_axis(line), {7}, {x, x, x, scalar_value(ScalarType::f32, s)});
+    }
+}
+
 TEST(Tile, LoopsOverAnAxis) {
   for (const bool along : {true, false}) {
     const std::string k = along ? "[i, k]" : "[k, j]", first = along ? "j" : "i";
@@ -144,12 +159,24 @@ TEST(Tile, LoopsOverAnAxis) {
   }
 }
 
+TEST(Tile, LongChainsDoNotRecur) {
+  std::string text =
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n "
+      "   v0 = x[i]\n";
+  const int n = 20000;
+  for (int i = 1; i <= n; ++i)
+    text += "    v" + std::to_string(i) + " = v" + std::to_string(i - 1) + " * 1.0001\n";
+  expect_same(text + "    y[i] = v" + std::to_string(n) + "\n", {3},
+              {random_values({3}), random_values({3})});
+}
+
 TEST(Tile, WhatTheyLeaveToBlocks) {
   EXPECT_NE(obstacle(one_axis("    z[i] = wp.pow(a, b)")), "");
   EXPECT_NE(obstacle(one_axis("    z[i + 1] = a")), "");
   EXPECT_NE(obstacle(one_axis("    if a > b:\n        z[i] = a")), "");
   EXPECT_NE(obstacle(one_axis("    z[i] = float(wp.float64(a) * wp.float64(b))")), "");
   EXPECT_EQ(obstacle(one_axis("    z[i] = a\n    y[i] = z[i]")), "a read behind a store");
+  EXPECT_EQ(obstacle(one_axis("    s = s * 2.0\n    z[i] = a * s")), "a parameter that is assigned");
   EXPECT_EQ(obstacle(one_axis("    c = x[0]\n    x[i] = c + a")), "an array at two places");
   EXPECT_EQ(obstacle(one_axis("    z[0] = a")), "an array at two places");
   const std::string loop =

@@ -37,6 +37,17 @@ TEST(LazyCpu, ThreadsShareABackend) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(LazyCpu, AValueThatCouldNotBeComputedIsNeverRead) {
+  Lazy<Cpu> b;
+  const auto x = ones(b, {1 << 20}), wide = expand(unsqueeze(x, 1), {1 << 20, 1 << 20});
+  const auto y = wide * 2, z = y + 1;  // terabytes
+  EXPECT_THROW(b.flush(), OutOfMemory);
+  EXPECT_THROW(slice(y, 0, 0, 1).to_vector(), BackendError);
+  EXPECT_THROW(slice(z, 0, 0, 1) * 2, BackendError);
+  EXPECT_THROW(sum(y), BackendError);
+  EXPECT_EQ((x * 2).to_vector()[7], 2);
+}
+
 TEST(LazyCpu, DlpackSeesTheValue) {
   Lazy<Cpu> lazy;
   const auto x = full(lazy, {4}, 2) * 3 + 1;

@@ -348,6 +348,18 @@ TYPED_TEST_P(LazyTest, LimitsEndGroups) {
       },
       LazyConfig{}.with_max_arrays(4));
   EXPECT_GE(times(wide.ended, "the limit of arrays"), 2);
+  // Two long groups that differ in one operand, 256 ops away.
+  const auto long_group = [](auto& b, int op) {
+    auto x = arange(b, 8, DType::f32), kept = x;
+    for (int i = 0; i < 300; ++i) {
+      x = x * 0.99 + 0.01;
+      if (2 * i + 1 == op) kept = x;
+    }
+    return to_bytes(x - kept);
+  };
+  TypeParam plain;
+  Lazy<TypeParam> lazy(LazyConfig{}.with_max_ops(1000));
+  for (const int op : {5, 261}) EXPECT_EQ(long_group(lazy, op), long_group(plain, op));
   EXPECT_THROW(LazyConfig{}.with_max_ops(0), ValueError);
   EXPECT_THROW(LazyConfig{}.with_max_arrays(3), ValueError);
 }

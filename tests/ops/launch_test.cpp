@@ -123,6 +123,13 @@ TEST(Launch, SaysWhatDoesNotFit) {
             "[saxpy] argument 'x' has shape [2, 2]: wp.array[float] takes 1 axes");
   EXPECT_EQ(problem(b, 4, 2.0f, x, expand(ones(b, {1}), {4})),
             "[saxpy] argument 'y' is broadcast, so that elements share memory: a kernel cannot write to it");
+  EXPECT_EQ(
+      problem(b, 4, 2.0f, y, y),
+      "[saxpy] arguments 'y' and 'x' share memory, and the kernel changes 'y': give it a clone() of one");
+  EXPECT_NE(problem(b, 4, 2.0f, flip(y), y), "");
+  EXPECT_NE(problem(b, 3, 2.0f, slice(y, 0, 0, 3), slice(y, 0, 1, 4)), "");
+  EXPECT_EQ(problem(b, 2, 2.0f, slice(y, 0, 0, 2), slice(y, 0, 2, 4)), "");
+  EXPECT_EQ(problem(b, 2, 2.0f, slice(y, 0, 0, 4, 2), slice(y, 0, 1, 4, 2)), "");
   EXPECT_NE(problem(b, 5, 2.0f, x, y).find("index [4] is outside array 'x' of shape [4]"), std::string::npos);
   EXPECT_NE(problem(b, {2, 2, 1, 1, 1}, 2.0f, x, y).find("a grid of 5 dimensions"), std::string::npos);
 }

@@ -21,7 +21,8 @@ except ImportError as missing:
     sys.exit(77)
 
 CORPUS = Path(__file__).resolve().parents[1] / "kernel" / "corpus"
-FERRITE_ONLY = {"shared.py"}  # shared_array and sync_threads are no part of Warp
+TILES = "tiles.py"  # are printed as shared arrays
+FERRITE_ONLY = {"shared.py", TILES}  # shared_array and sync_threads are no part of Warp
 ROUNDINGS = 64  # of the largest value in the array: Warp's compiler contracts a * b + c, the interpreter does not
 
 
@@ -78,6 +79,7 @@ def compare_kernel(check, ferrite, file, module, name, run, folder):
     rng = np.random.default_rng(len(name))
     dim = tuple(int(n) for n in run.pop("dim").split("x"))
     command = [ferrite, "kernel", "run", str(file), "--kernel", name, "--dim", "x".join(map(str, dim)), "--out", str(folder)]
+    command += ["--block-dim", run["block"]] if "block" in run else []
     inputs, arrays = [], {}
     for argument in kernel.adj.args:
         fields = {k.split(".")[1]: v for k, v in run.items() if k.startswith(argument.label + ".")}
@@ -103,7 +105,9 @@ def compare_kernel(check, ferrite, file, module, name, run, folder):
         check.failed += 1
         print(f"{file.name} {name}: {reply.stderr.strip()}")
         return
-    wp.launch(kernel, dim=dim, inputs=inputs, device="cpu")
+    if dim[-1] == int(run.get("block", 0)):  # a block is one thread of Warp's CPU
+        dim = (*dim[:-1], 1)
+    wp.launch(kernel, dim=dim, inputs=inputs, device="cpu", block_dim=1)
     for label, array in arrays.items():
         want = array.numpy()
         check.close(f"{file.name} {name} {label}", np.load(folder / f"{label}.npy").astype(want.dtype), want)
@@ -172,6 +176,9 @@ def main():
                 module = load(path, f"{form}_{file.stem}")
                 for name, run in launches(file.read_text()):
                     compare_kernel(check, options.ferrite, file, module, name, run, folder)
+        tiles = load(CORPUS / TILES, "tiles")
+        for name, run in launches((CORPUS / TILES).read_text()):
+            compare_kernel(check, options.ferrite, CORPUS / TILES, tiles, name, run, folder)
         compare_builtins(check, options.ferrite, folder)
     print(f"{check.passed} passed, {check.failed} failed")
     return 1 if check.failed else 0

@@ -19,13 +19,18 @@ namespace detail {
 /// Nodes are numbered as they are made, so a larger number never feeds a smaller one.
 FERRITE_API std::uint64_t next_node_order();
 
+/// The array behind a primitive.
+template <class P>
+const Array& array_of(const P& primitive) {
+  if constexpr (std::same_as<P, Array>)
+    return primitive;
+  else
+    return array_of(primitive.value);
+}
 /// In-place writes seen so far by the buffer behind a primitive.
 template <class P>
 std::uint32_t version_of(const P& primitive) {
-  if constexpr (std::same_as<P, Array>)
-    return primitive.buffer()->version();
-  else
-    return version_of(primitive.value);
+  return array_of(primitive).buffer()->version();
 }
 }  // namespace detail
 

@@ -5,6 +5,7 @@
 //                   ^
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ struct Place {
 /// The text that places refer to, and what to call it in messages.
 struct Source {
   std::string file, text;
+  /// Python's values for what the text leaves open: kernel/parse.hpp.
+  std::map<std::string, std::string, std::less<>> bindings = {};
 };
 
 /// A text that is no kernel, breaks a rule of the language, or went wrong when it ran.

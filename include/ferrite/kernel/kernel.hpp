@@ -12,6 +12,7 @@
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/ir.hpp"
+#include "ferrite/kernel/parse.hpp"
 
 namespace ferrite::kernel {
 
@@ -42,9 +43,9 @@ class FERRITE_API Kernel {
  public:
   Kernel() = default;
   /// The kernel of this name in a text of the Warp dialect, or its only one. Throws KernelError with the
-  /// place of what is wrong, ValueError for a name that is not there.
+  /// place of what is wrong, ValueError for a name that is not there. `bindings` as parse() has them.
   static Kernel from_source(std::string_view text, std::string_view name = {},
-                            std::string_view file = "kernel.py");
+                            std::string_view file = "kernel.py", const Bindings& bindings = {});
   /// A kernel that a program made, and how its CUDA text is written.
   explicit Kernel(Module module, std::string_view name = {}, const EmitOptions& options = {});
   /// All kernels of a module. On a GPU they are compiled together, which takes far less time than one by one.

@@ -56,6 +56,10 @@ Argument<B> argument(const Kernel& kernel, int p, A&& a) {
   }
 }
 
+/// Throws ValueError if a kernel would change an array that another of its arguments shows. Of numbers,
+/// `arrays` has null.
+FERRITE_API void check_apart(const Kernel& kernel, std::span<const Array* const> arrays);
+
 /// Throws ValueError unless there is an argument per parameter, and tensors for arrays alone.
 FERRITE_API void check_count(const Kernel& kernel, std::size_t arguments);
 FERRITE_API void check_kind(const Kernel& kernel, int p, bool is_tensor);
@@ -114,7 +118,8 @@ class ChangedArray final : public Node<B> {
 
 /// A launch with its arguments in a list, one per parameter. Throws as interpret() does, ShapeError or
 /// DTypeError for tensors that do not fit. Under Autodiff also GradientError: for a kernel that has no
-/// gradient (kernel/adjoint.hpp says which), and for a parameter (a leaf) that it would change. A decorator
+/// gradient (kernel/adjoint.hpp says which), and for a parameter (a leaf) or a part of another tensor that it
+/// would change. ValueError if a tensor that it changes shares elements with another argument. A decorator
 /// with a primitive of its own brings a member `launch_kernel(kernel, grid, arguments)`.
 template <class B>
 void launch(B& backend, const Kernel& kernel, const Grid& grid, std::span<Argument<B>> arguments);
@@ -131,10 +136,12 @@ LaunchCall call_of(const Kernel& kernel, const Grid& grid, std::span<Argument<B>
 template <RunsKernels B>
 void launch_on(B& b, const Kernel& kernel, const Grid& grid, std::span<Argument<B>> arguments) {
   const op::Launch op{call_of(kernel, grid, arguments)};
-  SmallVector<const Array*, 6> in;
+  SmallVector<const Array*, 6> in, all;
   SmallVector<Array, 2> out;
   for (std::size_t p = 0; p < arguments.size(); ++p) {
-    if (arguments[p].tensor == nullptr) continue;
+    const bool is_array = arguments[p].tensor != nullptr;
+    all.push_back(is_array ? &arguments[p].tensor->primitive() : nullptr);
+    if (!is_array) continue;
     const Array& array = arguments[p].tensor->primitive();
     in.push_back(&array);
     if (!kernel.uses()[p].changes()) continue;
@@ -144,6 +151,7 @@ void launch_on(B& b, const Kernel& kernel, const Grid& grid, std::span<Argument<
                        "' is broadcast, so that elements share memory: a kernel cannot write to it");
     out.push_back(array);
   }
+  check_apart(kernel, std::span<const Array* const>(all.data(), all.size()));
   evaluate_in_place(b, op, Ins(in.data(), in.size()), Outs(out));
 }
 
@@ -179,6 +187,11 @@ void launch_on(Autodiff<B>& b, const Kernel& kernel, const Grid& grid,
         if (!arguments[p].lvalue)
           throw GradientError("[" + std::string(kernel.name()) + "] changes argument '" + name +
                               "': give it a variable, which takes the new history");
+        const Array& array = ferrite::detail::array_of(inner[p].primitive());
+        if (array.meta().bytes() < array.buffer()->bytes())
+          throw GradientError("[" + std::string(kernel.name()) + "] changes argument '" + name +
+                              "', a part of another tensor, whose history would not know of it: give it a "
+                              "tensor of its own, by clone()");
       }
       // What the kernel reads and then changes is needed as it was.
       const bool lost = use.reads && use.changes() && !use.extremes;

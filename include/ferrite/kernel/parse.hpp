@@ -1,6 +1,7 @@
 // From text to IR and back: the Warp dialect of Python. docs/kernels.md describes the language.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,17 +10,25 @@
 
 namespace ferrite::kernel {
 
+/// What the launch of a kernel would decide in Python: values for the parameters of a Python function around
+/// kernels, {"make_gemm.tile_size", "16"}, and types for parameters of kernels that are Any,
+/// {"scale.values", "wp.vec3"}.
+using Bindings = std::map<std::string, std::string, std::less<>>;
+
 /// The structs, functions and kernels of a Python file; everything else in it (imports, host code) is passed
-/// over, but for assignments of constants at the top level. `file` stands for the text in messages.
-/// Throws KernelError at the first thing that is wrong.
-FERRITE_API Module parse(std::string_view source, std::string_view file = "kernel.py");
+/// over, but for constants: assignments at the top level and in functions around kernels. `file` stands for
+/// the text in messages. Throws KernelError at the first thing that is wrong, ValueError for a binding that
+/// is no value or meets no parameter.
+FERRITE_API Module parse(std::string_view source, std::string_view file = "kernel.py",
+                         const Bindings& bindings = {});
 
 /// The same without stopping: definitions with errors, and those that need them, are left out.
 struct Parsed {
   Module module;
   std::vector<KernelError> errors;  // at most one per definition, in the order of the text
 };
-FERRITE_API Parsed parse_all(std::string_view source, std::string_view file = "kernel.py");
+FERRITE_API Parsed parse_all(std::string_view source, std::string_view file = "kernel.py",
+                             const Bindings& bindings = {});
 
 /// Python that Warp accepts (but for ferrite's extensions), and parse(print(m)) == m for every module that
 /// comes from parse.

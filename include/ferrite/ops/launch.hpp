@@ -2,6 +2,7 @@
 // every decorator: Profiled counts it, Parity runs it on both backends.
 #pragma once
 
+#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/core/scalar.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
@@ -32,6 +33,10 @@ FERRITE_API Value value_argument(const Kernel& kernel, int parameter, Value valu
 /// other: then a dense copy will do.
 FERRITE_API std::optional<ArrayArgument> array_argument(Type type, const Array& array);
 
+/// Whether two arrays certainly have an element in common: of views with gaps it is not asked how they lie in
+/// each other.
+FERRITE_API bool share_elements(const Array& a, const Array& b);
+
 /// Parameters that are no arrays as C has them.
 FERRITE_API std::vector<std::byte> packed_value(const Module& module, const Value& value);
 
@@ -55,9 +60,10 @@ struct FERRITE_API Launch {
   /// Threads that may add to one element.
   double reduction_length(MetaSpan in) const;
 
-  /// Runs it by go(arguments, a pointer to each as emitted code takes them), for backends.
-  template <class B, class Go>
-  void run_with(B& b, Ins in, Outs out, Go&& go) const;
+  /// For backends: runs it by b.launch_kernel(kernel, grid, arguments), a pointer to each argument as emitted
+  /// code takes them. Throws DTypeError for arrays that are widened.
+  template <class B>
+  void run_on(B& b, Ins in, Outs out) const;
 
   /// The array parameters, and which of the outputs each is (-1: it is only read).
   struct Slot {
@@ -67,8 +73,10 @@ struct FERRITE_API Launch {
   std::vector<Slot> slots() const;
 };
 
-template <class B, class Go>
-void Launch::run_with(B& b, Ins in, Outs out, Go&& go) const {
+template <class B>
+void Launch::run_on(B& b, Ins in, Outs out) const {
+  if (widened(ferrite::detail::metas_of(in)))
+    throw DTypeError("[" + std::string(name()) + "] tensors of f64 for arrays of narrower floats: cast them");
   const kernel::Kernel& k = call.kernel;
   const auto count = static_cast<std::size_t>(k.parameters());
   std::vector<std::vector<std::byte>> bytes(count);
@@ -106,7 +114,7 @@ void Launch::run_with(B& b, Ins in, Outs out, Go&& go) const {
     bytes[p] = kernel::packed_value(k.module(), call.values[p]);
     arguments[p] = bytes[p].data();
   }
-  go(arguments.data());
+  b.launch_kernel(k, call.grid, arguments.data());
   for (const auto& [copied, target] : back) copy(held[copied], out[target]);
 }
 
