@@ -13,7 +13,7 @@
 namespace ferrite::cuda {
 
 namespace {
-constexpr std::size_t most_libraries = 1024;
+constexpr std::size_t most_libraries = 1024, most_images = 4096;
 }
 
 KernelImages& KernelImages::of(DeviceContext& context) {
@@ -33,23 +33,32 @@ std::shared_ptr<KernelImages::Image> KernelImages::get(const Call& call, const k
   const std::uint64_t key = kernel.id() * 2 + (block_dim > 256);
   auto found = images_.find(key);
   if (found == images_.end()) {
-    if (capturing)
+    const std::string& source = kernel.cuda_source(block_dim);
+    if (capturing && !libraries_.contains(source))
       throw BackendError(
           "[" + std::string(kernel.name()) +
           "] is not compiled yet, which a CUDA graph cannot capture: launch it once before, or "
           "call prepare(kernel)");
-    Library& library = load(call, kernel.cuda_source(block_dim));
-    Known known{std::make_shared<Image>(), &library};
-    for (auto& shape : known.image->shapes) shape = -1;
-    check(cudaLibraryGetKernel(&known.image->kernel, library.handle,
-                               kernel::entry_name(kernel.function()).c_str()),
-          call.op());
-    found = images_.emplace(key, known).first;
+    if (images_.size() >= most_images) images_.clear();  // each is found again by its text
+    Library& library = load(call, source);
+    found = images_.emplace(key, Known{image_of(call, library, kernel), &library}).first;
   }
   Library& origin = *found->second.origin;
   origin.used = clock_;
   origin.captured |= capturing;
   return found->second.image;
+}
+
+std::shared_ptr<KernelImages::Image> KernelImages::image_of(const Call& call, Library& library,
+                                                            const kernel::Kernel& kernel) {
+  const std::string entry = kernel::entry_name(kernel.function());
+  std::shared_ptr<Image>& image = library.images[entry];
+  if (image != nullptr) return image;
+  const OutsideCapture outside;
+  auto made = std::make_shared<Image>();
+  for (auto& shape : made->shapes) shape = -1;
+  check(cudaLibraryGetKernel(&made->kernel, library.handle, entry.c_str()), call.op());
+  return image = std::move(made);
 }
 
 KernelImages::Library& KernelImages::load(const Call& call, const std::string& source) {

@@ -47,8 +47,10 @@ class KernelImages {
     cudaLibrary_t handle = nullptr;
     std::uint64_t used = 0;  // when, in calls of get
     bool captured = false;   // a graph may launch it at any time: it stays
+    std::unordered_map<std::string, std::shared_ptr<Image>> images = {};  // by the kernel's name
   };
   Library& load(const Call& call, const std::string& source);
+  std::shared_ptr<Image> image_of(const Call& call, Library& library, const kernel::Kernel& kernel);
   void make_room();
 
   DeviceContext& context_;
@@ -60,7 +62,9 @@ class KernelImages {
     std::shared_ptr<Image> image;
     Library* origin;  // what it was loaded from
   };
-  std::unordered_map<std::uint64_t, Known> images_;  // by kernel and size of blocks
+  /// By kernel and size of blocks: spares looking up the text. Kernels made in a loop of one text are many
+  /// here and one there, so it is emptied from time to time.
+  std::unordered_map<std::uint64_t, Known> images_;
 };
 
 }  // namespace ferrite::cuda

@@ -10,6 +10,14 @@ namespace ferrite::cli {
 /// Exit codes, the same for every subcommand.
 enum Exit : int { success = 0, difference = 1, bad_input = 2 };
 
+/// For seeds and counts: CLI11 takes -1 for the largest number there is.
+inline const CLI::Validator whole_number(
+    [](const std::string& text) {
+      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+      return digits ? std::string() : "'" + text + "': give a whole number, 0 or more";
+    },
+    "");
+
 /// What the chosen subcommand does; returns an exit code.
 using Action = std::function<int()>;
 

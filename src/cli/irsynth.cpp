@@ -96,10 +96,13 @@ void add_irsynth(CLI::App& app, Action& action) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", category.name);
   command->add_option("-n,--pairs", o.plan.pairs, "How many")->capture_default_str();
   command->add_option("-o,--output", o.out, "Folder; a run that was cut short goes on");
-  command->add_option("-c,--categories", c.categories, "Only these: " + names);
+  command->add_option("-c,--categories", c.categories, "Only these, with spaces or commas: " + names)
+      ->delimiter(',');
   choice(command, "-d,--device", c.device, {Device::cuda, Device::cpu},
          "What the target text is for: cuda or cpu");
-  command->add_option("-s,--seed", o.plan.seed, "Another seed, other kernels")->capture_default_str();
+  command->add_option("-s,--seed", o.plan.seed, "Another seed, other kernels")
+      ->check(whole_number)
+      ->capture_default_str();
   choice(command, "--style", c.style, {Style::standalone, Style::warp},
          "standalone: needs no headers; warp: as NVIDIA Warp prints it");
   command->add_flag("--backward", c.backward, "The gradient's kernel too (level 7 always has it)");
@@ -113,7 +116,7 @@ void add_irsynth(CLI::App& app, Action& action) {
       ->add_option("--per-structure", c.most_per_structure,
                    "Most pairs that differ only in names and numbers")
       ->capture_default_str();
-  command->add_option("-j,--jobs", o.jobs, "Threads; the result does not depend on it");
+  command->add_option("-j,--jobs", o.jobs, "Threads; the result does not depend on it")->check(whole_number);
   choice(command, "--format", o.plan.format, {Format::json, Format::jsonl},
          "A file for each pair, or lines in shards");
   command->add_option("--shard-size", o.plan.shard_size, "Pairs of a jsonl shard")->capture_default_str();
@@ -146,7 +149,7 @@ void add_irsynth(CLI::App& app, Action& action) {
   CLI::App* check = command->add_subcommand("validate", "Verify everything in a folder of pairs again");
   check->add_option("folder", o.folder, "What irsynth wrote")->required();
   check->add_flag("--compile", o.compile, "By NVRTC too");
-  check->add_option("-j,--jobs", o.jobs, "Threads");
+  check->add_option("-j,--jobs", o.jobs, "Threads")->check(whole_number);
   check->add_flag("--quiet", o.quiet, "No progress");
   check->callback([&action, options] { action = [options] { return validate(*options); }; });
 }

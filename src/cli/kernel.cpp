@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "ferrite/core/rng.hpp"
+#include "cli/kernel_arguments.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
@@ -38,6 +36,9 @@ struct Options {
 };
 
 std::string read_text(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    throw IoError(fmt::format("[kernel] {}: is a folder; give a Python file in it", file));
   std::ifstream in(file, std::ios::binary);
   if (!in) throw IoError(fmt::format("[kernel] {}: cannot be opened", file));
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -49,7 +50,8 @@ Bindings bindings(const Options& o) {
     const std::size_t equals = b.find('=');
     if (equals == std::string::npos)
       throw ValueError(fmt::format("[kernel] --bind {}: write FUNCTION.PARAMETER=VALUE", b));
-    all[b.substr(0, equals)] = b.substr(equals + 1);
+    if (!all.emplace(b.substr(0, equals), b.substr(equals + 1)).second)
+      throw ValueError(fmt::format("[kernel] --bind {}: it has a value already; give it one", b));
   }
   return all;
 }
@@ -66,6 +68,10 @@ std::string signature(const Module& module, const Function& f) {
 
 int check(const Options& o) {
   const Parsed parsed = parse_all(read_text(o.file), o.file, bindings(o));
+  const Module& found = parsed.module;
+  if (found.kernels.empty() && found.functions.empty() && found.structs.empty() && parsed.errors.empty())
+    throw ValueError(
+        fmt::format("[kernel check] {}: nothing to check; kernels are marked with @wp.kernel", o.file));
   if (o.json) {
     nlohmann::json report{{"kernels", nlohmann::json::array()}, {"errors", nlohmann::json::array()}};
     for (const Function& k : parsed.module.kernels)
@@ -85,105 +91,6 @@ int check(const Options& o) {
   return parsed.errors.empty() ? success : bad_input;
 }
 
-/// "64x3" is {64, 3}.
-std::vector<std::int64_t> extents(std::string_view text) {
-  const char *at = text.data(), *const end = at + text.size();
-  for (std::vector<std::int64_t> list;; ++at) {
-    const auto [next, status] = std::from_chars(at, end, list.emplace_back());
-    if (status != std::errc{} || list.back() < 0 || (next != end && *next != 'x'))
-      throw ValueError(fmt::format("[kernel run] '{}': write extents as 64 or 64x3", text));
-    at = next;
-    if (at == end) return list;
-  }
-}
-
-/// Makes the arguments of a launch out of NAME=VALUE; counts which were used.
-class Arguments {
- public:
-  Arguments(const Module& module, const Options& options, std::vector<std::int64_t> dim)
-      : module_(module), options_(options), dim_(std::move(dim)) {
-    for (const std::string& a : options.arguments) {
-      const std::size_t equals = a.find('=');
-      if (equals == std::string::npos)
-        throw ValueError(fmt::format("[kernel run] --arg {}: write NAME=VALUE", a));
-      given_[a.substr(0, equals)] = a.substr(equals + 1);
-    }
-  }
-
-  Value make(const std::string& name, Type type) {
-    if (type.is_struct()) {
-      Value value{type, {}, {}, {}};
-      for (const Variable& f : module_.structs[type.structure].fields)
-        value.fields.push_back(make(name + "." + f.name, f.type));
-      return value;
-    }
-    const auto found = given_.find(name);
-    std::string text;
-    if (found != given_.end()) {
-      text = found->second;
-      given_.erase(found);
-    } else if (!type.is_array() || type.dims != dim_.size()) {
-      throw ValueError(fmt::format("[kernel run] no value for '{}', {}: give --arg {}=...", name,
-                                   to_string(type, module_.struct_names()), name));
-    } else {
-      text = fmt::format("uniform:{}", fmt::join(dim_, "x"));
-    }
-    if (text.ends_with(".npy")) return value_from(type, read_npy(text));
-    return type.is_array() ? generated(name, type, text) : numbers(name, type, text);
-  }
-
-  void check_all_used() const {
-    if (!given_.empty())
-      throw ValueError(fmt::format("[kernel run] the kernel has no parameter '{}'", given_.begin()->first));
-  }
-
- private:
-  Value generated(const std::string& name, Type type, const std::string& text) {
-    const std::size_t colon = text.find(':');
-    const std::string how = text.substr(0, colon);
-    if (colon == std::string::npos ||
-        (how != "zeros" && how != "uniform" && how != "normal" && how != "iota"))
-      throw ValueError(fmt::format(
-          "[kernel run] {}={}: an array is FILE.npy, zeros:64x3, iota:64, uniform:64 or normal:64", name,
-          text));
-    Value value = array_value(module_, type, extents(std::string_view(text).substr(colon + 1)));
-    const RandomKey key{options_.seed, stream_++};
-    for (std::size_t i = 0; i < value.numbers.size() && how != "zeros"; ++i) {
-      const double whole =
-          how == "iota" ? static_cast<double>(i) : static_cast<double>(integer_at(key, i, 0, 100));
-      const double real = how == "iota"      ? whole
-                          : how == "uniform" ? uniform_at<float>(key, i)
-                                             : normal_at<float>(key, i);
-      value.numbers[i] = scalar_value(type.scalar, is_float(type.scalar) ? real : whole).numbers[0];
-    }
-    return value;
-  }
-
-  Value numbers(const std::string& name, Type type, const std::string& text) {
-    Value value{type, {}, {}, {}};
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::string part = text.substr(at, text.find(',', at) - at);
-      char* end = nullptr;
-      const double x = part == "True" ? 1 : part == "False" ? 0 : std::strtod(part.c_str(), &end);
-      if (part.empty() || (end != nullptr && *end != '\0'))
-        throw ValueError(fmt::format("[kernel run] {}={}: {} takes numbers separated by commas", name, text,
-                                     to_string(type)));
-      value.numbers.push_back(scalar_value(type.scalar, x).numbers[0]);
-      at += part.size() + 1;
-    }
-    if (static_cast<int>(value.numbers.size()) != type.components())
-      throw ValueError(fmt::format("[kernel run] {}={}: {} has {} numbers", name, text, to_string(type),
-                                   type.components()));
-    return value;
-  }
-
-  const Module& module_;
-  const Options& options_;
-  std::vector<std::int64_t> dim_;
-  std::map<std::string, std::string> given_;
-  std::uint64_t stream_ = 0;
-};
-
 /// Shows the arrays, those inside structs too, and writes them as .npy files.
 void report(const Module& module, const std::string& name, const Value& value, const Options& o) {
   for (std::size_t i = 0; i < value.fields.size(); ++i)
@@ -199,11 +106,19 @@ void report(const Module& module, const std::string& name, const Value& value, c
              fmt::join(value.shape, ", "), text, value.numbers.size() > shown ? " ..." : "");
 }
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    throw IoError(
+        fmt::format("[kernel run] --out {}: no folder can be made there: {}", path, error.message()));
+}
+
 int run(Options o) {
   const Module module = read_module(o);
   const Function& k = module.kernel(o.kernel);
   const std::vector<std::int64_t> dim = extents(o.dim);
-  Arguments arguments(module, o, dim);
+  KernelArguments arguments(module, o.arguments, dim, o.seed);
   std::vector<Value> values;
   for (int i = 0; i < k.parameters; ++i) {
     const Variable& p = k.variables[static_cast<std::size_t>(i)];
@@ -211,8 +126,8 @@ int run(Options o) {
   }
   arguments.check_all_used();
   o.interpret.precision = o.precision == "f64" ? Precision::f64 : Precision::native;
+  if (!o.out.empty()) make_folder(o.out);
   interpret(module, k, dim, values, o.interpret);
-  if (!o.out.empty()) std::filesystem::create_directories(o.out);
   for (std::size_t i = 0; i < values.size(); ++i) report(module, k.variables[i].name, values[i], o);
   return success;
 }
@@ -311,7 +226,7 @@ void add_kernel(CLI::App& app, Action& action) {
   running->add_option("--block-dim", o.interpret.block_dim, "Threads of a block")->capture_default_str();
   running->add_option("--steps", o.interpret.step_limit, "Statements after which a kernel counts as hanging")
       ->capture_default_str();
-  running->add_option("--seed", o.seed, "Of generated arrays");
+  running->add_option("--seed", o.seed, "Of generated arrays")->check(whole_number);
   running->callback([options, &action] { action = [options] { return run(*options); }; });
 
   CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++, PTX or as Warp does");

@@ -148,7 +148,9 @@ void add_priors(CLI::App& app, Action& action) {
   command->add_option("--classes", options->classes, "Classes: 2, or 2:10");
   command->add_option("--task", options->task, "What y is")
       ->check(CLI::IsMember({"classification", "regression"}));
-  command->add_option("--seed", options->seed, "Another seed, other datasets")->capture_default_str();
+  command->add_option("--seed", options->seed, "Another seed, other datasets")
+      ->check(whole_number)
+      ->capture_default_str();
   command->add_option("--backend", options->backend, "Where they are made")
       ->check(CLI::IsMember({"reference", "cpu", "cuda"}))
       ->capture_default_str();

@@ -11,6 +11,7 @@ namespace ferrite::kernel {
 
 const Function& Module::kernel(std::string_view name) const {
   if (name.empty() && kernels.size() == 1) return kernels[0];
+  if (kernels.empty()) throw ValueError("[kernel] there is no kernel: mark a function with @wp.kernel");
   std::string list;
   for (const Function& k : kernels) {
     if (!name.empty() && k.name == name) return k;
@@ -146,21 +147,32 @@ bool has_barrier(const std::vector<Stmt>& body) {
   return std::any_of(body.begin(), body.end(), [](const Stmt& s) { return has_barrier(s); });
 }
 
-bool is_pure(const Module& module, const Expr& value) {
+namespace {
+
+/// Looks at each function once: those that were seen have no effect, or the search would be over.
+bool is_pure(const Module& module, const Expr& value, std::vector<bool>& seen) {
   bool pure = true;
   for_each_expr(value, [&](const Expr& e) {
     if (e.kind == ExprKind::apply) pure &= info(e.builtin).effect == Effect::none;
-    if (e.kind != ExprKind::call || !pure) return;
+    if (e.kind != ExprKind::call || !pure || seen[static_cast<std::size_t>(e.index)]) return;
+    seen[static_cast<std::size_t>(e.index)] = true;
     // A function without effects: it writes nothing but its own variables.
     const Function& f = module.functions[static_cast<std::size_t>(e.index)];
     for_each_stmt(f.body, [&](const Stmt& s) {
       pure &= s.kind != StmtKind::assert_;
       for (const Expr& target : s.targets)
         for_each_expr(target, [&](const Expr& t) { pure &= t.kind != ExprKind::element; });
-      for (const Expr& v : s.values) pure = pure && is_pure(module, v);
+      for (const Expr& v : s.values) pure = pure && is_pure(module, v, seen);
     });
   });
   return pure;
+}
+
+}  // namespace
+
+bool is_pure(const Module& module, const Expr& value) {
+  std::vector<bool> seen(module.functions.size());
+  return is_pure(module, value, seen);
 }
 
 }  // namespace ferrite::kernel

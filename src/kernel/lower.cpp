@@ -20,6 +20,10 @@ bool draws(const Expr& e) {
   return any_of(e, [](const Expr& p) { return effect_of(p) == Effect::updates_first; });
 }
 
+/// Of functions written out: beyond that a backward kernel takes seconds to build and longer to compile, and
+/// functions that call each other twice double it with each of them.
+constexpr std::size_t most_written_out = 4096;
+
 class Lowering {
  public:
   Lowering(const Module& module, const Function& kernel) : module_(module) {
@@ -131,7 +135,7 @@ class Lowering {
     if (e.kind == ExprKind::apply && derivative(e.builtin).kind == Derivative::Kind::definition) {
       std::vector<Type> types;
       for (const Expr& a : made.args) types.push_back(a.type);
-      return inline_function(definition_of(e.builtin, types), std::move(made.args), out)[0];
+      return inline_function(definition_of(e.builtin, types), std::move(made.args), e.place, out)[0];
     }
     if (effect_of(e) == Effect::asserts) return literal(true);
     if (effect_of(e) == Effect::synchronises) refuse(e.place, "no gradient: barriers are not differentiated");
@@ -189,10 +193,17 @@ class Lowering {
     for (const Expr& a : args)
       if (a.type.is_array() && a.kind != ExprKind::variable)
         refuse(a.place, "no gradient: pass an array by its name");
-    return inline_function(f, std::move(args), out);
+    return inline_function(f, std::move(args), call.place, out);
   }
-  std::vector<Expr> inline_function(const Function& f, std::vector<Expr> args, std::vector<Stmt>& out) {
+  std::vector<Expr> inline_function(const Function& f, std::vector<Expr> args, Place place,
+                                    std::vector<Stmt>& out) {
     const Structured s = remove_jumps(f);
+    for_each_stmt(s.function.body, [&](const Stmt&) { ++written_out_; });
+    if (written_out_ > most_written_out)
+      refuse(place,
+             fmt::format("no gradient: functions are written out where they are called, here more than "
+                         "{} statements; call them from a loop, or less often",
+                         most_written_out));
     Frame frame = open(s.function);
     for (std::size_t i = 0; i < args.size(); ++i) {
       const bool changes = frame.assignments[i] > 0;
@@ -359,7 +370,8 @@ class Lowering {
   const Module& module_;
   Names names_;
   Function out_;
-  std::vector<Type> written_;  // types of elements that are written somewhere
+  std::size_t written_out_ = 0;  // statements of functions
+  std::vector<Type> written_;    // types of elements that are written somewhere
   std::map<int, Unrepeatable> unrepeatable_;
   Frame* frame_ = nullptr;
 };

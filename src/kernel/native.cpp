@@ -69,29 +69,35 @@ int run(const std::vector<std::string>& command, const fs::path& output) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/// What a compiler says of itself, asked once.
-std::string version_of(const std::string& compiler) {
+const std::vector<std::string> options = {"-std=c++17",         "-O3",     "-march=native", "-fno-math-errno",
+                                          "-fno-trapping-math", "-fwrapv", "-shared",       "-fPIC"};
+
+/// What a compiler says of itself and of the machine, asked once. "native" is another processor on another
+/// machine, and homes are shared between machines: the macros it defines tell which instructions it takes.
+std::string description_of(const std::string& compiler) {
   static std::mutex mutex;
   static std::unordered_map<std::string, std::string> known;
   const std::lock_guard guard(mutex);
-  std::string& version = known[compiler];
-  if (!version.empty()) return version;
+  std::string& description = known[compiler];
+  if (!description.empty()) return description;
   const TemporaryFolder folder;
   if (run({compiler, "--version"}, folder / "version") != 0)
     throw BackendError(
         fmt::format("[kernel] compiler '{}': cannot be run; FERRITE_KERNEL_COMPILER names it", compiler));
-  return version = read_file(folder / "version");
+  std::vector<std::string> macros = {compiler, "-dM", "-E", "-x", "c++", "/dev/null"};
+  macros.insert(macros.end(), options.begin(), options.end());
+  if (run(macros, folder / "macros") != 0)
+    throw BackendError(
+        fmt::format("[kernel] {} refused its options:\n{}", compiler, read_file(folder / "macros")));
+  return description = read_file(folder / "version") + read_file(folder / "macros");
 }
 
 }  // namespace
 
 NativeKernel compile_native(const std::string& source, const std::string& entry, const std::string& compiler,
                             const BinaryCache& cache) {
-  const std::vector<std::string> options = {
-      "-std=c++17",         "-O3",     "-march=native", "-fno-math-errno",
-      "-fno-trapping-math", "-fwrapv", "-shared",       "-fPIC"};
   const std::string key =
-      fmt::format("{} {}\n{}\n{}", compiler, version_of(compiler), fmt::join(options, " "), source);
+      fmt::format("{} {}\n{}\n{}", compiler, description_of(compiler), fmt::join(options, " "), source);
   const TemporaryFolder folder;
   const fs::path library = folder / "kernel.so";
   if (const auto known = cache.find(key)) {

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -28,12 +29,25 @@ struct Nvrtc {
   int (*cubin)(Program, char*);
   int (*destroy)(Program*);
   const char* (*error_text)(int);
+  int (*architecture_count)(int*);
+  int (*architectures)(int*);
   std::string include;  // the folder of cuda_fp16.h, if it is near the library
 
   bool is_at_least(int wanted_major, int wanted_minor) const {
     int major = 0, minor = 0;
     version(&major, &minor);
     return major > wanted_major || (major == wanted_major && minor >= wanted_minor);
+  }
+
+  /// NVRTC's own word on it is that an option is wrong, without saying which are right.
+  void check_architecture(int wanted) const {
+    int count = 0;
+    architecture_count(&count);
+    std::vector<int> known(static_cast<std::size_t>(count));
+    architectures(known.data());
+    if (std::find(known.begin(), known.end(), wanted) == known.end())
+      throw ValueError(fmt::format("[nvrtc] architecture {} (--arch): this NVRTC compiles for {}", wanted,
+                                   fmt::join(known, ", ")));
   }
 
   Nvrtc() {
@@ -66,6 +80,8 @@ struct Nvrtc {
     find("nvrtcGetCUBIN", cubin);
     find("nvrtcDestroyProgram", destroy);
     find("nvrtcGetErrorString", error_text);
+    find("nvrtcGetNumSupportedArchs", architecture_count);
+    find("nvrtcGetSupportedArchs", architectures);
     Dl_info where;
     if (dladdr(reinterpret_cast<void*>(compile), &where) == 0) return;
     std::error_code ignored;
@@ -84,10 +100,27 @@ const Nvrtc& nvrtc() {
   return library;
 }
 
-/// Compiles for "compute_90" (PTX) or "sm_90" (cubin).
-std::string compile(const std::string& source, const std::string& target, bool as_cubin,
-                    CompileEffort effort) {
+enum class Code : std::uint8_t { ptx, cubin };
+
+std::vector<std::string> options_of(const Nvrtc& n, int architecture, Code code, CompileEffort effort) {
+  const bool as_cubin = code == Code::cubin;
+  std::vector<std::string> options = {
+      fmt::format("--gpu-architecture={}_{}", as_cubin ? "sm" : "compute", architecture), "--std=c++17"};
+  if (!n.include.empty()) options.push_back("--include-path=" + n.include);
+  // No textures, no runtime functions on the device: a seventh of the time.
+  if (n.is_at_least(12, 4)) options.push_back("--minimal");
+  if (effort == CompileEffort::least && n.is_at_least(12, 8)) {
+    // What the first half of the compiler leaves undone the second has to take on, so for machine code it
+    // leaves less.
+    options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
+    if (as_cubin) options.push_back("--ptxas-options=--Ofast-compile=max");
+  }
+  return options;
+}
+
+std::string compile(const std::string& source, int architecture, Code code, CompileEffort effort) {
   const Nvrtc& n = nvrtc();
+  n.check_architecture(architecture);
   const auto check = [&](int status) {
     if (status != 0) throw BackendError(fmt::format("[nvrtc] {}", n.error_text(status)));
   };
@@ -98,17 +131,9 @@ std::string compile(const std::string& source, const std::string& target, bool a
     Program& program;
     ~Destroy() { library.destroy(&program); }
   } const destroy{n, program};
-  const std::string arch = "--gpu-architecture=" + target, include = "--include-path=" + n.include;
-  std::vector<const char*> options = {arch.c_str(), "--std=c++17"};
-  if (!n.include.empty()) options.push_back(include.c_str());
-  // No textures, no runtime functions on the device: a seventh of the time.
-  if (n.is_at_least(12, 4)) options.push_back("--minimal");
-  if (effort == CompileEffort::least && n.is_at_least(12, 8)) {
-    // What the first half of the compiler leaves undone the second has to take on, so for machine code it
-    // leaves less.
-    options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
-    if (as_cubin) options.push_back("--ptxas-options=--Ofast-compile=max");
-  }
+  const std::vector<std::string> texts = options_of(n, architecture, code, effort);
+  std::vector<const char*> options;
+  for (const std::string& text : texts) options.push_back(text.c_str());
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::size_t size = 0;
@@ -117,21 +142,22 @@ std::string compile(const std::string& source, const std::string& target, bool a
     check(n.log(program, log.data()));
     throw KernelError(nullptr, {}, fmt::format("NVRTC: {}\n{}", n.error_text(status), log.c_str()));
   }
+  const bool as_cubin = code == Code::cubin;
   std::size_t size = 0;
   check(as_cubin ? n.cubin_size(program, &size) : n.ptx_size(program, &size));
-  std::string code(size, '\0');
-  check(as_cubin ? n.cubin(program, code.data()) : n.ptx(program, code.data()));
-  if (!as_cubin) code.resize(size - 1);  // it counts the end of the text
-  return code;
+  std::string result(size, '\0');
+  check(as_cubin ? n.cubin(program, result.data()) : n.ptx(program, result.data()));
+  if (!as_cubin) result.resize(size - 1);  // it counts the end of the text
+  return result;
 }
 
 }  // namespace
 
 std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
-  return compile(cuda_source, fmt::format("compute_{}", architecture), false, effort);
+  return compile(cuda_source, architecture, Code::ptx, effort);
 }
 std::string compile_cubin(const std::string& cuda_source, int architecture, CompileEffort effort) {
-  return compile(cuda_source, fmt::format("sm_{}", architecture), true, effort);
+  return compile(cuda_source, architecture, Code::cubin, effort);
 }
 
 std::string nvrtc_version() {
@@ -141,7 +167,9 @@ std::string nvrtc_version() {
 }
 
 std::string cached_cubin(const std::string& cuda_source, int architecture, const BinaryCache& cache) {
-  const std::string key = fmt::format("sm_{} c++17 nvrtc {}\n{}", architecture, nvrtc_version(), cuda_source);
+  const auto options = options_of(nvrtc(), architecture, Code::cubin, CompileEffort::full);
+  const std::string key =
+      fmt::format("nvrtc {} {}\n{}", nvrtc_version(), fmt::join(options, " "), cuda_source);
   if (auto found = cache.find(key)) return *std::move(found);
   std::string code = compile_cubin(cuda_source, architecture);
   cache.keep(key, code);

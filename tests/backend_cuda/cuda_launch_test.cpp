@@ -151,6 +151,23 @@ TEST_F(CudaLaunch, IsCapturedOncePrepared) {
   EXPECT_EQ(y.to_vector<int>()[99], 3);
 }
 
+/// Kernels of one text share what was loaded, and however many there were, none has to be prepared again.
+TEST_F(CudaLaunch, KernelsOfOneTextAreLoadedOnce) {
+  const char* const text =
+      "import warp as wp\n\n\n@wp.kernel\ndef step(y: wp.array[int]):\n    y[wp.tid()] += 2\n";
+  auto y = zeros(*gpu, {100}, DType::i32);
+  const Kernel first = Kernel::from_source(text);
+  gpu->prepare(first);
+  for (int i = 0; i < 5000; ++i) gpu->prepare(Kernel::from_source(text));
+  const Kernel last = Kernel::from_source(text);
+  auto graph = CudaGraph::capture(*gpu, [&] {
+    first.launch(*gpu, 100, y);
+    last.launch(*gpu, 100, y);
+  });
+  graph.replay();
+  EXPECT_EQ(y.to_vector<int>()[99], 4);
+}
+
 TEST_F(CudaLaunch, SaysWhatNvrtcRefuses) {
   EXPECT_THROW(Kernel::from_source("import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[wp.uint8]):\n"
                                    "    wp.atomic_add(x, 0, wp.uint8(1))\n")

@@ -42,6 +42,11 @@ TEST(IrsynthCli, SaysWhatIsWrong) {
   refused("--levels x" + out, "a level such as 3, or two such as 2:5");
   refused("--verify compile -d cpu" + out, "they are about CUDA texts");
   refused("-c shared_memory --style warp" + out, "Warp has no such kernels");
+  refused("--seed -1" + out, "--seed: '-1': give a whole number, 0 or more");
+  refused("-j -3" + out, "--jobs: '-3': give a whole number, 0 or more");
+  refused("-o /proc/foo", "[irsynth] /proc/foo: ");
+  EXPECT_FALSE(std::filesystem::exists(folder / "pairs/irsynth.json")) << "the folder is still free";
+  EXPECT_EQ(run_ferrite("irsynth -n 2 --quiet -c arithmetic,math" + out).code, 0);
   refused("stats '" + (folder / "nothing").string() + "'", "irsynth.json");
 }
 

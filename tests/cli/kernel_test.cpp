@@ -51,6 +51,22 @@ TEST_F(KernelCli, CheckShowsAllErrors) {
   expect_contains(reply.output, "bad.py:9:9: unknown name 'z'");
 }
 
+TEST_F(KernelCli, SaysWhatIsNoKernel) {
+  const auto refused = [](const std::string& arguments, const std::string& message) {
+    const Reply reply = run_ferrite("kernel " + arguments);
+    EXPECT_EQ(reply.code, 2) << arguments;
+    expect_contains(reply.output, message);
+  };
+  const std::string junk = write("junk.py", std::string("\0\x7f\xfe junk \0", 10));
+  refused("check " + junk, "junk.py: nothing to check; kernels are marked with @wp.kernel");
+  refused("run " + junk + " --dim 3", "there is no kernel: mark a function with @wp.kernel");
+  refused("check /", "/: is a folder; give a Python file in it");
+  const Reply ptx = run_ferrite("kernel emit " + saxpy() + " --target ptx --arch 10");
+  EXPECT_EQ(ptx.code, 2);
+  if (ptx.output.find("install NVRTC") == std::string::npos)
+    expect_contains(ptx.output, "architecture 10 (--arch): this NVRTC compiles for ");
+}
+
 TEST_F(KernelCli, RunReadsAndWritesArrays) {
   const std::vector<float> data{1, 2, 3};
   write_npy(folder_ / "x.npy", HostTensor::from(std::span<const float>(data), Shape{3}));
@@ -73,6 +89,17 @@ TEST_F(KernelCli, RunSaysWhatIsMissing) {
                     "write extents as 64 or 64x3");
   expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=two").output,
                   "takes numbers separated by commas");
+  const auto refused = [&](const std::string& options, const std::string& message) {
+    const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 " + options);
+    EXPECT_EQ(reply.code, 2) << options;
+    expect_contains(reply.output, message);
+  };
+  refused("--arg x=zeros:99999999999", "x=zeros:99999999999: more than 2147483647 elements");
+  refused("--arg x=zeros:4294967296x4294967296", "more than 2147483647 elements");
+  refused("--arg a=3", "'a' has a value already");
+  refused("--bind f.n=1 --bind f.n=2", "--bind f.n=2: it has a value already");
+  refused("--seed -1", "--seed: '-1': give a whole number, 0 or more");
+  refused("--out /proc/foo", "--out /proc/foo: no folder can be made there");
   const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 4 --arg a=2 --arg x=zeros:3");
   EXPECT_EQ(reply.code, 2);
   expect_contains(reply.output, "index [3] is outside array 'x' of shape [3] (thread [3] of grid [4])");

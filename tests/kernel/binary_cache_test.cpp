@@ -29,6 +29,10 @@ struct BinaryCacheTest : testing::Test {
     for (const auto& entry : fs::directory_iterator(folder)) list.push_back(entry.path());
     return list;
   }
+  static std::string text_of(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
   std::error_code ignored;
 };
 
@@ -104,6 +108,9 @@ TEST_F(BinaryCacheTest, SparesNvrtcTheSecondTime) {
   EXPECT_EQ(cached_cubin(source, 90, cache), code);
   cached_cubin(source, 80, cache);
   EXPECT_EQ(files().size(), 2u) << "another architecture is another key";
+  for (const fs::path& file : files())
+    EXPECT_NE(text_of(file).find("--std=c++17"), std::string::npos) << "the options are a part of the key";
+  EXPECT_THROW(cached_cubin(source, 10, cache), ValueError);
 }
 
 TEST_F(BinaryCacheTest, SparesTheSystemsCompilerTheSecondTime) {
@@ -128,6 +135,8 @@ TEST_F(BinaryCacheTest, SparesTheSystemsCompilerTheSecondTime) {
     EXPECT_EQ(x[2], 6);
     EXPECT_EQ(files().size(), 1u);
   }
+  // What "native" means on this machine is a part of the key.
+  EXPECT_NE(text_of(files().at(0)).find("#define __OPTIMIZE__ 1"), std::string::npos);
 }
 
 }  // namespace ferrite::kernel

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "ferrite/kernel/adjoint.hpp"
+#include "ferrite/kernel/emit.hpp"
+
 namespace ferrite::kernel {
 namespace {
 
@@ -70,6 +73,27 @@ TEST(KernelHostile, NothingAtAll) {
         "def"s, "'''"s, "@wp.kernel\ndef k("s, "@wp.kernel\ndef k():"s, "@wp.struct\nclass"s, "\0\0"s})
     EXPECT_NO_THROW(parse_all(text));
   EXPECT_TRUE(parse("").kernels.empty());
+}
+
+/// 2^59 calls when they are written out, and as many ways from the kernel to the first function.
+TEST(KernelHostile, FunctionsThatCallTheOneBeforeTwice) {
+  std::string text = "import warp as wp\n\n\n@wp.func\ndef f0(x: float):\n    return wp.sin(x)\n";
+  for (int i = 1; i < 60; ++i) {
+    const std::string name = "f" + std::to_string(i), before = "f" + std::to_string(i - 1);
+    text +=
+        "\n\n@wp.func\ndef " + name + "(x: float):\n    return " + before + "(x) + " + before + "(x * 0.5)\n";
+  }
+  text += "\n\n@wp.kernel\ndef k(y: wp.array[float]):\n    y[wp.tid()] = f59(1.0)\n";
+  const Module module = parse(text, "k.py");
+  EXPECT_LT(emit_cpp(module).size(), 100'000u);
+  try {
+    adjoint(module, module.kernel());
+    FAIL();
+  } catch (const KernelError& e) {
+    const std::string message = e.what();
+    EXPECT_NE(message.find("more than 4096 statements; call them from a loop"), std::string::npos) << message;
+    EXPECT_NE(message.find("k.py:"), std::string::npos) << message;
+  }
 }
 
 /// Corpus files with bytes changed, cut and doubled: every error has a place in the text, and whatever still

@@ -134,6 +134,34 @@ TEST(Launch, SaysWhatDoesNotFit) {
   EXPECT_NE(problem(b, {2, 2, 1, 1, 1}, 2.0f, x, y).find("a grid of 5 dimensions"), std::string::npos);
 }
 
+TEST(Launch, RefusesNumbersThatAParameterCannotHold) {
+  Cpu b;
+  Tensor<Cpu> out = zeros(b, {1}, DType::f64);
+  const auto problem_of = [&](const std::string& type, auto number) -> std::string {
+    const Kernel k = Kernel::from_source("import warp as wp\n\n\n@wp.kernel\ndef k(n: " + type +
+                                         ", out: wp.array[wp.float64]):\n    out[0] = wp.float64(n)\n");
+    try {
+      k.launch(b, 1, number, out);
+    } catch (const ValueError& e) {
+      return e.what();
+    }
+    EXPECT_EQ(out.to_vector<double>()[0], static_cast<double>(number));
+    return "";
+  };
+  EXPECT_EQ(problem_of("int", 5000000000),
+            "[k] argument 'n' is 5000000000: int holds -2147483648 to 2147483647");
+  EXPECT_EQ(problem_of("wp.uint8", 300), "[k] argument 'n' is 300: wp.uint8 holds 0 to 255");
+  EXPECT_NE(problem_of("wp.uint32", -1), "");
+  EXPECT_NE(problem_of("wp.int8", -129), "");
+  EXPECT_NE(problem_of("wp.uint64", -1), "");
+  EXPECT_NE(problem_of("wp.int64", ~std::uint64_t{0}), "");
+  EXPECT_EQ(problem_of("int", -2147483648LL), "");
+  EXPECT_EQ(problem_of("wp.uint8", 255), "");
+  EXPECT_EQ(problem_of("wp.int8", -128), "");
+  EXPECT_EQ(problem_of("wp.int64", std::numeric_limits<std::int64_t>::min()), "");
+  EXPECT_EQ(problem_of("wp.uint64", ~std::uint64_t{0}), "");
+}
+
 TEST(Launch, CountsAsAnInPlaceWriteOfWhatItChanges) {
   Cpu b;
   Tensor<Cpu> x = ones(b, {4}), y = ones(b, {4});

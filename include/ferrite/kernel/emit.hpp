@@ -64,7 +64,8 @@ FERRITE_API std::string emit_cpp(const Module& module, const EmitOptions& option
 enum class CompileEffort : std::uint8_t { full, least };
 
 /// CUDA C++ compiled to PTX by NVRTC for an architecture such as 90, on machines without a GPU too. Throws
-/// BackendError where NVRTC is not installed, KernelError with its log for a text that it refuses.
+/// BackendError where NVRTC is not installed, ValueError for an architecture that it does not know,
+/// KernelError with its log for a text that it refuses.
 FERRITE_API std::string compile_ptx(const std::string& cuda_source, int architecture = 90,
                                     CompileEffort effort = CompileEffort::full);
 /// The same to machine code, as cuModuleLoadData takes it: for GPUs of this architecture alone.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/io/mapped_file.hpp"
@@ -18,11 +19,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// After so many candidates in a row of which none is taken, or that many failures, there is no hope. It is
+/// no matter of time, so that a run stops at the same candidate with every number of threads.
+constexpr std::int64_t most_in_vain = 10'000, most_failures = 200;
+
 class Writer {
  public:
-  Writer(const std::filesystem::path& folder, const Plan& plan,
+  Writer(const std::filesystem::path& folder, const Plan& plan, const Maker& make,
          const std::function<void(const Progress&)>& report)
-      : folder_(folder), plan_(plan), report_(report) {
+      : folder_(folder), plan_(plan), make_(make), report_(report) {
     plan.config.check();
     if (plan.pairs < 1 || plan.shard_size < 1)
       throw ValueError(
@@ -44,39 +49,53 @@ class Writer {
     std::filesystem::create_directories(folder_, error);
     if (error) throw IoError(fmt::format("[irsynth] {}: {}", folder_.string(), error.message()));
     const auto description = folder_ / "irsynth.json";
-    const std::string text = plan_text(plan_);
-    if (!std::filesystem::exists(description, error)) {
-      write_text(description, text);
-    } else if (MappedFile::open(description)->text() != text) {
+    claimed_ = std::filesystem::exists(description, error);
+    if (claimed_ && MappedFile::open(description)->text() != plan_text(plan_))
       throw ValueError(
           fmt::format("[irsynth] {} holds another run (see irsynth.json): give the same options to go on "
                       "with it, or another folder",
                       folder_.string()));
-    }
+    if (!claimed_ && !record_files(folder_, plan_).empty())
+      throw ValueError(fmt::format(
+          "[irsynth] {} holds records, and no irsynth.json that says of which run: give another folder",
+          folder_.string()));
   }
 
-  /// What an earlier run left is taken as it is.
+  /// What an earlier run left is taken as it is, up to the first file that is not whole.
   void resume() {
     for (const auto& file : record_files(folder_, plan_)) {
-      for_each_record(file, plan_.format, [&](const Json& record, int) {
-        const Json& m = record.at("metadata");
-        tally_.add(m);
-        last_ = m.at("index");
-      });
+      const auto records = whole_file(file, static_cast<std::int64_t>(files_.size()));
+      if (!records) break;
+      for (const Summary& r : *records) tally_.add(r);
+      last_ = records->back().index;
       add_file(file.filename().string(), MappedFile::open(file)->text());
     }
     kept_ = tally_.records;
     next_ = last_ + 1;
-    const auto failures = folder_ / "failures.jsonl";
+    const auto path = folder_ / "failures.jsonl";
     std::error_code ignored;
-    if (!std::filesystem::exists(failures, ignored)) return;
-    std::string_view text = MappedFile::open(failures)->text();
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      const Json failure = Json::parse(text.substr(0, end));
-      if (failure.at("index").get<std::int64_t>() < next_) failures_.push_back(failure);
-      text.remove_prefix(std::min(end + 1, text.size()));
+    if (!std::filesystem::exists(path, ignored)) return;
+    for_each_record(path, Format::jsonl, [&](const Json& failure) {
+      if (failure.at("index").get<std::int64_t>() < next_)
+        failures_.push_back(failure);
+      else
+        failures_changed_ = true;  // they are found again
+    });
+  }
+
+  /// The records of a file, if they are all there. A loss of power can leave small files empty or cut.
+  std::optional<std::vector<Summary>> whole_file(const std::filesystem::path& file, std::int64_t number) {
+    std::vector<Summary> records;
+    try {
+      for_each_record(file, plan_.format,
+                      [&](const Json& record) { records.emplace_back(record.at("metadata")); });
+    } catch (const ParseError&) {
+      return std::nullopt;
     }
+    const std::int64_t wanted = records_of_file(plan_, number);
+    const bool whole = static_cast<std::int64_t>(records.size()) == wanted && wanted > 0 &&
+                       MappedFile::open(file)->text().ends_with('\n');
+    return whole ? std::optional(std::move(records)) : std::nullopt;
   }
 
   void batch() {
@@ -86,8 +105,7 @@ class Writer {
         std::min<std::int64_t>(wanted, (compiles ? 512 : 256) * std::int64_t{num_threads()});
     std::vector<Record> records(static_cast<std::size_t>(count));
     parallel_ranges(count, 16, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        records[static_cast<std::size_t>(i)] = make_record(plan_.config, plan_.seed, next_ + i);
+      for (std::int64_t i = begin; i < end; ++i) records[static_cast<std::size_t>(i)] = make_(next_ + i);
     });
     if (plan_.config.verify == Verify::gpu) run_records_on_gpu(plan_.config, records);
     if (plan_.config.verify == Verify::compile || plan_.config.ptx) compile_records(plan_.config, records);
@@ -105,34 +123,63 @@ class Writer {
   }
 
   void take(const Record& r, const std::string& text) {
+    const auto found = tally_.structures.find(r.structure);
+    const bool known = found != tally_.structures.end() && found->second >= plan_.config.most_per_structure;
+    if (r.failure.empty() && !known) return add(r, text);
     if (!r.failure.empty()) {
+      ++failed_;
+      failures_changed_ = true;
       failures_.push_back({{"index", r.index},
                            {"category", r.program.category},
                            {"failure", r.failure},
                            {"python_source", r.python}});
-      return;
     }
-    const auto found = tally_.structures.find(r.structure);
-    if (found != tally_.structures.end() && found->second >= plan_.config.most_per_structure) return;
-    Json m{{"hash", r.structure},
+    if (r.index - last_ >= most_in_vain || failed_ >= most_failures) give_up(r.index - last_);
+  }
+
+  void add(const Record& r, const std::string& text) {
+    Json m{{"index", r.index},
+           {"hash", r.structure},
            {"split", r.split()},
            {"category", r.program.category},
            {"level", r.program.level}};
     m["verification"] = verification_json(r.checks);
-    tally_.add(m);
+    tally_.add(Summary(m));
     last_ = r.index;
+    failed_ = 0;
     shard_ += text;
     const bool full = plan_.format == Format::json || tally_.records % plan_.shard_size == 0;
     if (full || tally_.records == plan_.pairs) flush();
   }
 
-  /// Failures first: a shard that is there has its failures beside it.
+  [[noreturn]] void give_up(std::int64_t in_vain) {
+    write_failures();
+    throw ValueError(fmt::format(
+        "[irsynth] {} pairs of {}, then none in {} candidates: {} could not be verified (see "
+        "failures.jsonl), {} are of structures that have {} pairs already; ask for fewer pairs, more of a "
+        "structure (--per-structure), or more categories and levels",
+        tally_.records, plan_.pairs, in_vain, failed_, in_vain - failed_, plan_.config.most_per_structure));
+  }
+
+  void write_failures() {
+    if (!failures_changed_) return;
+    std::string text;
+    for (const Json& f : failures_) text += f.dump() + "\n";
+    const auto path = folder_ / "failures.jsonl";
+    std::error_code ignored;
+    if (text.empty())
+      std::filesystem::remove(path, ignored);
+    else
+      write_text(path, text);
+    failures_changed_ = false;
+  }
+
+  /// The first file makes the folder that of this run: one that fails before leaves it free. Failures come
+  /// before records: a shard that is there has its failures beside it.
   void flush() {
-    if (!failures_.empty()) {
-      std::string text;
-      for (const Json& f : failures_) text += f.dump() + "\n";
-      write_text(folder_ / "failures.jsonl", text);
-    }
+    if (!claimed_) write_text(folder_ / "irsynth.json", plan_text(plan_));
+    claimed_ = true;
+    write_failures();
     const auto number = static_cast<std::int64_t>(files_.size());
     const bool single = plan_.format == Format::json;
     const std::string name = single ? file_name(plan_.config.device, number) : shard_name(number);
@@ -179,20 +226,30 @@ class Writer {
 
   std::filesystem::path folder_;
   Plan plan_;
+  Maker make_;
   std::function<void(const Progress&)> report_;
   Tally tally_;
   std::vector<Json> failures_, files_;
   std::string shard_;
+  bool claimed_ = false;           // irsynth.json is there
+  bool failures_changed_ = false;  // since failures.jsonl was written
   std::int64_t next_ = 0, last_ = -1, kept_ = 0;
+  std::int64_t failed_ = 0;  // since the last record that was taken
   double shown_ = 0;
   Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
 
+DatasetResult write_records(const std::filesystem::path& folder, const Plan& plan, const Maker& make,
+                            const std::function<void(const Progress&)>& report) {
+  return Writer(folder, plan, make, report).run();
+}
+
 DatasetResult write_dataset(const std::filesystem::path& folder, const Plan& plan,
                             const std::function<void(const Progress&)>& report) {
-  return Writer(folder, plan, report).run();
+  const Maker make = [&](std::int64_t index) { return make_record(plan.config, plan.seed, index); };
+  return write_records(folder, plan, make, report);
 }
 
 }  // namespace ferrite::irsynth

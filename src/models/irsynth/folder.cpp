@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "ferrite/io/atomic_file.hpp"
@@ -9,18 +10,26 @@
 
 namespace ferrite::irsynth {
 
-void Tally::add(const Json& m) {
-  const std::string hash = m.at("hash"), split = m.at("split");
-  ++records;
-  ++categories[m.at("category")];
-  ++levels[std::to_string(m.at("level").get<int>())];
-  ++splits[split];
-  ++structures[hash];
-  in_splits[split].insert(hash);
+Summary::Summary(const Json& m)
+    : index(m.at("index").get<std::int64_t>()),
+      hash(m.at("hash").get<std::string>()),
+      split(m.at("split").get<std::string>()),
+      category(m.at("category").get<std::string>()),
+      level(m.at("level").get<int>()) {
   for (const auto& [name, done] : m.at("verification").items())
     if (name != "roundings" && !done.is_null() && done != false &&
         !(done.is_string() && done.get<std::string>().starts_with("no")))
-      ++verification[name];
+      verified.push_back(name);
+}
+
+void Tally::add(const Summary& r) {
+  ++records;
+  ++categories[r.category];
+  ++levels[std::to_string(r.level)];
+  ++splits[r.split];
+  ++structures[r.hash];
+  in_splits[r.split].insert(r.hash);
+  for (const std::string& name : r.verified) ++verification[name];
 }
 
 std::int64_t Tally::shared_structures() const {
@@ -81,6 +90,11 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& fol
   return files;
 }
 
+std::int64_t records_of_file(const Plan& plan, std::int64_t number) {
+  if (plan.format == Format::json) return 1;
+  return std::clamp<std::int64_t>(plan.pairs - number * plan.shard_size, 0, plan.shard_size);
+}
+
 std::string plan_text(const Plan& plan) {
   Json json{{"generator", generator_version},
             {"seed", plan.seed},
@@ -92,6 +106,13 @@ std::string plan_text(const Plan& plan) {
 }
 
 namespace {
+
+/// Without the name that the library gives the error.
+std::string problem_of(const Json::exception& e) {
+  const std::string text = e.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
 
 template <class E>
 E named(const Json& json, std::initializer_list<E> all) {
@@ -128,28 +149,36 @@ Plan read_plan(const std::filesystem::path& folder) {
     plan.config.most_per_structure = c.at("most_per_structure");
     plan.config.architecture = c.at("architecture");
     return plan;
+  } catch (const Json::exception& e) {
+    throw ParseError(fmt::format("[irsynth] {}: {}", path.string(), problem_of(e)));
   } catch (const std::exception& e) {
     throw ValueError(fmt::format("[irsynth] {}: {}", path.string(), e.what()));
   }
 }
 
-void for_each_record(const std::filesystem::path& path, Format format,
-                     const std::function<void(const Json&, int)>& visit) {
+void for_each_text(const std::filesystem::path& path, Format format,
+                   const std::function<void(std::string_view, int)>& visit) {
   const auto file = MappedFile::open(path);
   std::string_view rest = file->text();
   for (int line = 1; !rest.empty(); ++line) {
     const std::size_t size = format == Format::json ? rest.size() : std::min(rest.find('\n'), rest.size());
-    const std::string_view text = rest.substr(0, size);
+    visit(rest.substr(0, size), line);
     rest.remove_prefix(std::min(size + 1, rest.size()));
-    Json json;
-    try {
-      json = Json::parse(text);
-      json.at("metadata").at("hash");
-    } catch (const Json::exception& e) {
-      throw ValueError(fmt::format("[irsynth] {}:{}: no record: {}", path.string(), line, e.what()));
-    }
-    visit(json, line);
   }
+}
+
+void with_json(std::string_view text, const std::filesystem::path& path, int line,
+               const std::function<void(const Json&)>& use) {
+  try {
+    use(Json::parse(text));
+  } catch (const Json::exception& e) {
+    throw ParseError(fmt::format("[irsynth] {}:{}: {}", path.string(), line, problem_of(e)));
+  }
+}
+
+void for_each_record(const std::filesystem::path& path, Format format,
+                     const std::function<void(const Json&)>& visit) {
+  for_each_text(path, format, [&](std::string_view text, int line) { with_json(text, path, line, visit); });
 }
 
 }  // namespace ferrite::irsynth

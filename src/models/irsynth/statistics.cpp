@@ -28,10 +28,10 @@ std::string dataset_statistics(const std::filesystem::path& folder) {
   std::map<std::string, std::int64_t> operations;
   std::vector<std::size_t> python_lines, python, target, operation_counts;
   for (const auto& file : record_files(folder, plan)) {
-    for_each_record(file, plan.format, [&](const Json& record, int) {
+    for_each_record(file, plan.format, [&](const Json& record) {
       const auto& source = record.at("python_source").get_ref<const std::string&>();
       const Json& m = record.at("metadata");
-      tally.add(m);
+      tally.add(Summary(m));
       std::size_t all = 0;
       for (const auto& [name, n] : m.at("operations").items()) {
         operations[name] += n.get<std::int64_t>();

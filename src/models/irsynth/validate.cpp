@@ -1,6 +1,7 @@
 // Reading a dataset back and verifying it from what the files say alone.
 #include <fmt/format.h>
 
+#include <functional>
 #include <vector>
 
 #include "ferrite/core/thread_pool.hpp"
@@ -77,13 +78,75 @@ void check_digests(const std::filesystem::path& folder, std::vector<std::string>
     problems.push_back("manifest.json is missing: the run is not finished");
     return;
   }
-  const Json manifest = Json::parse(MappedFile::open(path)->text());
-  for (const Json& f : manifest.at("files")) {
-    const std::string name = f.at("file");
-    if (!std::filesystem::exists(folder / name, ignored))
-      problems.push_back(name + " is missing");
-    else if (sha256(MappedFile::open(folder / name)->text()) != f.at("sha256").get<std::string>())
-      problems.push_back(name + " is not what its digest says");
+  for_each_record(path, Format::json, [&](const Json& manifest) {
+    for (const Json& f : manifest.at("files")) {
+      const std::string name = f.at("file"), digest = f.at("sha256");
+      if (!std::filesystem::exists(folder / name, ignored))
+        problems.push_back(name + " is missing");
+      else if (sha256(MappedFile::open(folder / name)->text()) != digest)
+        problems.push_back(name + " is not what its digest says");
+    }
+  });
+}
+
+/// `check()`; what it throws is a problem among others.
+void guard(std::vector<std::string>& problems, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const std::exception& e) {
+    problems.emplace_back(e.what());
+  }
+}
+
+struct Line {
+  int number;
+  Json json;
+  Record record = {};
+  std::vector<std::string> problems = {};
+};
+
+/// The records of a file; what is none of them is a problem.
+std::vector<Line> read_lines(const std::filesystem::path& file, const Plan& plan, Tally& tally,
+                             std::vector<std::string>& problems) {
+  std::vector<Line> lines;
+  for_each_text(file, plan.format, [&](std::string_view text, int number) {
+    guard(problems, [&] {
+      with_json(text, file.filename(), number, [&](const Json& json) {
+        tally.add(Summary(json.at("metadata")));
+        lines.push_back({number, json});
+      });
+    });
+  });
+  return lines;
+}
+
+void verify_file(const std::filesystem::path& file, std::int64_t number, const Plan& plan, bool compile,
+                 Tally& tally, Validation& result) {
+  const std::string name = file.filename().string();
+  std::vector<Line> lines = read_lines(file, plan, tally, result.problems);
+  if (const auto wanted = static_cast<std::size_t>(records_of_file(plan, number)); lines.size() != wanted)
+    result.problems.push_back(fmt::format("{}: {} records: {} belong there", name, lines.size(), wanted));
+  parallel_ranges(static_cast<std::int64_t>(lines.size()), 8, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      Line& line = lines[i];
+      guard(line.problems, [&] {
+        line.record = read_record(line.json, plan.config);
+        verify(line.record, line.json, plan, line.problems);
+      });
+    }
+  });
+  for (const Line& line : lines)
+    for (const std::string& p : line.problems)
+      result.problems.push_back(fmt::format("{}:{}: {}", name, line.number, p));
+  if (!compile || plan.config.device != Device::cuda) return;
+  std::vector<Record> records;
+  for (Line& line : lines)
+    if (!line.record.program.module.kernels.empty()) records.push_back(std::move(line.record));
+  compile_records(plan.config, records);
+  for (const Record& r : records) {
+    result.compiled += r.failure.empty();
+    if (!r.failure.empty())
+      result.problems.push_back(fmt::format("{}: record {}: {}", name, r.index, r.failure));
   }
 }
 
@@ -93,38 +156,11 @@ Validation validate_dataset(const std::filesystem::path& folder, bool compile,
                             const std::function<void(const Progress&)>& report) {
   const Plan plan = read_plan(folder);
   Validation result;
-  check_digests(folder, result.problems);
+  guard(result.problems, [&] { check_digests(folder, result.problems); });
   Tally tally;
+  std::int64_t number = 0;
   for (const auto& file : record_files(folder, plan)) {
-    std::vector<Json> jsons;
-    const std::string name = file.filename().string();
-    for_each_record(file, plan.format, [&](const Json& json, int) { jsons.push_back(json); });
-    std::vector<Record> records(jsons.size());
-    std::vector<std::vector<std::string>> problems(jsons.size());
-    parallel_ranges(static_cast<std::int64_t>(jsons.size()), 8, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-        try {
-          records[i] = read_record(jsons[i], plan.config);
-          verify(records[i], jsons[i], plan, problems[i]);
-        } catch (const std::exception& e) {
-          problems[i].push_back(e.what());
-        }
-      }
-    });
-    if (compile && plan.config.device == Device::cuda) {
-      std::erase_if(records, [](const Record& r) { return r.program.module.kernels.empty(); });
-      compile_records(plan.config, records);
-      for (const Record& r : records) {
-        result.compiled += r.failure.empty();
-        if (!r.failure.empty())
-          result.problems.push_back(fmt::format("{}: record {}: {}", name, r.index, r.failure));
-      }
-    }
-    for (std::size_t i = 0; i < jsons.size(); ++i) {
-      tally.add(jsons[i].at("metadata"));
-      for (const std::string& p : problems[i])
-        result.problems.push_back(fmt::format("{}:{}: {}", name, i + 1, p));
-    }
+    verify_file(file, number++, plan, compile, tally, result);
     if (report) report({tally.records, plan.pairs, 0});
   }
   result.records = tally.records;

@@ -36,13 +36,14 @@ struct DatasetResult {
 };
 
 /// Writes the records 0 to pairs - 1 on all threads of the pool; what lies in the folder does not depend on
-/// their number, nor on how often the run was cut short. Throws ValueError if the folder holds another plan,
-/// IoError where it cannot be written.
+/// their number, nor on how often the run was cut short. Files that were cut, and all after them, are written
+/// again. Throws ValueError if the folder holds another plan, or where candidate after candidate fails or has
+/// a structure that is full; IoError where the folder cannot be written.
 FERRITE_API DatasetResult write_dataset(const std::filesystem::path& folder, const Plan& plan,
                                         const std::function<void(const Progress&)>& report = {});
 
 /// What is in a folder: counts by category, level, split and operation, lengths, distinct structures, and
-/// structures that are in two splits. As JSON.
+/// structures that are in two splits. As JSON. Throws ParseError, with the file, for what is no record.
 FERRITE_API std::string dataset_statistics(const std::filesystem::path& folder);
 
 struct Validation {
