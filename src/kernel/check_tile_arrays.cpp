@@ -3,8 +3,8 @@
 // so that all else in a kernel may read any element at any time.
 #include <fmt/format.h>
 
+#include "kernel/check_tile_statements.hpp"
 #include "kernel/checker.hpp"
-#include "kernel/tile_statements.hpp"
 
 namespace ferrite::kernel {
 

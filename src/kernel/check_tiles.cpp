@@ -3,8 +3,8 @@
 // of many elements are in check_tile_arrays.cpp.
 #include <fmt/format.h>
 
+#include "kernel/check_tile_statements.hpp"
 #include "kernel/checker.hpp"
-#include "kernel/tile_statements.hpp"
 
 namespace ferrite::kernel {
 
