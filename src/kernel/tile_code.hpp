@@ -119,8 +119,8 @@ struct TileCode {
     bool in_loop;        // its index on the axis is the loop's
     std::uint8_t fixed;  // axes, as bits, along which its index is 0
     bool stored = false;
-    std::int64_t stride(const ArrayArgument& array, std::size_t axis) const {
-      return (fixed >> axis & 1) != 0 ? 0 : array.strides[axis];
+    std::int64_t stride(const ArrayArgument& array, std::size_t along) const {
+      return (fixed >> along & 1) != 0 ? 0 : array.strides[along];
     }
   };
   std::vector<ArrayPlace> arrays;  // the first places

@@ -89,7 +89,7 @@ def main():
         command = [options.ferrite, "irsynth", "-n", str(options.pairs), "-o", folder / "pairs", "-s", str(options.seed)]
         command += ["--format", "jsonl", "--values", "--quiet", "-c"]
         usage = subprocess.run([options.ferrite, "irsynth", "--help"], capture_output=True, text=True, check=True).stdout
-        listed = re.sub(r"\s+", " ", re.search(r"Only these: ([\w,\s]+?)\s+-d", usage)[1]).split(", ")
+        listed = re.sub(r"\s+", " ", re.search(r"Only these[^:]*: ([\w,\s]+?)\s+-d", usage)[1]).split(", ")
         subprocess.run(command + [name for name in listed if name != FERRITE_ONLY], check=True)
         lines = [line for shard in sorted((folder / "pairs").glob("*.jsonl")) for line in open(shard)]
         for first in range(0, len(lines), PER_MODULE):
