@@ -48,10 +48,11 @@ constexpr auto step_integer = [](std::int64_t x, bool u) { return std::int64_t{x
 constexpr auto nonzero_real = [](double x) { return x == 0 ? 0.0 : 1.0; };
 constexpr auto nonzero_integer = [](std::int64_t x, bool) { return std::int64_t{x != 0}; };
 
-/// The smaller or larger of two; of NaN and a number the number.
+/// The smaller or larger of two; of NaN and a number the number. Of equal ones, which may be zeros of both
+/// signs, the second is the smaller and the first the larger.
 template <bool smaller>
 Number pick(ScalarType s, Number a, Number b) {
-  if (is_float(s)) return from_real(smaller ? std::fmin(a.real, b.real) : std::fmax(a.real, b.real));
+  if (is_float(s)) return std::isnan(a.real) || (!std::isnan(b.real) && (a.real < b.real) != smaller) ? b : a;
   const bool less = s == ScalarType::u64
                         ? static_cast<std::uint64_t>(a.integer) < static_cast<std::uint64_t>(b.integer)
                         : a.integer < b.integer;

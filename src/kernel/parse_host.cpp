@@ -107,24 +107,44 @@ void Parser::host_block() {
   entered_ = nullptr;
 }
 
-/// A line that may assign to a name: NAME = value is a constant, unless it depends on the way taken.
+/// The names that a line gives values to: NAME, NAME = ..., NAME: type = ..., NAME += ..., for NAME in ...
+std::vector<Token> Parser::bound_names() const {
+  const bool loop = at("for");
+  std::vector<Token> names;
+  std::size_t k = loop ? 1 : 0;
+  for (bool wanted = true;; ++k) {
+    const Token& token = peek(k);
+    if (wanted && token.kind == TokenKind::name && token.text != "in")
+      names.push_back(token), wanted = false;
+    else if (!wanted && token.text == ",")
+      wanted = true;
+    else if (wanted ? token.text != "(" && token.text != "*" : token.text != ")")
+      break;
+  }
+  const std::string_view next = peek(k).text;
+  const bool compares = next == "==" || next == "!=" || next == "<=" || next == ">=";
+  const bool binds = loop ? next == "in" : next == ":" || (next.ends_with('=') && !compares);
+  return binds ? names : std::vector<Token>{};
+}
+
+/// A line that may assign to names: NAME = value is a constant, unless it depends on the way taken. Of all
+/// else that is assigned nothing is known.
 void Parser::host_line(syntax::File& file) {
   const Token token = peek();
-  const bool assigns = at(TokenKind::name) && at("=", 1);
-  syntax::Constants* const names = hosts_.empty() ? &file.constants : hosts_.back().names.get();
-  const bool known = names != nullptr && at(TokenKind::name) && names->contains(token.text);
-  if (assigns && names != nullptr && (hosts_.empty() || hosts_.back().function)) {
+  const bool in_function = !hosts_.empty() && hosts_.back().names != nullptr;
+  syntax::Constants& names = in_function ? *hosts_.back().names : file.constants;
+  const auto forget = [&](const Token& name) {
+    if (in_function)
+      names.insert_or_assign(std::string(name.text), unknown(name.place));
+    else
+      names.erase(std::string(name.text));
+  };
+  for (const Token& name : bound_names()) forget(name);
+  if (at(TokenKind::name) && at("=", 1) && (hosts_.empty() || hosts_.back().function)) {
     take();
     take();
     auto value = host_value();
-    if (value && at(TokenKind::newline))
-      names->insert_or_assign(std::string(token.text), std::move(*value));
-    else if (hosts_.empty())
-      names->erase(std::string(token.text));
-    else
-      names->insert_or_assign(std::string(token.text), unknown(token.place));
-  } else if (known && !hosts_.empty() && !at("(", 1) && !at(".", 1) && !at("[", 1)) {
-    names->insert_or_assign(std::string(token.text), unknown(token.place));  // NAME += value
+    if (value && at(TokenKind::newline)) names.insert_or_assign(std::string(token.text), std::move(*value));
   }
   skip_line();
 }

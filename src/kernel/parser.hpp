@@ -38,6 +38,7 @@ class Parser {
   void check_bindings() const;
   void host_function();
   void host_block();
+  std::vector<Token> bound_names() const;
   void host_line(syntax::File& file);
   std::optional<syntax::Expr> host_value();
 

@@ -7,7 +7,9 @@ namespace {
 
 bool reads_thread(const Stmt& s) {
   return s.kind == StmtKind::assign && s.values[0].kind == ExprKind::apply &&
-         s.values[0].builtin == Builtin::tid;
+         s.values[0].builtin == Builtin::tid &&
+         std::all_of(s.targets.begin(), s.targets.end(),
+                     [](const Expr& t) { return t.kind == ExprKind::variable; });
 }
 
 }  // namespace
@@ -35,7 +37,10 @@ void TileCompiler::compile() {
   count_uses();
   std::size_t next = 0;
   if (kernel_.body.empty() || !reads_thread(kernel_.body[0])) throw Refused{"no thread index"};
-  for (const Expr& t : kernel_.body[next++].targets) thread_.push_back(t.index);
+  for (const Expr& t : kernel_.body[next++].targets) {
+    thread_.push_back(t.index);
+    if (assignments_[at(t.index)] != 1) throw Refused{"a thread index that is assigned"};
+  }
   code_.rank = static_cast<int>(thread_.size());
 
   std::vector<const Stmt*> before, after;
@@ -52,14 +57,18 @@ void TileCompiler::compile() {
   if (loop == nullptr) {
     segment(before, code_.body);
   } else {
+    has_loop_ = true;
     segment(before, code_.before);
     if (stored_) throw Refused{"a loop behind a store"};
     open_loop(*loop);
     std::vector<const Stmt*> body;
     for (const Stmt& s : loop->body) body.push_back(&s);
-    const auto outside = definitions_;
+    const auto defined = definitions_;
+    const auto placed = places_;
     segment(body, code_.body);
-    definitions_ = outside;
+    definitions_ = defined;  // what the loop gave a value to has none if it did not run
+    for (std::size_t v = 0; v < placed.size(); ++v)
+      if (placed[v] == 0) places_[v] = 0;
     counter_ = -1;
     segment(after, code_.after);
   }
@@ -77,7 +86,8 @@ void TileCompiler::open_loop(const Stmt& s) {
   const auto is_parameter = [&](const Expr& e) {
     return e.kind == ExprKind::variable && e.index < kernel_.parameters && e.type.scalar == ScalarType::i32;
   };
-  if (code_.axis < 0 || !is_parameter(extent) || !is_parameter(step))
+  if (code_.axis < 0 || !is_parameter(extent) || !is_parameter(step) ||
+      assignments_[at(s.targets[0].index)] != 1)
     throw Refused{"a loop that walks no axis"};
   code_.extent_parameter = extent.index;
   code_.step_parameter = step.index;
@@ -90,9 +100,13 @@ void TileCompiler::assign(const Stmt& s) {
   const int variable = s.targets[0].index;
   const std::size_t v = at(variable);
   const bool in_memory = given.kind == ExprKind::element && given.type.scalar == ScalarType::f32;
-  // Computed later, it must still be the same.
+  // Computed later, it must still be the same. What a loop may change is not put off until the loop.
+  const bool before_loop = has_loop_ && code_.axis < 0;
   const bool stable = !contains(given, [&](const Expr& e) {
-    return e.kind == ExprKind::variable && e.index >= kernel_.parameters && assignments_[at(e.index)] != 1;
+    if (e.kind == ExprKind::element) array_place(e);  // an index out of bounds is one, used or not
+    return e.kind == ExprKind::element ? before_loop
+                                       : e.kind == ExprKind::variable && e.index >= kernel_.parameters &&
+                                             assignments_[at(e.index)] != 1;
   });
   if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory) && (depths_[v] = depth(given)) < 64) {
     definitions_[v] = &given;  // computed, or read, where it is used

@@ -63,6 +63,7 @@ class TileCompiler {
 
   int array_place(const Expr& e);
   int scalar(const TileCode::ScalarPlace& s) {
+    if (TileCode::scalar_offset(code_.scalars.size()) >= array_base) throw Refused{"too many scalars"};
     code_.scalars.push_back(s);
     return TileCode::scalar_offset(code_.scalars.size() - 1);
   }
@@ -85,6 +86,7 @@ class TileCompiler {
   int counter_ = -1;         // the variable of the loop that is open
   int held_ = -1;            // the variable whose value the tile has
   bool stored_ = false;      // whether a statement before this one stores something
+  bool has_loop_ = false;
   std::vector<int> uses_, assignments_, places_, depths_;
   std::vector<const Expr*> definitions_;
 };

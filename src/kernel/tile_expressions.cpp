@@ -42,6 +42,8 @@ int TileCompiler::array_place(const Expr& e) {
     const bool first = index.kind == ExprKind::literal && index.number.integer == 0;
     if (!own && !counted && !first) throw Refused{"an index that is not the thread's"};
     in_loop |= counted;
+    if (own && counter_ >= 0 && static_cast<int>(axis) == code_.axis)
+      throw Refused{"the thread's own element inside a loop"};  // the loop moves along this axis
     if (first) fixed |= static_cast<std::uint8_t>(1 << axis);
   }
   for (std::size_t i = 0; i < code_.arrays.size(); ++i)

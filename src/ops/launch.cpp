@@ -74,7 +74,15 @@ bool share_elements(const Array& a, const Array& b) {
     return {low * size, (high + 1) * size, layout.shape.numel() == high - low + 1};
   };
   const Range r = range_of(a), s = range_of(b);
-  return r.dense && s.dense && r.begin < s.end && s.begin < r.end;
+  const auto has_first_of = [](const Range& dense, const Array& other) {
+    const std::int64_t first = other.layout().offset * static_cast<std::int64_t>(size_of(other.dtype()));
+    return dense.dense && dense.begin <= first && first < dense.end;
+  };
+  const bool every_nth = la.shape.rank() == 1 && lb.shape.rank() == 1 && la.strides[0] == lb.strides[0] &&
+                         la.strides[0] != 0 && (la.offset - lb.offset) % la.strides[0] == 0;
+  return ((r.dense && s.dense) || every_nth) && r.begin < s.end && s.begin < r.end
+             ? true
+             : has_first_of(r, b) || has_first_of(s, a);
 }
 
 Value number_argument(const Kernel& kernel, int p, Scalar number) {

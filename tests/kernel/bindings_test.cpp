@@ -67,9 +67,24 @@ TEST(KernelBindings, NamesMeanWhatTheyMeanWhereTheyStand) {
 
 TEST(KernelBindings, WhatDependsOnTheWayTakenIsNoConstant) {
   for (const char* before :
-       {"M = 1\nif N:\n    M = 2", "M = 1\nM += 1", "M = 1\nM: int = 2", "M = host(3)[0] @ 'x'\nM = f'{N}'"})
-    expect_problem(factory("make()", before, "out[0] = float(M)"),
-                   "'M' is not a constant that a kernel can use");
+       {"M = 1\nif N:\n    M = 2", "M = 1\nM += 1", "M = 1\nM: int = 2", "M = host(3)[0] @ 'x'\nM = f'{N}'",
+        "if N:\n    M = 3", "L, M = 5, 6", "(L, M) = 5, 6", "for M in range(3):\n    pass", "M: int = 5"}) {
+    std::string text = factory("make()", before, "out[0] = float(M)");
+    expect_problem(text, "'M' is not a constant that a kernel can use");
+    text.insert(text.find("def make"), "M = 2\n\n\n");  // which the function's own hides
+    expect_problem(text, "'M' is not a constant that a kernel can use");
+  }
+  for (const char* lines :
+       {"M = 4\nif True:\n    M = 5\n", "M = 1\nM += 3\n", "M = 1\nfor M in [1]:\n    pass\n"}) {
+    std::string text = factory("make()", "pass", "out[0] = float(M)");
+    text.insert(text.find("def make"), lines);
+    expect_problem(text, "'M'");
+  }
+  // What only reads a constant does not change it.
+  std::string text =
+      factory("make()", "print(M, 2)\nif M == 2:\n    pass\nx[M] = 3\ny.M = 4", "out[0] = float(M)");
+  text.insert(text.find("def make"), "M = 2\nprint(M)\nwhile M >= 3:\n    pass\n");
+  EXPECT_EQ(run(text)[0], 2);
 }
 
 TEST(KernelBindings, Types) {

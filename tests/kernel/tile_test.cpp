@@ -179,6 +179,10 @@ TEST(Tile, WhatTheyLeaveToBlocks) {
   EXPECT_EQ(obstacle(one_axis("    s = s * 2.0\n    z[i] = a * s")), "a parameter that is assigned");
   EXPECT_EQ(obstacle(one_axis("    c = x[0]\n    x[i] = c + a")), "an array at two places");
   EXPECT_EQ(obstacle(one_axis("    z[0] = a")), "an array at two places");
+  EXPECT_EQ(
+      obstacle("import warp as wp\n\n\n@wp.kernel\ndef k(n: int, z: wp.array[float], c: wp.array[int]):\n"
+               "    c[0] = wp.tid()\n    z[n] = 2.0\n"),
+      "no thread index");
   const std::string loop =
       "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float], n: int, step: int):\n"
       "    i = wp.tid()\n";
@@ -188,6 +192,43 @@ TEST(Tile, WhatTheyLeaveToBlocks) {
   EXPECT_NE(obstacle(loop + "    s = float(0.0)\n    v = float(0.0)\n    for k in range(i, n, step):\n"
                             "        w = x[k]\n        s = s + w * w\n    y[i] = s + w\n"),
             "");
+}
+
+/// Loops that only look like one along an axis: each was wrong once.
+TEST(Tile, LoopsTheyLeaveToBlocks) {
+  const std::string one =
+      "import warp as wp\n\n\n@wp.kernel\n"
+      "def k(x: wp.array[float], y: wp.array[float], z: wp.array[float], n: int, step: int):\n    i = "
+      "wp.tid()\n";
+  const std::string two =
+      "import warp as wp\n\n\n@wp.kernel\n"
+      "def k(x: wp.array2d[float], y: wp.array2d[float], z: wp.array2d[float], n: int, step: int):\n"
+      "    i, j = wp.tid()\n";
+  const auto run = [](const std::string& text, std::vector<std::int64_t> dim, std::vector<std::int64_t> shape,
+                      int n, int step) {
+    SCOPED_TRACE(text);
+    const Module module = parse(text);
+    const BlockProgram program(module, module.kernel());
+    const PackedLaunch launch = [&](const std::vector<std::int64_t>& grid, void* const* arguments, int) {
+      program.run(grid, arguments);
+    };
+    const Value x = random_values(shape);
+    compare(module, module.kernel(), launch, dim,
+            {x, x, x, scalar_value(ScalarType::i32, n), scalar_value(ScalarType::i32, step)}, 256, 0);
+  };
+  const std::string t = "    t = float(0.0)\n", all = "    for k in range(i, n, step):\n";
+  for (const std::string& lines : std::vector<std::string>{
+           t + all + "        t = t + x[k] * y[i]\n    z[i] = t\n",
+           "    b = y[i]\n" + t + all + "        t = t + x[k] * b\n    z[i] = t\n",
+           all + "        y[i] = x[k]\n", "    a = y[i] * 2.0\n" + all + "        y[i] = a + x[k]\n",
+           t + all + "        v = x[k]\n        t = t + v\n    z[i] = t + v\n"})
+    run(one + lines, {128}, {1024}, 1024, 128);
+  for (const std::string& lines : std::vector<std::string>{
+           t + "    for j in range(j, n, step):\n        t += x[i, j]\n    z[i, j] = t\n",
+           "    a = y[i, j] * 2.0\n    for k in range(i, n, step):\n        y[i, j] = a + x[k, j]\n",
+           t + "    for j in range(i, n, step):\n        t += x[i, j]\n    z[i, 0] = t\n",
+           "    for k in range(i, n, step):\n        v = x[k, j]\n    z[i, j] = float(0.0)\n"})
+    run(two + lines, {32, 64}, {64, 64}, 64, 32);
 }
 
 /// What only blocks can report, or do right, goes to them.
@@ -203,7 +244,9 @@ TEST(Tile, BlockProgramsUseThemWhereTheyFit) {
   EXPECT_EQ(z[99], 5);
   arrays[1].shape[0] = 99;
   EXPECT_THROW(program.run(dim, arguments), KernelError);
-  arrays[1] = {y.data(), {50}, {2}};  // not dense
+  const Module unused = parse(one_axis("    z[i] = a"));
+  EXPECT_THROW(BlockProgram(unused, unused.kernel()).run(dim, arguments), KernelError);  // b = y[i]
+  arrays[1] = {y.data(), {50}, {2}};                                                     // not dense
   dim[0] = 50;
   y[98] = 7;
   program.run(dim, arguments);

@@ -130,6 +130,9 @@ TEST(Launch, SaysWhatDoesNotFit) {
   EXPECT_NE(problem(b, 3, 2.0f, slice(y, 0, 0, 3), slice(y, 0, 1, 4)), "");
   EXPECT_EQ(problem(b, 2, 2.0f, slice(y, 0, 0, 2), slice(y, 0, 2, 4)), "");
   EXPECT_EQ(problem(b, 2, 2.0f, slice(y, 0, 0, 4, 2), slice(y, 0, 1, 4, 2)), "");
+  Tensor<Cpu> t = ones(b, {8});
+  EXPECT_NE(problem(b, 3, 2.0f, slice(t, 0, 2, 8, 2), slice(t, 0, 0, 6, 2)), "");
+  EXPECT_NE(problem(b, 3, 2.0f, slice(t, 0, 2, 8, 2), slice(t, 0, 0, 3)), "");
   EXPECT_NE(problem(b, 5, 2.0f, x, y).find("index [4] is outside array 'x' of shape [4]"), std::string::npos);
   EXPECT_NE(problem(b, {2, 2, 1, 1, 1}, 2.0f, x, y).find("a grid of 5 dimensions"), std::string::npos);
 }
