@@ -49,7 +49,7 @@ class Writer {
     std::filesystem::create_directories(folder_, error);
     if (error) throw IoError(fmt::format("[irsynth] {}: {}", folder_.string(), error.message()));
     const auto description = folder_ / "irsynth.json";
-    claimed_ = std::filesystem::exists(description, error);
+    claimed_ = std::filesystem::exists(description, error) && !std::filesystem::is_empty(description, error);
     if (claimed_ && MappedFile::open(description)->text() != plan_text(plan_))
       throw ValueError(
           fmt::format("[irsynth] {} holds another run (see irsynth.json): give the same options to go on "
