@@ -131,6 +131,7 @@ std::vector<Token> Parser::bound_names() const {
 /// else that is assigned nothing is known.
 void Parser::host_line(syntax::File& file) {
   const Token token = peek();
+  const bool is_main = hosts_.empty() && at("if") && at("__name__", 1);
   const bool in_function = !hosts_.empty() && hosts_.back().names != nullptr;
   syntax::Constants& names = in_function ? *hosts_.back().names : file.constants;
   const auto forget = [&](const Token& name) {
@@ -147,6 +148,8 @@ void Parser::host_line(syntax::File& file) {
     if (value && at(TokenKind::newline)) names.insert_or_assign(std::string(token.text), std::move(*value));
   }
   skip_line();
+  // What a script does when it is run says nothing of the module, so its block has names of its own.
+  if (is_main) entered_ = std::make_shared<syntax::Constants>();
 }
 
 }  // namespace ferrite::kernel

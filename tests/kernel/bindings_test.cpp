@@ -80,10 +80,11 @@ TEST(KernelBindings, WhatDependsOnTheWayTakenIsNoConstant) {
     text.insert(text.find("def make"), lines);
     expect_problem(text, "'M'");
   }
-  // What only reads a constant does not change it.
+  // What only reads a constant does not change it, nor what the file does as a script.
   std::string text =
       factory("make()", "print(M, 2)\nif M == 2:\n    pass\nx[M] = 3\ny.M = 4", "out[0] = float(M)");
   text.insert(text.find("def make"), "M = 2\nprint(M)\nwhile M >= 3:\n    pass\n");
+  text += "\nif __name__ == \"__main__\":\n    M = int(input())\n    M += 1\n";
   EXPECT_EQ(run(text)[0], 2);
 }
 
