@@ -10,7 +10,8 @@ namespace ferrite::kernel {
 
 namespace {
 
-constexpr std::int64_t elements_per_chunk = 65536;
+/// A chunk is a thread's to run through: long, so that the machine reads ahead, and four or more a thread.
+constexpr std::int64_t least_chunk = 1 << 16, most_chunk = 1 << 20;
 
 const ArrayArgument& array_of(void* const* arguments, int parameter) {
   return *static_cast<const ArrayArgument*>(arguments[parameter]);
@@ -198,7 +199,9 @@ void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments,
   if (code.axis >= 0)
     rounds = std::max<std::int64_t>(1, integer_of(arguments, code.extent_parameter) /
                                            std::max(1, integer_of(arguments, code.step_parameter)));
-  const std::int64_t grain = std::max<std::int64_t>(1, elements_per_chunk / tile_size / rounds);
+  const std::int64_t share = tiles * tile_size * rounds / (4 * num_threads());
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, std::clamp(share, least_chunk, most_chunk) / tile_size / rounds);
   const auto range = [&](std::int64_t begin, std::int64_t end) {
     TileRunner(code, dim, arguments).run(begin, end);
   };
