@@ -120,7 +120,7 @@ BlockProgram::BlockProgram(const Module& module, const Function& kernel)
   } catch (const Unsupported& e) {
     state_->fallback = e.reason;
   }
-  TileProgram tiles(module, kernel);
+  TileProgram tiles(kernel);
   if (tiles.obstacle().empty()) state_->tiles.emplace(std::move(tiles));
 }
 BlockProgram::~BlockProgram() = default;

@@ -101,7 +101,7 @@ TileInstruction tile_math(Builtin builtin);  // exp and its like
 TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
 /// f32 rounded to bf16.
 TileInstruction tile_round();
-/// Tiles from `begin` on, which there is, until `end`.
+/// Tiles from `begin` on, until `end`.
 void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
                std::int64_t step = tile_size);
 

@@ -174,7 +174,7 @@ void TileCompiler::move_places() {
       for (int& operand : i.operands) operand = moved(operand);
 }
 
-TileProgram::TileProgram(const Module&, const Function& kernel) : code_(std::make_unique<TileCode>()) {
+TileProgram::TileProgram(const Function& kernel) : code_(std::make_unique<TileCode>()) {
   try {
     TileCompiler(kernel, *code_, true).compile();
     if (code_->extremes.empty()) return;

@@ -16,9 +16,9 @@ struct TileCode;
 
 class TileProgram {
  public:
-  /// The kernel must outlive the program. It reads and writes elements at its own thread's index, with at
-  /// most one loop, over an axis: for k in range(i, extent, step).
-  TileProgram(const Module& module, const Function& kernel);
+  /// Of a kernel that reads and writes elements at its own thread's index, with at most one loop, over an
+  /// axis: for k in range(i, extent, step).
+  explicit TileProgram(const Function& kernel);
   ~TileProgram();
   TileProgram(TileProgram&&) noexcept;
 

@@ -60,10 +60,9 @@ class TileRunner {
         for (; tile < stop; ++tile) run_loop(tile * tile_size);
         continue;
       }
-      if (const std::int64_t full = std::min(stop, whole); tile < full) {
-        run_tiles(code_.body.data(), *frame_, tile * tile_size, full * tile_size);
-        tile = full;
-      }
+      const std::int64_t full = std::max(tile, std::min(stop, whole));
+      run_tiles(code_.body.data(), *frame_, tile * tile_size, full * tile_size);
+      tile = full;
       if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
     }
   }
@@ -105,7 +104,7 @@ class TileRunner {
     const auto axis = static_cast<std::size_t>(code_.axis);
     if (axis == last_) {
       place_in_loop(axis, at);
-      if (at < extent_) run_tiles(code_.body.data(), *frame_, at, extent_, step_);
+      run_tiles(code_.body.data(), *frame_, at, extent_, step_);
     } else {
       for (std::int64_t k = index_[axis]; k < extent_; k += step_) {
         place_in_loop(axis, k);

@@ -1,5 +1,7 @@
 #include "lazy/fused_kernel.hpp"
 
+#include <optional>
+
 #include "lazy/functions.hpp"
 
 namespace ferrite::lazy {

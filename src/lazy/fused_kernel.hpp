@@ -2,7 +2,6 @@
 // every group of the same structure.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -27,6 +27,7 @@ void Recorder::State::run(Group& group, std::string_view who) {
   };
   for_each_result([&](LazyBuffer& buffer) {
     if (buffer.writer == &group) buffer.writer = nullptr;
+    buffer.failed = false;
   });
   if (const auto known = counts.ended.find(who); known != counts.ended.end())
     ++known->second;

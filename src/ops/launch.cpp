@@ -80,9 +80,8 @@ bool share_elements(const Array& a, const Array& b) {
   };
   const bool every_nth = la.shape.rank() == 1 && lb.shape.rank() == 1 && la.strides[0] == lb.strides[0] &&
                          la.strides[0] != 0 && (la.offset - lb.offset) % la.strides[0] == 0;
-  return ((r.dense && s.dense) || every_nth) && r.begin < s.end && s.begin < r.end
-             ? true
-             : has_first_of(r, b) || has_first_of(s, a);
+  const bool meet = r.begin < s.end && s.begin < r.end;
+  return (meet && ((r.dense && s.dense) || every_nth)) || has_first_of(r, b) || has_first_of(s, a);
 }
 
 Value number_argument(const Kernel& kernel, int p, Scalar number) {

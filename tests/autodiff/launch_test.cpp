@@ -184,11 +184,15 @@ TEST(LaunchGradient, SaysWhereThereIsNone) {
   EXPECT_NE(message("y[i] = x[i]", false, true).find("would change 'y'"), std::string::npos);
 }
 
-TEST(LaunchGradient, APartOfATensorTakesNoHistory) {
-  D b;
-  const Kernel k = Kernel::from_source(
+Kernel squares() {
+  return Kernel::from_source(
       "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n"
       "    i = wp.tid()\n    y[i] = x[i] * x[i]\n");
+}
+
+TEST(LaunchGradient, APartOfATensorTakesNoHistory) {
+  D b;
+  const Kernel k = squares();
   const Tensor<D> x = parameter(ones(b, {3}), "x");
   Tensor<D> both = zeros(b, {6}), part = slice(both, 0, 0, 3), own = clone(part);
   EXPECT_THROW(k.launch(b, 3, x, part), GradientError);
@@ -201,9 +205,7 @@ TEST(LaunchGradient, APartOfATensorTakesNoHistory) {
 
 TEST(LaunchGradient, NoticesThatASavedTensorChanged) {
   D b;
-  const Kernel k = Kernel::from_source(
-      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n"
-      "    i = wp.tid()\n    y[i] = x[i] * x[i]\n");
+  const Kernel k = squares();
   const Tensor<D> p = parameter(ones(b, {3}), "p");
   Tensor<D> x = p * 2, y = zeros(b, {3});
   k.launch(b, 3, x, y);

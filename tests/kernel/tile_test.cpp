@@ -26,7 +26,7 @@ Value random_values(std::vector<std::int64_t> shape, ScalarType type = ScalarTyp
 void expect_same(const std::string& text, std::vector<std::int64_t> dim, const std::vector<Value>& values,
                  double roundings = 0) {
   const Module module = parse(text);
-  const TileProgram program(module, module.kernel());
+  const TileProgram program(module.kernel());
   ASSERT_EQ(program.obstacle(), "");
   const PackedLaunch launch = [&](const std::vector<std::int64_t>& grid, void* const* arguments, int) {
     EXPECT_TRUE(program.fits(grid, arguments));
@@ -37,7 +37,7 @@ void expect_same(const std::string& text, std::vector<std::int64_t> dim, const s
 
 std::string obstacle(const std::string& text) {
   const Module module = parse(text);
-  return TileProgram(module, module.kernel()).obstacle();
+  return TileProgram(module.kernel()).obstacle();
 }
 
 std::string one_axis(const std::string& lines) {
@@ -70,6 +70,20 @@ TEST(Tile, Arithmetic) {
     }
 }
 
+/// More tiles than may stand on the stack, if each calls the next.
+TEST(Tile, LongRows) {
+  const std::int64_t n = 1 << 20;
+  const Module module = parse(one_axis("    z[i] = a * s + b"));
+  const TileProgram program(module.kernel());
+  std::vector<float> x(n, 2), y(n, 1), z(n);
+  float s = 3;
+  ArrayArgument arrays[] = {{x.data(), {n}, {1}}, {y.data(), {n}, {1}}, {z.data(), {n}, {1}}};
+  void* arguments[] = {&arrays[0], &arrays[1], &arrays[2], &s};
+  const std::int64_t dim[] = {n};
+  program.run(dim, arguments, false);
+  EXPECT_EQ(std::count(z.begin(), z.end(), 7.0f), n);
+}
+
 TEST(Tile, Functions) {
   for (const double scale : {1.0, 3e8})
     for (const char* f : {"exp", "log", "tanh", "erf", "sin", "cos"}) {
@@ -85,7 +99,7 @@ TEST(Tile, ResultsMayGoWhereOperandsCameFrom) {
   const Module module = parse(
       "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n"
       "    a = x[i]\n    b = y[i]\n    x[i] = a + b\n    y[i] = a - b\n");
-  const TileProgram program(module, module.kernel());
+  const TileProgram program(module.kernel());
   std::vector<float> x(100), y(100);
   for (int i = 0; i < 100; ++i)
     x[static_cast<std::size_t>(i)] = static_cast<float>(i), y[static_cast<std::size_t>(i)] = 1;
@@ -107,7 +121,7 @@ TEST(Tile, RowsBroadcastAndSixteenBits) {
                random_values({5, 77}, ScalarType::bf16)});
 
   const Module module = parse(text);
-  const TileProgram program(module, module.kernel());
+  const TileProgram program(module.kernel());
   std::vector<float> one = {2, 3};
   std::vector<BFloat16> x(2 * 64, to_bfloat16(1.25f)), z(2 * 64);
   ArrayArgument arrays[] = {

@@ -20,11 +20,15 @@ struct Place {
   int line = 0, column = 0;
 };
 
-/// The text that places refer to, and what to call it in messages.
+/// What the launch of a kernel would decide in Python: values for the parameters of a Python function around
+/// kernels, {"make_gemm.tile_size", "16"}, and types for parameters of kernels that are Any,
+/// {"scale.values", "wp.vec3"}.
+using Bindings = std::map<std::string, std::string, std::less<>>;
+
+/// The text that places refer to, what to call it in messages, and what it leaves open.
 struct Source {
   std::string file, text;
-  /// Python's values for what the text leaves open: kernel/parse.hpp.
-  std::map<std::string, std::string, std::less<>> bindings = {};
+  Bindings bindings = {};
 };
 
 /// A text that is no kernel, breaks a rule of the language, or went wrong when it ran.

@@ -1,7 +1,6 @@
 // From text to IR and back: the Warp dialect of Python. docs/kernels.md describes the language.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,11 +8,6 @@
 #include "ferrite/kernel/ir.hpp"
 
 namespace ferrite::kernel {
-
-/// What the launch of a kernel would decide in Python: values for the parameters of a Python function around
-/// kernels, {"make_gemm.tile_size", "16"}, and types for parameters of kernels that are Any,
-/// {"scale.values", "wp.vec3"}.
-using Bindings = std::map<std::string, std::string, std::less<>>;
 
 /// The structs, functions and kernels of a Python file; everything else in it (imports, host code) is passed
 /// over, but for constants: assignments at the top level and in functions around kernels. `file` stands for
