@@ -1,10 +1,17 @@
 # Looks for what the CUDA backend needs. Sets FERRITE_HAS_CUDA; a build without it is a normal build.
-set(FERRITE_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (where nvcc, cuBLAS and cuDNN are found)")
+set(FERRITE_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (where there is a GPU, nvcc, cuBLAS and cuDNN)")
 set_property(CACHE FERRITE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(FERRITE_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs to compile for, 90 (Hopper) or later, e.g. \"90;100\"")
 set(FERRITE_HAS_CUDA 0)
 if(FERRITE_CUDA STREQUAL "OFF")
   return()
+endif()
+if(FERRITE_CUDA STREQUAL "AUTO")  # kernels that nothing here could run take a third of the build
+  execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)
+  if(NOT no_gpu EQUAL 0)
+    message(STATUS "ferrite without CUDA: nvidia-smi finds no GPU (FERRITE_CUDA=ON builds the kernels all the same)")
+    return()
+  endif()
 endif()
 foreach(architecture ${FERRITE_CUDA_ARCHITECTURES})
   string(REGEX MATCH "^[0-9]+" number "${architecture}")

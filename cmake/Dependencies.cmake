@@ -1,13 +1,9 @@
 # All dependencies come from the system; nothing is downloaded. The README says what each is for.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-# The header alone, so that the library needs no libfmt. Sanitizers would instrument it in every file, which takes
-# ten seconds each, so their builds link it.
-if(FERRITE_SANITIZE)
-  set(FERRITE_FMT fmt::fmt)
-else()
-  set(FERRITE_FMT fmt::fmt-header-only)
-endif()
+# fmt is compiled once, from its headers (src/core/fmt.cpp), and linked into all that format: the library needs no libfmt.
+find_package(fmt 9 REQUIRED)
+add_library(ferrite_fmt OBJECT ${PROJECT_SOURCE_DIR}/src/core/fmt.cpp)
+target_include_directories(ferrite_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB)
