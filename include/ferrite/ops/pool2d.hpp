@@ -38,6 +38,7 @@ struct FERRITE_API PoolGeometry {
 /// in its plane (the first of equals; NaN counts as the maximum).
 struct FERRITE_API MaxPool2d {
   static constexpr std::string_view type_name = "max_pool2d";
+  static constexpr bool composes_as_given = true;
   PoolGeometry geometry;
 
   Metas infer(MetaSpan in) const;
@@ -62,6 +63,7 @@ struct FERRITE_API MaxPool2d {
 /// dx of `input` shape from (dy, index).
 struct FERRITE_API MaxPool2dBackward {
   static constexpr std::string_view type_name = "max_pool2d_backward";
+  static constexpr bool composes_as_given = true;
   Shape input;
 
   Metas infer(MetaSpan in) const;
