@@ -154,6 +154,10 @@ Metas MaxPool2dBackward::infer(MetaSpan in) const {
                                  to_string(in[0].shape), to_string(input)));
   return {Meta{input, in[0].dtype}};
 }
+void MaxPool2dBackward::throw_place(std::int64_t index, std::int64_t position) const {
+  throw ValueError(fmt::format("[{}] index {} at position {} is out of range for planes of {} elements",
+                               type_name, index, position, input[2] * input[3]));
+}
 double MaxPool2dBackward::reduction_length(MetaSpan in) const {
   return std::max(
       1.0, static_cast<double>(in[0].shape.numel()) / std::max(1.0, static_cast<double>(input.numel())));
