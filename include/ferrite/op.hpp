@@ -9,7 +9,13 @@
 //   std::string_view name() const;                       the member of a family ("exp" of "unary")
 //   std::optional<Layout> view(const Layout&) const;     a view: metadata only, no backend runs it
 //   void assemble(B& b, Ins in, Outs out) const;         made of fills and copies into parts of the output
-//   Tensors<B> compose(B& b, TensorSpan<B> in) const;    made of other ops; the oracle of a fused kernel
+//   Tensors<B> compose(B& b, TensorSpan<B> in) const;    made of other ops; the oracle of a fused kernel.
+//   Floating
+//                                                        inputs arrive in one dtype, f32 or f64, and results
+//                                                        are rounded once, to what infer says
+//   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or compute
+//   wide
+//                                                        themselves: inputs arrive in their own dtypes
 //   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
 //   Op recorded() const;                                 of an op with one output: the form to run where that
 //                                                        gradient may be asked for, with more outputs for vjp
@@ -112,6 +118,9 @@ double op_reduction_length(const Op& op, MetaSpan in) {
     return 1;
 }
 
+/// The dtype for what is made of several ops: f64 if one of these is f64, else f32.
+FERRITE_API DType wide_dtype(MetaSpan metas);
+
 /// Relative error allowed between two correct implementations of one op: epsilon of the coarsest dtype
 /// involved times the square root of the number of terms, times a small constant for the elementary
 /// functions (a few ulp each). Never one global number.
@@ -130,14 +139,22 @@ template <class Op>
 Op parse_attributes(std::string_view json);
 
 namespace detail {
+[[noreturn]] FERRITE_API void throw_attribute(std::string_view op, std::string_view attribute, double value,
+                                              std::string_view rule);
 /// Throws ShapeError unless an op got between `least` and `most` inputs.
 FERRITE_API void check_arity(std::string_view op, std::size_t given, std::size_t least, std::size_t most);
 /// Throws DTypeError unless `dtype` is floating / integer.
 FERRITE_API void check_floating(std::string_view op, std::string_view what, DType dtype);
 FERRITE_API void check_integer(std::string_view op, std::string_view what, DType dtype);
+FERRITE_API void check_dtype(std::string_view op, std::string_view what, DType given, DType needed);
 FERRITE_API void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank);
 FERRITE_API void check_shape(std::string_view op, std::string_view what, const Shape& given,
                              const Shape& needed);
+/// Throws ValueError unless an attribute meets the rule.
+inline void check_attribute(std::string_view op, std::string_view attribute, double value, bool meets,
+                            std::string_view rule) {
+  if (!meets) throw_attribute(op, attribute, value, rule);
+}
 }  // namespace detail
 
 }  // namespace ferrite

@@ -19,13 +19,9 @@ namespace {
 Array checked_targets(Cpu& cpu, std::string_view name, const Array& targets, std::int64_t classes,
                       std::int64_t ignore_index) {
   const Array result = dense(cpu, targets, DType::i64);
-  const auto* target = result.data<const std::int64_t>();
-  for (std::int64_t i = 0; i < result.shape().numel(); ++i) {
-    if ((target[i] >= 0 && target[i] < classes) || target[i] == ignore_index) continue;
-    throw ValueError(
-        fmt::format("[{}] target {} at position {} is out of range for {} classes (ignore_index is {})", name,
-                    target[i], i, classes, ignore_index));
-  }
+  op::check_targets(name,
+                    {result.data<const std::int64_t>(), static_cast<std::size_t>(result.shape().numel())},
+                    classes, ignore_index);
   return result;
 }
 

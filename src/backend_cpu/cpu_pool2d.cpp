@@ -2,8 +2,6 @@
 // window are the outer loops and the outputs the inner one, which has no branches and becomes vector code.
 #include "ferrite/ops/pool2d.hpp"
 
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "backend_cpu/rows.hpp"
@@ -171,10 +169,7 @@ void Cpu::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask
       const std::int64_t* const place = index.data<const std::int64_t>() + p * m;
       std::fill_n(to, n, W{0});
       for (std::int64_t i = 0; i < m; ++i) {
-        if (place[i] < 0 || place[i] >= n)
-          throw ValueError(
-              fmt::format("[{}] index {} at position {} is out of range for planes of {} elements",
-                          op.type_name, place[i], p * m + i, n));
+        if (place[i] < 0 || place[i] >= n) op.throw_place(place[i], p * m + i);
         to[place[i]] += from[i];
       }
     });

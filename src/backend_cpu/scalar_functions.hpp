@@ -2,6 +2,7 @@
 // Cpu falls back to in float or double. Called with a constant `fn`, the switches fold away.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -174,18 +175,18 @@ T apply_unary_derivative(op::UnaryFn fn, T saved, T alpha) {
     case tanh: return 1 - y * y;
     case sigmoid: return y * (1 - y);
     case erf: return T(1.1283791670955126) * std::exp(-(x * x));  // 2 / sqrt(pi)
+    // Beyond the bounds of these three the slope is 0 or 1, and infinity times 0 would be NaN.
     case gelu_tanh: {
-      const T t = std::tanh(T(sqrt_2_over_pi) * (x + T(gelu_cubic) * x * x * x));
-      const T dt = (1 - t * t) * T(sqrt_2_over_pi) * (1 + T(3 * gelu_cubic) * x * x);
-      return (1 + t + x * dt) / 2;
+      const T a = std::clamp(x, T(-30), T(30)), g = scalar::sigmoid(T(2 * sqrt_2_over_pi) * (a + T(gelu_cubic) * a * a * a));
+      return g + g * (1 - g) * a * T(2 * sqrt_2_over_pi) * (1 + T(3 * gelu_cubic) * a * a);
     }
     case gelu_erf: {
-      const T pdf = T(0.3989422804014327) * std::exp(-(x * x) / 2);  // 1 / sqrt(2 pi)
-      return std::erfc(-x * T(sqrt_half)) / 2 + x * pdf;
+      const T a = std::clamp(x, T(-40), T(40)), pdf = T(0.3989422804014327) * std::exp(-(a * a) / 2);  // 1 / sqrt(2 pi)
+      return std::erfc(-a * T(sqrt_half)) / 2 + a * pdf;
     }
     case silu: {
-      const T g = scalar::sigmoid(x);
-      return g * (1 + x * (1 - g));
+      const T a = std::clamp(x, T(-800), T(800)), g = scalar::sigmoid(a);
+      return g * (1 + a * (1 - g));
     }
     case softplus: return scalar::sigmoid(alpha * x);
     case elu: return x > 0 ? T{1} : alpha * std::exp(x);

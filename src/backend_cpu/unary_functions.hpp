@@ -52,6 +52,10 @@ FERRITE_INLINE T apply_backward(T s, T dy, T alpha) {
   if constexpr (fn == relu) return s > 0 ? dy : T{0};
   else if constexpr (fn == leaky_relu) return s > 0 ? dy : dy * alpha;
   else if constexpr (fn == abs) return dy * apply<sign>(s, alpha);
+  // dy first: the slope alone may leave the range where the product does not.
+  else if constexpr (fn == rsqrt) return dy * T(-0.5) * s * s * s;
+  else if constexpr (fn == reciprocal) return -(dy * s * s);
+  else if constexpr (fn == square) return dy * s * 2;
   else if constexpr (fn == log) return dy / s;
   else if constexpr (fn == log1p) return dy / (s + 1);
   else if constexpr (fn == elu) {

@@ -25,7 +25,7 @@ struct ConvPlan {
 
 namespace {
 
-enum Uid : std::int64_t { x_id = 1, w_id, y_id };
+enum Uid : std::int64_t { x_id = 1, w_id, y_id, bias_id, sums_id };
 
 /// Below, a convolution takes as long as its launches, and building ten plans (some are compiled) does not
 /// pay.
@@ -45,12 +45,15 @@ cudnnDataType_t data_type(DType dtype) {
   }
 }
 
+/// The sums of a biased convolution are f32, and never written.
 DnnDescriptor describe_tensor(const ConvProblem& p, Uid id, const std::int64_t (&dims)[4],
                               ImageLayout layout) {
+  const bool is_virtual = id == sums_id;
   const std::int64_t c = dims[1], h = dims[2], w = dims[3];
   const std::int64_t nchw[] = {c * h * w, h * w, w, 1}, nhwc[] = {h * w * c, 1, w * c, c};
   DnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, data_type(p.dtype));
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, data_type(is_virtual ? DType::f32 : p.dtype));
+  if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, layout == ImageLayout::nchw ? nchw : nhwc);
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, std::int64_t{id});
@@ -80,6 +83,25 @@ constexpr Attributes attributes_of[] = {
 
 using Graph = std::shared_ptr<const std::vector<DnnDescriptor>>;
 
+/// y = sums + bias, in f32 and rounded once; the operation, last in a list of what it is made of.
+std::vector<DnnDescriptor> describe_bias(const ConvProblem& p, ImageLayout layout, const DnnDescriptor& sums,
+                                         const DnnDescriptor& y) {
+  std::vector<DnnDescriptor> parts;
+  parts.push_back(describe_tensor(p, bias_id, {1, p.y[1], 1, 1}, layout));
+  DnnDescriptor& add = parts.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  add.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
+  add.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  if (!add.finalize()) return {};
+  DnnDescriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sums);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts[0]);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  if (!operation.finalize()) return {};
+  parts.push_back(std::move(operation));
+  return parts;
+}
+
 /// The operation graph, last in a list of the descriptors it is made of; nothing if cuDNN refuses it.
 Graph describe(cudnnHandle_t handle, const ConvProblem& p, ImageLayout layout) {
   const bool is_double = p.dtype == DType::f64;
@@ -95,12 +117,12 @@ Graph describe(cudnnHandle_t handle, const ConvProblem& p, ImageLayout layout) {
   if (!convolution.finalize()) return nullptr;
 
   DnnDescriptor x = describe_tensor(p, x_id, p.x, layout), w = describe_tensor(p, w_id, p.w, layout),
-                y = describe_tensor(p, y_id, p.y, layout);
+                y = describe_tensor(p, y_id, p.y, layout), sums = describe_tensor(p, sums_id, p.y, layout);
   const Attributes& names = attributes_of[static_cast<int>(p.kind)];
   DnnDescriptor operation(names.operation);
   operation.set(names.x, x);
   operation.set(names.w, w);
-  operation.set(names.y, y);
+  operation.set(names.y, p.biased ? sums : y);
   operation.set(names.convolution, convolution);
   if (is_double) {
     operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0);
@@ -110,12 +132,19 @@ Graph describe(cudnnHandle_t handle, const ConvProblem& p, ImageLayout layout) {
     operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
   }
   if (!operation.finalize()) return nullptr;
+  auto parts = std::make_shared<std::vector<DnnDescriptor>>();
+  std::vector<cudnnBackendDescriptor_t> operations{operation.get()};
+  if (p.biased) {
+    *parts = describe_bias(p, layout, sums, y);
+    if (parts->empty()) return nullptr;
+    operations.push_back(parts->back().get());
+  }
   DnnDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+            std::span<const cudnnBackendDescriptor_t>(operations));
   if (!graph.finalize()) return nullptr;
-  auto parts = std::make_shared<std::vector<DnnDescriptor>>();
-  for (DnnDescriptor* part : {&convolution, &x, &w, &y, &operation, &graph})
+  for (DnnDescriptor* part : {&convolution, &x, &w, &y, &sums, &operation, &graph})
     parts->push_back(std::move(*part));
   return parts;
 }
@@ -180,9 +209,10 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
     propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_A, 16, proposals);
     propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_FALLBACK, 16, proposals);
   }
-  // Tensor cores want channels last; without them that only costs copies.
+  // Tensor cores want channels last, and so do the engines that add a bias; without them that only costs
+  // copies.
   const bool tensor_cores = size_of(p.dtype) == 2 || p.tf32;
-  if (all && tensor_cores) {
+  if (p.biased || (all && tensor_cores)) {
     if (const Graph graph = describe(dnn.handle(), p, ImageLayout::nhwc))
       propose(p, ImageLayout::nhwc, graph, CUDNN_HEUR_MODE_A, 6, proposals);
   }
@@ -204,9 +234,9 @@ std::shared_ptr<const ConvPlan> build(Libraries& libraries, const Proposal& prop
 
 std::string text_of(const ConvProblem& p) {
   constexpr std::string_view kinds[] = {"forward", "input gradient", "weight gradient"};
-  return fmt::format("conv2d {} {}{} x {} w {} stride {} padding {} dilation {}",
-                     kinds[static_cast<int>(p.kind)], to_string(p.dtype), p.tf32 ? " tf32" : "", p.x, p.w,
-                     p.stride, p.padding, p.dilation);
+  return fmt::format("conv2d {}{} {}{} x {} w {} stride {} padding {} dilation {}",
+                     kinds[static_cast<int>(p.kind)], p.biased ? " with bias" : "", to_string(p.dtype),
+                     p.tf32 ? " tf32" : "", p.x, p.w, p.stride, p.padding, p.dilation);
 }
 
 double work_of(const ConvProblem& p) {
@@ -280,14 +310,18 @@ std::shared_ptr<const ConvPlan> ConvPlans::get(Libraries& libraries, const Call&
 ImageLayout layout_of(const ConvPlan& plan) { return plan.layout; }
 
 void execute(Libraries& libraries, const Call& call, const ConvPlan& plan, const Array& x, const Array& w,
-             const Array& y) {
+             const Array& y, const Array& bias) {
   const Scratch<std::byte> workspace(call, static_cast<std::int64_t>(plan.workspace));
-  const std::int64_t ids[] = {x_id, w_id, y_id};
-  void* const pointers[] = {x.data<void>(), w.data<void>(), y.data<void>()};
+  const std::int64_t all_ids[] = {x_id, w_id, y_id, bias_id};
+  void* const all_pointers[] = {x.data<void>(), w.data<void>(), y.data<void>(),
+                                bias.defined() ? bias.data<void>() : nullptr};
+  const std::size_t count = bias.defined() ? 4 : 3;
+  const std::span<const std::int64_t> ids(all_ids, count);
+  const std::span<void* const> pointers(all_pointers, count);
   const Libraries::Dnn dnn(libraries);
   DnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::span<void* const>(pointers));
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers);
   void* const space = plan.workspace > 0 ? workspace.data() : nullptr;
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, space);
   check(pack.finalize() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM, call.op());

@@ -25,7 +25,8 @@ struct ConvProblem {
   ConvKind kind;
   DType dtype;  // floating
   bool tf32;    // f32 operands may be rounded to tf32
-  std::uint8_t unused[5];
+  bool biased;  // forward: a bias [O] is added before the result is rounded
+  std::uint8_t unused[4];
 };
 
 struct ConvPlan;
@@ -53,8 +54,9 @@ class ConvPlans {
 };
 
 ImageLayout layout_of(const ConvPlan& plan);
-/// Queues the convolution alone, on arrays of the plan's layout.
+/// Queues the convolution alone, on arrays of the plan's layout; `bias` is dense, or undefined where the
+/// problem has none.
 void execute(Libraries& libraries, const Call& call, const ConvPlan& plan, const Array& x, const Array& w,
-             const Array& y);
+             const Array& y, const Array& bias);
 
 }  // namespace ferrite::cuda

@@ -39,11 +39,20 @@ Array laid_out(Cuda& cuda, const Array& x, ImageLayout layout) {
   return copy;
 }
 
+/// [O], dense and aligned.
+Array laid_out_bias(Cuda& cuda, const Array& bias) {
+  if (bias.layout().is_contiguous() && reinterpret_cast<std::uintptr_t>(bias.data()) % 16 == 0) return bias;
+  const Array copy = cuda.allocate(bias.meta());
+  copy_into(cuda, bias, copy);
+  return copy;
+}
+
 /// x, weight and y of a convolution, one of which is to be computed from the others.
 struct Convolution {
   ConvKind kind;
   const op::ConvGeometry& geometry;
   Array x, w, y;
+  Array bias{};  // dense, or undefined: added before the result is rounded
 
   Array& result() { return kind == ConvKind::forward ? y : kind == ConvKind::input_gradient ? x : w; }
 };
@@ -59,6 +68,7 @@ ConvProblem problem_of(const Convolution& c, Float32Products products) {
   p.kind = c.kind;
   p.dtype = c.x.dtype();
   p.tf32 = p.dtype == DType::f32 && products == Float32Products::tf32;
+  p.biased = c.bias.defined();
   return p;
 }
 
@@ -74,7 +84,7 @@ bool convolve(Cuda& cuda, const Call& call, Convolution c, bool add) {
     for (Array* part : {&laid.x, &laid.w, &laid.y})
       if (part != &laid.result()) *part = laid_out(cuda, *part, layout);
     if (!lies(laid.result(), layout)) laid.result() = allocate_as(cuda, laid.result(), layout);
-    execute(libraries, call, plan, laid.x, laid.w, laid.y);
+    execute(libraries, call, plan, laid.x, laid.w, laid.y, laid.bias);
     if (laid.result().buffer() != c.result().buffer()) copy_into(cuda, laid.result(), c.result());
   };
   const auto plan =
@@ -97,7 +107,7 @@ bool convolve_parts(Cuda& cuda, const Call& call, const Convolution& c, bool add
                             : a.with_layout(a.layout().slice(0, begin, std::min(part, images - begin), 1));
     };
     const bool adds = add || (begin > 0 && c.kind == ConvKind::weight_gradient);
-    if (convolve(cuda, call, {c.kind, c.geometry, some(c.x), c.w, some(c.y)}, adds)) continue;
+    if (convolve(cuda, call, {c.kind, c.geometry, some(c.x), c.w, some(c.y), c.bias}, adds)) continue;
     if (begin == 0) return false;
     throw BackendError(
         "[conv2d] cuDNN took the first images of a batch but not the last: use smaller batches");
@@ -115,8 +125,7 @@ void compute(Cuda& cuda, const Op& op, Ins in, const Array& out, Convolution c, 
     return;
   }
   if (!convolve_parts(cuda, call, c, add)) {
-    // A bias is none of this function's business.
-    const auto value = detail::evaluate_composed(cuda, op, Ins(in.data(), 2));
+    const auto value = detail::evaluate_composed(cuda, op, Ins(in.data(), c.bias.defined() ? 3 : 2));
     copy_into(cuda, value[0], out, add);
   }
   call.finish();
@@ -130,8 +139,12 @@ bool Cuda::accepts(const op::Conv2dWeightGrad&, MetaSpan in) const { return is_o
 
 void Cuda::run(const op::Conv2d& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  compute(*this, op, in, out[0], {ConvKind::forward, op.geometry, in[0], in[1], out[0]}, false);
-  if (in.size() < 3) return;
+  // In 16 bits a sum that is rounded before the bias is added may leave the range; f32 and f64 have the room.
+  const bool has_terms = in[0].shape().numel() > 0 && in[1].shape().numel() > 0;
+  const bool fuses = in.size() > 2 && size_of(out[0].dtype()) == 2 && has_terms;
+  const Array fused = fuses ? laid_out_bias(*this, in[2]) : Array();
+  compute(*this, op, in, out[0], {ConvKind::forward, op.geometry, in[0], in[1], out[0], fused}, false);
+  if (in.size() < 3 || fuses) return;
   const Layout& bias = in[2].layout();
   const Array channels = in[2].with_layout({out[0].shape(), {0, bias.strides[0], 0, 0}, bias.offset});
   const Array* operands[] = {&out[0], &channels};

@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "backend_cuda/gemm.hpp"
-#include "ferrite/ops/binary.hpp"
-#include "ferrite/ops/fill.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 
@@ -83,6 +82,12 @@ void Cuda::run(const op::Linear& op, Ins in, Outs out) {
   if (!has_inner || !everything()) {
     if (!has_inner) run(op::Fill{pre.shape(), dtype, 0}, Ins(nullptr, 0), Outs(&pre, 1));
     const bool bias_done = has_inner && bias.defined() && multiply(pre, Epilogue::bias, true);
+    // In 16 bits a product that is rounded before the bias is added may leave the range.
+    if (has_inner && bias.defined() && !bias_done && size_of(dtype) == 2) {
+      const auto values = detail::evaluate_composed(*this, op, in);
+      for (std::size_t i = 0; i < out.size(); ++i) copy_into(*this, values[i], out[i]);
+      return call.finish();
+    }
     if (has_inner && !bias_done) multiply(pre, Epilogue::none, false);
     if (bias.defined() && !bias_done) {
       const Array rows = bias.with_layout(bias.layout().expand(pre.shape()));

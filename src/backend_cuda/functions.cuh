@@ -141,10 +141,10 @@ __device__ __forceinline__ C apply_backward(C s, C dy, C alpha) {
   constexpr C two_over_pi_root = C(2 * 0.7978845608028654);
   if constexpr (fn == neg) return -dy;
   else if constexpr (fn == abs) return dy * apply_unary<sign>(s, alpha);
-  else if constexpr (fn == square) return dy * (2 * s);
+  else if constexpr (fn == square) return dy * s * 2;
   else if constexpr (fn == relu) return s > 0 ? dy : C{0};
   else if constexpr (fn == sqrt) return dy * (C(0.5) / s);
-  else if constexpr (fn == rsqrt) return dy * (C(-0.5) * s * s * s);
+  else if constexpr (fn == rsqrt) return dy * C(-0.5) * s * s * s;  // the slope alone may leave the range
   else if constexpr (fn == reciprocal) return -(dy * s * s);
   else if constexpr (fn == exp) return dy * s;
   else if constexpr (fn == expm1) return dy * (s + 1);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "ferrite/core/error.hpp"
 
@@ -89,8 +88,8 @@ Shape broadcast(std::string_view op, const Shape& a, const Shape& b) {
   return result;
 }
 
-int normalize_axis(std::string_view op, int axis, int rank) {
-  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
+int normalize_axis(std::string_view op, std::int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
   if (rank == 0) throw ShapeError(fmt::format("[{}] axis {} of rank 0: a scalar has no axes", op, axis));
   throw ShapeError(
       fmt::format("[{}] axis {} of rank {}: must be in [{}, {}]", op, axis, rank, -rank, rank - 1));
@@ -99,9 +98,7 @@ int normalize_axis(std::string_view op, int axis, int rank) {
 Shape normalize_axes(std::string_view op, const Shape& axes, int rank) {
   bool chosen[max_rank] = {};
   for (std::int64_t given : axes) {
-    // Out-of-range values are clamped to int before the check, so that huge ones cannot wrap into range.
-    constexpr std::int64_t limit = std::numeric_limits<int>::max();
-    const int axis = normalize_axis(op, static_cast<int>(std::clamp(given, -limit, limit)), rank);
+    const int axis = normalize_axis(op, given, rank);
     if (chosen[axis]) {
       throw ShapeError(
           fmt::format("[{}] axes {} of rank {}: axis {} is named twice", op, to_string(axes), rank, axis));

@@ -145,11 +145,11 @@ Expr backward_expression(Statements& to, UnaryFn fn, Expr given, Expr gradient, 
   const Expr zero = number(s, 0), one = number(s, 1);
   switch (fn) {
     case abs: return dy * unary_expression(to, sign, s, alpha);
-    case square: return dy * (number(s, 2) * s);
+    case square: return dy * s * number(s, 2);
     case relu: return where(s > zero, dy, zero);
     case sqrt: return dy * (number(s, 0.5) / s);
-    case rsqrt: return dy * (number(s, -0.5) * s * s * s);
-    case reciprocal: return -(dy * (s * s));
+    case rsqrt: return dy * number(s, -0.5) * s * s * s;
+    case reciprocal: return -(dy * s * s);
     case exp: return dy * s;
     case expm1: return dy * (s + one);
     case log: return dy / s;

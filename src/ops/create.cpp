@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/iota.hpp"
@@ -43,6 +44,24 @@ std::string_view Random::name() const {
   return names[static_cast<int>(fn)];
 }
 
+namespace {
+/// The integers that a dtype holds, from the first to below the second; of floats, those in its range.
+std::pair<double, double> integer_range(DType dtype) {
+  switch (dtype) {
+    case DType::bool_:
+      return {0, 2};
+    case DType::u8:
+      return {0, 256};
+    case DType::i32:
+      return {-0x1p31, 0x1p31};
+    case DType::f16:
+      return {-65504, 65505};
+    default:
+      return {-0x1p63, 0x1p63};
+  }
+}
+}  // namespace
+
 Metas Random::infer(MetaSpan in) const {
   detail::check_arity(name(), in.size(), 0, 0);
   check_extents(name(), shape);
@@ -63,6 +82,8 @@ Metas Random::infer(MetaSpan in) const {
     case RandomFn::integer:
       if (!(low < high) || low != std::floor(low) || high != std::floor(high))
         reject("need integers low < high");
+      if (const auto [least, beyond] = integer_range(dtype); low < least || high > beyond)
+        reject(fmt::format("{} holds integers from {} to below {}", to_string(dtype), least, beyond));
       break;
   }
   return {Meta{shape, dtype}};

@@ -72,6 +72,12 @@ std::string_view UnaryBackward::name() const { return type_name; }
 
 Metas UnaryBackward::infer(MetaSpan in) const {
   detail::check_arity(name(), in.size(), 2, 2);
+  const bool is_step =
+      fn == UnaryFn::sign || (fn >= UnaryFn::floor && fn <= UnaryFn::round) || fn >= UnaryFn::logical_not;
+  if (is_step || fn == UnaryFn::neg)  // neg is its own gradient, without anything saved
+    throw ValueError(
+        fmt::format("[{}] fn {}: has no derivative that depends on its input", name(), to_string(fn)));
+  detail::check_floating(name(), "saved tensor", in[0].dtype);
   detail::check_shape(name(), "gradient", in[1].shape, in[0].shape);
   detail::check_floating(name(), "gradient", in[1].dtype);
   return {Meta{in[0].shape, promote(in[0].dtype, in[1].dtype)}};
@@ -147,7 +153,7 @@ Metas Where::infer(MetaSpan in) const {
 Metas Dropout::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 1, 1);
   detail::check_floating(type_name, "x", in[0].dtype);
-  if (!(p >= 0 && p <= 1)) throw ValueError(fmt::format("[dropout] p {}: must lie in [0, 1]", p));
+  detail::check_attribute(type_name, "p", p, p >= 0 && p <= 1, "must lie in [0, 1]");
   return {in[0]};
 }
 
@@ -156,16 +162,21 @@ std::string_view to_string(LossFn fn) {
   return names[static_cast<int>(fn)];
 }
 
-Metas PointwiseLoss::infer(MetaSpan in) const {
-  detail::check_arity(name(), in.size(), 2, 2);
+namespace {
+void check_loss(std::string_view op, LossFn fn, double delta, MetaSpan in) {
   // Broadcasting here hides bugs: [N, 1] against [N] would give [N, N].
   if (!(in[0].shape == in[1].shape))
-    throw ShapeError(fmt::format("[{}] prediction {} and target {}: shapes must be equal", name(),
+    throw ShapeError(fmt::format("[{}] prediction {} and target {}: shapes must be equal", op,
                                  ferrite::to_string(in[0].shape), ferrite::to_string(in[1].shape)));
-  detail::check_floating(name(), "prediction", in[0].dtype);
-  detail::check_floating(name(), "target", in[1].dtype);
-  if (fn == LossFn::huber && !(delta > 0))
-    throw ValueError(fmt::format("[huber] delta {}: must be positive", delta));
+  detail::check_floating(op, "prediction", in[0].dtype);
+  detail::check_floating(op, "target", in[1].dtype);
+  detail::check_attribute(op, "delta", delta, fn != LossFn::huber || delta > 0, "must be positive");
+}
+}  // namespace
+
+Metas PointwiseLoss::infer(MetaSpan in) const {
+  detail::check_arity(name(), in.size(), 2, 2);
+  check_loss(name(), fn, delta, in);
   return {Meta{in[0].shape, promote(in[0].dtype, in[1].dtype)}};
 }
 
@@ -173,8 +184,9 @@ std::string_view PointwiseLossBackward::name() const { return type_name; }
 
 Metas PointwiseLossBackward::infer(MetaSpan in) const {
   detail::check_arity(name(), in.size(), 3, 3);
+  check_loss(name(), fn, delta, in);
   detail::check_shape(name(), "gradient", in[2].shape, in[0].shape);
-  detail::check_shape(name(), "target", in[1].shape, in[0].shape);
+  detail::check_floating(name(), "gradient", in[2].dtype);
   return {in[0]};
 }
 

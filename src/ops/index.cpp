@@ -22,6 +22,14 @@ void check_index(std::string_view op, int axis, const Meta& x, const Meta& index
                     op, to_string(x.shape), to_string(index.shape), a));
 }
 
+Shape with_last(std::string_view op, Shape shape, std::int64_t extent) {
+  if (shape.rank() == max_rank)
+    throw ShapeError(fmt::format("[{}] ids {}: have {} axes, and the result has one more; the most is {}", op,
+                                 to_string(shape), max_rank, max_rank));
+  shape.push_back(extent);
+  return shape;
+}
+
 Metas infer_scatter(std::string_view op, int axis, MetaSpan in) {
   detail::check_arity(op, in.size(), 3, 3);
   check_index(op, axis, in[0], in[1]);
@@ -69,16 +77,16 @@ Metas Embedding::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
   detail::check_rank(type_name, "weight", in[0].shape, 2);
   detail::check_integer(type_name, "ids", in[1].dtype);
-  Meta result{in[1].shape, in[0].dtype};
-  result.shape.push_back(in[0].shape[1]);
-  return {result};
+  return {Meta{with_last(type_name, in[1].shape, in[0].shape[1]), in[0].dtype}};
 }
 
 Metas EmbeddingBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  Shape expected = in[1].shape;
-  expected.push_back(in[0].shape.rank() > 0 ? in[0].shape.back() : 0);
-  detail::check_shape(type_name, "gradient", in[0].shape, expected);
+  detail::check_floating(type_name, "gradient", in[0].dtype);
+  detail::check_integer(type_name, "ids", in[1].dtype);
+  const std::int64_t channels = in[0].shape.rank() > 0 ? in[0].shape.back() : 0;
+  detail::check_shape(type_name, "gradient", in[0].shape, with_last(type_name, in[1].shape, channels));
+  if (rows < 0) throw ValueError(fmt::format("[{}] rows {}: must not be negative", type_name, rows));
   return {Meta{{rows, in[0].shape.back()}, in[0].dtype}};
 }
 
@@ -90,9 +98,7 @@ Metas OneHot::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 1, 1);
   detail::check_integer(type_name, "ids", in[0].dtype);
   if (classes < 0) throw ValueError(fmt::format("[one_hot] classes {}: must not be negative", classes));
-  Meta result{in[0].shape, dtype};
-  result.shape.push_back(classes);
-  return {result};
+  return {Meta{with_last(type_name, in[0].shape, classes), dtype}};
 }
 
 }  // namespace ferrite::op

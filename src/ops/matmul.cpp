@@ -107,33 +107,37 @@ Cost Linear::cost(MetaSpan in, MetaSpan out) const {
 
 double Linear::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape[1]); }
 
-Metas Attention::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 3, 4);
+namespace {
+/// q, k, v and perhaps a mask that fit each other; what attention gives for them.
+Metas check_attention(std::string_view op, MetaSpan in) {
   const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
-  detail::check_rank(type_name, "q", q, 4);
-  detail::check_rank(type_name, "k", k, 4);
-  detail::check_rank(type_name, "v", v, 4);
+  detail::check_rank(op, "q", q, 4);
+  detail::check_rank(op, "k", k, 4);
+  detail::check_rank(op, "v", v, 4);
   if (q[0] != k[0] || q[1] != k[1] || q[3] != k[3] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2])
-    throw ShapeError(
-        fmt::format("[attention] q {}, k {}, v {}: need [B, H, T, D], [B, H, S, D] and [B, H, S, E]",
-                    ferrite::to_string(q), ferrite::to_string(k), ferrite::to_string(v)));
-  detail::check_floating(type_name, "q", in[0].dtype);
+    throw ShapeError(fmt::format("[{}] q {}, k {}, v {}: need [B, H, T, D], [B, H, S, D] and [B, H, S, E]",
+                                 op, ferrite::to_string(q), ferrite::to_string(k), ferrite::to_string(v)));
+  detail::check_floating(op, "q", in[0].dtype);
   if (in[1].dtype != in[0].dtype || in[2].dtype != in[0].dtype)
-    throw DTypeError(fmt::format("[attention] q {}, k {}, v {}: need one dtype",
-                                 ferrite::to_string(in[0].dtype), ferrite::to_string(in[1].dtype),
-                                 ferrite::to_string(in[2].dtype)));
+    throw DTypeError(fmt::format("[{}] q {}, k {}, v {}: need one dtype", op, ferrite::to_string(in[0].dtype),
+                                 ferrite::to_string(in[1].dtype), ferrite::to_string(in[2].dtype)));
   if (in.size() > 3) {
     const Shape full{q[0], q[1], q[2], k[2]};
-    if (!(broadcast(type_name, in[3].shape, full) == full))
-      throw ShapeError(fmt::format("[attention] mask {}: must broadcast to {}",
-                                   ferrite::to_string(in[3].shape), ferrite::to_string(full)));
+    if (!(broadcast(op, in[3].shape, full) == full))
+      throw ShapeError(fmt::format("[{}] mask {}: must broadcast to {}", op, ferrite::to_string(in[3].shape),
+                                   ferrite::to_string(full)));
     if (in[3].dtype != DType::bool_ && !is_floating(in[3].dtype))
-      throw DTypeError(
-          fmt::format("[attention] mask is {}: needs bool (true keeps) or a floating dtype (added)",
-                      ferrite::to_string(in[3].dtype)));
+      throw DTypeError(fmt::format("[{}] mask is {}: needs bool (true keeps) or a floating dtype (added)", op,
+                                   ferrite::to_string(in[3].dtype)));
   }
   return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype},
           Meta{{q[0], q[1], q[2]}, LayerNorm::statistics_dtype(in[0].dtype)}};
+}
+}  // namespace
+
+Metas Attention::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 3, 4);
+  return check_attention(type_name, in);
 }
 
 Cost Attention::cost(MetaSpan in, MetaSpan out) const {
@@ -145,7 +149,15 @@ double Attention::reduction_length(MetaSpan in) const {
 
 Metas AttentionBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 6, 7);
-  detail::check_shape(type_name, "gradient", in[0].shape, in[4].shape);
+  Metas forward{in[1], in[2], in[3]};
+  if (in.size() > 6) forward.push_back(in[6]);
+  const Metas results = check_attention(type_name, forward);
+  detail::check_shape(type_name, "gradient", in[0].shape, results[0].shape);
+  detail::check_floating(type_name, "gradient", in[0].dtype);
+  detail::check_shape(type_name, "o", in[4].shape, results[0].shape);
+  detail::check_dtype(type_name, "o", in[4].dtype, results[0].dtype);
+  detail::check_shape(type_name, "lse", in[5].shape, results[1].shape);
+  detail::check_dtype(type_name, "lse", in[5].dtype, results[1].dtype);
   return {in[1], in[2], in[3]};
 }
 Cost AttentionBackward::cost(MetaSpan in, MetaSpan out) const {

@@ -1,6 +1,8 @@
 // Shape rules of the normalisations and of softmax_cross_entropy.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "ferrite/ops/batch_norm.hpp"
 #include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/rms_norm.hpp"
@@ -22,22 +24,54 @@ Cost streaming(MetaSpan in, MetaSpan out, double flops_per_element) {
   return cost;
 }
 
-void check_norm_inputs(std::string_view op, MetaSpan in, std::int64_t channels) {
-  detail::check_floating(op, "x", in[0].dtype);
-  detail::check_shape(op, "weight", in[1].shape, {channels});
-  if (in.size() > 2) detail::check_shape(op, "bias", in[2].shape, {channels});
+void check_parameter(std::string_view op, std::string_view what, const Meta& given, std::int64_t channels) {
+  detail::check_floating(op, what, given.dtype);
+  detail::check_shape(op, what, given.shape, {channels});
 }
 
-void check_last_axis(std::string_view op, const Shape& x) {
-  if (x.rank() < 1) throw ShapeError(fmt::format("[{}] x {}: needs at least one axis", op, to_string(x)));
+/// x [..., C] with something to normalise: the mean and the deviation of nothing are no numbers.
+void check_rows(std::string_view op, const Meta& x) {
+  detail::check_floating(op, "x", x.dtype);
+  if (x.shape.rank() < 1)
+    throw ShapeError(fmt::format("[{}] x {}: needs at least one axis", op, to_string(x.shape)));
+  if (x.shape.back() == 0 && without_last(x.shape).numel() > 0)
+    throw ShapeError(fmt::format("[{}] x {}: no elements per row", op, to_string(x.shape)));
+}
+
+/// x [N, C, ...] with something to normalise.
+void check_channels(std::string_view op, const Meta& x) {
+  detail::check_floating(op, "x", x.dtype);
+  if (x.shape.rank() < 2)
+    throw ShapeError(fmt::format("[{}] x {}: needs [N, C, ...]", op, to_string(x.shape)));
+  if (x.shape[1] > 0 && x.shape.numel() == 0)
+    throw ShapeError(fmt::format("[{}] x {}: no elements per channel", op, to_string(x.shape)));
+}
+
+/// One number per row or channel, as the forward gave it.
+Meta statistic_of(const Meta& x, const Shape& shape) { return {shape, LayerNorm::statistics_dtype(x.dtype)}; }
+
+void check_statistic(std::string_view op, std::string_view what, const Meta& given, const Meta& needed) {
+  detail::check_shape(op, what, given.shape, needed.shape);
+  detail::check_dtype(op, what, given.dtype, needed.dtype);
+}
+
+void check_gradient(std::string_view op, const Meta& given, const Shape& shape) {
+  detail::check_shape(op, "gradient", given.shape, shape);
+  detail::check_floating(op, "gradient", given.dtype);
+}
+
+void check_eps(std::string_view op, double eps) {
+  detail::check_attribute(op, "eps", eps, eps >= 0, "must not be negative");
 }
 }  // namespace
 
 Metas LayerNorm::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 3, 3);
-  check_last_axis(type_name, in[0].shape);
-  check_norm_inputs(type_name, in, in[0].shape.back());
-  const Meta row{without_last(in[0].shape), statistics_dtype(in[0].dtype)};
+  check_eps(type_name, eps);
+  check_rows(type_name, in[0]);
+  check_parameter(type_name, "weight", in[1], in[0].shape.back());
+  check_parameter(type_name, "bias", in[2], in[0].shape.back());
+  const Meta row = statistic_of(in[0], without_last(in[0].shape));
   return {in[0], row, row};
 }
 Cost LayerNorm::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 8); }
@@ -45,7 +79,12 @@ double LayerNorm::reduction_length(MetaSpan in) const { return static_cast<doubl
 
 Metas LayerNormBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 5, 5);
-  detail::check_shape(type_name, "gradient", in[0].shape, in[1].shape);
+  check_rows(type_name, in[1]);
+  check_gradient(type_name, in[0], in[1].shape);
+  check_parameter(type_name, "weight", in[2], in[1].shape.back());
+  const Meta row = statistic_of(in[1], without_last(in[1].shape));
+  check_statistic(type_name, "mean", in[3], row);
+  check_statistic(type_name, "rstd", in[4], row);
   return {in[1], in[2], in[2]};
 }
 Cost LayerNormBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 14); }
@@ -56,16 +95,20 @@ double LayerNormBackward::reduction_length(MetaSpan in) const {
 
 Metas RmsNorm::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  check_last_axis(type_name, in[0].shape);
-  check_norm_inputs(type_name, in, in[0].shape.back());
-  return {in[0], Meta{without_last(in[0].shape), LayerNorm::statistics_dtype(in[0].dtype)}};
+  check_eps(type_name, eps);
+  check_rows(type_name, in[0]);
+  check_parameter(type_name, "weight", in[1], in[0].shape.back());
+  return {in[0], statistic_of(in[0], without_last(in[0].shape))};
 }
 Cost RmsNorm::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 5); }
 double RmsNorm::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape.back()); }
 
 Metas RmsNormBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 4, 4);
-  detail::check_shape(type_name, "gradient", in[0].shape, in[1].shape);
+  check_rows(type_name, in[1]);
+  check_gradient(type_name, in[0], in[1].shape);
+  check_parameter(type_name, "weight", in[2], in[1].shape.back());
+  check_statistic(type_name, "rstd", in[3], statistic_of(in[1], without_last(in[1].shape)));
   return {in[1], in[2]};
 }
 Cost RmsNormBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 10); }
@@ -88,12 +131,12 @@ Shape BatchNorm::channel_shape(const Shape& x) {
 
 Metas BatchNorm::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 3, 3);
-  const Shape& x = in[0].shape;
-  if (x.rank() < 2) throw ShapeError(fmt::format("[batch_norm] x {}: needs [N, C, ...]", to_string(x)));
-  check_norm_inputs(type_name, in, x[1]);
-  if (x[1] > 0 && x.numel() == 0)
-    throw ShapeError(fmt::format("[batch_norm] x {}: no elements per channel", to_string(x)));
-  const Meta channel{{x[1]}, LayerNorm::statistics_dtype(in[0].dtype)};
+  check_eps(type_name, eps);
+  check_channels(type_name, in[0]);
+  const std::int64_t channels = in[0].shape[1];
+  check_parameter(type_name, "weight", in[1], channels);
+  check_parameter(type_name, "bias", in[2], channels);
+  const Meta channel = statistic_of(in[0], {channels});
   return {in[0], channel, channel};
 }
 Cost BatchNorm::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 8); }
@@ -103,7 +146,12 @@ double BatchNorm::reduction_length(MetaSpan in) const {
 
 Metas BatchNormBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 5, 5);
-  detail::check_shape(type_name, "gradient", in[0].shape, in[1].shape);
+  check_channels(type_name, in[1]);
+  check_gradient(type_name, in[0], in[1].shape);
+  const std::int64_t channels = in[1].shape[1];
+  check_parameter(type_name, "weight", in[2], channels);
+  check_statistic(type_name, "mean", in[3], statistic_of(in[1], {channels}));
+  check_statistic(type_name, "rstd", in[4], statistic_of(in[1], {channels}));
   return {in[1], in[2], in[2]};
 }
 Cost BatchNormBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 14); }
@@ -111,18 +159,34 @@ double BatchNormBackward::reduction_length(MetaSpan in) const {
   return BatchNorm{}.reduction_length(in.subspan(1));
 }
 
+void check_targets(std::string_view op, std::span<const std::int64_t> targets, std::int64_t classes,
+                   std::int64_t ignore_index) {
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] == ignore_index || (targets[i] >= 0 && targets[i] < classes)) continue;
+    throw ValueError(
+        fmt::format("[{}] target {} at position {} is out of range for {} classes (ignore_index is {})", op,
+                    targets[i], i, classes, ignore_index));
+  }
+}
+
+namespace {
+/// logits [N, C] and targets [N]; returns the meta of what there is per row.
+Meta check_classes(std::string_view op, const Meta& logits, const Meta& targets, double label_smoothing) {
+  detail::check_rank(op, "logits", logits.shape, 2);
+  detail::check_floating(op, "logits", logits.dtype);
+  detail::check_integer(op, "targets", targets.dtype);
+  detail::check_shape(op, "targets", targets.shape, {logits.shape[0]});
+  if (logits.shape[1] == 0 && logits.shape[0] > 0)
+    throw ShapeError(fmt::format("[{}] logits {}: no classes", op, to_string(logits.shape)));
+  detail::check_attribute(op, "label_smoothing", label_smoothing,
+                          label_smoothing >= 0 && label_smoothing <= 1, "must lie in [0, 1]");
+  return statistic_of(logits, {logits.shape[0]});
+}
+}  // namespace
+
 Metas SoftmaxCrossEntropy::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  detail::check_rank(type_name, "logits", in[0].shape, 2);
-  detail::check_floating(type_name, "logits", in[0].dtype);
-  detail::check_integer(type_name, "targets", in[1].dtype);
-  detail::check_shape(type_name, "targets", in[1].shape, {in[0].shape[0]});
-  if (in[0].shape[1] == 0 && in[0].shape[0] > 0)
-    throw ShapeError(fmt::format("[softmax_cross_entropy] logits {}: no classes", to_string(in[0].shape)));
-  if (!(label_smoothing >= 0 && label_smoothing <= 1))
-    throw ValueError(
-        fmt::format("[softmax_cross_entropy] label_smoothing {}: must lie in [0, 1]", label_smoothing));
-  const Meta row{{in[0].shape[0]}, LayerNorm::statistics_dtype(in[0].dtype)};
+  const Meta row = check_classes(type_name, in[0], in[1], label_smoothing);
   return {row, row};
 }
 Cost SoftmaxCrossEntropy::cost(MetaSpan in, MetaSpan out) const {
@@ -135,7 +199,9 @@ double SoftmaxCrossEntropy::reduction_length(MetaSpan in) const {
 
 Metas SoftmaxCrossEntropyBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 4, 4);
-  detail::check_shape(type_name, "gradient", in[0].shape, in[2].shape);
+  const Meta row = check_classes(type_name, in[1], in[2], label_smoothing);
+  check_gradient(type_name, in[0], row.shape);
+  check_statistic(type_name, "lse", in[3], row);
   return {in[1]};
 }
 Cost SoftmaxCrossEntropyBackward::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 14); }
@@ -145,8 +211,7 @@ Metas SoftmaxCrossEntropyWithGradient::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 3, 3);
   detail::check_shape(type_name, "scale", in[2].shape, {});
   detail::check_floating(type_name, "scale", in[2].dtype);
-  const SoftmaxCrossEntropy loss{ignore_index, label_smoothing};
-  return {loss.infer(in.first(2))[0], in[0]};
+  return {check_classes(type_name, in[0], in[1], label_smoothing), in[0]};
 }
 Cost SoftmaxCrossEntropyWithGradient::cost(MetaSpan in, MetaSpan out) const { return streaming(in, out, 24); }
 double SoftmaxCrossEntropyWithGradient::reduction_length(MetaSpan in) const {
@@ -154,8 +219,8 @@ double SoftmaxCrossEntropyWithGradient::reduction_length(MetaSpan in) const {
 }
 
 Metas CrossEntropyLoss::infer(MetaSpan in) const {
-  const SoftmaxCrossEntropy loss{ignore_index, label_smoothing};
-  const Meta result{{}, loss.infer(in)[0].dtype};
+  detail::check_arity(type_name, in.size(), 2, 2);
+  const Meta result{{}, check_classes(type_name, in[0], in[1], label_smoothing).dtype};
   if (!with_gradient) return {result};
   return {result, in[0]};
 }

@@ -19,6 +19,13 @@ double tolerance_from(double reduction_length, MetaSpan in, MetaSpan out) {
   return 8 * eps * std::sqrt(std::max(reduction_length, 1.0));
 }
 
+DType wide_dtype(MetaSpan metas) {
+  DType wide = DType::f32;
+  for (const Meta& m : metas)
+    if (m.dtype == DType::f64) wide = DType::f64;
+  return wide;
+}
+
 namespace detail {
 
 void check_arity(std::string_view op, std::size_t given, std::size_t least, std::size_t most) {
@@ -37,6 +44,15 @@ void check_integer(std::string_view op, std::string_view what, DType dtype) {
   if (!is_integer(dtype))
     throw DTypeError(
         fmt::format("[{}] {} is {}: needs an integer dtype (i32, i64, u8)", op, what, to_string(dtype)));
+}
+
+void check_dtype(std::string_view op, std::string_view what, DType given, DType needed) {
+  if (given != needed)
+    throw DTypeError(fmt::format("[{}] {} is {}: needs {}", op, what, to_string(given), to_string(needed)));
+}
+
+void throw_attribute(std::string_view op, std::string_view attribute, double value, std::string_view rule) {
+  throw ValueError(fmt::format("[{}] {} {}: {}", op, attribute, value, rule));
 }
 
 void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank) {
@@ -61,6 +77,12 @@ void throw_cannot_run(std::string_view op, const std::string& backend, MetaSpan 
   for (const Meta& m : in) operands += (operands.empty() ? "" : ", ") + to_string(m);
   throw BackendError(
       fmt::format("[{}] {} cannot run it on {} and the op has no composition", op, backend, operands));
+}
+
+void throw_broken_promise(std::string_view op, std::size_t output, const Meta& promised) {
+  throw BackendError(
+      fmt::format("[{}] its shape rule says that output {} is {}, but its composition gives another", op,
+                  output, to_string(promised)));
 }
 
 void check_devices(std::string_view op, Device device, Ins in) {

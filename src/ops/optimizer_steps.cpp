@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <initializer_list>
+#include <utility>
+
 #include "ferrite/ops/layer_norm.hpp"
 
 namespace ferrite::op {
@@ -12,13 +16,14 @@ namespace {
 /// parameters' shapes, and those after the gradients, the state, are as wide as the statistics of the
 /// parameters.
 std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
-  if (in.empty() || (in.size() - 1) % lists > 1)
+  if (in.size() <= lists || (in.size() - 1) % lists > 1)
     throw ShapeError(fmt::format(
         "[{}] {} inputs given: needs {} lists of equal length, a clip factor and perhaps a schedule", op,
         in.size(), lists));
   const std::size_t n = (in.size() - 1) / lists;
   for (std::size_t i = 0; i < n; ++i) {
     detail::check_floating(op, "parameter", in[i].dtype);
+    detail::check_floating(op, "gradient", in[n + i].dtype);
     detail::check_shape(op, "gradient", in[n + i].shape, in[i].shape);
     const DType wide = LayerNorm::statistics_dtype(in[i].dtype);
     for (std::size_t list = 2; list < lists; ++list) {
@@ -29,19 +34,26 @@ std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
                                      to_string(state.dtype), to_string(wide), to_string(in[i].dtype)));
     }
   }
+  detail::check_floating(op, "clip factor", in[lists * n].dtype);
   detail::check_shape(op, "clip factor", in[lists * n].shape, {});
   if (in.size() > lists * n + 1) {
     const Meta& schedule = in.back();
     detail::check_shape(op, "schedule", schedule.shape, {2});
-    if (schedule.dtype != DType::f64)
-      throw DTypeError(fmt::format("[{}] schedule is {}: needs f64", op, to_string(schedule.dtype)));
+    detail::check_dtype(op, "schedule", schedule.dtype, DType::f64);
   }
   return n;
+}
+
+void check_finite(std::string_view op,
+                  std::initializer_list<std::pair<std::string_view, double>> attributes) {
+  for (const auto& [attribute, value] : attributes)
+    detail::check_attribute(op, attribute, value, std::isfinite(value), "must be finite");
 }
 }  // namespace
 
 Metas GlobalNorm::infer(MetaSpan in) const {
-  bool wide = !in.empty();
+  if (in.empty()) throw ShapeError("[global_norm] no tensors given: needs at least one");
+  bool wide = true;
   for (const Meta& m : in) {
     detail::check_floating(type_name, "tensor", m.dtype);
     wide = wide && m.dtype == DType::f64;
@@ -57,6 +69,7 @@ double GlobalNorm::reduction_length(MetaSpan in) const {
 
 Metas Sgd::infer(MetaSpan in) const {
   const std::size_t n = check_lists(type_name, in, 3);
+  check_finite(type_name, {{"lr", lr}, {"momentum", momentum}, {"weight_decay", weight_decay}});
   Metas out;
   for (std::size_t i = 0; i < n; ++i) out.push_back(in[i]);
   for (std::size_t i = 0; i < n; ++i) out.push_back(in[2 * n + i]);
@@ -65,6 +78,9 @@ Metas Sgd::infer(MetaSpan in) const {
 
 Metas Adam::infer(MetaSpan in) const {
   const std::size_t n = check_lists(name(), in, 4);
+  check_finite(name(), {{"lr", lr}, {"eps", eps}, {"weight_decay", weight_decay}});
+  for (const auto& [attribute, beta] : {std::pair{"beta1", beta1}, std::pair{"beta2", beta2}})
+    detail::check_attribute(name(), attribute, beta, beta >= 0 && beta < 1, "must lie in [0, 1)");
   const bool has_schedule = in.size() > 4 * n + 1;
   if (step < (has_schedule ? 0 : 1))
     throw ValueError(fmt::format("[{}] step {}: counts from 1", name(), step));

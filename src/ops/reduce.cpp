@@ -28,6 +28,8 @@ Metas along_axis(std::string_view op, int axis, MetaSpan in) {
 Metas along_axis_backward(std::string_view op, int axis, MetaSpan in) {
   detail::check_arity(op, in.size(), 2, 2);
   normalize_axis(op, axis, in[0].shape.rank());
+  detail::check_floating(op, "y", in[0].dtype);
+  detail::check_floating(op, "gradient", in[1].dtype);
   detail::check_shape(op, "gradient", in[1].shape, in[0].shape);
   return {in[0]};
 }
@@ -119,12 +121,14 @@ Metas Statistic::infer(MetaSpan in) const {
   const Shape all = normalize_axes(name(), axes, in[0].shape.rank());
   const Shape shape = reduced_shape(in[0].shape, all, keepdim);
   const std::int64_t count = reduced_count(in[0].shape, all);
-  if (fn != StatisticFn::norm && count == 0 && shape.numel() > 0)
+  const bool needs_elements = fn != StatisticFn::norm || std::isinf(parameter);
+  if (needs_elements && count == 0 && shape.numel() > 0)
     throw ShapeError(fmt::format("[{}] {} over axes {}: no elements", name(), ferrite::to_string(in[0].shape),
                                  ferrite::to_string(all)));
   if (fn == StatisticFn::var && static_cast<double>(count) <= parameter && shape.numel() > 0)
     throw ShapeError(fmt::format(
         "[var] {} elements with correction {}: needs more elements than the correction", count, parameter));
+  detail::check_attribute(name(), "parameter", parameter, !std::isnan(parameter), "must be a number");
   if (fn == StatisticFn::norm && parameter != 1 && parameter != 2 &&
       !(std::isinf(parameter) && parameter > 0))
     throw ValueError(fmt::format("[norm] order {}: must be 1, 2 or infinity", parameter));

@@ -1,6 +1,9 @@
 // Shape rules of the convolutions and pools.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "core/integers.hpp"
 #include "ferrite/ops/conv2d.hpp"
 #include "ferrite/ops/pool2d.hpp"
 
@@ -18,10 +21,36 @@ Cost conv_cost(const Shape& y, const Shape& w, MetaSpan in, MetaSpan out) {
   return cost;
 }
 
+/// Two numbers small enough for any sum of them and an extent.
 void check_pair(std::string_view op, std::string_view what, const Shape& pair, std::int64_t least) {
-  if (pair.rank() != 2 || pair[0] < least || pair[1] < least)
+  constexpr std::int64_t most = INT32_MAX;
+  if (pair.rank() != 2 || std::min(pair[0], pair[1]) < least || std::max(pair[0], pair[1]) > most)
     throw ValueError(
-        fmt::format("[{}] {} {}: needs two numbers of at least {}", op, what, to_string(pair), least));
+        fmt::format("[{}] {} {}: needs two numbers from {} to {}", op, what, to_string(pair), least, most));
+}
+
+/// Floating x [N, C, H, W] and weight [O, C / groups, kh, kw] that fit each other -> y [N, O, Ho, Wo].
+Shape convolved(std::string_view op, const ConvGeometry& geometry, const Shape& x, const Shape& w) {
+  detail::check_rank(op, "x", x, 4);
+  detail::check_rank(op, "weight", w, 4);
+  check_extents(op, x);
+  check_extents(op, w);
+  geometry.check(op);
+  if (x[1] % geometry.groups != 0 || x[1] / geometry.groups != w[1] || w[0] % geometry.groups != 0)
+    throw ShapeError(
+        fmt::format("[{}] x {} and weight {} with {} groups: weight needs [O, C / groups, kh, kw] with O a "
+                    "multiple of groups",
+                    op, to_string(x), to_string(w), geometry.groups));
+  return {x[0], w[0], geometry.output_extent(op, 0, x[2], w[2]), geometry.output_extent(op, 1, x[3], w[3])};
+}
+
+/// The gradient of a convolution's result, and the other operand.
+Meta check_conv_gradient(std::string_view op, MetaSpan in, std::string_view operand, const Shape& y,
+                         const Shape& result) {
+  detail::check_floating(op, "gradient", in[0].dtype);
+  detail::check_floating(op, operand, in[1].dtype);
+  detail::check_shape(op, "gradient", in[0].shape, y);
+  return {result, promote(in[0].dtype, in[1].dtype)};
 }
 }  // namespace
 
@@ -34,7 +63,8 @@ void ConvGeometry::check(std::string_view op) const {
 
 std::int64_t ConvGeometry::output_extent(std::string_view op, int i, std::int64_t input,
                                          std::int64_t kernel) const {
-  const std::int64_t reach = (kernel - 1) * dilation[i] + 1, room = input + 2 * padding[i];
+  const std::int64_t reach = kernel < 1 ? 0 : saturating_multiply_add(kernel - 1, dilation[i], 1);
+  const std::int64_t room = input + 2 * padding[i];
   if (kernel < 1 || reach > room)
     throw ShapeError(
         fmt::format("[{}] kernel extent {} with dilation {} reaches {} elements but the padded input has {}",
@@ -44,21 +74,14 @@ std::int64_t ConvGeometry::output_extent(std::string_view op, int i, std::int64_
 
 Metas Conv2d::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 3);
-  const Shape &x = in[0].shape, &w = in[1].shape;
-  detail::check_rank(type_name, "x", x, 4);
-  detail::check_rank(type_name, "weight", w, 4);
-  geometry.check(type_name);
-  if (x[1] != w[1] * geometry.groups || w[0] % geometry.groups != 0)
-    throw ShapeError(fmt::format(
-        "[conv2d] x {} and weight {} with {} groups: weight needs [O, C / groups, kh, kw] with O a "
-        "multiple of groups",
-        to_string(x), to_string(w), geometry.groups));
-  if (in.size() > 2) detail::check_shape(type_name, "bias", in[2].shape, {w[0]});
-  const DType dtype = promote(in[0].dtype, in[1].dtype);
-  detail::check_floating(type_name, "x", dtype);
-  return {Meta{{x[0], w[0], geometry.output_extent(type_name, 0, x[2], w[2]),
-                geometry.output_extent(type_name, 1, x[3], w[3])},
-               dtype}};
+  detail::check_floating(type_name, "x", in[0].dtype);
+  detail::check_floating(type_name, "weight", in[1].dtype);
+  const Shape y = convolved(type_name, geometry, in[0].shape, in[1].shape);
+  if (in.size() > 2) {
+    detail::check_floating(type_name, "bias", in[2].dtype);
+    detail::check_shape(type_name, "bias", in[2].shape, {y[1]});
+  }
+  return {Meta{y, promote(in[0].dtype, in[1].dtype)}};
 }
 Cost Conv2d::cost(MetaSpan in, MetaSpan out) const { return conv_cost(out[0].shape, in[1].shape, in, out); }
 double Conv2d::reduction_length(MetaSpan in) const {
@@ -68,9 +91,8 @@ double Conv2d::reduction_length(MetaSpan in) const {
 
 Metas Conv2dInputGrad::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  const Meta forward[] = {Meta{input, in[0].dtype}, in[1]};
-  detail::check_shape(type_name, "gradient", in[0].shape, Conv2d{geometry}.infer(forward)[0].shape);
-  return {Meta{input, promote(in[0].dtype, in[1].dtype)}};
+  return {check_conv_gradient(type_name, in, "weight", convolved(type_name, geometry, input, in[1].shape),
+                              input)};
 }
 Cost Conv2dInputGrad::cost(MetaSpan in, MetaSpan out) const {
   return conv_cost(in[0].shape, in[1].shape, in, out);
@@ -82,9 +104,8 @@ double Conv2dInputGrad::reduction_length(MetaSpan in) const {
 
 Metas Conv2dWeightGrad::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  const Meta forward[] = {in[1], Meta{weight, in[0].dtype}};
-  detail::check_shape(type_name, "gradient", in[0].shape, Conv2d{geometry}.infer(forward)[0].shape);
-  return {Meta{weight, promote(in[0].dtype, in[1].dtype)}};
+  return {
+      check_conv_gradient(type_name, in, "x", convolved(type_name, geometry, in[1].shape, weight), weight)};
 }
 Cost Conv2dWeightGrad::cost(MetaSpan in, MetaSpan out) const {
   return conv_cost(in[0].shape, weight, in, out);
@@ -96,6 +117,7 @@ double Conv2dWeightGrad::reduction_length(MetaSpan in) const {
 
 Shape PoolGeometry::output(std::string_view op, const Shape& x) const {
   detail::check_rank(op, "x", x, 4);
+  check_extents(op, x);
   check_pair(op, "kernel", kernel, 1);
   check_pair(op, "stride", stride, 0);
   check_pair(op, "padding", padding, 0);
@@ -121,9 +143,20 @@ Metas MaxPool2d::infer(MetaSpan in) const {
 
 Metas MaxPool2dBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
+  detail::check_floating(type_name, "gradient", in[0].dtype);
+  detail::check_rank(type_name, "gradient", in[0].shape, 4);
+  detail::check_dtype(type_name, "index", in[1].dtype, DType::i64);
   detail::check_shape(type_name, "index", in[1].shape, in[0].shape);
   detail::check_rank(type_name, "input shape", input, 4);
+  check_extents(type_name, input);
+  if (in[0].shape[0] != input[0] || in[0].shape[1] != input[1])
+    throw ShapeError(fmt::format("[{}] gradient {} and input {}: images and channels differ", type_name,
+                                 to_string(in[0].shape), to_string(input)));
   return {Meta{input, in[0].dtype}};
+}
+void MaxPool2dBackward::throw_place(std::int64_t index, std::int64_t position) const {
+  throw ValueError(fmt::format("[{}] index {} at position {} is out of range for planes of {} elements",
+                               type_name, index, position, input[2] * input[3]));
 }
 double MaxPool2dBackward::reduction_length(MetaSpan in) const {
   return std::max(
@@ -139,6 +172,7 @@ double AvgPool2d::reduction_length(MetaSpan) const { return static_cast<double>(
 
 Metas AvgPool2dBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 1, 1);
+  detail::check_floating(type_name, "gradient", in[0].dtype);
   detail::check_shape(type_name, "gradient", in[0].shape, geometry.output(type_name, input));
   return {Meta{input, in[0].dtype}};
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/integers.hpp"
 #include "ferrite/ops/cat.hpp"
 #include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/triangle.hpp"
@@ -33,13 +34,15 @@ std::optional<Layout> Reshape::view(const Layout& layout) const {
       throw ShapeError(fmt::format("[reshape] {} to {}: extents must not be negative, and only one may be -1",
                                    ferrite::to_string(layout.shape), ferrite::to_string(shape)));
     else
-      known *= target[i];
+      known = saturating_multiply_add(known, target[i], 0);
   }
   const std::int64_t count = layout.shape.numel();
-  if (inferred >= 0 && known > 0 && count % known == 0) target[inferred] = count / known;
-  if (target.numel() != count || (inferred >= 0 && known == 0))
+  const bool fills = inferred < 0 ? known == count : known > 0 && count % known == 0;
+  if (!fills)
     throw ShapeError(fmt::format("[reshape] {} to {}: {} elements cannot fill it",
                                  ferrite::to_string(layout.shape), ferrite::to_string(shape), count));
+  if (inferred >= 0) target[inferred] = count / known;
+  check_extents(type_name, target);
   return layout.reshape(target);
 }
 
@@ -48,7 +51,7 @@ Metas Permute::infer(MetaSpan in) const { return infer_view(*this, in); }
 std::optional<Layout> Permute::view(const Layout& layout) const {
   const int rank = layout.shape.rank();
   Shape normal;
-  for (std::int64_t axis : order) normal.push_back(normalize_axis(type_name, static_cast<int>(axis), rank));
+  for (std::int64_t axis : order) normal.push_back(normalize_axis(type_name, axis, rank));
   std::array<bool, max_rank> seen{};
   for (std::int64_t axis : normal) seen[static_cast<std::size_t>(axis)] = true;
   const bool complete = normal.rank() == rank && std::count(seen.begin(), seen.end(), true) == rank;
@@ -60,8 +63,7 @@ std::optional<Layout> Permute::view(const Layout& layout) const {
 
 Shape Permute::inverse() const {
   Shape result = order;
-  for (int i = 0; i < order.rank(); ++i)
-    result[normalize_axis(type_name, static_cast<int>(order[i]), order.rank())] = i;
+  for (int i = 0; i < order.rank(); ++i) result[normalize_axis(type_name, order[i], order.rank())] = i;
   return result;
 }
 
@@ -69,11 +71,15 @@ Metas Slice::infer(MetaSpan in) const { return infer_view(*this, in); }
 
 std::optional<Layout> Slice::view(const Layout& layout) const {
   const int a = normalize_axis(type_name, axis, layout.shape.rank());
-  const std::int64_t n = layout.shape[a], last = start + (count - 1) * step;
-  if (count < 0 || step == 0 || (count > 0 && (start < 0 || start >= n || last < 0 || last >= n)))
+  const std::int64_t n = layout.shape[a];
+  // Whether the last element lies inside, asked in a way that cannot overflow.
+  const std::int64_t room = step > 0 ? n - 1 - start : start,
+                     reach = step > 0 ? step : -std::max(step, -INT64_MAX);
+  const bool inside = count <= 0 || (start >= 0 && start < n && step != 0 && (count - 1) <= room / reach);
+  if (count < 0 || step == 0 || !inside)
     throw ValueError(fmt::format("[slice] {} elements from {} by {} on axis {} of {}: out of range", count,
                                  start, step, a, ferrite::to_string(layout.shape)));
-  return layout.slice(a, count > 0 ? start : 0, count, step);
+  return layout.slice(a, count > 0 ? start : 0, count, count > 1 ? step : 1);
 }
 
 Slice resolve_slice(int axis, std::int64_t extent, std::optional<std::int64_t> start,
@@ -103,7 +109,11 @@ Metas Windows::infer(MetaSpan in) const { return infer_view(*this, in); }
 
 std::optional<Layout> Windows::view(const Layout& layout) const {
   const int a = normalize_axis(type_name, axis, layout.shape.rank());
-  const std::int64_t n = layout.shape[a], reach = (size - 1) * dilation + 1;
+  const std::int64_t n = layout.shape[a];
+  const std::int64_t reach = size < 1 || dilation < 1 ? 0 : saturating_multiply_add(size - 1, dilation, 1);
+  if (layout.shape.rank() == max_rank)
+    throw ShapeError(fmt::format("[windows] {}: has {} axes, and windows add one; the most is {}",
+                                 ferrite::to_string(layout.shape), max_rank, max_rank));
   if (size < 1 || step < 1 || dilation < 1 || reach > n)
     throw ShapeError(fmt::format(
         "[windows] size {}, step {}, dilation {} on axis {} of {}: windows must fit and all three "
@@ -111,19 +121,28 @@ std::optional<Layout> Windows::view(const Layout& layout) const {
         size, step, dilation, a, ferrite::to_string(layout.shape)));
   Layout result = layout;
   result.shape[a] = (n - reach) / step + 1;
-  result.strides[a] = layout.strides[a] * step;
+  if (result.shape[a] > 1) result.strides[a] = layout.strides[a] * step;
   result.shape.push_back(size);
-  result.strides.push_back(layout.strides[a] * dilation);
+  result.strides.push_back(size > 1 ? layout.strides[a] * dilation : 0);
   return result;
 }
 
 Metas Fold::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 1, 1);
   Shape shape = in[0].shape;
+  if (shape.rank() < 2 || shape.back() < 1)
+    throw ShapeError(
+        fmt::format("[fold] {}: needs windows of at least one element along a last axis of their own",
+                    ferrite::to_string(shape)));
+  if (in[0].dtype == DType::bool_) throw DTypeError("[fold] x is bool: needs a number type; cast it first");
+  if (length < 0 || step < 1 || dilation < 1)
+    throw ValueError(fmt::format("[fold] length {}, step {}, dilation {}: must be at least 0, 1 and 1",
+                                 length, step, dilation));
   const std::int64_t size = shape.back();
   shape.erase(shape.rank() - 1);
   const int a = normalize_axis(type_name, axis, shape.rank());
-  if (shape[a] > 0 && (shape[a] - 1) * step + (size - 1) * dilation + 1 > length)
+  const std::int64_t window = saturating_multiply_add(size - 1, dilation, 1);
+  if (shape[a] > 0 && saturating_multiply_add(shape[a] - 1, step, window) > length)
     throw ShapeError(
         fmt::format("[fold] {} windows of {} do not fit into length {}", shape[a], size, length));
   shape[a] = length;
@@ -163,7 +182,8 @@ Metas Pad::infer(MetaSpan in) const {
                                    ferrite::to_string(low), ferrite::to_string(high),
                                    ferrite::to_string(interior)));
     const std::int64_t n = result.shape[i];
-    result.shape[i] = low[i] + n + std::max<std::int64_t>(n - 1, 0) * interior[i] + high[i];
+    const std::int64_t inner = saturating_multiply_add(std::max<std::int64_t>(n - 1, 0), interior[i], n);
+    result.shape[i] = saturating_multiply_add(1, saturating_multiply_add(1, inner, low[i]), high[i]);
   }
   check_extents(type_name, result.shape);
   return {result};

@@ -52,6 +52,14 @@ struct Spec {
   bool differentiable = true;
   /// The result depends on the dtype itself (casts, integer wrap), so Reference gets the same dtype.
   bool same_dtype = false;
+  /// Other shapes of the inputs that the same call takes: empty axes, axes of extent 1, scalars.
+  std::vector<std::vector<Shape>> more;
+
+  Spec also(std::vector<std::vector<Shape>> shapes) const {
+    Spec copy = *this;
+    copy.more = std::move(shapes);
+    return copy;
+  }
 };
 
 template <class B>

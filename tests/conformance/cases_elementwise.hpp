@@ -65,7 +65,8 @@ template <class B>
 void add_elementwise_cases(Cases<B>& cases) {
   add_unary_cases(cases);
   add_binary_cases(cases);
-  cases.add({"where", {boolean({3, 4}), real({3, 4}), real({4})}, every},
+  cases.add(Spec{"where", {boolean({3, 4}), real({3, 4}), real({4})}, every}.also(
+                {{{0, 4}, {0, 4}, {4}}, {{}, {}, {}}, {{3, 1}, {1}, {}}}),
             [](const auto& in) { return where(in[0], in[1], in[2]); });
   cases.add({"where/scalar", {boolean({3, 1}), real({3, 4})}},
             [](const auto& in) { return where(in[0], in[1], 0.5); });
@@ -78,17 +79,21 @@ void add_elementwise_cases(Cases<B>& cases) {
     spec.differentiable = to == DType::f64;
     cases.add(spec, [to](const auto& in) { return eval(op::Copy{to}, in[0]); });
   }
-  cases.add({"pointwise_loss/mse", {real({3, 4}), real({3, 4})}},
-            [](const auto& in) { return mse_loss(in[0], in[1], Reduction::none); });
-  cases.add({"pointwise_loss/l1", {real({3, 4}), real({3, 4})}},
-            [](const auto& in) { return l1_loss(in[0], in[1], Reduction::none); });
-  cases.add({"pointwise_loss/huber", {real({3, 4}), constant(real({3, 4}))}},
+  cases.add(
+      Spec{"pointwise_loss/mse", {real({3, 4}), real({3, 4})}}.also({{{0, 4}, {0, 4}}, {{}, {}}, {{1}, {1}}}),
+      [](const auto& in) { return mse_loss(in[0], in[1], Reduction::none); });
+  cases.add(
+      Spec{"pointwise_loss/l1", {real({3, 4}), real({3, 4})}}.also({{{0, 4}, {0, 4}}, {{}, {}}, {{1}, {1}}}),
+      [](const auto& in) { return l1_loss(in[0], in[1], Reduction::none); });
+  cases.add(Spec{"pointwise_loss/huber", {real({3, 4}), constant(real({3, 4}))}}.also(
+                {{{0, 4}, {0, 4}}, {{}, {}}, {{1}, {1}}}),
             [](const auto& in) { return huber_loss(in[0], in[1], 0.8, Reduction::none); });
-  cases.add({"pointwise_loss/bce", {real({3, 4}), constant(real({3, 4}, 0, 1))}},
+  cases.add(Spec{"pointwise_loss/bce", {real({3, 4}), constant(real({3, 4}, 0, 1))}}.also(
+                {{{0, 4}, {0, 4}}, {{}, {}}, {{1}, {1}}}),
             [](const auto& in) { return bce_with_logits(in[0], in[1], Reduction::none); });
   cases.add({"pointwise_loss/mean", {real({3, 4}), constant(real({3, 4}))}, floats, 12},
             [](const auto& in) { return mse_loss(in[0], in[1]); });
-  cases.add({"dropout", {real({5, 7})}}, [](const auto& in) {
+  cases.add(Spec{"dropout", {real({5, 7})}}.also({{{0, 7}}, {{}}, {{1}}}), [](const auto& in) {
     Rng rng(3);
     return dropout(in[0], 0.4, rng);
   });

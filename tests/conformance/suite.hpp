@@ -59,6 +59,7 @@ bool register_suite(const std::string& name) {
       if (t.spec.any_shape)
         for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}, Shape{1, 1, 1}, Shape{4, 1, 33}})
           variants.push_back(std::vector<Shape>(t.spec.inputs.size(), shape));
+      variants.insert(variants.end(), t.spec.more.begin(), t.spec.more.end());
       for (const auto& shapes : variants) {
         check_forward(b, t, o, shapes);
         if (::testing::Test::HasFatalFailure()) return;
@@ -72,6 +73,12 @@ bool register_suite(const std::string& name) {
     add_test("Gradient/" + name, tested[i].spec.name, [d = differentiated[i]] {
       Autodiff<B> b;
       check_gradient(b, d);
+      for (const auto& shapes : d.spec.more) {
+        if (::testing::Test::HasFatalFailure()) return;
+        Case<Autodiff<B>> small = d;
+        for (std::size_t k = 0; k < shapes.size(); ++k) small.spec.inputs[k].shape = shapes[k];
+        check_gradient(b, small);
+      }
     });
   }
   return true;

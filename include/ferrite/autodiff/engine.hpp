@@ -132,6 +132,10 @@ class Vjp {
   bool grad_is_one() const { return engine_.is_one(node_); }
   Tensor<B> input(std::size_t i) const { return {backend(), node_.saved_input(i)}; }
   Tensor<B> output(std::size_t i) const { return {backend(), node_.saved_output(i)}; }
+  /// The same for a gradient that is made of several ops: in one dtype, f32 or f64, so that nothing is
+  /// rounded to 16 bits, or to the narrowest of mixed dtypes, but the contribution itself.
+  Tensor<B> wide_grad() const { return cast(grad(), wide_dtype()); }
+  Tensor<B> wide_input(std::size_t i) const { return cast(input(i), wide_dtype()); }
   const Meta& input_meta(std::size_t i) const { return node_.input_meta(i); }
   std::size_t input_count() const { return node_.inputs().size(); }
   bool needs(std::size_t i) const { return i < input_count() && node_.inputs()[i] != nullptr; }
@@ -215,6 +219,12 @@ class Vjp {
       ++k;
     }
     return true;
+  }
+
+  DType wide_dtype() const {
+    Metas metas{grad().meta()};
+    for (std::size_t i = 0; i < input_count(); ++i) metas.push_back(input_meta(i));
+    return ferrite::wide_dtype(metas);
   }
 
   Engine<B>& engine_;

@@ -16,6 +16,8 @@ concept RunsKernels = std::same_as<typename B::Primitive, Array>;
 namespace detail {
 [[noreturn]] FERRITE_API void throw_backend_mismatch(std::string_view op);
 [[noreturn]] FERRITE_API void throw_cannot_run(std::string_view op, const std::string& backend, MetaSpan in);
+[[noreturn]] FERRITE_API void throw_broken_promise(std::string_view op, std::size_t output,
+                                                   const Meta& promised);
 FERRITE_API void check_devices(std::string_view op, Device device, Ins in);
 
 inline Metas metas_of(Ins in) {
@@ -23,6 +25,15 @@ inline Metas metas_of(Ins in) {
   metas.reserve(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(in[i].meta());
   return metas;
+}
+
+/// What an op promises for these inputs; every error in shapes, dtypes and attributes is found here, before
+/// any kernel runs.
+template <class Op>
+Metas infer_results(const Op& op, MetaSpan in) {
+  Metas results = op.infer(in);
+  for (const Meta& m : results) check_extents(op_name(op), m.shape);
+  return results;
 }
 
 /// Tells a backend that keeps account of its memory (Cuda) which op it is for.
@@ -52,16 +63,55 @@ Array contiguous(B& b, const Array& x) {
   return out;
 }
 
+/// Runs the parts of an op. A wrong input that only a part finds is reported under the name of the op.
+template <class F>
+decltype(auto) run_parts(std::string_view op, F&& parts) {
+  const auto renamed = [&](Error& error) { error.rename(op); };
+  try {
+    return parts();
+  } catch (ShapeError& error) {
+    renamed(error);
+    throw;
+  } catch (DTypeError& error) {
+    renamed(error);
+    throw;
+  } catch (ValueError& error) {
+    renamed(error);
+    throw;
+  }
+}
+
+/// The composition of an op, with results as `promised` by its infer. In f16 or bf16 each part would round,
+/// and leave the range where the result does not; with mixed dtypes the narrowest would decide. So it
+/// computes in one wide dtype.
+template <class B, class Op>
+Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> in, MetaSpan metas,
+                                MetaSpan promised) {
+  return run_parts(op_name(op), [&] {
+    SmallVector<Tensor<B>, 4> tensors;
+    tensors.reserve(in.size());
+    for (std::size_t i = 0; i < in.size(); ++i) tensors.push_back(Tensor<B>(b, in[i]));
+    if constexpr (!requires { Op::composes_as_given; }) {
+      const DType wide = wide_dtype(metas);
+      for (Tensor<B>& t : tensors)
+        if (is_floating(t.dtype())) t = cast(t, wide);
+    }
+    Tensors<B> results = op.template compose<B>(b, TensorSpan<B>(tensors.data(), tensors.size()));
+    Primitives<B> out;
+    out.reserve(results.size());
+    for (std::size_t i = 0; i < promised.size(); ++i) {
+      if (i >= results.size() || !(results[i].shape() == promised[i].shape))
+        throw_broken_promise(op_name(op), i, promised[i]);
+      out.push_back(std::move(cast(results[i], promised[i].dtype).primitive()));
+    }
+    return out;
+  });
+}
 template <class B, class Op>
 Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> in) {
-  SmallVector<Tensor<B>, 4> tensors;
-  tensors.reserve(in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) tensors.push_back(Tensor<B>(b, in[i]));
-  Tensors<B> results = op.template compose<B>(b, TensorSpan<B>(tensors.data(), tensors.size()));
-  Primitives<B> out;
-  out.reserve(results.size());
-  for (Tensor<B>& t : results) out.push_back(std::move(t.primitive()));
-  return out;
+  Metas metas;
+  for (std::size_t i = 0; i < in.size(); ++i) metas.push_back({in[i].layout().shape, in[i].dtype()});
+  return evaluate_composed(b, op, in, metas, infer_results(op, metas));
 }
 
 template <class B, class Op>
@@ -85,13 +135,15 @@ auto announce_composed(B& b, const Op& op, MetaSpan in) {
 template <RunsKernels B, class Op>
 Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
   if constexpr (ViewOp<Op>) {
+    check_arity(op_name(op), in.size(), 1, 1);
+    check_devices(op_name(op), b.device(), in);
     if (auto layout = op.view(in[0].layout())) return {in[0].with_layout(*layout)};
     const Array dense = contiguous(b, in[0]);
     return {dense.with_layout(*op.view(dense.layout()))};
   } else {
     check_devices(op_name(op), b.device(), in);
     const Metas metas = metas_of(in);
-    const Metas results = op.infer(metas);
+    const Metas results = detail::infer_results(op, metas);
     if constexpr (Runs<B, Op>) {
       if (accepts(b, op, metas)) {
         auto out = allocate_all(b, op_name(op), results);
@@ -102,11 +154,11 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
     if constexpr (Assembles<B, Op>) {
       [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
       auto out = allocate_all(b, op_name(op), results);
-      op.assemble(b, in, Outs(out));
+      run_parts(op_name(op), [&] { op.assemble(b, in, Outs(out)); });
       return out;
     } else if constexpr (Composes<B, Op>) {
       [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
-      return evaluate_composed(b, op, in);
+      return evaluate_composed(b, op, in, metas, results);
     } else {
       static_assert(Runs<B, Op>, "the backend has no kernel for this op, and the op has no composition");
       throw_cannot_run(op_name(op), b.describe(), metas);
@@ -130,7 +182,7 @@ template <RunsKernels B, class Op>
 void evaluate_in_place(B& b, const Op& op, Ins in, Outs out) {
   const Metas metas = detail::metas_of(in);
   detail::check_devices(op_name(op), b.device(), in);
-  const Metas results = op.infer(metas);
+  const Metas results = detail::infer_results(op, metas);
   for (std::size_t i = 0; i < out.size(); ++i)
     detail::check_shape(op_name(op), "in-place output", out[i].shape(), results[i].shape);
   bool done = false;
@@ -140,7 +192,7 @@ void evaluate_in_place(B& b, const Op& op, Ins in, Outs out) {
   if (!done) {
     if constexpr (detail::Composes<B, Op>) {
       [[maybe_unused]] const auto scope = detail::announce_composed(b, op, metas);
-      auto values = detail::evaluate_composed(b, op, in);
+      auto values = detail::evaluate_composed(b, op, in, metas, results);
       for (std::size_t i = 0; i < out.size(); ++i) {
         const Array* source[] = {&values[i]};
         b.run(op::Copy{out[i].dtype()}, Ins(source, 1), out.subspan(i, 1));

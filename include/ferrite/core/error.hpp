@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "ferrite/core/export.hpp"
 
@@ -11,7 +12,13 @@ namespace ferrite {
 
 class FERRITE_API Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& message) : std::runtime_error(message), message_(message) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+  /// Puts another op into the message's brackets: what fails in a part is reported by the op that was called.
+  void rename(std::string_view op);
+
+ private:
+  std::string message_;
 };
 
 /// Shapes, ranks or axes that do not fit the op.

@@ -32,8 +32,7 @@ struct FERRITE_API Attention {
   template <class B>
   Tensor<B> scores(B& b, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>* mask) const {
     const double hidden = -std::numeric_limits<double>::infinity();
-    const DType wide = LayerNorm::statistics_dtype(q.dtype());
-    Tensor<B> s = matmul(cast(q, wide), cast(transpose(k, -1, -2), wide)) * scale;
+    Tensor<B> s = matmul(q, transpose(k, -1, -2)) * scale;
     if (mask && mask->dtype() == DType::bool_)
       s = where(*mask, s, hidden);
     else if (mask)
@@ -45,10 +44,15 @@ struct FERRITE_API Attention {
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    if (in[1].size(-2) == 0) {
+      const Shape &q = in[0].shape(), rows{q[0], q[1], q[2]};
+      return {zeros(b, {q[0], q[1], q[2], in[2].size(-1)}, in[0].dtype()),
+              full(b, rows, -std::numeric_limits<double>::infinity(), in[0].dtype())};
+    }
     const Tensor<B> s = scores(b, in[0], in[1], in.size() > 3 ? &in[3] : nullptr);
     const Tensor<B> lse = logsumexp(s, {-1}, KeepDim::yes);
     const Tensor<B> p = exp(s - where(isfinite(lse), lse, 0));
-    return {cast(matmul(p, cast(in[2], p.dtype())), in[0].dtype()), squeeze(lse, {-1})};
+    return {matmul(p, in[2]), squeeze(lse, {-1})};
   }
   Saves saves() const { return {15u, 3u}; }
   /// The mask has no gradient of its own in the fused form; a differentiable mask is composed.
@@ -73,16 +77,12 @@ struct FERRITE_API AttentionBackward {
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const Attention forward{causal, scale};
-    const Tensor<B>& lse = in[5];
-    const auto wide = [&](std::size_t i) { return cast(in[i], lse.dtype()); };
-    const Tensor<B> grad = wide(0), q = wide(1), k = wide(2), v = wide(3), o = wide(4);
+    const Tensor<B>&grad = in[0], &q = in[1], &k = in[2], &v = in[3], &o = in[4], &lse = in[5];
     const Tensor<B> s = forward.scores(b, q, k, in.size() > 6 ? &in[6] : nullptr);
     const Tensor<B> p = exp(s - unsqueeze(where(isfinite(lse), lse, 0), -1));
     const Tensor<B> dp = matmul(grad, transpose(v, -1, -2));
     const Tensor<B> ds = p * (dp - sum(grad * o, {-1}, KeepDim::yes)) * scale;
-    const DType narrow = in[1].dtype();
-    return {cast(matmul(ds, k), narrow), cast(matmul(transpose(ds, -1, -2), q), narrow),
-            cast(matmul(transpose(p, -1, -2), grad), narrow)};
+    return {matmul(ds, k), matmul(transpose(ds, -1, -2), q), matmul(transpose(p, -1, -2), grad)};
   }
 };
 

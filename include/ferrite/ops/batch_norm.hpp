@@ -23,13 +23,13 @@ struct FERRITE_API BatchNorm {
 
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> x = cast(in[0], LayerNorm::statistics_dtype(in[0].dtype()));
+    const Tensor<B>& x = in[0];
     const Shape axes = reduced_axes(x.rank()), spread = channel_shape(x.shape());
     const Tensor<B> mu = mean(x, axes, KeepDim::yes);
     const Tensor<B> centred = x - mu;
     const Tensor<B> rstd = rsqrt(mean(square(centred), axes, KeepDim::yes) + eps);
     const Tensor<B> y = centred * rstd * reshape(in[1], spread) + reshape(in[2], spread);
-    return {cast(y, in[0].dtype()), reshape(mu, in[1].shape()), reshape(rstd, in[1].shape())};
+    return {y, reshape(mu, in[1].shape()), reshape(rstd, in[1].shape())};
   }
   Saves saves() const { return {3u, 6u}; }
   template <class B>
@@ -48,15 +48,13 @@ struct FERRITE_API BatchNormBackward {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     const Shape axes = BatchNorm::reduced_axes(in[1].rank()),
                 spread = BatchNorm::channel_shape(in[1].shape());
-    const Tensor<B> rstd = reshape(in[4], spread);
-    const Tensor<B> dy = cast(in[0], rstd.dtype());
-    const Tensor<B> normed = (cast(in[1], rstd.dtype()) - reshape(in[3], spread)) * rstd;
+    const Tensor<B>& dy = in[0];
+    const Tensor<B> rstd = reshape(in[4], spread), normed = (in[1] - reshape(in[3], spread)) * rstd;
     const Tensor<B> dbias = sum(dy, axes, KeepDim::yes), dweight = sum(dy * normed, axes, KeepDim::yes);
     const double per_channel = static_cast<double>(in[1].numel()) / static_cast<double>(in[2].numel());
     const Tensor<B> dx =
         (dy - (dbias + normed * dweight) * (1.0 / per_channel)) * (rstd * reshape(in[2], spread));
-    return {cast(dx, in[1].dtype()), cast(reshape(dweight, in[2].shape()), in[2].dtype()),
-            cast(reshape(dbias, in[2].shape()), in[2].dtype())};
+    return {dx, reshape(dweight, in[2].shape()), reshape(dbias, in[2].shape())};
   }
 };
 

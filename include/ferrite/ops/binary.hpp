@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <type_traits>
 
@@ -68,6 +69,12 @@ struct FERRITE_API Binary {
   Saves saves() const;
   template <class B>
   void vjp(Vjp<B>& v) const;
+
+ private:
+  template <class B>
+  void vjp_with_scalar(Vjp<B>& v) const;
+  template <class B>
+  void vjp_of_tensors(Vjp<B>& v) const;
 };
 
 }  // namespace op
@@ -123,39 +130,65 @@ Tensor<B> clamp(const Tensor<B>& x, Scalar low, Scalar high) {
 
 namespace op {
 
+// Where a gradient takes several ops, they compute wide (Vjp::wide_grad), in an order whose intermediates
+// stay in range where the result does, and choices replace an operand before it could give a NaN that a later
+// zero cannot undo.
 template <class B>
 void Binary::vjp(Vjp<B>& v) const {
+  if (side == ScalarSide::none)
+    vjp_of_tensors(v);
+  else
+    vjp_with_scalar(v);
+}
+
+template <class B>
+void Binary::vjp_with_scalar(Vjp<B>& v) const {
   const Tensor<B> dy = v.grad();
-  if (side != ScalarSide::none) {
-    const bool right = side == ScalarSide::right;
-    switch (fn) {
-      case BinaryFn::add:
-        return v.add(0, dy);
-      case BinaryFn::sub:
-        return right ? v.add(0, dy) : v.into(0, Unary{UnaryFn::neg}, dy);
-      case BinaryFn::mul:
-        return v.into(0, Binary{BinaryFn::mul, ScalarSide::right, scalar}, dy);
-      case BinaryFn::div:
-        return right ? v.into(0, Binary{BinaryFn::div, ScalarSide::right, scalar}, dy)
-                     : v.add(0, -(dy * scalar) / square(v.input(0)));
-      case BinaryFn::pow:
-        return right ? v.add(0, dy * pow(v.input(0), scalar.to_double() - 1) * scalar.to_double())
-                     : v.add(0, dy * pow(scalar, v.input(0)) * std::log(scalar.to_double()));
-      case BinaryFn::maximum:  // ties belong to the tensor, so that clamp passes its bounds
-        return v.add(0, where(v.input(0) >= scalar, dy, 0));
-      case BinaryFn::minimum:
-        return v.add(0, where(v.input(0) <= scalar, dy, 0));
-      case BinaryFn::remainder:
-        return right ? v.add(0, dy) : v.add(0, -(dy * floor(scalar / v.input(0))));
-      case BinaryFn::atan2: {
-        const Tensor<B> x = v.input(0);
-        const Tensor<B> d = dy * scalar / (square(x) + scalar.to_double() * scalar.to_double());
-        return v.add(0, right ? d : -d);
-      }
-      default:
-        return;  // comparisons and logic have bool results, which carry no gradient
+  const bool right = side == ScalarSide::right;
+  const double number = scalar.to_double();
+  switch (fn) {
+    case BinaryFn::add:
+      return v.add(0, dy);
+    case BinaryFn::sub:
+      return right ? v.add(0, dy) : v.into(0, Unary{UnaryFn::neg}, dy);
+    case BinaryFn::mul:
+      return v.into(0, Binary{BinaryFn::mul, ScalarSide::right, scalar}, dy);
+    case BinaryFn::div: {
+      if (right) return v.into(0, Binary{BinaryFn::div, ScalarSide::right, scalar}, dy);
+      const Tensor<B> x = v.wide_input(0);
+      return v.add(0, -v.wide_grad() * (number / x / x));
     }
+    case BinaryFn::pow: {
+      const Tensor<B> x = v.wide_input(0);
+      if (right)
+        return number == 0 ? v.add(0, zeros_like(dy))
+                           : v.add(0, v.wide_grad() * (pow(x, number - 1) * number));
+      if (number != 0) return v.add(0, v.wide_grad() * (pow(number, x) * std::log(number)));
+      return v.add(0, where(x >= 0, 0, v.wide_grad() * -std::numeric_limits<double>::infinity()));  // 0^x
+    }
+    case BinaryFn::maximum:  // ties belong to the tensor, so that clamp passes its bounds
+      return v.add(0, where(v.input(0) >= scalar, dy, 0));
+    case BinaryFn::minimum:
+      return v.add(0, where(v.input(0) <= scalar, dy, 0));
+    case BinaryFn::remainder: {
+      if (right) return v.add(0, dy);
+      const Tensor<B> x = v.wide_input(0);
+      return v.add(0, -v.wide_grad() * round((number - remainder(number, x)) / x));
+    }
+    case BinaryFn::atan2: {
+      const Tensor<B> x = v.wide_input(0), size = maximum(abs(x), std::abs(number));
+      const Tensor<B> u = x / size, w = number / size;
+      const Tensor<B> d = v.wide_grad() / size * (w / (square(u) + square(w)));
+      return v.add(0, right ? d : -d);
+    }
+    default:
+      return;  // comparisons and logic have bool results, which carry no gradient
   }
+}
+
+template <class B>
+void Binary::vjp_of_tensors(Vjp<B>& v) const {
+  const Tensor<B> dy = v.grad();
   switch (fn) {
     case BinaryFn::add:
       if (v.needs(0)) v.add(0, dy);
@@ -171,13 +204,18 @@ void Binary::vjp(Vjp<B>& v) const {
       return;
     case BinaryFn::div:
       if (v.needs(0)) v.into(0, Binary{BinaryFn::div}, dy, v.input(1));
-      if (v.needs(1)) v.add(1, -(dy * v.input(0)) / square(v.input(1)));
+      if (v.needs(1)) {
+        const Tensor<B> divisor = v.wide_input(1);
+        v.add(1, -v.wide_grad() * (v.wide_input(0) / divisor / divisor));
+      }
       return;
     case BinaryFn::pow: {
-      const Tensor<B> a = v.input(0), b = v.input(1);
-      if (v.needs(0)) v.add(0, dy * b * pow(a, b - 1));
-      // 0^b has derivative 0 in b; log(0) would make it NaN.
-      if (v.needs(1)) v.add(1, dy * pow(a, b) * log(where(a > 0, a, 1)));
+      const Tensor<B> d = v.wide_grad(), a = v.wide_input(0), b = v.wide_input(1);
+      // x^0 has the derivative 0 also at 0, where x^-1 is infinite.
+      if (v.needs(0)) v.add(0, d * (b * pow(a, where(b == 0, 1, b) - 1)));
+      // 0^b has the derivative 0 in b; log(0) would make it NaN.
+      const Tensor<B> at_zero = logical_and(a == 0, b >= 0), base = where(at_zero, 1, a);
+      if (v.needs(1)) v.add(1, d * (pow(base, b) * log(base)));
       return;
     }
     case BinaryFn::maximum:
@@ -191,13 +229,18 @@ void Binary::vjp(Vjp<B>& v) const {
     }
     case BinaryFn::remainder:
       if (v.needs(0)) v.add(0, dy);
-      if (v.needs(1)) v.add(1, -(dy * floor(v.input(0) / v.input(1))));
+      if (v.needs(
+              1)) {  // how often the divisor went into it: floor(a / b) is one off where a / b is rounded up
+        const Tensor<B> a = v.wide_input(0), b = v.wide_input(1);
+        v.add(1, -v.wide_grad() * round((a - remainder(a, b)) / b));
+      }
       return;
     case BinaryFn::atan2: {
-      const Tensor<B> a = v.input(0), b = v.input(1);
-      const Tensor<B> r = dy / (square(a) + square(b));
-      if (v.needs(0)) v.add(0, r * b);
-      if (v.needs(1)) v.add(1, -(r * a));
+      const Tensor<B> a = v.wide_input(0), b = v.wide_input(1), size = maximum(abs(a), abs(b));
+      const Tensor<B> u = a / size, w = b / size;
+      const Tensor<B> d = v.wide_grad() / size / (square(u) + square(w));
+      if (v.needs(0)) v.add(0, d * w);
+      if (v.needs(1)) v.add(1, -(d * u));
       return;
     }
     default:

@@ -20,12 +20,11 @@ struct FERRITE_API LayerNorm {
   static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> x = cast(in[0], statistics_dtype(in[0].dtype()));
+    const Tensor<B>& x = in[0];
     const Tensor<B> mu = mean(x, {-1}, KeepDim::yes);
     const Tensor<B> centred = x - mu;
     const Tensor<B> rstd = rsqrt(mean(square(centred), {-1}, KeepDim::yes) + eps);
-    const Tensor<B> y = centred * rstd * in[1] + in[2];
-    return {cast(y, in[0].dtype()), squeeze(mu, {-1}), squeeze(rstd, {-1})};
+    return {centred * rstd * in[1] + in[2], squeeze(mu, {-1}), squeeze(rstd, {-1})};
   }
   Saves saves() const { return {3u, 6u}; }  // x, weight; mean, rstd
   template <class B>
@@ -44,15 +43,13 @@ struct FERRITE_API LayerNormBackward {
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> rstd = unsqueeze(in[4], -1);
-    const Tensor<B> dy = cast(in[0], rstd.dtype());
-    const Tensor<B> normed = (cast(in[1], rstd.dtype()) - unsqueeze(in[3], -1)) * rstd;
+    const Tensor<B>& dy = in[0];
+    const Tensor<B> rstd = unsqueeze(in[4], -1), normed = (in[1] - unsqueeze(in[3], -1)) * rstd;
     const Tensor<B> dn = dy * in[2];
     const Tensor<B> dx =
         (dn - mean(dn, {-1}, KeepDim::yes) - normed * mean(dn * normed, {-1}, KeepDim::yes)) * rstd;
     const Shape channels = in[2].shape();
-    return {cast(dx, in[1].dtype()), cast(sum_to(dy * normed, channels), in[2].dtype()),
-            cast(sum_to(dy, channels), in[2].dtype())};
+    return {dx, sum_to(dy * normed, channels), sum_to(dy, channels)};
   }
 };
 

@@ -12,6 +12,7 @@ namespace op {
 /// sqrt of the sum of squares over all inputs, as an f32 scalar (f64 if every input is f64).
 struct FERRITE_API GlobalNorm {
   static constexpr std::string_view type_name = "global_norm";
+  static constexpr bool composes_as_given = true;
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
@@ -39,6 +40,7 @@ struct FERRITE_API GlobalNorm {
 /// g + decay p + momentum v : v)
 struct FERRITE_API Sgd {
   static constexpr std::string_view type_name = "sgd";
+  static constexpr bool composes_as_given = true;
   double lr = 0.01;
   double momentum = 0;
   bool nesterov = false;
@@ -77,6 +79,7 @@ struct FERRITE_API Sgd {
 /// gradient.
 struct FERRITE_API Adam {
   static constexpr std::string_view type_name = "adam";
+  static constexpr bool composes_as_given = true;
   double lr = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;

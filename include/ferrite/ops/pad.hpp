@@ -78,7 +78,10 @@ void Windows::vjp(Vjp<B>& v) const {
 
 template <class B>
 void Fold::assemble(B& b, Ins in, Outs out) const {
-  b.run(Fill{out[0].shape(), out[0].dtype(), 0}, Ins(nullptr, 0), out);
+  // Sums of 16-bit elements are rounded once.
+  const bool narrow = size_of(out[0].dtype()) == 2;
+  Array sums = narrow ? b.allocate({out[0].shape(), DType::f32}) : out[0];
+  b.run(Fill{sums.shape(), sums.dtype(), 0}, Ins(nullptr, 0), Outs(&sums, 1));
   const Layout& x = in[0].layout();
   const int a = normalize_axis(type_name, axis, x.shape.rank() - 1);
   const int last = x.shape.rank() - 1;
@@ -86,10 +89,12 @@ void Fold::assemble(B& b, Ins in, Outs out) const {
     Shape shape = x.shape;
     shape.erase(last);
     const Array part = in[0].with_layout(*x.slice(last, k, 1, 1).reshape(shape));
-    Array target = out[0].with_layout(out[0].layout().slice(a, k * dilation, x.shape[a], step));
+    Array target = sums.with_layout(sums.layout().slice(a, k * dilation, x.shape[a], step));
     const Array* operands[] = {&target, &part};
     b.run(Binary{BinaryFn::add}, Ins(operands, 2), Outs(&target, 1));
   }
+  const Array* source[] = {&sums};
+  if (narrow) b.run(Copy{out[0].dtype()}, Ins(source, 1), out);
 }
 
 }  // namespace op

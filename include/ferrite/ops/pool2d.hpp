@@ -38,6 +38,7 @@ struct FERRITE_API PoolGeometry {
 /// in its plane (the first of equals; NaN counts as the maximum).
 struct FERRITE_API MaxPool2d {
   static constexpr std::string_view type_name = "max_pool2d";
+  static constexpr bool composes_as_given = true;
   PoolGeometry geometry;
 
   Metas infer(MetaSpan in) const;
@@ -59,16 +60,23 @@ struct FERRITE_API MaxPool2d {
   void vjp(Vjp<B>& v) const;
 };
 
-/// dx of `input` shape from (dy, index).
+/// dx of `input` shape from (dy, index). An index outside its plane [0, H W) is a ValueError.
 struct FERRITE_API MaxPool2dBackward {
   static constexpr std::string_view type_name = "max_pool2d_backward";
+  static constexpr bool composes_as_given = true;
   Shape input;
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) { visit("input", self.input); }
+  [[noreturn]] void throw_place(std::int64_t index, std::int64_t position) const;
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    const auto places = in[1].template to_vector<std::int64_t>();
+    for (std::size_t i = 0; i < places.size();
+         ++i)  // a scatter would take negative ones, counted from the end
+      if (places[i] < 0 || places[i] >= input[2] * input[3])
+        throw_place(places[i], static_cast<std::int64_t>(i));
     const Tensor<B> plane = zeros(b, {input[0], input[1], input[2] * input[3]}, in[0].dtype());
     return {reshape(scatter_add(plane, 2, flatten(in[1], 2, 3), flatten(in[0], 2, 3)), input)};
   }

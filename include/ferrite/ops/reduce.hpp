@@ -75,18 +75,17 @@ template <class B>
 void Reduce::vjp(Vjp<B>& v) const {
   const Shape& shape = v.input_meta(0).shape;
   const Shape kept = reduced_shape(shape, normalize_axes(name(), axes, shape.rank()), true);
-  const Tensor<B> dy = reshape(v.grad(), kept);
   switch (fn) {
     case ReduceFn::sum:
-      return v.add(0, expand(dy, shape));
+      return v.add(0, expand(reshape(v.grad(), kept), shape));
     case ReduceFn::max:
     case ReduceFn::min: {  // ties are shared evenly
-      const Tensor<B> hit = v.input(0) == reshape(v.output(0), kept);
-      const Tensor<B> share = dy / cast(sum(hit, axes, KeepDim::yes), dy.dtype());
+      const Tensor<B> hit = v.input(0) == reshape(v.output(0), kept), dy = reshape(v.wide_grad(), kept);
+      const Tensor<B> share = cast(dy / cast(sum(hit, axes, KeepDim::yes), dy.dtype()), v.grad().dtype());
       return v.into(0, Where{ScalarSide::right, 0}, hit, expand(share, shape));
     }
     case ReduceFn::prod: {  // the product of the others, right also where elements are zero
-      const Tensor<B> x = v.input(0);
+      const Tensor<B> x = v.wide_input(0), dy = reshape(v.wide_grad(), kept);
       const Tensor<B> is_zero = x == 0;
       const Tensor<B> zeros_here = sum(is_zero, axes, KeepDim::yes);
       const Tensor<B> safe = where(is_zero, 1, x);

@@ -18,9 +18,8 @@ struct FERRITE_API RmsNorm {
   static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> x = cast(in[0], LayerNorm::statistics_dtype(in[0].dtype()));
-    const Tensor<B> rstd = rsqrt(mean(square(x), {-1}, KeepDim::yes) + eps);
-    return {cast(x * rstd * in[1], in[0].dtype()), squeeze(rstd, {-1})};
+    const Tensor<B> rstd = rsqrt(mean(square(in[0]), {-1}, KeepDim::yes) + eps);
+    return {in[0] * rstd * in[1], squeeze(rstd, {-1})};
   }
   Saves saves() const { return {3u, 2u}; }
   template <class B>
@@ -37,12 +36,10 @@ struct FERRITE_API RmsNormBackward {
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> rstd = unsqueeze(in[3], -1);
-    const Tensor<B> dy = cast(in[0], rstd.dtype());
-    const Tensor<B> normed = cast(in[1], rstd.dtype()) * rstd;
-    const Tensor<B> dn = dy * in[2];
+    const Tensor<B>& dy = in[0];
+    const Tensor<B> rstd = unsqueeze(in[3], -1), normed = in[1] * rstd, dn = dy * in[2];
     const Tensor<B> dx = (dn - normed * mean(dn * normed, {-1}, KeepDim::yes)) * rstd;
-    return {cast(dx, in[1].dtype()), cast(sum_to(dy * normed, in[2].shape()), in[2].dtype())};
+    return {dx, sum_to(dy * normed, in[2].shape())};
   }
 };
 

@@ -7,7 +7,8 @@
 namespace ferrite {
 namespace op {
 
-/// y = exp(x - max) / sum(exp(x - max)). A row of -inf gives NaN, as in PyTorch.
+/// y = exp(x - max) / sum(exp(x - max)). A row of -inf gives NaN, as in PyTorch; an axis of extent 0 an empty
+/// result.
 struct FERRITE_API Softmax {
   static constexpr std::string_view type_name = "softmax";
   int axis = -1;
@@ -18,6 +19,7 @@ struct FERRITE_API Softmax {
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
+    if (in[0].numel() == 0) return {in[0]};
     const Tensor<B> e = exp(in[0] - max(in[0], {axis}, KeepDim::yes).detach());
     return {e / sum(e, {axis}, KeepDim::yes)};
   }
@@ -51,6 +53,7 @@ struct FERRITE_API LogSoftmax {
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
+    if (in[0].numel() == 0) return {in[0]};
     const Tensor<B> shifted = in[0] - max(in[0], {axis}, KeepDim::yes).detach();
     return {shifted - log(sum(exp(shifted), {axis}, KeepDim::yes))};
   }

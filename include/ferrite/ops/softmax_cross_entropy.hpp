@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <span>
+#include <string_view>
 
 #include "ferrite/op.hpp"
 #include "ferrite/ops/embedding.hpp"
@@ -11,6 +13,10 @@
 
 namespace ferrite {
 namespace op {
+
+/// Throws ValueError, naming the first, for a target that is neither ignored nor in [0, classes).
+FERRITE_API void check_targets(std::string_view op, std::span<const std::int64_t> targets,
+                               std::int64_t classes, std::int64_t ignore_index);
 
 /// # Shapes: logits [N, C], targets integer [N] -> loss [N], lse [N] (f32; f64 for f64 logits)
 /// loss = lse - (1 - s) x[target] - s mean(x) with label smoothing s; 0 where target == ignore_index. Any
@@ -29,7 +35,8 @@ struct FERRITE_API SoftmaxCrossEntropy {
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B> x = cast(in[0], LayerNorm::statistics_dtype(in[0].dtype()));
+    const Tensor<B>& x = in[0];
+    check_targets(type_name, in[1].template to_vector<std::int64_t>(), x.size(1), ignore_index);
     const Tensor<B> ignored = in[1] == ignore_index;
     const Tensor<B> target = unsqueeze(where(ignored, 0, in[1]), 1);
     // Relative to the largest logit: near certainty lse and x[target] are almost equal, and their difference
@@ -63,13 +70,13 @@ struct FERRITE_API SoftmaxCrossEntropyBackward {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     const Tensor<B>&dloss = in[0], &logits = in[1], &targets = in[2], &lse = in[3];
     const std::int64_t classes = logits.size(1);
-    const Tensor<B> log_p = cast(logits, lse.dtype()) - unsqueeze(lse, 1);
+    check_targets(type_name, targets.template to_vector<std::int64_t>(), classes, ignore_index);
+    const Tensor<B> log_p = logits - unsqueeze(lse, 1);
     // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
     const Tensor<B> error =
         where(one_hot(targets, classes, lse.dtype()) != 0, expm1(log_p) + label_smoothing, exp(log_p));
     const Tensor<B> scale = where(targets == ignore_index, 0, dloss);
-    return {
-        cast((error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1), logits.dtype())};
+    return {(error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1)};
   }
 };
 
@@ -98,12 +105,12 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     const Tensor<B>&logits = in[0], &targets = in[1];
     const std::int64_t classes = logits.size(1);
-    const DType wide = LayerNorm::statistics_dtype(logits.dtype());
-    const Tensor<B> x = cast(logits, wide), ignored = targets == ignore_index;
-    const Tensor<B> top = max(x, {1}, KeepDim::yes), z = x - where(isfinite(top), top, 0);
+    check_targets(type_name, targets.template to_vector<std::int64_t>(), classes, ignore_index);
+    const Tensor<B> ignored = targets == ignore_index;
+    const Tensor<B> top = max(logits, {1}, KeepDim::yes), z = logits - where(isfinite(top), top, 0);
     // The target apart from the others: near certainty its part of the sum is close to 1, and the others,
     // which then are all that counts, would be lost beside it.
-    const Tensor<B> is_target = one_hot(targets, classes, wide) != 0;
+    const Tensor<B> is_target = one_hot(targets, classes, logits.dtype()) != 0;
     const Tensor<B> chosen = squeeze(gather(z, 1, unsqueeze(where(ignored, 0, targets), 1)), {1}),
                     own = exp(chosen);
     const Tensor<B> others = sum(where(is_target, 0, exp(z)), {1}), all = others + own, log_sum = log(all);
@@ -111,9 +118,9 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
     if (label_smoothing != 0) loss = loss + (log_sum - mean(z, {1}) - loss) * label_smoothing;
     const Tensor<B> error =
         where(is_target, unsqueeze(label_smoothing - others / all, 1), exp(z - unsqueeze(log_sum, 1)));
-    const Tensor<B> scale = where(ignored, 0, cast(in[2], wide));
+    const Tensor<B> scale = where(ignored, 0, in[2]);
     const Tensor<B> gradient = (error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1);
-    return {where(ignored, 0, loss), cast(where(unsqueeze(ignored, 1), 0, gradient), logits.dtype())};
+    return {where(ignored, 0, loss), where(unsqueeze(ignored, 1), 0, gradient)};
   }
 };
 
@@ -127,6 +134,7 @@ struct FERRITE_API CrossEntropyLoss {
   double label_smoothing = 0;
   bool mean = true;
   bool with_gradient = false;  // a second output: d loss / dlogits
+  static constexpr bool composes_as_given = true;
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

@@ -15,7 +15,7 @@ constexpr int count_of(StatisticFn) { return static_cast<int>(StatisticFn::norm)
 
 /// `parameter`: degrees of freedom taken off the count (var), order p of the norm (1, 2 or infinity).
 /// Integers give float_result. f16 and bf16 are computed in f32 and rounded once: a sum may exceed the range
-/// of f16 where its mean does not. The mean of nothing is a ShapeError.
+/// of f16 where its mean does not. Of nothing, the norms 1 and 2 are 0; all others are a ShapeError.
 struct FERRITE_API Statistic {
   static constexpr std::string_view type_name = "statistic";
   StatisticFn fn = StatisticFn::mean;
@@ -34,8 +34,7 @@ struct FERRITE_API Statistic {
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const DType dtype = float_result(in[0].dtype());
-    return {cast(of(cast(in[0], dtype == DType::f64 ? DType::f64 : DType::f32)), dtype)};
+    return {of(cast(in[0], float_result(in[0].dtype())))};  // of integers; floats are wide already
   }
 
  private:
@@ -61,7 +60,9 @@ struct FERRITE_API Statistic {
       default: {
         if (std::isinf(parameter)) return max(abs(x), axes, keep);
         if (parameter == 1) return sum(abs(x), axes, keep);
-        return sqrt(sum(square(x), axes, keep));
+        // The norm of zeros has the gradient 0, where that of sqrt is infinite.
+        const Tensor<B> squares = sum(square(x), axes, keep), zero = squares == 0;
+        return where(zero, 0, sqrt(where(zero, 1, squares)));
       }
     }
   }

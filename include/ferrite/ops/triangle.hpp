@@ -1,6 +1,8 @@
 // triangle: the lower or upper triangle of matrices. tril, triu, eye.
 #pragma once
 
+#include <algorithm>
+
 #include "ferrite/op.hpp"
 
 namespace ferrite {
@@ -9,6 +11,7 @@ namespace op {
 /// # Shapes: [..., M, N] -> the same; elements outside the triangle become 0. `diagonal` shifts it right.
 struct FERRITE_API Triangle {
   static constexpr std::string_view type_name = "triangle";
+  static constexpr bool composes_as_given = true;
   bool lower = true;
   std::int64_t diagonal = 0;
 
@@ -21,7 +24,8 @@ struct FERRITE_API Triangle {
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const Tensor<B>& x = in[0];
-    const Tensor<B> row = unsqueeze(arange(b, x.size(-2)), 1) + diagonal, column = arange(b, x.size(-1));
+    const std::int64_t shift = std::clamp(diagonal, -x.size(-2), x.size(-1));  // beyond, nothing changes
+    const Tensor<B> row = unsqueeze(arange(b, x.size(-2)), 1) + shift, column = arange(b, x.size(-1));
     return {where(lower ? column <= row : column >= row, x, false)};  // of a bool, false alone leaves a bool
   }
 };

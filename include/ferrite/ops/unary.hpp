@@ -166,6 +166,9 @@ template <class B>
 Tensors<B> UnaryBackward::compose(B&, TensorSpan<B> in) const {
   const Tensor<B>& s = in[0];  // x, or y where the derivative is simpler in y
   const Tensor<B>& dy = in[1];
+  // Beyond these bounds the derivative is 0 or 1; powers of s itself would overflow, and infinity times 0 is
+  // NaN.
+  const auto within = [&](double bound) { return clamp(s, -bound, bound); };
   switch (fn) {
     case UnaryFn::abs:
       return {dy * sign(s)};
@@ -201,17 +204,17 @@ Tensors<B> UnaryBackward::compose(B&, TensorSpan<B> in) const {
       return {dy * exp(-(s * s)) * 1.1283791670955126};  // 2 / sqrt(pi)
     case UnaryFn::gelu_tanh: {
       // x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the tanh form cancels for negative x.
-      const Tensor<B> g = sigmoid((s + s * s * s * 0.044715) * 1.5957691216057308);
-      return {dy * (g + s * g * (1 - g) * (s * s * (3 * 0.044715) + 1) * 1.5957691216057308)};
+      const Tensor<B> x = within(30), g = sigmoid((x + x * x * x * 0.044715) * 1.5957691216057308);
+      return {dy * (g + x * g * (1 - g) * (x * x * (3 * 0.044715) + 1) * 1.5957691216057308)};
     }
     case UnaryFn::gelu_erf: {
-      const Tensor<B> cdf = (erf(s * 0.7071067811865476) + 1) * 0.5;
-      const Tensor<B> pdf = exp(s * s * -0.5) * 0.3989422804014327;
-      return {dy * (cdf + s * pdf)};
+      const Tensor<B> x = within(40), cdf = (erf(x * 0.7071067811865476) + 1) * 0.5;
+      const Tensor<B> pdf = exp(x * x * -0.5) * 0.3989422804014327;
+      return {dy * (cdf + x * pdf)};
     }
     case UnaryFn::silu: {
-      const Tensor<B> g = sigmoid(s);
-      return {dy * (g * (s * (1 - g) + 1))};
+      const Tensor<B> x = within(800), g = sigmoid(x);
+      return {dy * (g * (x * (1 - g) + 1))};
     }
     case UnaryFn::softplus:
       return {dy * sigmoid(s * alpha)};
