@@ -3,6 +3,7 @@
 #include "ferrite/ops/statistic.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -92,6 +93,28 @@ double statistic_of(const op::Statistic& op, const Row<W>& row) {
   }
 }
 
+/// The same in f64: sums and squares of the largest floats leave the range of f32 where their mean or norm
+/// does not.
+double wide_statistic_of(const op::Statistic& op, const Row<float>& row) {
+  const auto count = static_cast<double>(row.length);
+  const auto total = [&](auto&& term) {
+    return row.sum([&](const float* x, std::int64_t n) {
+      return std::accumulate(x, x + n, 0.0, [&](double sum, float value) { return sum + term(value); });
+    });
+  };
+  switch (op.fn) {
+    case StatisticFn::mean:
+      return total([](double x) { return x; }) / count;
+    case StatisticFn::var: {
+      const double centre = total([](double x) { return x; }) / count;
+      return total([&](double x) { return (x - centre) * (x - centre); }) / (count - op.parameter);
+    }
+    default:
+      return op.parameter == 1 ? total([](double x) { return std::abs(x); })
+                               : std::sqrt(total([](double x) { return x * x; }));
+  }
+}
+
 /// The kept axes first, then the reduced ones.
 Array reduced_axes_last(const Array& x, const Shape& axes) {
   Shape order;
@@ -108,16 +131,21 @@ Rows rows_of_length(Cpu& cpu, const Array& x, std::int64_t count, std::int64_t l
       cpu, view ? x.with_layout(*view) : dense(cpu, x).with_layout(Layout::contiguous({count, length})));
 }
 
-/// The mean over other axes than the last ones, where adding whole rows beats a transposed copy.
+/// The mean over other axes than the last ones, where adding whole rows beats a transposed copy. False, with
+/// nothing written, where a sum leaves the range.
 template <class W>
-void mean_by_sum(Cpu& cpu, const op::Statistic& op, const Array& x, std::int64_t count, const Array& out) {
+bool mean_by_sum(Cpu& cpu, const op::Statistic& op, const Array& x, std::int64_t count, const Array& out) {
   const Array wide = dense(cpu, x, dtype_of<W>);
   Array total = cpu.allocate({out.shape(), dtype_of<W>});
   const Array* in[] = {&wide};
   cpu.run(op::Reduce{op::ReduceFn::sum, op.axes, op.keepdim}, Ins(in, 1), Outs(&total, 1));
   W* const values = total.data<W>();
-  for (std::int64_t i = 0; i < out.shape().numel(); ++i) values[i] /= static_cast<W>(count);
+  for (std::int64_t i = 0; i < out.shape().numel(); ++i) {
+    if (!std::isfinite(values[i])) return false;
+    values[i] /= static_cast<W>(count);
+  }
   copy_into(cpu, total, out);
+  return true;
 }
 
 }  // namespace
@@ -129,7 +157,7 @@ void Cpu::run(const op::Statistic& op, Ins in, Outs out) {
   const std::int64_t length = op::reduced_count(in[0].shape(), axes);
   const bool in_order = axes.rank() == 0 || axes[0] == in[0].shape().rank() - axes.rank();
   visit_wide(out[0].dtype(), [&]<class W>() {
-    if (!in_order && op.fn == StatisticFn::mean) return mean_by_sum<W>(*this, op, in[0], length, out[0]);
+    if (!in_order && op.fn == StatisticFn::mean && mean_by_sum<W>(*this, op, in[0], length, out[0])) return;
     const Rows rows = rows_of_length(*this, reduced_axes_last(in[0], axes), results, length);
     Destination y(*this, out[0], false);
     for_row_ranges(results, length, [&](std::int64_t begin, std::int64_t end) {
@@ -138,7 +166,12 @@ void Cpu::run(const op::Statistic& op, Ins in, Outs out) {
       W* const values = write.row(begin);
       for (std::int64_t r = begin; r < end; ++r) {
         const Row<W> row{rows.array, r * rows.stride, length, reader};
-        values[r - begin] = static_cast<W>(statistic_of(op, row));
+        double value = statistic_of(op, row);
+        if constexpr (std::is_same_v<W, float>) {
+          const bool is_sum = op.fn != StatisticFn::logsumexp && !std::isinf(op.parameter);
+          if (is_sum && !std::isfinite(static_cast<float>(value))) value = wide_statistic_of(op, row);
+        }
+        values[r - begin] = static_cast<W>(value);
       }
       write.finish(end - begin);
     });

@@ -1,4 +1,5 @@
-// Linear: bias and activation in the epilogue of the product where cuBLASLt has them, after it where not.
+// Linear: bias and gelu in the epilogue of the product where cuBLASLt has them, after it where not. Its relu
+// is not used: it turns NaN into 0, and would hide what went wrong before it.
 #include "ferrite/ops/linear.hpp"
 
 #include <algorithm>
@@ -65,8 +66,6 @@ void Cuda::run(const op::Linear& op, Ins in, Outs out) {
     switch (op.activation) {
       case Activation::none:
         return multiply(result, biased ? Epilogue::bias : Epilogue::none, biased);
-      case Activation::relu:
-        return multiply(result, biased ? Epilogue::relu_bias : Epilogue::relu, biased);
       case Activation::gelu:
         return has_gelu(dtype, result, pre) &&
                multiply(result, biased ? Epilogue::gelu_bias : Epilogue::gelu, biased);

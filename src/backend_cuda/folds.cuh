@@ -35,7 +35,18 @@ struct FloatSum {
       }
       sums[u] = tree<lanes>(values, plus);
     }
-    total += static_cast<double>(tree<count>(sums, plus));
+    const Value sum = tree<count>(sums, plus);
+    if (std::is_same_v<Value, double> || ::isfinite(sum)) {
+      total += static_cast<double>(sum);
+      return;
+    }
+    // Squares and sums of the largest floats leave the range of f32 where their mean or norm does not.
+    for (int u = 0; u < count; ++u) {
+      for (int v = 0; v < lanes; ++v) {
+        const auto x = convert_to<double>(packs[u].lane[v]);
+        total += term == Term::value ? x : term == Term::square ? x * x : ::fabs(x);
+      }
+    }
   }
   __device__ void merge(Total& total, const Total& other) const { total += other; }
   __device__ double finish(const Total& total) const {

@@ -9,7 +9,7 @@ namespace ferrite::cuda {
 
 /// What happens to a sum on its way to memory. The bias has one element per row of D; `gelu` is the tanh form
 /// and also stores its argument, in a matrix that lies as D does.
-enum class Epilogue : std::uint8_t { none, bias, relu, relu_bias, gelu, gelu_bias };
+enum class Epilogue : std::uint8_t { none, bias, gelu, gelu_bias };
 
 /// D[m, n] = op(A)[m, k] op(B)[k, n], all column-major, times `batch`: everything a plan depends on. Extents
 /// fit 31 bits. Alignments are powers of two, in bytes, as their logarithm.

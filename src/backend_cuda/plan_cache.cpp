@@ -51,10 +51,6 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
   switch (epilogue) {
     case Epilogue::bias:
       return CUBLASLT_EPILOGUE_BIAS;
-    case Epilogue::relu:
-      return CUBLASLT_EPILOGUE_RELU;
-    case Epilogue::relu_bias:
-      return CUBLASLT_EPILOGUE_RELU_BIAS;
     case Epilogue::gelu:
       return CUBLASLT_EPILOGUE_GELU_AUX;
     case Epilogue::gelu_bias:

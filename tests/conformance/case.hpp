@@ -53,7 +53,7 @@ struct Spec {
   /// The result depends on the dtype itself (casts, integer wrap), so Reference gets the same dtype.
   bool same_dtype = false;
   /// Other shapes of the inputs that the same call takes: empty axes, axes of extent 1, scalars.
-  std::vector<std::vector<Shape>> more;
+  std::vector<std::vector<Shape>> more = {};
 
   Spec also(std::vector<std::vector<Shape>> shapes) const {
     Spec copy = *this;

@@ -81,6 +81,9 @@ decltype(auto) run_parts(std::string_view op, F&& parts) {
   }
 }
 
+template <class Op>
+concept ComposesAsGiven = Op::composes_as_given;
+
 /// The composition of an op, with results as `promised` by its infer. In f16 or bf16 each part would round,
 /// and leave the range where the result does not; with mixed dtypes the narrowest would decide. So it
 /// computes in one wide dtype.
@@ -91,7 +94,7 @@ Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> 
     SmallVector<Tensor<B>, 4> tensors;
     tensors.reserve(in.size());
     for (std::size_t i = 0; i < in.size(); ++i) tensors.push_back(Tensor<B>(b, in[i]));
-    if constexpr (!requires { Op::composes_as_given; }) {
+    if constexpr (!ComposesAsGiven<Op>) {
       const DType wide = wide_dtype(metas);
       for (Tensor<B>& t : tensors)
         if (is_floating(t.dtype())) t = cast(t, wide);
@@ -110,7 +113,7 @@ Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> 
 template <class B, class Op>
 Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> in) {
   Metas metas;
-  for (std::size_t i = 0; i < in.size(); ++i) metas.push_back({in[i].layout().shape, in[i].dtype()});
+  for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(Meta{in[i].layout().shape, in[i].dtype()});
   return evaluate_composed(b, op, in, metas, infer_results(op, metas));
 }
 

@@ -63,6 +63,8 @@ struct FERRITE_API ConvGeometry {
 };
 
 /// # Shapes: x [N, C, H, W], weight [O, C/groups, kh, kw], bias [O] (optional) -> [N, O, Ho, Wo]
+/// Computed in f32 (f64 for f64) with the bias, then rounded once. Whether padding under a weight that is not
+/// finite counts as 0 or gives NaN is left to the backend.
 struct FERRITE_API Conv2d {
   static constexpr std::string_view type_name = "conv2d";
   ConvGeometry geometry;

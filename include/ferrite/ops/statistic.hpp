@@ -1,6 +1,7 @@
 // statistic: reductions made of several passes: mean, var, logsumexp, norm.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "ferrite/op.hpp"
@@ -36,8 +37,25 @@ struct FERRITE_API Statistic {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     return {of(cast(in[0], float_result(in[0].dtype())))};  // of integers; floats are wide already
   }
+  /// The mean's own; the others are composed.
+  bool has_vjp(std::uint32_t) const { return fn == StatisticFn::mean; }
+  Saves saves() const { return {}; }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    const Shape &shape = v.input_meta(0).shape, all = normalize_axes(name(), axes, shape.rank());
+    const Tensor<B> share = v.wide_grad() * (1.0 / static_cast<double>(reduced_count(shape, all)));
+    v.add(0, expand(reshape(share, reduced_shape(shape, all, true)), shape));
+  }
 
  private:
+  /// sum(x) / divisor, by way of a power of two: the sum alone may leave the range where the quotient does
+  /// not.
+  template <class B>
+  static Tensor<B> divided_sum(const Tensor<B>& x, const Shape& axes, KeepDim keep, double count,
+                               double divisor) {
+    const double scale = std::exp2(-std::ceil(std::log2(std::max(count, 1.0))));
+    return sum(x * scale, axes, keep) * (1 / (scale * divisor));
+  }
   template <class B>
   Tensor<B> of(const Tensor<B>& x) const {
     const Shape all = normalize_axes(name(), axes, x.rank());
@@ -45,10 +63,10 @@ struct FERRITE_API Statistic {
     const KeepDim keep = keepdim ? KeepDim::yes : KeepDim::no;
     switch (fn) {
       case StatisticFn::mean:
-        return sum(x, axes, keep) * (1.0 / count);
+        return divided_sum(x, axes, keep, count, count);
       case StatisticFn::var: {
-        const Tensor<B> centred = x - sum(x, axes, KeepDim::yes) * (1.0 / count);
-        return sum(square(centred), axes, keep) * (1.0 / (count - parameter));
+        const Tensor<B> centred = x - divided_sum(x, axes, KeepDim::yes, count, count);
+        return divided_sum(square(centred), axes, keep, count, count - parameter);
       }
       case StatisticFn::logsumexp: {
         // An infinite maximum would give inf - inf; the shift only has to be finite and large enough.
