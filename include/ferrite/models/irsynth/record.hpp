@@ -21,8 +21,8 @@ struct Checks {
 };
 
 /// Differences in roundings, as above. A program is taken only if native precision stays this close to f64
-/// (accepted), and f64 itself when inputs move by four roundings (moved): then it is well-conditioned at its
-/// inputs, and every correct way to run it agrees within `parity`.
+/// (accepted), at its inputs and at two others that have moved by four roundings, and f64 there to itself
+/// (moved): then it is well-conditioned at its inputs, and every correct way to run it agrees within `parity`.
 inline constexpr double accepted_roundings = 16, moved_roundings = 128, parity_roundings = 64;
 
 struct Record {
