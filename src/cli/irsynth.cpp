@@ -46,14 +46,14 @@ int generate(Options o) {
     });
     seconds = bar.seconds();
   }
-  if (!o.quiet)
-    fmt::print("{} pairs ({} of an earlier run) of {} structures in {:.1f} s, {:.0f} pairs/s: {}\n",
-               result.pairs, result.kept, result.structures, seconds,
-               static_cast<double>(result.pairs - result.kept) / std::max(seconds, 1e-3), o.out);
-  if (result.failures == 0) return success;
-  fmt::print(stderr, "ferrite: {} records could not be verified and were left out: see {}/failures.jsonl\n",
-             result.failures, o.out);
-  return difference;
+  if (o.quiet) return success;
+  fmt::print("{} pairs ({} of an earlier run) of {} structures in {:.1f} s, {:.0f} pairs/s: {}\n",
+             result.pairs, result.kept, result.structures, seconds,
+             static_cast<double>(result.pairs - result.kept) / std::max(seconds, 1e-3), o.out);
+  if (result.failures > 0)
+    fmt::print("{} of {} candidates could not be verified and were replaced: see {}/failures.jsonl\n",
+               result.failures, result.candidates, o.out);
+  return success;
 }
 
 int validate(const Options& o) {

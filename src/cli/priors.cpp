@@ -1,10 +1,9 @@
 // ferrite priors: synthetic datasets to files, their statistics, and descriptions of single ones.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
-#include "cli/command.hpp"
+#include "cli/prior_options.hpp"
 #include "cli/prior_statistics.hpp"
 #include "cli/progress_bar.hpp"
 #include "ferrite/io/atomic_file.hpp"
@@ -18,44 +17,12 @@ namespace {
 
 using namespace priors;
 
-struct Options {
-  std::string family, config, rows, features, classes, task, backend = "cpu", out, as = "json";
-  std::int64_t datasets = 256, first = 0, shard_size = 1024;
-  std::uint64_t seed = 0;
+struct Options : PriorOptions {
+  std::string out, as = "json";
+  std::int64_t shard_size = 1024;
   std::optional<std::int64_t> describe;
   bool json = false;
 };
-
-/// "20" or "2:20".
-IntRange parse_range(const char* option, const std::string& text) {
-  const auto number = [&](std::string_view part) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc{} || end != part.data() + part.size())
-      throw ValueError(fmt::format("[priors] {} {}: needs a number, or two like 2:20", option, text));
-    return value;
-  };
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return {number(text), number(text)};
-  return {number(std::string_view(text).substr(0, colon)), number(std::string_view(text).substr(colon + 1))};
-}
-
-/// The file's config with the options on top.
-Config config_of(const Options& options) {
-  Config config = options.config.empty() ? Config{} : Config::from_file(options.config);
-  if (!options.family.empty()) {
-    using Json = nlohmann::ordered_json;
-    const Json json{{"family", options.family}};
-    config.family = Config::from_json(json.dump(-1, ' ', true, Json::error_handler_t::replace)).family;
-  }
-  if (!options.task.empty())
-    config.task = options.task == "regression" ? Task::regression : Task::classification;
-  if (!options.rows.empty()) config.rows = parse_range("--rows", options.rows);
-  if (!options.features.empty()) config.features = parse_range("--features", options.features);
-  if (!options.classes.empty()) config.post.classes = parse_range("--classes", options.classes);
-  config.check();
-  return config;
-}
 
 int describe_one(const Options& options, const Config& config) {
   const std::int64_t i = *options.describe;
@@ -100,7 +67,7 @@ void make(B& backend, const Options& options, ShardPlan plan, PriorStatistics& s
 }
 
 int run(const Options& options) {
-  const Config config = config_of(options);
+  const Config config = options.prior();
   if (options.describe) return describe_one(options, config);
   const ShardPlan plan{config, options.seed, options.first, options.datasets, options.shard_size, {}};
   op::PriorDatasets{config, plan.seed, plan.first, plan.datasets}.infer({});
@@ -139,21 +106,7 @@ void add_priors(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("priors", "Make synthetic tabular datasets from random causal models");
-  command->add_option("--family", options->family, "formula, graph, mlp_scm, tree_scm, gp or mixture");
-  command->add_option("--config", options->config, "JSON file with any keys of the config");
-  command->add_option("--datasets", options->datasets, "How many")->capture_default_str();
-  command->add_option("--first", options->first, "Number of the first one")->capture_default_str();
-  command->add_option("--rows", options->rows, "Rows per dataset: 1024, or 64:1024");
-  command->add_option("--features", options->features, "Features per dataset: 8, or 2:20");
-  command->add_option("--classes", options->classes, "Classes: 2, or 2:10");
-  command->add_option("--task", options->task, "What y is")
-      ->check(CLI::IsMember({"classification", "regression"}));
-  command->add_option("--seed", options->seed, "Another seed, other datasets")
-      ->check(whole_number)
-      ->capture_default_str();
-  command->add_option("--backend", options->backend, "Where they are made")
-      ->check(CLI::IsMember({"reference", "cpu", "cuda"}))
-      ->capture_default_str();
+  options->add_to(*command);
   command->add_option(
       "--out", options->out,
       "A .npz or .safetensors file, or a folder of shards (a run that was cut short goes on)");
@@ -169,9 +122,15 @@ void add_priors(CLI::App& app, Action& action) {
       "Examples:\n"
       "  ferrite priors --datasets 1000\n"
       "  ferrite priors --family mlp_scm --rows 1024 --features 2:20 --datasets 100000 --out train-sets\n"
+      "  ferrite priors --preset realistic --datasets 100000 --out train-sets\n"
+      "  ferrite priors stats --preset realistic --csv my.csv --target y\n"
       "  ferrite priors --config prior.json --seed 7 --datasets 64 --out sets.npz\n"
       "  ferrite priors --family graph --describe 3 --as html --out dataset.html");
-  command->callback([&action, options] { action = [options] { return run(*options); }; });
+  command->require_subcommand(0, 1);
+  command->callback([&action, options, command] {
+    if (command->get_subcommands().empty()) action = [options] { return run(*options); };
+  });
+  add_prior_stats(*command, action);
 }
 
 }  // namespace ferrite::cli

@@ -95,7 +95,7 @@ TEST_P(CudaFamilies, GiveTheSameDatasetsInAnyBatch) {
 
 TEST_F(CudaPriors, GiveTheBitsOfCpuUnderEveryOption) {
   Config config = small(Family::mlp_scm);
-  for (const ClassCuts cuts : {ClassCuts::value, ClassCuts::rank, ClassCuts::balanced}) {
+  for (const ClassCuts cuts : {ClassCuts::value, ClassCuts::rank, ClassCuts::balanced, ClassCuts::shares}) {
     config.post.cuts = cuts;
     expect_the_bits_of_cpu(config, 8, 0, 16);
   }
@@ -108,6 +108,10 @@ TEST_F(CudaPriors, GiveTheBitsOfCpuUnderEveryOption) {
   config.post.attempts = 1;  // some datasets are not found
   config.post.learnability = 0.9;
   expect_the_bits_of_cpu(config, 11, 0, 32);
+}
+
+TEST_F(CudaPriors, GiveTheBitsOfCpuForTheRealisticPreset) {
+  expect_the_bits_of_cpu(Config::preset("realistic"), 14, 0, 64);
 }
 
 TEST_F(CudaPriors, GiveTheBitsOfCpuForManyFeaturesAndForManyRows) {

@@ -28,6 +28,15 @@ TEST(IrsynthCli, WritesTheSeedsFilesAndVerifiesThem) {
   EXPECT_EQ(run_ferrite("irsynth validate " + out).code, 1);
 }
 
+TEST(IrsynthCli, ACandidateThatFailsDoesNotEndTheRun) {
+  // Candidate 1114 of this seed once passed the filter and then differed on the CPU.
+  const ScratchFolder folder;
+  const Reply made =
+      run_ferrite("irsynth -n 1200 -s 99 --backward --format jsonl -o '" + (folder / "d").string() + "'");
+  EXPECT_EQ(made.code, 0) << made.output;
+  expect_contains(made.output, "1200 pairs (0 of an earlier run)");
+}
+
 TEST(IrsynthCli, SaysWhatIsWrong) {
   const ScratchFolder folder;
   const std::string out = " -o '" + (folder / "pairs").string() + "'";

@@ -57,6 +57,47 @@ TEST(PriorsCommand, describes_a_dataset_as_json_dot_and_html) {
   EXPECT_GT(std::filesystem::file_size(page), 1000u);
 }
 
+TEST(PriorsCommand, stats_of_a_preset_stand_beside_real_tables_and_a_csv) {
+  const ScratchFolder folder;
+  const auto csv = folder / "own.csv";
+  {
+    std::ofstream out(csv);
+    out << "age,income,town,paid\n";
+    for (int i = 0; i < 40; ++i)
+      out << 20 + i << "," << (i % 10 == 9 ? "" : std::to_string(1000 + 50 * i)) << ","
+          << (i % 4 < 2 ? "Bath" : "Ely") << "," << (i % 5 == 0 ? "no" : "yes") << "\n";
+  }
+  const std::string options = "priors stats --preset realistic --datasets 12 --rows 64 --classes 2:3 ";
+  const Reply run = run_ferrite(options + "--json --csv " + csv.string() + " --target paid");
+  ASSERT_EQ(run.code, 0) << run.output;
+  const auto json = nlohmann::json::parse(run.output);
+  EXPECT_EQ(json["datasets"], 12);
+  EXPECT_GE(json["real_tables"], 20);
+  EXPECT_EQ(json["csv"]["rows"], 40);
+  EXPECT_EQ(json["csv"]["features"], 3);
+  EXPECT_NEAR(json["csv"]["categorical"].get<double>(), 1.0 / 3, 1e-9);
+  EXPECT_NEAR(json["csv"]["correlation"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(json["csv"]["missing"].get<double>(), 4.0 / 120, 1e-9);
+  EXPECT_NEAR(json["csv"]["largest_class"].get<double>(), 0.8, 1e-9);
+  EXPECT_EQ(json["csv"]["classes"], 2);
+  EXPECT_GT(json["prior"]["categorical"]["mean"], 0.1);
+  EXPECT_NEAR(json["real"]["correlation"]["median"].get<double>(), 0.23, 0.01);
+  const Reply table = run_ferrite(options + "--csv " + csv.string());
+  EXPECT_EQ(table.code, 0) << table.output;
+  expect_contains(table.output, "12 drawn datasets");
+  expect_contains(table.output, "name the column of classes with --target");
+  EXPECT_EQ(run_ferrite("priors stats --datasets 4 --rows 64 --task regression").code, 0);
+  const auto refused = [&](const std::string& more, const std::string& message) {
+    const Reply reply = run_ferrite("priors stats " + more);
+    EXPECT_EQ(reply.code, 2) << reply.output;
+    expect_contains(reply.output, message);
+  };
+  refused("--csv " + csv.string() + " --target wealth", "has the columns age, income, town, paid");
+  refused("--csv " + (folder / "absent.csv").string(), "absent.csv");
+  refused("--preset real", "there are default and realistic");
+  refused("--target paid", "--target requires --csv");
+}
+
 TEST(PriorsCommand, refuses_bad_input_and_names_it) {
   const ScratchFolder folder;
   const auto refused = [](const std::string& options, const std::string& message) {

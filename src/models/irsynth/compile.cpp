@@ -73,7 +73,13 @@ std::string compile_module(const Config& config, std::span<Record> records, Code
       } catch (const kernel::KernelError& e) {
         r.failure = e.what();
       }
-    module = compile(records);
+    try {
+      module = compile(records);
+    } catch (const kernel::KernelError& e) {  // each alone is taken, and all together are not
+      for (Record& r : records)
+        if (r.failure.empty()) r.failure = e.what();
+      return compile(records);  // of nothing
+    }
   }
   const std::string done =
       fmt::format("NVRTC, {}_{}{}", code == Code::ptx ? "compute" : "sm", config.architecture,
@@ -87,8 +93,11 @@ void compile_records(const Config& config, std::span<Record> records) {
   for_each_module(records, [&](std::span<Record> part) {
     compile_module(config, part, Code::ptx, Texts::both);
     if (!config.ptx) return;
-    for (Record& r : part)
-      if (r.failure.empty()) r.ptx = kernel::compile_ptx(r.forward, config.architecture);
+    for (Record& r : part) try {
+        if (r.failure.empty()) r.ptx = kernel::compile_ptx(r.forward, config.architecture);
+      } catch (const kernel::KernelError& e) {
+        r.failure = e.what();
+      }
   });
 }
 

@@ -19,9 +19,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// After so many candidates in a row of which none is taken, or that many failures, there is no hope. It is
-/// no matter of time, so that a run stops at the same candidate with every number of threads.
-constexpr std::int64_t most_in_vain = 10'000, most_failures = 200;
+/// After so many candidates in a row of which none is taken, there is no hope. If more than one candidate in
+/// twenty fails, and a hundred have, something is broken. Neither is a matter of time, so that a run stops at
+/// the same candidate with every number of threads, and when it is resumed.
+constexpr std::int64_t most_in_vain = 10'000, least_failures = 100, candidates_per_failure = 20;
 
 class Writer {
  public:
@@ -127,14 +128,16 @@ class Writer {
     const bool known = found != tally_.structures.end() && found->second >= plan_.config.most_per_structure;
     if (r.failure.empty() && !known) return add(r, text);
     if (!r.failure.empty()) {
-      ++failed_;
       failures_changed_ = true;
       failures_.push_back({{"index", r.index},
                            {"category", r.program.category},
                            {"failure", r.failure},
                            {"python_source", r.python}});
+      if (const auto failed = static_cast<std::int64_t>(failures_.size());
+          failed >= least_failures && failed * candidates_per_failure > r.index + 1)
+        give_up_failing(r.index + 1, r.failure);
     }
-    if (r.index - last_ >= most_in_vain || failed_ >= most_failures) give_up(r.index - last_);
+    if (r.index - last_ >= most_in_vain) give_up_full(r.index - last_);
   }
 
   void add(const Record& r, const std::string& text) {
@@ -146,19 +149,25 @@ class Writer {
     m["verification"] = verification_json(r.checks);
     tally_.add(Summary(m));
     last_ = r.index;
-    failed_ = 0;
     shard_ += text;
     const bool full = plan_.format == Format::json || tally_.records % plan_.shard_size == 0;
     if (full || tally_.records == plan_.pairs) flush();
   }
 
-  [[noreturn]] void give_up(std::int64_t in_vain) {
+  [[noreturn]] void give_up_full(std::int64_t in_vain) {
     write_failures();
     throw ValueError(fmt::format(
-        "[irsynth] {} pairs of {}, then none in {} candidates: {} could not be verified (see "
-        "failures.jsonl), {} are of structures that have {} pairs already; ask for fewer pairs, more of a "
-        "structure (--per-structure), or more categories and levels",
-        tally_.records, plan_.pairs, in_vain, failed_, in_vain - failed_, plan_.config.most_per_structure));
+        "[irsynth] {} pairs of {}, then none in {} candidates: nearly all are of structures that have {} "
+        "pairs already; ask for fewer pairs, more of a structure (--per-structure), or more categories and "
+        "levels",
+        tally_.records, plan_.pairs, in_vain, plan_.config.most_per_structure));
+  }
+  [[noreturn]] void give_up_failing(std::int64_t candidates, const std::string& last) {
+    write_failures();
+    throw BackendError(fmt::format(
+        "[irsynth] {} of {} candidates could not be verified, more than one in {}, the last one because: {}. "
+        "Something is broken: failures.jsonl has them all",
+        failures_.size(), candidates, candidates_per_failure, last));
   }
 
   void write_failures() {
@@ -198,7 +207,7 @@ class Writer {
                   {"version", FERRITE_VERSION},
                   {"generator", generator_version},
                   {"licence", "MIT"},
-                  {"seed", plan_.seed},
+                  {"seed", std::to_string(plan_.seed)},
                   {"config", Json::parse(plan_.config.to_json())},
                   {"counts", tally_.json()},
                   {"candidates", last_ + 1},
@@ -234,7 +243,6 @@ class Writer {
   bool claimed_ = false;           // irsynth.json is there
   bool failures_changed_ = false;  // since failures.jsonl was written
   std::int64_t next_ = 0, last_ = -1, kept_ = 0;
-  std::int64_t failed_ = 0;  // since the last record that was taken
   double shown_ = 0;
   Clock::time_point start_ = Clock::now();
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 
 #include "ferrite/io/atomic_file.hpp"
@@ -97,7 +98,7 @@ std::int64_t records_of_file(const Plan& plan, std::int64_t number) {
 
 std::string plan_text(const Plan& plan) {
   Json json{{"generator", generator_version},
-            {"seed", plan.seed},
+            {"seed", std::to_string(plan.seed)},
             {"pairs", plan.pairs},
             {"format", to_string(plan.format)},
             {"shard_size", plan.shard_size},
@@ -112,6 +113,14 @@ std::string problem_of(const Json::exception& e) {
   const std::string text = e.what();
   const std::size_t end = text.find("] ");
   return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+std::uint64_t whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw ValueError(fmt::format("'{}' is no whole number below 2^64", text));
+  return value;
 }
 
 template <class E>
@@ -133,7 +142,7 @@ Plan read_plan(const std::filesystem::path& folder) {
     if (json.at("generator") != generator_version)
       throw ValueError(
           fmt::format("made by generator {}, this is {}", json.at("generator").dump(), generator_version));
-    plan.seed = json.at("seed");
+    plan.seed = whole_number(json.at("seed").get<std::string>());
     plan.pairs = json.at("pairs");
     plan.format = named(json.at("format"), {Format::json, Format::jsonl});
     plan.shard_size = json.at("shard_size");

@@ -67,9 +67,8 @@ std::vector<Value> interpreted(const Program& p, std::vector<Value> values, kern
   return values;
 }
 
-/// Every float up or down by four roundings.
-std::vector<Value> moved(std::vector<Value> values, const Program& program) {
-  std::uint32_t sign = 1;
+/// Every float up or down by four roundings, by signs that begin with `sign`.
+std::vector<Value> moved(std::vector<Value> values, const Program& program, std::uint32_t sign) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     const kernel::ScalarType s =
         scalars_of(program.module, values[k].type)[0];  // all fields of a struct have one
@@ -90,9 +89,19 @@ bool run_in_interpreter(Record& r) {
   const std::vector<Value> exact = interpreted(r.program, r.inputs, kernel::Precision::f64);
   r.checks.roundings = roundings_between(exact, native);
   if (!(r.checks.roundings <= accepted_roundings)) return false;
-  const std::vector<Value> shifted = moved(r.inputs, r.program);
-  if (!(roundings_between(exact, interpreted(r.program, shifted, kernel::Precision::f64)) <= moved_roundings))
-    return false;
+  // Roundings inside the program are others at every input: at one alone their effects may cancel. So where
+  // it is not far from the limits, three more are tried.
+  bool doubtful = r.checks.roundings > accepted_roundings / 8;
+  for (const std::uint32_t sign : {1u, 2u, 3u}) {
+    const std::vector<Value> inputs = moved(r.inputs, r.program, sign);
+    const std::vector<Value> shifted = interpreted(r.program, inputs, kernel::Precision::f64);
+    const double apart = roundings_between(exact, shifted);
+    if (!(apart <= moved_roundings)) return false;
+    doubtful = doubtful || apart > moved_roundings / 8;
+    if (!doubtful) break;
+    const std::vector<Value> rounded = interpreted(r.program, inputs, kernel::Precision::native);
+    if (!(roundings_between(shifted, rounded) <= accepted_roundings)) return false;
+  }
   r.outputs = native;
   r.checks.interpreted = true;
   return true;

@@ -65,7 +65,7 @@ Json arguments(const Record& r, const Config& config, std::uint64_t seed) {
     if (k.variables[i].type.is_array()) one["shape"] = a.shape;
     one["low"] = a.low;
     one["high"] = a.high;
-    one["stream"] = input_key(seed, r.index).stream + i;
+    one["stream"] = std::to_string(input_key(seed, r.index).stream + i);  // beyond what readers keep exactly
     one["output"] = a.output;
     if (config.values && !r.inputs.empty()) one["values"] = numbers(r.program.module, r.inputs[i]);
     all.push_back(std::move(one));
@@ -115,9 +115,7 @@ std::string digest(const Value& v) {
   return hash.hex();
 }
 
-namespace {
-
-Json metadata(const Record& r, const Config& config, std::uint64_t seed) {
+Json metadata_json(const Record& r, const Config& config, std::uint64_t seed) {
   Json m;
   m["kernel_name"] = r.program.kernel().name;
   m["category"] = r.program.category;
@@ -126,7 +124,7 @@ Json metadata(const Record& r, const Config& config, std::uint64_t seed) {
   m["style"] = to_string(config.style);
   m["level"] = r.program.level;
   m["has_backward"] = !r.backward.empty();
-  m["seed"] = seed;
+  m["seed"] = std::to_string(seed);
   m["index"] = r.index;
   m["hash"] = r.structure;
   m["split"] = r.split();
@@ -138,6 +136,8 @@ Json metadata(const Record& r, const Config& config, std::uint64_t seed) {
   m["verification"] = verification_json(r.checks);
   return m;
 }
+
+namespace {
 
 /// A text as JSON. Texts are the larger part of a record and plain ASCII: this takes a third of the time of a
 /// general writer.
@@ -181,7 +181,7 @@ std::string to_json(const Record& r, const Config& config, std::uint64_t seed, L
   if (!r.backward.empty()) field(device + "_backward", r.backward);
   if (!r.ptx.empty()) field("ptx", r.ptx);
   key("metadata");
-  const std::string rest = metadata(r, config, seed).dump(lines ? 2 : -1);
+  const std::string rest = metadata_json(r, config, seed).dump(lines ? 2 : -1);
   for (const char c : rest) {
     out += c;
     if (lines && c == '\n') out += "  ";

@@ -9,7 +9,7 @@
 
 namespace ferrite::priors {
 
-struct CausalGraph {
+struct FERRITE_API CausalGraph {
   enum class Role : std::uint8_t { latent, feature, target };
   struct Node {
     std::string name;   // unique
@@ -31,6 +31,6 @@ struct CausalGraph {
   std::map<std::string, int> index_;
 };
 
-CausalGraph causal_graph(MadeDataset& made);
+FERRITE_API CausalGraph causal_graph(MadeDataset& made);
 
 }  // namespace ferrite::priors

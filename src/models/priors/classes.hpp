@@ -41,12 +41,19 @@ FERRITE_HOST_DEVICE void cut_classes(Team& team, const Config& config, const Dat
   const int classes = few ? post.classes.min : drawn;
   const ClassCuts law =
       post.cuts == ClassCuts::sampled ? group_flag(group) ? ClassCuts::value : ClassCuts::rank : post.cuts;
+  double shares[max_classes], total = 0, below = 0;
+  for (int k = 0; law == ClassCuts::shares && k < classes; ++k)
+    total += shares[k] = draws.gamma(post.evenness);
   for (int k = 0; k + 1 < classes; ++k) {
     const auto normal = static_cast<float>(draws.normal());
     const int row = draws.integer(0, rows - 1);
     float cut = law == ClassCuts::value ? normal : w.y[row];
     if (law == ClassCuts::balanced)  // the last value of a part: classes are those above it
       cut = order_statistic(team, w.y, rows, (k + 1) * rows / classes - 1);
+    if (law == ClassCuts::shares) {
+      below += shares[k] / total * rows;
+      cut = order_statistic(team, w.y, rows, greater(0, lesser(static_cast<int>(below), rows) - 1));
+    }
     team.once([&] { plan.cuts[k] = cut; });
   }
   team.each(rows, [&](int r) { w.labels[r] = level_of(plan.cuts, classes - 1, w.y[r]); });

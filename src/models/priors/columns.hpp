@@ -36,7 +36,7 @@ FERRITE_HOST_DEVICE void make_categorical(Team& team, const PostConfig& config, 
       team.once([&] { plan.levels[c] = 0; });
       continue;
     }
-    const double size = std::rint(10 * draws.gamma(1));
+    const double size = std::rint(config.category_scale * draws.gamma(1));
     const int levels = greater(2, size < max_categories ? static_cast<int>(size) : max_categories);
     team.once([&] {
       plan.levels[c] = levels;
@@ -52,6 +52,24 @@ FERRITE_HOST_DEVICE void make_categorical(Team& team, const PostConfig& config, 
       column[r] = static_cast<float>(plan.relabel[level_of(plan.cuts, levels - 1, column[r])]);
     });
   }
+}
+
+/// Gives some numeric columns a long right tail, as amounts and durations have: exp(s z) of the standardised
+/// value z.
+template <class Team>
+FERRITE_HOST_DEVICE void make_tails(Team& team, const PostConfig& config, const DatasetKey& key, int features,
+                                    int rows, Workspace& w) {
+  if (config.skewed_share <= 0) return;
+  team.columns(features, [&](int c, auto& inner) {
+    Draws draws(key.stream(Purpose::tails, static_cast<std::uint32_t>(c)));
+    if (w.post->levels[c] > 0 || !draws.bernoulli(config.skewed_share)) return;
+    const auto s = static_cast<float>(draws.uniform());
+    float* column = w.x + c * rows;
+    const Moments m = moments(inner, column, rows);
+    inner.each(rows, [&](int r) {
+      column[r] = portable_exp(s * clamped((column[r] - m.mean) * m.rstd, -4.0f, 4.0f));
+    });
+  });
 }
 
 struct Spread {
@@ -93,8 +111,8 @@ FERRITE_PORTABLE_ELEMENT float rising_share(float rate, float s) {
   return rate <= 0.5f ? 2.0f * rate * s : 1.0f - 2.0f * (1.0f - rate) * (1.0f - s);
 }
 
-/// Removes cells: any with the same probability (MCAR), or by a logistic law large or small values first
-/// (MNAR).
+/// Removes cells of some columns: any with the same probability (MCAR), or by a logistic law large or small
+/// values first (MNAR).
 template <class Team>
 FERRITE_HOST_DEVICE void remove_cells(Team& team, const PostConfig& config, const DatasetKey& key,
                                       int features, int rows, Workspace& w) {
@@ -106,6 +124,8 @@ FERRITE_HOST_DEVICE void remove_cells(Team& team, const PostConfig& config, cons
   const Stream cells = key.stream(Purpose::missing, 1);
   const auto blocks = static_cast<std::uint64_t>((rows + 3) / 4);
   team.columns(features, [&](int c, auto& inner) {
+    Draws own(key.stream(Purpose::missing, static_cast<std::uint32_t>(c) + 2));
+    if (!own.bernoulli(config.missing_columns)) return;
     float* column = w.x + c * rows;
     const Moments m = moments(inner, column, rows);
     inner.uniforms(cells, blocks * static_cast<std::uint64_t>(c), rows, [&](int r, float u) {

@@ -150,7 +150,7 @@ std::string_view to_string(Family v) {
 }
 std::string_view to_string(Task v) { return v == Task::classification ? "classification" : "regression"; }
 std::string_view to_string(ClassCuts v) {
-  constexpr std::string_view names[] = {"sampled", "value", "rank", "balanced"};
+  constexpr std::string_view names[] = {"sampled", "value", "rank", "balanced", "shares"};
   return names[static_cast<int>(v)];
 }
 std::string_view to_string(Causality v) {
@@ -158,6 +158,30 @@ std::string_view to_string(Causality v) {
   return names[static_cast<int>(v)];
 }
 std::string_view to_string(RowLaw v) { return v == RowLaw::uniform ? "uniform" : "log_uniform"; }
+
+Config Config::preset(std::string_view name) {
+  Config c;
+  if (name == "default") return c;
+  if (name != "realistic")
+    throw ValueError(fmt::format("[priors config] preset '{}': there are default and realistic", name));
+  c.features = {3, 24};
+  c.weights = {.formula = 0, .graph = 0.6, .mlp_scm = 0.35, .tree_scm = 0.05, .gp = 0};
+  // Few causes for many columns: that is where their correlations come from.
+  c.graph.latent.max_scale = 4;
+  c.mlp_scm.causality = Causality::causal;
+  c.mlp_scm.causes = {1, 3, 0};
+  c.mlp_scm.layers = {1, 3, 1};
+  c.post.cuts = ClassCuts::shares;
+  c.post.evenness = 2;
+  c.post.categorical_share = 0.84;
+  c.post.category_scale = 4.5;
+  c.post.category_codes = true;
+  c.post.skewed_share = 0.5;
+  c.post.missing_share = 0.35;
+  c.post.missing_columns = 0.45;
+  c.post.missing_rate = 0.2;
+  return c;
+}
 
 void Config::check() const {
   Config::fields(*this, Checker{});
@@ -190,6 +214,12 @@ Config Config::from_json(std::string_view text) {
     throw ParseError(fmt::format("[priors config] not JSON: {}", e.what()));
   }
   Config config;
+  if (const auto name = object.find("preset"); object.is_object() && name != object.end()) {
+    if (!name->is_string())
+      throw ParseError(fmt::format("[priors config] preset is {}: needs a name", name->dump().substr(0, 60)));
+    config = preset(name->get<std::string>());
+    object.erase(name);
+  }
   Reader::read_object(object, "", config);
   config.check();
   return config;

@@ -25,7 +25,8 @@ enum class Purpose : std::uint32_t {
   categories,
   missing,
   classes,
-  rows
+  rows,
+  tails
 };
 
 /// A sequence of Philox blocks with random access.

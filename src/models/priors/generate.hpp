@@ -133,11 +133,14 @@ FERRITE_HOST_DEVICE Filter postprocess(Team& team, const Config& config, const D
   if (!all_usable(team, w.x, shape.features * rows) || !all_usable(team, w.y, rows))
     return Filter::non_finite;
   make_categorical(team, config.post, key, shape.features, rows, w);
+  make_tails(team, config.post, key, shape.features, rows, w);
   const auto sigma = static_cast<float>(config.post.clip_sigma);
   const bool standardise = config.post.standardise, classes = config.task == Task::classification;
   team.columns(shape.features, [&](int c, auto& inner) {
-    const float clip = plan.levels[c] > 0 ? 0.0f : sigma;  // a rare level is no outlier
-    const bool varies = finish_column(inner, clip, standardise, w.x + c * rows, rows);
+    const bool categories = plan.levels[c] > 0;
+    const float clip = categories ? 0.0f : sigma;  // a rare level is no outlier
+    const bool scale = standardise && !(categories && config.post.category_codes);
+    const bool varies = finish_column(inner, clip, scale, w.x + c * rows, rows);
     inner.once([&] { plan.constant[c] = !varies; });
   });
   if (team.count(shape.features, [&](int c) { return !plan.constant[c]; }) == 0)

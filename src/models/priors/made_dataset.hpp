@@ -6,7 +6,7 @@
 
 namespace ferrite::priors {
 
-class MadeDataset {
+class FERRITE_API MadeDataset {
  public:
   /// Throws ValueError for a config that check() refuses, and if every attempt was rejected.
   MadeDataset(const Config& c, std::uint64_t seed, std::int64_t dataset);

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ferrite/models/priors/describe.hpp"
-#include "models/priors/causal_graph.hpp"
+#include "models/priors/graph_layout.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -14,60 +14,39 @@ namespace {
 constexpr const char* colours[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd",
                                    "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"};
 
-/// Longest path from a root to each node; edges go from causes to effects, so there are no cycles.
-std::vector<int> depths(const CausalGraph& graph) {
-  std::vector<int> depth(graph.nodes.size());
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const CausalGraph::Edge& edge : graph.edges) {
-      int& to = depth[static_cast<std::size_t>(edge.to)];
-      const int least = depth[static_cast<std::size_t>(edge.from)] + 1;
-      if (to >= least) continue;
-      to = least;
-      changed = true;
-    }
+std::string edge_path(const std::vector<Point>& points) {
+  std::string path = fmt::format("M{:.1f} {:.1f}", points[0].x, points[0].y);
+  for (std::size_t k = 1; k < points.size(); ++k) {
+    const Point a = points[k - 1], b = points[k];
+    const double middle = (a.x + b.x) / 2;
+    path += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", middle, a.y, middle, b.y, b.x, b.y);
   }
-  return depth;
+  return path;
 }
 
-struct Point {
-  double x, y;
-};
-
 std::string graph_svg(const CausalGraph& graph) {
-  const std::vector<int> depth = depths(graph);
-  const int layers = depth.empty() ? 1 : *std::max_element(depth.begin(), depth.end()) + 1;
-  std::vector<int> size(static_cast<std::size_t>(layers)), filled(static_cast<std::size_t>(layers));
-  for (const int d : depth) ++size[static_cast<std::size_t>(d)];
-  const int tallest = *std::max_element(size.begin(), size.end());
-  const double width = 900, height = std::clamp(24.0 * tallest, 120.0, 700.0);
-  std::vector<Point> place;
-  for (const int d : depth) {
-    const auto layer = static_cast<std::size_t>(d);
-    place.push_back({30 + (width - 60) * (d + 0.5) / layers, height * (filled[layer]++ + 0.5) / size[layer]});
-  }
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" width=\"{}\">\n", width, height, width);
-  const double opacity = std::clamp(60.0 / static_cast<double>(graph.edges.size() + 1), 0.06, 0.6);
-  for (const CausalGraph::Edge& edge : graph.edges) {
-    const Point a = place[static_cast<std::size_t>(edge.from)], b = place[static_cast<std::size_t>(edge.to)];
-    svg += fmt::format(
-        "<path d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" "
-        "stroke=\"#444\" stroke-opacity=\"{:.2f}\"/>\n",
-        a.x, a.y, (a.x + b.x) / 2, a.y, (a.x + b.x) / 2, b.y, b.x, b.y, opacity);
-  }
+  const GraphLayout layout = layout_graph(graph);
+  std::string svg =
+      fmt::format("<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\">\n",
+                  layout.width, layout.height);
+  const double opacity = std::clamp(60.0 / static_cast<double>(graph.edges.size() + 1), 0.12, 0.6);
+  for (const std::vector<Point>& points : layout.edges)
+    svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#444\" stroke-opacity=\"{:.2f}\"/>\n",
+                       edge_path(points), opacity);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const CausalGraph::Node& node = graph.nodes[i];
+    const Point at = layout.nodes[i];
     if (node.role == CausalGraph::Role::latent) {
-      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"#bbb\"/>\n", place[i].x,
-                         place[i].y);
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"#bbb\"/>\n", at.x, at.y,
+                         dot_radius);
       continue;
     }
     const bool target = node.role == CausalGraph::Role::target;
     svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"28\" height=\"18\" rx=\"4\" fill=\"{}\"/>"
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\"/>"
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#fff\">{}</text>\n",
-        place[i].x - 14, place[i].y - 9, target ? colours[3] : colours[0], place[i].x, place[i].y + 4,
-        node.label);
+        at.x - box_width / 2, at.y - box_height / 2, box_width, box_height, target ? colours[3] : colours[0],
+        at.x, at.y + 4, node.label);
   }
   return svg + "</svg>\n";
 }
@@ -146,7 +125,10 @@ std::string picture_html(const Config& config, std::uint64_t seed, std::int64_t 
       dataset, seed, to_string(made.shape.family), made.shape.rows, made.shape.train_rows, made.features(),
       made.classes() > 0 ? fmt::format("{} classes", made.classes()) : "regression", made.key.attempt + 1);
   const std::string scatter = scatter_svg(made), balance = made.classes() > 0 ? classes_svg(made) : "";
-  page += "<h2>Causal graph</h2>\n" + graph_svg(causal_graph(made));
+  page +=
+      "<h2>Causal graph</h2>\n<p>Causes left, effects right; dots are latent variables.</p>\n"
+      "<div style=\"overflow:auto\">" +
+      graph_svg(observed_part(causal_graph(made))) + "</div>\n";
   page += "<h2>First features</h2>\n" + scatter;
   if (!balance.empty()) page += "<h2>Classes</h2>\n" + balance;
   return page + "</body></html>\n";

@@ -31,6 +31,18 @@ std::string manifest(const ShardPlan& plan) {
   return json.dump(2) + "\n";
 }
 
+/// A manifest with every key that a config has today, at its default where the file has none: datasets do not
+/// change when a key is added.
+std::string completed(std::string_view text) {
+  try {
+    Json json = Json::parse(text);
+    json.at("config") = Json::parse(Config::from_json(json.at("config").dump()).to_json());
+    return json.dump(2) + "\n";
+  } catch (const std::exception&) {
+    return "";  // no manifest
+  }
+}
+
 bool is_there(const std::filesystem::path& path) {
   std::error_code error;
   const bool found = std::filesystem::exists(path, error);
@@ -54,7 +66,7 @@ ShardFolder::ShardFolder(const std::filesystem::path& folder, const ShardPlan& p
     AtomicFile file(description);
     file.write(text);
     file.commit();
-  } else if (MappedFile::open(description)->text() != text) {
+  } else if (completed(MappedFile::open(description)->text()) != text) {
     throw ValueError(fmt::format(
         "[priors shards] {} holds another run (see prior.json): give the same config, seed, "
         "datasets, shard size and generator (this is version {}) to go on with it, or another folder",

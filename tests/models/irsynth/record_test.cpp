@@ -105,6 +105,16 @@ TEST(IrsynthRecord, AWrongGradientIsFound) {
   EXPECT_TRUE(check_adjoint(r.program, back, r.inputs, {1, 2}).wrong);
 }
 
+TEST(IrsynthRecord, ABadlyConditionedProgramIsDrawnAgain) {
+  // Here a sum of sums goes through tan, sin and a division by nearly nothing: by chance native precision and
+  // f64 agreed at the inputs, and the CPU's own functions did not.
+  Config config;
+  config.backward = true;
+  const Record r = make_record(config, 99, 1114);
+  EXPECT_EQ(r.failure, "") << r.python;
+  EXPECT_EQ(r.python.find("wp.sin(sum * sum + 0.4)"), std::string::npos) << r.python;
+}
+
 TEST(IrsynthRecord, AWrongOutputIsFound) {
   Record r = find(Config{}, [](const Record& x) { return x.program.kernel().body.size() > 3; });
   for (kernel::Value& v : r.outputs)

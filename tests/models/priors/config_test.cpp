@@ -47,6 +47,21 @@ TEST(PriorConfig, keeps_defaults_for_absent_keys_and_takes_one_number_for_a_rang
   EXPECT_EQ(config.mlp_scm.hidden.max, 130);
 }
 
+TEST(PriorConfig, a_preset_is_what_other_keys_stand_on) {
+  EXPECT_EQ(Config::preset("default").to_json(), Config{}.to_json());
+  const Config realistic = Config::preset("realistic");
+  realistic.check();
+  EXPECT_GE(realistic.weights.graph, 0.5);
+  const Config config = Config::from_json(R"({"rows": 128, "preset": "realistic", "post": {"evenness": 9}})");
+  EXPECT_EQ(config.rows.max, 128);
+  EXPECT_EQ(config.weights.graph, realistic.weights.graph);
+  EXPECT_EQ(config.post.missing_share, realistic.post.missing_share);
+  EXPECT_EQ(config.post.evenness, 9);
+  EXPECT_NE(message_of<ValueError>(R"({"preset": "real"})").find("there are default and realistic"),
+            std::string::npos);
+  EXPECT_NE(message_of<ParseError>(R"({"preset": 3})").find("preset is 3: needs a name"), std::string::npos);
+}
+
 TEST(PriorConfig, names_the_key_that_is_unknown_or_of_the_wrong_type) {
   EXPECT_EQ(message_of<ParseError>(R"({"rowz": 3})").substr(0, 43),
             "[priors config] rowz: unknown key; there ar");

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/reference.hpp"
@@ -137,6 +138,23 @@ TEST(Shards, of_another_generator_are_not_continued) {
   ASSERT_NE(text.find(version), std::string::npos);
   text.replace(text.find(version), version.size(), "\"generator\": 1");
   std::ofstream(path / "prior.json") << text;
+  EXPECT_THROW(ShardFolder(path, plan), ValueError);
+}
+
+TEST(Shards, of_a_config_without_later_keys_are_continued) {
+  const testing::ScratchFolder folder;
+  const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
+  const auto path = folder / "sets";
+  EXPECT_NO_THROW(ShardFolder(path, plan));
+  std::ifstream in(path / "prior.json");
+  auto json = nlohmann::ordered_json::parse(in);
+  ASSERT_EQ(json["config"]["post"].erase("skewed_share"), 1u);
+  std::ofstream(path / "prior.json") << json.dump(2) << "\n";
+  EXPECT_NO_THROW(ShardFolder(path, plan));
+  json["config"]["post"]["skewed_share"] = 0.5;
+  std::ofstream(path / "prior.json") << json.dump(2) << "\n";
+  EXPECT_THROW(ShardFolder(path, plan), ValueError);
+  std::ofstream(path / "prior.json") << "junk";
   EXPECT_THROW(ShardFolder(path, plan), ValueError);
 }
 

@@ -30,10 +30,15 @@ Config random_config(std::mt19937& random) {
   config.train_share = {0.3, 0.3 + 0.5 * share()};
   config.group_size = 1 + static_cast<int>(random() % 5);
   config.post.classes = range(2, 5);
-  config.post.cuts = static_cast<ClassCuts>(random() % 4);
+  config.post.cuts = static_cast<ClassCuts>(random() % 5);
+  config.post.evenness = 0.5 + 5 * share();
   config.post.binary_share = share();
   config.post.categorical_share = share();
+  config.post.category_scale = 1 + 20 * share();
+  config.post.category_codes = random() % 2 > 0;
+  config.post.skewed_share = random() % 2 ? share() : 0;
   config.post.missing_share = share();
+  config.post.missing_columns = random() % 2 ? share() : 1;
   config.post.mnar_share = share();
   config.post.clip_sigma = random() % 3 ? 2 + 4 * share() : 0;
   config.post.standardise = random() % 3 > 0;
@@ -71,7 +76,8 @@ void check_columns(const Set& set, const Config& config) {
     if (missing == 0) {
       EXPECT_GE(values.size(), 2u);  // constant columns are dropped
       const auto m = ferrite::testing::mean_and_std(set.column(j));
-      if (config.post.standardise) {
+      if (config.post.standardise &&
+          !(config.post.category_codes && set.levels[static_cast<std::size_t>(j)] > 0)) {
         EXPECT_NEAR(m.mean, 0, 1e-3);
         EXPECT_NEAR(m.std, 1, 1e-3);
       }

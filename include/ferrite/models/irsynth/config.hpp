@@ -26,8 +26,8 @@ FERRITE_API std::string_view to_string(Style v);
 FERRITE_API std::string_view to_string(Verify v);
 FERRITE_API std::string_view to_string(Format v);
 
-/// Changes whenever the same config gives other records.
-inline constexpr int generator_version = 1;
+/// Changes whenever the same config gives other records, or their form changes.
+inline constexpr int generator_version = 2;
 
 struct FERRITE_API Config {
   std::vector<std::string> categories;  // none: all

@@ -2,7 +2,7 @@
 //
 //   irsynth.json       what was asked for: a run goes on only with the same
 //   shard-00000.jsonl  records, one a line; or cuda_synth_0000.json, one a file
-//   failures.jsonl     records that were not verified, and why: there should be none
+//   failures.jsonl     candidates that were not verified and so replaced by later ones, and why
 //   manifest.json      at the end: counts, digests, splits
 //   progress.json      how far a run is; the only file that differs between two runs of the same plan
 #pragma once
@@ -37,8 +37,10 @@ struct DatasetResult {
 
 /// Writes the records 0 to pairs - 1 on all threads of the pool; what lies in the folder does not depend on
 /// their number, nor on how often the run was cut short. Files that were cut, and all after them, are written
-/// again. Throws ValueError if the folder holds another plan, or where candidate after candidate fails or has
-/// a structure that is full; IoError where the folder cannot be written.
+/// again. A candidate that is not verified is counted, and a later one takes its place. Throws ValueError if
+/// the folder holds another plan, or where candidate after candidate has a structure that is full;
+/// BackendError once a hundred candidates and more than one in twenty were not verified; IoError where the
+/// folder cannot be written.
 FERRITE_API DatasetResult write_dataset(const std::filesystem::path& folder, const Plan& plan,
                                         const std::function<void(const Progress&)>& report = {});
 

@@ -21,8 +21,9 @@ struct Checks {
 };
 
 /// Differences in roundings, as above. A program is taken only if native precision stays this close to f64
-/// (accepted), and f64 itself when inputs move by four roundings (moved): then it is well-conditioned at its
-/// inputs, and every correct way to run it agrees within `parity`.
+/// (accepted), and f64 to itself when inputs move by four roundings (moved); one that is not far below these
+/// limits, at three such inputs. Then it is well-conditioned, and every correct way to run it agrees within
+/// `parity`.
 inline constexpr double accepted_roundings = 16, moved_roundings = 128, parity_roundings = 64;
 
 struct Record {

@@ -15,8 +15,9 @@ namespace ferrite::priors {
 enum class Family : std::uint8_t { formula, graph, mlp_scm, tree_scm, gp, mixture };
 enum class Task : std::uint8_t { classification, regression };
 /// How the real target is cut into classes. value: at normal draws. rank: at the values of random rows, hence
-/// imbalanced at random. balanced: at the quantiles. sampled: value or rank, drawn per group.
-enum class ClassCuts : std::uint8_t { sampled, value, rank, balanced };
+/// imbalanced at random. balanced: at the quantiles. sampled: value or rank, drawn per group. shares: where
+/// the classes get shares of the rows from a Dirichlet law, see PostConfig::evenness.
+enum class ClassCuts : std::uint8_t { sampled, value, rank, balanced, shares };
 enum class Causality : std::uint8_t { sampled, causal, non_causal };
 enum class RowLaw : std::uint8_t { uniform, log_uniform };
 
@@ -27,7 +28,7 @@ FERRITE_API std::string_view to_string(Causality v);
 FERRITE_API std::string_view to_string(RowLaw v);
 constexpr int count_of(Family) { return 6; }
 constexpr int count_of(Task) { return 2; }
-constexpr int count_of(ClassCuts) { return 4; }
+constexpr int count_of(ClassCuts) { return 5; }
 constexpr int count_of(Causality) { return 3; }
 constexpr int count_of(RowLaw) { return 2; }
 
@@ -176,22 +177,27 @@ struct MixtureWeights {
   }
 };
 
-/// From raw values to a training set, in this order: categorical features, outliers clipped, standardised,
-/// constant features dropped, target cut into classes, rows ordered for the split, learnability checked,
-/// cells removed, features permuted. Categorical features have 2 to max_categories levels; statistics are
-/// those of all rows, train and test.
+/// From raw values to a training set, in this order: categorical features, long tails, outliers clipped,
+/// standardised, constant features dropped, target cut into classes, rows ordered for the split, learnability
+/// checked, cells removed, features permuted. Categorical features have 2 to max_categories levels;
+/// statistics are those of all rows, train and test.
 struct PostConfig {
   IntRange classes{2, 10};
   double binary_share = 0.5;  ///< of the datasets have classes.min classes, the others uniformly many
   ClassCuts cuts = ClassCuts::sampled;
+  double evenness = 2;  ///< of ClassCuts::shares, the Dirichlet law's parameter: large ones balance
   bool permute_labels = true;
   double categorical_share = 0.2;  ///< of the datasets; each of their columns with probability U(0, 1)
+  double category_scale = 10;      ///< levels are this times an exponential draw, rounded, at least 2
   double ordered_share = 0.3;      ///< of the categorical columns keep the order of their values
+  bool category_codes = false;     ///< categorical features stay whole numbers, whatever `standardise` says
+  double skewed_share = 0;         ///< of the numeric columns get a long right tail: exp(s z), s in U(0, 1)
   double missing_share = 0;        ///< of the datasets have missing values (NaN)
-  double missing_rate = 0.3;       ///< of a dataset's cells at most, uniform
-  double mnar_share = 0.5;         ///< of those datasets lose large (or small) values rather than any
-  double clip_sigma = 4;           ///< outliers of numeric columns beyond are clipped; 0: never
-  bool standardise = true;         ///< features, and the target of regression
+  double missing_columns = 1;      ///< of the columns of these lose cells
+  double missing_rate = 0.3;  ///< of the cells of such columns at most, uniform, the same for all of them
+  double mnar_share = 0.5;    ///< of those datasets lose large (or small) values rather than any
+  double clip_sigma = 4;      ///< outliers of numeric columns beyond are clipped; 0: never
+  bool standardise = true;    ///< features, and the target of regression
   bool permute_features = true;
   double learnability =
       0.02;           ///< least share of y's variance that one feature or the neighbours explain; 0: any
@@ -200,10 +206,15 @@ struct PostConfig {
     visit("classes", self.classes, 2.0, max_classes);
     visit("binary_share", self.binary_share, 0.0, 1.0);
     visit("cuts", self.cuts);
+    visit("evenness", self.evenness, 0.05, 1e3);
     visit("permute_labels", self.permute_labels);
     visit("categorical_share", self.categorical_share, 0.0, 1.0);
+    visit("category_scale", self.category_scale, 0.0, max_categories);
     visit("ordered_share", self.ordered_share, 0.0, 1.0);
+    visit("category_codes", self.category_codes);
+    visit("skewed_share", self.skewed_share, 0.0, 1.0);
     visit("missing_share", self.missing_share, 0.0, 1.0);
+    visit("missing_columns", self.missing_columns, 0.0, 1.0);
     visit("missing_rate", self.missing_rate, 0.0, 0.9);
     visit("mnar_share", self.mnar_share, 0.0, 1.0);
     visit("clip_sigma", self.clip_sigma, 0.0, 100.0);
@@ -249,11 +260,15 @@ struct FERRITE_API Config {
     visit("post", self.post);
   }
 
+  /// "default": all defaults. "realistic": fitted to statistics of real tables (docs/priors.md), with more
+  /// categorical columns, correlations and missing cells. Throws ValueError that lists the names.
+  static Config preset(std::string_view name);
   /// Throws ValueError that names the key and the rule for what no dataset could satisfy.
   void check() const;
   /// Every key, in the order above.
   std::string to_json() const;
-  /// Keys that are absent keep their defaults. Throws ParseError for text that is not JSON, an unknown key or
+  /// Keys that are absent keep their defaults, or what the preset has that a key "preset" names. Throws
+  /// ParseError for text that is not JSON, an unknown key or
   /// a value of the wrong type, ValueError as check() does; the message names the key, like
   /// "mlp_scm.hidden.max".
   static Config from_json(std::string_view text);

@@ -1,0 +1,61 @@
+// What tables look like in numbers: how drawn datasets are compared with real ones, and with a user's own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/core/export.hpp"
+#include "ferrite/io/host_tensor.hpp"
+
+namespace ferrite::priors {
+
+/// A feature. NaN is a missing cell; of categories and text, every different one has a number.
+struct TableColumn {
+  std::vector<double> values;
+  bool categories = false;
+};
+
+/// Of one table. A column with a single value, and text that names more than half of the rows, do not count.
+/// A column is categorical if it says so or has at most `few_values` different numbers.
+struct TableStatistics {
+  std::int64_t rows = 0, features = 0;
+  double categorical = 0;  ///< share of the features
+  std::optional<double>
+      correlation;     ///< mean |Pearson| of all pairs of numeric features, where both are there
+  double missing = 0;  ///< share of the cells
+  std::optional<double> largest_class;  ///< share of the rows that have a target
+  std::optional<double> classes;
+  std::optional<double> levels;  ///< median over the categorical features
+  std::optional<double> skew;    ///< median |skewness| of the numeric features
+};
+inline constexpr int few_values = 10;
+
+/// `target` holds class numbers, NaN where there is none; empty for a table without classes. All columns have
+/// the same length; throws ValueError otherwise.
+FERRITE_API TableStatistics table_statistics(std::span<const TableColumn> features,
+                                             std::span<const double> target = {});
+/// Of each dataset of a batch (the tensors of priors::to_host) that has rows.
+FERRITE_API std::vector<TableStatistics> batch_statistics(const NamedTensors& batch);
+
+/// Of one statistic over many tables; quartiles between two tables are interpolated.
+struct Quartiles {
+  double mean = 0, lower = 0, median = 0, upper = 0;
+};
+/// The statistics that are compared, by the names of TableStatistics.
+inline constexpr std::array<std::string_view, 8> statistic_names = {
+    "rows", "features", "categorical", "correlation", "missing", "largest_class", "levels", "skew"};
+/// Nothing where the table does not have it. Throws ValueError for another name.
+FERRITE_API std::optional<double> statistic(const TableStatistics& table, std::string_view name);
+/// Over the tables that have it; nothing if none has.
+FERRITE_API std::optional<Quartiles> quartiles(std::span<const TableStatistics> tables,
+                                               std::string_view name);
+
+/// Of the real tables in benches/results/real-tables.csv, to which the preset "realistic" is fitted.
+inline constexpr int real_tables = 60;
+FERRITE_API Quartiles real_quartiles(std::string_view name);
+
+}  // namespace ferrite::priors
