@@ -89,7 +89,7 @@ struct Calls {
         b.run(*static_cast<const Op*>(op), in, out, mask);
       };
     calls.accepts = [](const B& b, const void* op, MetaSpan in) {
-      return ferrite::accepts(b, *static_cast<const Op*>(op), in);
+      return detail::kernel_accepts(b, *static_cast<const Op*>(op), in);
     };
     calls.infer = [](const void* op, MetaSpan in) { return static_cast<const Op*>(op)->infer(in); };
     return calls;

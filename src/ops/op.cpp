@@ -39,6 +39,14 @@ void check_integer(std::string_view op, std::string_view what, DType dtype) {
         fmt::format("[{}] {} is {}: needs an integer dtype (i32, i64, u8)", op, what, to_string(dtype)));
 }
 
+void check_weight_decides(std::string_view op, std::string_view what, DType dtype, DType weight) {
+  if (const DType result = promote(dtype, weight); result != weight)
+    throw DTypeError(
+        fmt::format("[{0}] {1} is {2} and the weight {3}: the result would be {4}; cast {1} by "
+                    "cast({1}, DType::{3}), or the weight",
+                    op, what, to_string(dtype), to_string(weight), to_string(result)));
+}
+
 void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank) {
   if (shape.rank() != rank)
     throw ShapeError(

@@ -13,6 +13,7 @@ struct FERRITE_API IndexSelect {
   int axis = 0;
 
   Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -28,6 +29,7 @@ struct FERRITE_API Embedding {
   static constexpr std::string_view type_name = "embedding";
 
   Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
