@@ -77,9 +77,9 @@ TEST(Handle, ObjectsWithoutStateMix) {
 struct Counting : Cpu {
   using Cpu::run;
   int products = 0;
-  void run(const op::Matmul& op, Ins in, Outs out) {
+  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none) {
     ++products;
-    Cpu::run(op, in, out);
+    Cpu::run(op, in, out, mask);
   }
 };
 static_assert(HandleBackend<Cpu> && HandleBackend<Lazy<Cpu>> && HandleBackend<Autodiff<Counting>>);

@@ -277,7 +277,7 @@ void launch(B& backend, const Kernel& kernel, const Grid& grid, std::span<Argume
   detail::check_count(kernel, arguments.size());
   for (std::size_t p = 0; p < arguments.size(); ++p) {
     detail::check_kind(kernel, static_cast<int>(p), arguments[p].tensor != nullptr);
-    if (arguments[p].tensor != nullptr && &arguments[p].tensor->backend() != &backend)
+    if (arguments[p].tensor != nullptr && !same_backend(arguments[p].tensor->backend(), backend))
       ferrite::detail::throw_backend_mismatch(kernel.name());
   }
   if constexpr (requires { backend.launch_kernel(kernel, grid, arguments); })
