@@ -56,7 +56,7 @@ void show(B& backend, const examples::Options& options) {
     const auto inputs = rand(backend, {64, 1}, rng, -2, 2);
     const auto loss = mse_loss(net.forward(inputs), abs(inputs));
     optimizer.step(loss.backward());
-    loss_value = loss.template item<double>();
+    loss_value = item(loss);
   }
   std::printf("mean squared error of a mish net on |x| after %lld steps: %.4f\n",
               static_cast<long long>(options.steps), loss_value);

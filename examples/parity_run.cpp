@@ -44,7 +44,7 @@ void learn(B& backend, const examples::Options& options) {
     const auto loss = softmax_cross_entropy(net.forward(ids), flip(ids, {1}));
     optimizer.step(loss.backward());
     if (step % 10 == 0 || step == options.steps)
-      std::printf("step %3lld  loss %.4f\n", static_cast<long long>(step), loss.template item<double>());
+      std::printf("step %3lld  loss %.4f\n", static_cast<long long>(step), item(loss));
   }
 }
 

@@ -23,6 +23,7 @@
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -35,6 +36,11 @@ namespace ferrite {
 
 using Metas = SmallVector<Meta, 3>;
 using MetaSpan = std::span<const Meta>;
+
+/// A single axis as a plain number: sum(x, 1) beside sum(x, {0, 1}). A template parameter of this kind,
+/// unlike an int, is not what {} becomes.
+template <class T>
+concept AxisNumber = std::signed_integral<T>;
 
 /// Inputs of an op: borrowed, in order, optional trailing ones simply absent.
 template <class P>
@@ -147,6 +153,8 @@ FERRITE_API void check_arity(std::string_view op, std::size_t given, std::size_t
 FERRITE_API void check_floating(std::string_view op, std::string_view what, DType dtype);
 FERRITE_API void check_integer(std::string_view op, std::string_view what, DType dtype);
 FERRITE_API void check_dtype(std::string_view op, std::string_view what, DType given, DType needed);
+/// Throws DTypeError if `what` would make the result of a layer wider than its weight.
+FERRITE_API void check_weight_decides(std::string_view op, std::string_view what, DType dtype, DType weight);
 FERRITE_API void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank);
 FERRITE_API void check_shape(std::string_view op, std::string_view what, const Shape& given,
                              const Shape& needed);

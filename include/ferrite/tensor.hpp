@@ -1,12 +1,29 @@
-// Tensor<B>: a value. Copying shares the buffer; views are metadata; the backend object must outlive it.
+// Tensor<B>: a value. Copying shares the buffer; views are metadata. It holds a copy of its backend where
+// that is a handle (backend/handle.hpp: all of the library's), and a pointer to any other.
 #pragma once
 
+#include <initializer_list>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/backend/handle.hpp"
+#include "ferrite/core/stream.hpp"
 
 namespace ferrite {
+
+class Index;
+
+namespace detail {
+/// In place of gradients where nothing records, so that the compiler has no more to say than the one line.
+struct NothingRecorded {
+  template <class T>
+  T of(const T& leaf) const;
+  template <class T>
+  operator T() const;  // NOLINT(google-explicit-constructor)
+};
+}  // namespace detail
 
 template <class B>
 class Tensor {
@@ -15,9 +32,9 @@ class Tensor {
   using Primitive = typename B::Primitive;
 
   Tensor() = default;
-  Tensor(B& backend, Primitive primitive) : primitive_(std::move(primitive)), backend_(&backend) {}
+  Tensor(B& backend, Primitive primitive) : primitive_(std::move(primitive)), backend_(backend) {}
 
-  bool defined() const { return backend_ != nullptr; }
+  bool defined() const { return backend_.defined(); }
   const Shape& shape() const { return primitive_.layout().shape; }
   std::int64_t size(int axis) const { return shape()[normalize_axis("size", axis, rank())]; }
   int rank() const { return shape().rank(); }
@@ -27,9 +44,11 @@ class Tensor {
   const Layout& layout() const { return primitive_.layout(); }
   Device device() const { return backend().device(); }
 
-  /// The object the tensor's ops run on; throws DeviceError for an undefined tensor.
+  /// What the tensor's ops run on; throws DeviceError for an undefined tensor. Belongs to the tensor: copy it
+  /// (`B b = x.backend();`) to keep it longer.
   B& backend() const {
-    if (!backend_) throw DeviceError("[tensor] undefined: a default-constructed tensor holds no data");
+    if (!backend_.defined())
+      throw DeviceError("[tensor] undefined: a default-constructed tensor holds no data");
     return *backend_;
   }
   const Primitive& primitive() const { return primitive_; }
@@ -38,13 +57,25 @@ class Tensor {
   /// All elements in row-major order, converted to T.
   template <class T = float>
   std::vector<T> to_vector() const;
-  /// The one element of a tensor of one element; ShapeError otherwise.
-  template <class T = float>
+  /// The one element of a tensor of one element; ShapeError otherwise. A double holds every element but an
+  /// i64 beyond 2^53.
+  template <class T = double>
   T item() const;
 
-  // Members of differentiable backends only (see autodiff.hpp).
-  auto backward() const requires requires(B& b, const Primitive& p) { b.backward(p); }
-  { return backend().backward(primitive_); }
+  /// x[i], x[{Range(0, 2), 3}], x[mask]: ops/indexing.hpp.
+  Tensor operator[](std::int64_t index) const;
+  Tensor operator[](std::initializer_list<Index> places) const;
+  Tensor operator[](const Tensor& mask) const;
+
+  /// Gradients of all leaves that this scalar depends on (autodiff.hpp).
+  auto backward() const {
+    constexpr bool records = requires(B & b, const Primitive& p) { b.backward(p); };
+    static_assert(records, "backward needs a backend that records: Autodiff<B> in place of B");
+    if constexpr (records)
+      return backend().backward(primitive_);
+    else
+      return detail::NothingRecorded{};
+  }
   /// The value without its history, on the same backend.
   Tensor detach() const {
     if constexpr (requires(B & b, const Primitive& p) { b.detach(p); })
@@ -55,15 +86,15 @@ class Tensor {
 
  private:
   Primitive primitive_;
-  B* backend_ = nullptr;
+  BackendRef<B> backend_;
 };
 
-/// Runs one op on tensors of one backend object; returns every output.
+/// Runs one op on tensors of one backend; returns every output.
 template <class Op, class B, class... Rest>
 Tensors<B> eval_all(const Op& op, const Tensor<B>& first, const Rest&... rest) {
   const typename B::Primitive* in[] = {&first.primitive(), &rest.primitive()...};
   B& b = first.backend();
-  if ((... || (&rest.backend() != &b))) detail::throw_backend_mismatch(op_name(op));
+  if ((... || !same_backend(rest.backend(), b))) detail::throw_backend_mismatch(op_name(op));
   auto results = evaluate(b, op, Refs<typename B::Primitive>(in, 1 + sizeof...(rest)));
   Tensors<B> out;
   for (auto& r : results) out.push_back(Tensor<B>(b, std::move(r)));
@@ -75,7 +106,7 @@ template <class Op, class B, class... Rest>
 Tensor<B> eval(const Op& op, const Tensor<B>& first, const Rest&... rest) {
   const typename B::Primitive* in[] = {&first.primitive(), &rest.primitive()...};
   B& b = first.backend();
-  if ((... || (&rest.backend() != &b))) detail::throw_backend_mismatch(op_name(op));
+  if ((... || !same_backend(rest.backend(), b))) detail::throw_backend_mismatch(op_name(op));
   auto results = evaluate(b, op, Refs<typename B::Primitive>(in, 1 + sizeof...(rest)));
   return Tensor<B>(b, std::move(results[0]));
 }
@@ -87,7 +118,7 @@ Tensors<B> eval_list(const Op& op, TensorSpan<B> in) {
   B& b = in[0].backend();
   SmallVector<const typename B::Primitive*, 6> refs;
   for (const Tensor<B>& t : in) {
-    if (&t.backend() != &b) detail::throw_backend_mismatch(op_name(op));
+    if (!same_backend(t.backend(), b)) detail::throw_backend_mismatch(op_name(op));
     refs.push_back(&t.primitive());
   }
   auto results = evaluate(b, op, Refs<typename B::Primitive>(refs.data(), refs.size()));
@@ -106,5 +137,7 @@ Tensor<B> create(B& b, const Op& op) {
 /// NumPy's look: nested brackets, aligned columns, long axes elided in the middle.
 template <class B>
 std::string to_string(const Tensor<B>& tensor);
+template <class B>
+std::ostream& operator<<(std::ostream& out, const Tensor<B>& tensor);
 
 }  // namespace ferrite

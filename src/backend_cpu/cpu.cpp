@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backend_cpu/elementwise.hpp"
+#include "backend_cpu/host_array.hpp"
 #include "backend_cpu/simd.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -23,9 +24,7 @@ Array borrowed(const void* data, const Meta& meta) {
 
 }  // namespace
 
-Array Cpu::allocate(const Meta& meta) {
-  return {host_allocator().allocate(meta.bytes()), Layout::contiguous(meta.shape), meta.dtype};
-}
+Array Cpu::allocate(const Meta& meta, std::string_view op) { return allocate_on_host(meta, op); }
 
 void Cpu::copy_from_host(const Array& array, const void* source) {
   const Array host = borrowed(source, array.meta());

@@ -67,7 +67,7 @@ void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::
 
 }  // namespace
 
-bool Cpu::accepts(const op::Attention&, MetaSpan in) const { return accepts_attention(in, 3); }
+bool accepts(const Cpu&, const op::Attention&, MetaSpan in) { return accepts_attention(in, 3); }
 
 void Cpu::run(const op::Attention& op, Ins in, Outs out) {
   const Shape& q = in[0].shape();

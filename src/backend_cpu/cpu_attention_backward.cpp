@@ -115,7 +115,7 @@ void backward(const Problem<T>& p, std::int64_t heads, Gradient<T> dq, Gradient<
 
 }  // namespace
 
-bool Cpu::accepts(const op::AttentionBackward&, MetaSpan in) const { return accepts_attention(in, 6); }
+bool accepts(const Cpu&, const op::AttentionBackward&, MetaSpan in) { return accepts_attention(in, 6); }
 
 void Cpu::run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {
   const Shape &q = in[1].shape(), &v = in[3].shape();

@@ -136,7 +136,7 @@ void bucketize_rows(const op::Bucketize& op, const Array& x, const EdgeTable<T>&
 
 }  // namespace
 
-bool Cpu::accepts(const op::Bucketize&, MetaSpan in) const {
+bool accepts(const Cpu&, const op::Bucketize&, MetaSpan in) {
   return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[1].shape[1] <= most_edges;
 }
 

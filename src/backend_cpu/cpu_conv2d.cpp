@@ -171,9 +171,9 @@ void weight_gradient(const ConvExtents& e, const T* dy, const T* x, T* dweight, 
 
 }  // namespace
 
-bool Cpu::accepts(const op::Conv2d&, MetaSpan in) const { return all_f32_or_f64(in); }
-bool Cpu::accepts(const op::Conv2dInputGrad&, MetaSpan in) const { return all_f32_or_f64(in); }
-bool Cpu::accepts(const op::Conv2dWeightGrad&, MetaSpan in) const { return all_f32_or_f64(in); }
+bool accepts(const Cpu&, const op::Conv2d&, MetaSpan in) { return all_f32_or_f64(in); }
+bool accepts(const Cpu&, const op::Conv2dInputGrad&, MetaSpan in) { return all_f32_or_f64(in); }
+bool accepts(const Cpu&, const op::Conv2dWeightGrad&, MetaSpan in) { return all_f32_or_f64(in); }
 
 void Cpu::run(const op::Conv2d& op, Ins in, Outs out) {
   const Array x = dense(*this, in[0]), weight = dense(*this, in[1]);

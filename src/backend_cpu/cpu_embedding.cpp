@@ -97,7 +97,7 @@ struct Positions {
 
 }  // namespace
 
-bool Cpu::accepts(const op::IndexSelect& op, MetaSpan in) const {
+bool accepts(const Cpu&, const op::IndexSelect& op, MetaSpan in) {
   const Shape& shape = in[0].shape;
   std::int64_t run = 1;
   for (int i = normalize_axis(op.type_name, op.axis, shape.rank()) + 1; i < shape.rank(); ++i)

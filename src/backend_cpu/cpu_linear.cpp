@@ -61,7 +61,7 @@ void linear(const Array& x, const Array& weight, const T* bias, Activation activ
 
 }  // namespace
 
-bool Cpu::accepts(const op::Linear&, MetaSpan in) const { return all_f32_or_f64(in); }
+bool accepts(const Cpu&, const op::Linear&, MetaSpan in) { return all_f32_or_f64(in); }
 
 void Cpu::run(const op::Linear& op, Ins in, Outs out) {
   visit_wide(out[0].dtype(), [&]<class T>() {

@@ -116,7 +116,7 @@ std::int64_t group_size(std::int64_t rows, std::int64_t columns, std::size_t ele
 
 }  // namespace
 
-bool Cpu::accepts(const op::OrderStatistics&, MetaSpan in) const {
+bool accepts(const Cpu&, const op::OrderStatistics&, MetaSpan in) {
   return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < INT64_C(1) << 32;
 }
 

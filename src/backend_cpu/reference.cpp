@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "backend_cpu/host_array.hpp"
 #include "backend_cpu/scalar_functions.hpp"
 #include "backend_cpu/values.hpp"
 #include "ferrite/backend/concept.hpp"
@@ -62,9 +63,7 @@ struct Operands {
 
 }  // namespace
 
-Array Reference::allocate(const Meta& meta) {
-  return {host_allocator().allocate(meta.bytes()), Layout::contiguous(meta.shape), meta.dtype};
-}
+Array Reference::allocate(const Meta& meta, std::string_view op) { return allocate_on_host(meta, op); }
 
 void Reference::copy_from_host(const Array& target, const void* source) {
   if (!target.layout().is_contiguous()) {

@@ -25,6 +25,6 @@ inline void check(cudaError_t status, std::string_view what) {
 
 /// After a kernel launch: a refused launch (grid, shared memory, no code for this GPU) is an error of this
 /// op.
-inline void check_launch(std::string_view op) { check(cudaPeekAtLastError(), op); }
+FERRITE_API void check_launch(std::string_view op);
 
 }  // namespace ferrite::cuda

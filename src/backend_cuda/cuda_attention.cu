@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-bool Cuda::accepts(const op::Attention&, MetaSpan in) const {
+bool accepts(const Cuda&, const op::Attention&, MetaSpan in) {
   return takes(in[0], in[2], in.size() > 3 ? &in[3] : nullptr);
 }
 

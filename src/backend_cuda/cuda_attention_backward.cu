@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-bool Cuda::accepts(const op::AttentionBackward&, MetaSpan in) const {
+bool accepts(const Cuda&, const op::AttentionBackward&, MetaSpan in) {
   for (std::size_t i = 0; i < 5; ++i)
     if (in[i].dtype != in[1].dtype) return false;
   return in[5].dtype == DType::f32 && takes(in[1], in[3], in.size() > 6 ? &in[6] : nullptr);

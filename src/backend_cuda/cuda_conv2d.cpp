@@ -133,9 +133,9 @@ void compute(Cuda& cuda, const Op& op, Ins in, const Array& out, Convolution c, 
 
 }  // namespace
 
-bool Cuda::accepts(const op::Conv2d&, MetaSpan in) const { return is_one_floating_dtype(in); }
-bool Cuda::accepts(const op::Conv2dInputGrad&, MetaSpan in) const { return is_one_floating_dtype(in); }
-bool Cuda::accepts(const op::Conv2dWeightGrad&, MetaSpan in) const { return is_one_floating_dtype(in); }
+bool accepts(const Cuda&, const op::Conv2d&, MetaSpan in) { return is_one_floating_dtype(in); }
+bool accepts(const Cuda&, const op::Conv2dInputGrad&, MetaSpan in) { return is_one_floating_dtype(in); }
+bool accepts(const Cuda&, const op::Conv2dWeightGrad&, MetaSpan in) { return is_one_floating_dtype(in); }
 
 void Cuda::run(const op::Conv2d& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;

@@ -23,7 +23,7 @@ bool has_gelu(DType dtype, const Array& y, const Array& pre) {
 
 }  // namespace
 
-bool Cuda::accepts(const op::Linear&, MetaSpan in) const {
+bool accepts(const Cuda&, const op::Linear&, MetaSpan in) {
   return is_floating(in[0].dtype) &&
          std::all_of(in.begin(), in.end(), [&](const Meta& m) { return m.dtype == in[0].dtype; });
 }
@@ -57,7 +57,7 @@ void Cuda::run(const op::Linear& op, Ins in, Outs out) {
                     {to.data<void>(), to.shape()[1], 1}};
     const bool gelu = epilogue == Epilogue::gelu || epilogue == Epilogue::gelu_bias;
     const Finish finish{epilogue, with_bias ? bias.data<void>() : nullptr, gelu ? pre.data<void>() : nullptr};
-    if (library_product(call, p, products_, finish)) return true;
+    if (library_product(call, p, float32_products(), finish)) return true;
     if (epilogue == Epilogue::none) plain_product(call, p);
     return epilogue == Epilogue::none;
   };

@@ -136,7 +136,7 @@ void Cuda::run(const op::Matmul& op, Ins in, Outs out, Accumulate mask) {
     rhs = dense_batch(*this, rhs, y.shape());
     p = product();
   }
-  multiply(call, p, products_);
+  multiply(call, p, float32_products());
   if (temporary) temporary->commit();
   call.finish();
 }

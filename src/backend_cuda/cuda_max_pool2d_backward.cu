@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-bool Cuda::accepts(const op::MaxPool2dBackward& op, MetaSpan in) const {
+bool accepts(const Cuda&, const op::MaxPool2dBackward& op, MetaSpan in) {
   const Shape& y = in[0].shape;
   return op.input[2] + op.input[3] + y[2] + y[3] <= most_extents;
 }

@@ -85,7 +85,7 @@ void order_statistics(Cuda& cuda, const Call& call, const op::OrderStatistics& o
 
 using namespace cuda;
 
-bool Cuda::accepts(const op::OrderStatistics&, MetaSpan in) const {
+bool accepts(const Cuda&, const op::OrderStatistics&, MetaSpan in) {
   return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < most_rows &&
          in[1].shape[0] <= most_levels;
 }

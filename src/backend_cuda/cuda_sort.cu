@@ -163,7 +163,7 @@ void sort_lines(const Call& call, LinesArgs<T> args) {
 
 using namespace cuda;
 
-bool Cuda::accepts(const op::Sort& op, MetaSpan in) const {
+bool accepts(const Cuda&, const op::Sort& op, MetaSpan in) {
   return in[0].shape[normalize_axis(op.type_name, op.axis, in[0].shape.rank())] < std::int64_t{1} << 32;
 }
 

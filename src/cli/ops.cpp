@@ -77,7 +77,7 @@ Support support_of(const B& b, const Op& op, MetaSpan in) {
   if constexpr (ViewOp<Op>) return Support::view;
   constexpr bool composes = detail::Composes<B, Op> || detail::Assembles<B, Op>;
   if constexpr (Runs<B, Op>) {
-    if (accepts(b, op, in)) return composes ? Support::fused : Support::kernel;
+    if (detail::kernel_accepts(b, op, in)) return composes ? Support::fused : Support::kernel;
   }
   return composes ? Support::composed : Support::missing;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <ostream>
 
 namespace ferrite::detail {
 
@@ -19,10 +20,13 @@ void convert_elements(DType from, const void* source, DType to, void* target, st
   });
 }
 
-void throw_count_mismatch(std::size_t given, const Shape& shape) {
-  throw ShapeError(
-      fmt::format("[from_vector] {} values for shape {}: needs {}", given, to_string(shape), shape.numel()));
+void check_count(std::string_view function, std::size_t values, const Shape& shape) {
+  if (static_cast<std::int64_t>(values) != shape.numel())
+    throw ShapeError(fmt::format("[{}] {} values for shape {}: needs {}", function, values, to_string(shape),
+                                 shape.numel()));
 }
+
+std::ostream& write(std::ostream& out, std::string_view text) { return out << text; }
 
 namespace {
 

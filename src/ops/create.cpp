@@ -11,15 +11,15 @@
 namespace ferrite::op {
 
 Metas Fill::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 0, 0);
-  check_extents(type_name, shape);
+  detail::check_arity(name(), in.size(), 0, 0);
+  check_extents(name(), shape);
   return {Meta{shape, dtype}};
 }
 
 Metas Iota::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 0, 0);
-  if (dtype == DType::bool_) throw DTypeError("[iota] dtype bool: needs a number type");
-  check_extents(type_name, {count});
+  detail::check_arity(name(), in.size(), 0, 0);
+  if (dtype == DType::bool_) throw DTypeError(fmt::format("[{}] dtype bool: needs a number type", name()));
+  check_extents(name(), {count});
   return {Meta{{count}, dtype}};
 }
 

@@ -101,4 +101,27 @@ Metas OneHot::infer(MetaSpan in) const {
   return {Meta{with_last(type_name, in[0].shape, classes), dtype}};
 }
 
+// Costs: an index picks, so what it does not pick is not read.
+
+namespace {
+double bytes_of(const Meta& m) { return static_cast<double>(m.bytes()); }
+
+/// Every result is read once from the source and written once.
+Cost pick_cost(const Meta& index, const Meta& out) {
+  return {static_cast<double>(out.shape.numel()), bytes_of(index) + 2 * bytes_of(out)};
+}
+/// x is copied whole; what the index covers of the source is read.
+Cost put_cost(MetaSpan in, const Meta& out) {
+  const auto moved = static_cast<double>(in[1].shape.numel());
+  return {moved, bytes_of(in[0]) + bytes_of(in[1]) + bytes_of(out) +
+                     moved * static_cast<double>(size_of(in[2].dtype))};
+}
+}  // namespace
+
+Cost Gather::cost(MetaSpan in, MetaSpan out) const { return pick_cost(in[1], out[0]); }
+Cost IndexSelect::cost(MetaSpan in, MetaSpan out) const { return pick_cost(in[1], out[0]); }
+Cost Embedding::cost(MetaSpan in, MetaSpan out) const { return pick_cost(in[1], out[0]); }
+Cost Scatter::cost(MetaSpan in, MetaSpan out) const { return put_cost(in, out[0]); }
+Cost ScatterAdd::cost(MetaSpan in, MetaSpan out) const { return put_cost(in, out[0]); }
+
 }  // namespace ferrite::op

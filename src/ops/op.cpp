@@ -55,6 +55,14 @@ void throw_attribute(std::string_view op, std::string_view attribute, double val
   throw ValueError(fmt::format("[{}] {} {}: {}", op, attribute, value, rule));
 }
 
+void check_weight_decides(std::string_view op, std::string_view what, DType dtype, DType weight) {
+  if (const DType result = promote(dtype, weight); result != weight)
+    throw DTypeError(
+        fmt::format("[{0}] {1} is {2} and the weight {3}: the result would be {4}; cast {1} by "
+                    "cast({1}, DType::{3}), or the weight",
+                    op, what, to_string(dtype), to_string(weight), to_string(result)));
+}
+
 void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank) {
   if (shape.rank() != rank)
     throw ShapeError(

@@ -148,7 +148,7 @@ TEST(Parity, has_exactly_the_kernels_of_the_inner_backend) {
   static_assert(!Runs<Checked, op::LayerNorm>);
   static_assert(!RunsAccumulating<Checked, op::Matmul>);
   static_assert(RunsAccumulating<Parity<Accumulates, Reference>, op::Matmul>);
-  static_assert(!std::is_copy_constructible_v<Checked>);
+  static_assert(HandleBackend<Checked>);
 }
 
 TEST(Parity, writes_all_that_a_replay_needs) {

@@ -48,7 +48,7 @@ TEST(ProfiledAsynchronous, asks_an_asynchronous_device_for_nothing_until_the_pro
   const Profile profile = b.profile();
   EXPECT_EQ(b.inner().asked, b.inner().given);
   EXPECT_EQ(b.inner().alive, 0);
-  const OpProfile& fill = find(profile, "fill", OpKind::kernel);
+  const OpProfile& fill = find(profile, "ones", OpKind::kernel);
   EXPECT_EQ(fill.calls, 101);
   EXPECT_NEAR(fill.seconds, 101e-6, 1e-12);
   EXPECT_DOUBLE_EQ(fill.allocated, 4 * (100 * 5 + 6));
@@ -74,7 +74,7 @@ TEST(ProfiledAsynchronous, keeps_half_of_the_pending_calls_pending_when_there_ar
   ones(b, {1});
   EXPECT_EQ(b.inner().asked, most);
   EXPECT_EQ(b.inner().alive, most / 2);
-  EXPECT_EQ(find(b.profile(), "fill", OpKind::kernel).calls, most + most / 2);
+  EXPECT_EQ(find(b.profile(), "ones", OpKind::kernel).calls, most + most / 2);
 }
 
 TEST(ProfiledAsynchronous, forgets_pending_calls_without_waiting_for_them) {

@@ -248,10 +248,10 @@ TEST(CpuAttention, LeavesOtherDtypesToTheComposition) {
     if (mask) m.push_back({{2, 2}, *mask});
     return m;
   };
-  EXPECT_FALSE(Cpu{}.accepts(op::Attention{}, metas(DType::f16, {})));
-  EXPECT_FALSE(Cpu{}.accepts(op::Attention{}, metas(DType::f32, DType::f64)));
-  EXPECT_TRUE(Cpu{}.accepts(op::Attention{}, metas(DType::f32, {})));
-  EXPECT_TRUE(Cpu{}.accepts(op::Attention{}, metas(DType::f64, DType::bool_)));
+  EXPECT_FALSE(accepts(Cpu{}, op::Attention{}, metas(DType::f16, {})));
+  EXPECT_FALSE(accepts(Cpu{}, op::Attention{}, metas(DType::f32, DType::f64)));
+  EXPECT_TRUE(accepts(Cpu{}, op::Attention{}, metas(DType::f32, {})));
+  EXPECT_TRUE(accepts(Cpu{}, op::Attention{}, metas(DType::f64, DType::bool_)));
 }
 
 TEST(CpuAttention, GivesTheSameBitsForAnyNumberOfThreads) {

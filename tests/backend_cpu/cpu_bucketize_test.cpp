@@ -75,7 +75,7 @@ TEST(CpuBucketize, LeavesMoreEdgesThanItsCellsHoldToTheComposedOp) {
   const Cpu b;
   const auto accepts = [&](std::int64_t edges) {
     const Meta in[] = {{{5, 3}, DType::f32}, {{3, edges}, DType::f64}};
-    return b.accepts(op::Bucketize{}, in);
+    return ferrite::accepts(b, op::Bucketize{}, in);
   };
   EXPECT_TRUE(accepts(1 << 20));
   EXPECT_FALSE(accepts((1 << 20) + 1));

@@ -147,9 +147,9 @@ TEST(CpuConv2d, TakesEmptyBatchesAndChannels) {
 
 TEST(CpuConv2d, LeavesOtherDtypesToTheComposition) {
   const Meta half{{1, 1, 3, 3}, DType::bf16}, single{{1, 1, 3, 3}, DType::f32};
-  EXPECT_FALSE(Cpu{}.accepts(op::Conv2d{}, std::vector{half, half}));
-  EXPECT_FALSE(Cpu{}.accepts(op::Conv2dInputGrad{}, std::vector{half, single}));
-  EXPECT_TRUE(Cpu{}.accepts(op::Conv2dWeightGrad{}, std::vector{single, single}));
+  EXPECT_FALSE(accepts(Cpu{}, op::Conv2d{}, std::vector{half, half}));
+  EXPECT_FALSE(accepts(Cpu{}, op::Conv2dInputGrad{}, std::vector{half, single}));
+  EXPECT_TRUE(accepts(Cpu{}, op::Conv2dWeightGrad{}, std::vector{single, single}));
 }
 
 TEST(CpuConv2d, GivesTheSameBitsForAnyNumberOfThreads) {

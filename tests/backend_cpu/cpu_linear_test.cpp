@@ -105,9 +105,9 @@ TEST(CpuLinear, TakesEmptyExtents) {
 
 TEST(CpuLinear, LeavesOtherDtypesToTheComposition) {
   const Meta half{{2, 3}, DType::f16}, single{{2, 3}, DType::f32};
-  EXPECT_FALSE(Cpu{}.accepts(op::Linear{}, std::vector{half, half}));
-  EXPECT_FALSE(Cpu{}.accepts(op::Linear{}, std::vector{half, single}));
-  EXPECT_TRUE(Cpu{}.accepts(op::Linear{}, std::vector{single, single}));
+  EXPECT_FALSE(accepts(Cpu{}, op::Linear{}, std::vector{half, half}));
+  EXPECT_FALSE(accepts(Cpu{}, op::Linear{}, std::vector{half, single}));
+  EXPECT_TRUE(accepts(Cpu{}, op::Linear{}, std::vector{single, single}));
 }
 
 TEST(CpuLinear, GivesTheSameBitsForAnyNumberOfThreads) {

@@ -8,7 +8,7 @@ struct CudaAttention : CudaContraction {
   /// The keys of a query that sees none of them get weight 0 everywhere, forward and backward.
   void expect_attention(const Gpu& q, const Gpu& k, const Gpu& v, bool causal, const Gpu& mask = {}) {
     const op::Attention op{causal, 0.3};
-    ASSERT_TRUE(mask.defined() || cuda->accepts(op, std::vector{q.meta(), k.meta(), v.meta()}));
+    ASSERT_TRUE(mask.defined() || accepts(*cuda, op, std::vector{q.meta(), k.meta(), v.meta()}));
     const Truth tq = truth(q), tk = truth(k), tv = truth(v);
     const Truth tm = mask.defined() ? (mask.dtype() == DType::bool_ ? to(host, mask) : truth(mask)) : Truth();
     const auto got = mask.defined() ? eval_all(op, q, k, v, mask) : eval_all(op, q, k, v);
@@ -97,8 +97,8 @@ TEST_F(CudaAttention, NoKeysGiveNothing) {
 
 TEST_F(CudaAttention, OtherProblemsAreComposed) {
   const Meta wide{{1, 1, 4, 160}, DType::f32}, doubles{{1, 1, 4, 8}, DType::f64};
-  EXPECT_FALSE(cuda->accepts(op::Attention{}, std::vector{wide, wide, wide}));
-  EXPECT_FALSE(cuda->accepts(op::Attention{}, std::vector{doubles, doubles, doubles}));
+  EXPECT_FALSE(accepts(*cuda, op::Attention{}, std::vector{wide, wide, wide}));
+  EXPECT_FALSE(accepts(*cuda, op::Attention{}, std::vector{doubles, doubles, doubles}));
   const Gpu q = random({1, 2, 5, 160}), k = random({1, 2, 6, 160});
   expect_near(eval(op::Attention{true, 0.1}, q, k, k),
               eval(op::Attention{true, 0.1}, truth(q), truth(k), truth(k)),

@@ -98,7 +98,7 @@ TEST_F(CudaFaults, MoreMemoryThanTheCardHas) {
   const auto bytes = static_cast<std::int64_t>(4 * cuda_devices()[0].total_bytes);
   for (int i = 0; i < 3; ++i) {
     const std::string text = text_of<OutOfMemory>([&] { full(gpu, {bytes}, 1, DType::u8); });
-    EXPECT_EQ(text.rfind("[fill] ", 0), 0u) << text;
+    EXPECT_EQ(text.rfind("[full] ", 0), 0u) << text;
     EXPECT_TRUE(is_usable(gpu));
   }
   EXPECT_EQ(gpu.memory_stats().in_use, before);
@@ -179,7 +179,7 @@ void lose_cuda() {
     expect_lost("[", [&] { conv2d(image, filter); });
     expect_lost("[copy_from_host]", [&] { from_vector(gpu, std::vector<float>{1, 2}); });
     expect_lost("[copy_to_host]", [&] { x.to_vector(); });
-    expect_lost("[fill]", [&] { full(gpu, {std::int64_t{1} << 30}, 1, DType::u8); });  // a new segment
+    expect_lost("[full]", [&] { full(gpu, {std::int64_t{1} << 30}, 1, DType::u8); });  // a new segment
     expect_lost("[stopwatch]", [&] { Stopwatch<Cuda>(gpu).stop(); });
     expect_lost("[capture]", [&] { CudaGraph::capture(gpu, [] {}); });
   }

@@ -7,3 +7,13 @@ execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -DCMAKE_P
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${WORK}/build/consumer COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${WORK}/prefix/bin/ferrite --version COMMAND_ERROR_IS_FATAL ANY)
+
+# It needs no library of the CUDA toolkit, which a user's loader may not find.
+find_program(OBJDUMP objdump)
+file(GLOB libraries ${WORK}/prefix/lib*/libferrite.so)
+if(OBJDUMP AND libraries)
+  execute_process(COMMAND ${OBJDUMP} -p ${libraries} OUTPUT_VARIABLE sections COMMAND_ERROR_IS_FATAL ANY)
+  if(sections MATCHES "NEEDED +(libcu[^\n]*)")
+    message(FATAL_ERROR "libferrite.so needs ${CMAKE_MATCH_1}")
+  endif()
+endif()

@@ -132,16 +132,101 @@ TEST_F(Errors, AttributesOutOfTheirDomain) {
 }
 
 TEST_F(Errors, ShapesTooLargeForMemoryAreRefused) {
-  expect_error<ShapeError>([&] { t({1ll << 40, 1ll << 40}); }, "[fill]");
-  expect_error<ShapeError>([&] { t({-1}); }, "[fill]");
+  expect_error<ShapeError>([&] { t({1ll << 40, 1ll << 40}); }, "[zeros]");
+  expect_error<ShapeError>([&] { t({-1}); }, "[zeros]");
   EXPECT_THROW(t({1ll << 50}), Error);
 }
 
-TEST_F(Errors, TensorsOfDifferentBackendObjects) {
-  Cpu other;
-  expect_error<DeviceError>([&] { t({2}) + zeros(other, {2}); },
+TEST_F(Errors, CreationNamesTheFunctionThatWasCalled) {
+  Rng rng(0);
+  const Shape bad{-1};
+  expect_error<ShapeError>([&] { zeros(b, bad); }, "[zeros]");
+  expect_error<ShapeError>([&] { ones(b, bad); }, "[ones]");
+  expect_error<ShapeError>([&] { full(b, bad, 2); }, "[full]");
+  expect_error<ShapeError>([&] { empty(b, bad); }, "[empty]");
+  expect_error<ShapeError>([&] { eye(b, -1); }, "[eye]");
+  expect_error<ShapeError>([&] { arange(b, -1); }, "[arange]");
+  expect_error<DTypeError>([&] { arange(b, 3, DType::bool_); }, "[arange] dtype bool");
+  expect_error<ShapeError>([&] { linspace(b, 0, 1, -1); }, "[linspace]");
+  expect_error<ShapeError>([&] { rand(b, bad, rng); }, "[rand]");
+  expect_error<ShapeError>([&] { from_vector(b, {1.f}, bad); }, "[from_vector]");
+  expect_error<ShapeError>([&] { from_vector(b, {1.f}, {2}); },
+                           "[from_vector] 1 values for shape [2]: needs 2");
+  expect_error<ShapeError>([&] { from_vector(b, {{1.f, 2.f}, {3.f}}); }, "[from_vector] row 1 has 1 values");
+  expect_error<ShapeError>([&] { from_span(b, std::span<const float>(), {2}); }, "[from_span]");
+}
+
+TEST_F(Errors, NoMemoryNamesTheOpAndTheShape) {
+  const Shape huge{1ll << 46};
+  expect_error<OutOfMemory>([&] { zeros(b, huge); },
+                            "[zeros] f32[70368744177664] needs 281474976710656 bytes on cpu");
+  expect_error<OutOfMemory>([&] { empty(b, huge); }, "[empty] f32[70368744177664]");
+  expect_error<OutOfMemory>([&] { exp(expand(t({1}), huge)); }, "[exp] f32[70368744177664]");
+  Reference reference;
+  expect_error<OutOfMemory>([&] { ones(reference, huge); }, "[ones] f32[70368744177664]");
+  Autodiff<Profiled<Cpu>> decorated;
+  expect_error<OutOfMemory>([&] { ones(decorated, huge, DType::f64); }, "[ones] f64[70368744177664]");
+  Parity<Cpu, Reference> parity;
+  expect_error<OutOfMemory>([&] { ones(parity, huge); }, "[ones] f32[70368744177664]");
+}
+
+TEST_F(Errors, TensorsOfDifferentBackends) {
+  Profiled<Cpu> one, other;
+  expect_error<DeviceError>([&] { zeros(one, {2}) + zeros(other, {2}); },
                             "[add] the operands belong to different backend objects");
-  EXPECT_EQ((t({2}) + to(b, zeros(other, {2}))).numel(), 2);
+  EXPECT_EQ((zeros(one, {2}) + to(one, zeros(other, {2}))).numel(), 2);
+}
+
+TEST_F(Errors, CrossEntropyNeedsATargetPerRow) {
+  expect_error<ShapeError>(
+      [&] {
+        softmax_cross_entropy(t({2, 3, 10}), t({3, 2}, DType::i64));
+      },
+      "[softmax_cross_entropy] logits [2, 3, 10] and targets [3, 2]: the targets need [2, 3]");
+  expect_error<ShapeError>(
+      [&] {
+        softmax_cross_entropy(t({6, 10}), t({2, 3}, DType::i64));
+      },
+      "the targets need [6]");
+  expect_error<ShapeError>(
+      [&] {
+        softmax_cross_entropy(t({3, 0}), t({4}, DType::i64));
+      },
+      "the targets need [3]");
+  EXPECT_EQ(softmax_cross_entropy(t({2, 3, 10}), t({2, 3}, DType::i64)).rank(), 0);
+  EXPECT_EQ(softmax_cross_entropy(t({10}), t({}, DType::i64)).rank(), 0);
+}
+
+TEST_F(Errors, TheWeightOfALayerDecidesItsDtype) {
+  expect_error<DTypeError>(
+      [&] {
+        linear(t({2, 3}, DType::f64), t({4, 3}));
+      },
+      "[linear] x is f64 and the weight f32: the result would be f64; cast x by "
+      "cast(x, DType::f32), or the weight");
+  expect_error<DTypeError>([&] { linear(t({2, 3}, DType::i64), t({4, 3})); }, "[linear] x is i64");
+  expect_error<DTypeError>([&] { linear(t({2, 3}), t({4, 3}), t({4}, DType::f64)); }, "[linear] bias is f64");
+  expect_error<DTypeError>(
+      [&] {
+        conv2d(t({1, 1, 3, 3}, DType::f64), t({1, 1, 2, 2}));
+      },
+      "[conv2d] x is f64");
+  EXPECT_EQ(linear(t({2, 3}, DType::u8), t({4, 3})).dtype(), DType::f32);
+  EXPECT_EQ(linear(t({2, 3}, DType::f16), t({4, 3})).dtype(), DType::f32);
+}
+
+TEST_F(Errors, IndicesSayWhatFits) {
+  expect_error<ValueError>([&] { t({3})[3]; }, "[index] index 3 is out of range for axis 0 of length 3");
+  expect_error<ValueError>([&] { t({2, 3})[{ellipsis, -4}]; }, "[index] index -4 is out of range for axis 1");
+  expect_error<ShapeError>([&] { t({})[0]; }, "[index]");
+  expect_error<ShapeError>([&] { slice(t({3}), {0, Range()}); }, "[slice] 2 entries for [3]: it has 1 axes");
+  expect_error<ShapeError>([&] { t({3})[{ellipsis, ellipsis}]; }, "[index] 2 ellipses: at most one");
+  expect_error<DTypeError>([&] { t({3})[t({3})]; }, "[index] the mask is f32: needs bool");
+  expect_error<ShapeError>(
+      [&] {
+        masked_select(t({3, 2}), t({2}, DType::bool_));
+      },
+      "[masked_select] x [3, 2] and mask [2]: the mask needs x's shape, or the first part of it");
 }
 
 TEST_F(Errors, UndefinedTensors) {

@@ -120,7 +120,7 @@ TYPED_TEST_P(Range, MixedDtypesComputeInTheWidest) {
   const auto base = this->leaf(b, {1.0 + 1e-9}, DType::f64), exponent = this->leaf(b, {3}, DType::bf16);
   EXPECT_NEAR(this->gradient(pow(base, exponent), base)[0], 3 * std::pow(1 + 1e-9, 2), 1e-12);
   const auto x = this->leaf(b, {1}, DType::f32, {1, 1}), bias = this->leaf(b, {1e-9}, DType::f64);
-  EXPECT_EQ(linear(x, x, bias).template to_vector<double>()[0], 1 + 1e-9);
+  EXPECT_EQ(eval(op::Linear{}, x, x, bias).template to_vector<double>()[0], 1 + 1e-9);
 }
 
 TYPED_TEST_P(Range, TargetsOutsideTheClassesAreRefused) {

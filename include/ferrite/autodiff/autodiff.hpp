@@ -29,6 +29,17 @@ inline constexpr bool is_autodiff = false;
 template <class B>
 inline constexpr bool is_autodiff<Autodiff<B>> = true;
 
+/// The backend below Autodiff. For any other backend one line says what is missing.
+template <class B>
+struct Differentiated {
+  static_assert(is_autodiff<B>, "gradients need a backend that records: Autodiff<B> in place of B");
+  using Inner = B;
+};
+template <class B>
+struct Differentiated<Autodiff<B>> {
+  using Inner = B;
+};
+
 template <class B, class Op>
 concept HasVjp = requires(const Op& op, Vjp<B>& v) {
   op.template vjp<B>(v);
@@ -39,20 +50,20 @@ class Autodiff {
  public:
   using Inner = B;
   using Primitive = AutodiffPrimitive<B>;
+  using Handle = Autodiff;
 
   /// Arguments go to the inner backend's constructor.
   template <class... Args>
   requires std::constructible_from<B, Args...>
-  explicit Autodiff(Args&&... args) : inner_(std::forward<Args>(args)...) {}
-  Autodiff(const Autodiff&) = delete;
-  Autodiff& operator=(const Autodiff&) = delete;
+  explicit Autodiff(Args&&... args) : inner_(std::in_place, std::forward<Args>(args)...) {}
+  friend bool operator==(const Autodiff& a, const Autodiff& b) { return same_backend(a.inner(), b.inner()); }
 
-  B& inner() { return inner_; }
-  const B& inner() const { return inner_; }
-  Device device() const { return inner_.device(); }
-  void synchronize() { inner_.synchronize(); }
-  MemoryStats memory_stats() const { return inner_.memory_stats(); }
-  std::string describe() const { return "autodiff over " + inner_.describe(); }
+  B& inner() { return *inner_; }
+  const B& inner() const { return *inner_; }
+  Device device() const { return inner().device(); }
+  void synchronize() { inner().synchronize(); }
+  MemoryStats memory_stats() const { return inner().memory_stats(); }
+  std::string describe() const { return "autodiff over " + inner().describe(); }
 
   Primitive wrap(typename B::Primitive value) { return {std::move(value), nullptr}; }
   Primitive detach(const Primitive& p) { return {p.value, nullptr}; }
@@ -113,10 +124,10 @@ class Autodiff {
         throw GradientError(
             "[backward] the root has shape " + to_string(shape) +
             ": needs one element; reduce it, or give its gradient by BackwardConfig::with_root");
-      seed = create(inner_, op::Fill{shape, root.dtype(), 1});
+      seed = create(inner(), op::Fill{shape, root.dtype(), 1});
     }
     detail::check_shape("backward", "root gradient", seed.shape(), shape);
-    Engine<B>(inner_).run(root.node, seed.primitive(), seed_is_one, grads, config);
+    Engine<B>(inner()).run(root.node, seed.primitive(), seed_is_one, grads, config);
   }
 
  private:
@@ -150,9 +161,9 @@ class Autodiff {
     // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but the
     // inner level gives a gradient to the first output only. Composed, every output has its history.
     if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
-      if (op.saves().outputs > 1) return detail::evaluate_composed(inner_, op, refs);
+      if (op.saves().outputs > 1) return detail::evaluate_composed(inner(), op, refs);
     }
-    return ferrite::evaluate(inner_, op, refs);
+    return ferrite::evaluate(inner(), op, refs);
   }
 
   template <class Op>
@@ -167,7 +178,7 @@ class Autodiff {
     Primitives<B> values = forward_inner(op, in);
     std::shared_ptr<OpNode<Op>> node;
     if (is_floating(values[0].dtype())) {
-      node = std::make_shared<OpNode<Op>>(inner_, op);
+      node = std::make_shared<OpNode<Op>>(inner(), op);
       for (std::size_t i = 0; i < in.size(); ++i)
         node->add_input(in[i].node, {in[i].layout().shape, in[i].dtype()}, in[i].value);
       node->add_outputs(values);
@@ -179,7 +190,7 @@ class Autodiff {
     return out;
   }
 
-  B inner_;
+  [[no_unique_address]] BackendOwner<B> inner_;
 };
 
 /// A leaf with x's value: gradients are collected for it under this name. On a backend that does not
@@ -215,7 +226,7 @@ Tensor<B> value(const Tensor<Autodiff<B>>& x) {
 }
 template <class B>
 Tensor<Autodiff<B>> lift(Autodiff<B>& backend, const Tensor<B>& x) {
-  if (&x.backend() != &backend.inner()) detail::throw_backend_mismatch("lift");
+  if (!same_backend(x.backend(), backend.inner())) detail::throw_backend_mismatch("lift");
   return {backend, backend.wrap(x.primitive())};
 }
 
@@ -228,5 +239,7 @@ template <class B>
 void backward(const Tensor<Autodiff<B>>& root, Gradients<B>& grads, const BackwardConfig<B>& config = {}) {
   root.backend().backward(root.primitive(), grads, config);
 }
+template <class B, class... Rest>
+requires(!is_autodiff<B>) auto backward(const Tensor<B>& root, const Rest&...) { return root.backward(); }
 
 }  // namespace ferrite

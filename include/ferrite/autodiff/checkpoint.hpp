@@ -21,7 +21,7 @@ class CheckpointNode final : public Node<B> {
 
   CheckpointNode(D& backend, Function function, std::vector<Tensor<D>> arguments, std::vector<Pointer> leaves,
                  std::vector<RandomKey> draws)
-      : backend_(&backend), function_(std::move(function)), draws_(std::move(draws)) {
+      : backend_(backend), function_(std::move(function)), draws_(std::move(draws)) {
     for (const Tensor<D>& t : arguments) {
       this->inputs_.push_back(t.primitive().node);
       arguments_.push_back(value(t));
@@ -51,7 +51,7 @@ class CheckpointNode final : public Node<B> {
   std::string name() const override { return "checkpoint"; }
 
  private:
-  D* backend_;
+  BackendRef<D> backend_;
   Function function_;
   std::vector<Tensor<B>> arguments_;
   std::vector<RandomKey> draws_;

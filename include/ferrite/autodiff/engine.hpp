@@ -34,7 +34,7 @@ class Engine {
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(),
               [&](std::uint32_t a, std::uint32_t b) { return nodes_[a]->order() > nodes_[b]->order(); });
-    grads.backend_ = &backend_;
+    grads.backend_ = backend_;
     if (root->is_leaf()) finish_leaf(root, slots_[0], grads, config);
     for (std::uint32_t i : order) {
       if (nodes_[i]->is_leaf()) continue;
@@ -157,7 +157,7 @@ class Vjp {
         const Array* in[] = {&tensors.primitive()...};
         const Ins operands(in, sizeof...(tensors));
         const Metas metas = detail::metas_of(operands);
-        if (op.infer(metas)[0] == sink->meta() && accepts(backend(), op, metas)) {
+        if (op.infer(metas)[0] == sink->meta() && detail::kernel_accepts(backend(), op, metas)) {
           backend().run(op, operands, Outs(sink, 1), Accumulate{1});
           return;
         }
@@ -200,7 +200,7 @@ class Vjp {
     const Array* in[] = {&tensors.primitive()...};
     const Ins operands(in, sizeof...(tensors));
     const Metas metas = detail::metas_of(operands);
-    if (!accepts(backend(), op, metas)) return false;
+    if (!detail::kernel_accepts(backend(), op, metas)) return false;
     const Metas results = op.infer(metas);
     SmallVector<Array, 3> outs;
     std::uint32_t mask = 0;

@@ -87,7 +87,7 @@ class Gradients {
 
   /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
-    backend_ = &grad.backend();
+    backend_ = grad.backend();
     assign(leaf.primitive().node, grad.primitive());
   }
 
@@ -106,7 +106,7 @@ class Gradients {
     }
   }
 
-  B* backend_ = nullptr;
+  BackendRef<B> backend_;
   detail::PointerMap index_;
   std::vector<std::pair<Pointer, typename B::Primitive>> entries_;
 };

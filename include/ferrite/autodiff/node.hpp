@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/backend/handle.hpp"
 
 namespace ferrite {
 
@@ -105,7 +106,7 @@ struct Saved {
 template <class B>
 class RecordedNode : public Node<B> {
  public:
-  RecordedNode(B& backend, Saves saves) : backend_(&backend), saves_(saves) {}
+  RecordedNode(B& backend, Saves saves) : backend_(backend), saves_(saves) {}
 
   B& backend() const { return *backend_; }
   const Meta& input_meta(std::size_t i) const { return metas_[i]; }
@@ -138,7 +139,7 @@ class RecordedNode : public Node<B> {
     return saved.value;
   }
 
-  B* backend_;
+  BackendRef<B> backend_;
   Saves saves_;
   SmallVector<Meta, 2> metas_;
   SmallVector<Saved<B>, 2> saved_;

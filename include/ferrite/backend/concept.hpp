@@ -89,14 +89,33 @@ consteval bool check_backend() {
   return Backend<B>;
 }
 
-/// Run-time side of Runs: a backend may take an op for some dtypes or attributes only; it then has
-/// `bool accepts(const Op&, MetaSpan in) const`. Composed otherwise.
+namespace detail {
+/// Any backend or op: what an argument is converted to if no `accepts` names its type.
+struct Anything {
+  template <class T>
+  constexpr Anything(const T&) {}  // NOLINT(google-explicit-constructor)
+};
+}  // namespace detail
+
+/// Run-time side of Runs: a backend may take an op for some dtypes or attributes only. What it refuses is
+/// composed. It says so by a free function of its own namespace (a friend, for instance),
+///
+///   bool accepts(const MyBackend&, const Op&, MetaSpan in);
+///
+/// which argument-dependent lookup finds. Those of a backend hold for the classes derived from it, whatever
+/// they declare. A kernel for which there is none takes everything.
+inline bool accepts(detail::Anything, detail::Anything, MetaSpan) { return true; }
+
+namespace detail {
+/// What everyone asks who is about to call `run`.
 template <class B, class Op>
-bool accepts(const B& b, const Op& op, MetaSpan in) {
-  if constexpr (requires { b.accepts(op, in); })
-    return b.accepts(op, in);
-  else
-    return true;
+bool kernel_accepts(const B& b, const Op& op, MetaSpan in) {
+  static_assert(
+      !requires { b.accepts(op, in); },
+      "accepts is a free function: write `friend bool accepts(const MyBackend&, const MyOp&, MetaSpan)`, "
+      "a member would hide those of a base class");
+  return accepts(b, op, in);
 }
+}  // namespace detail
 
 }  // namespace ferrite

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ferrite/op.hpp"
 #include "ferrite/ops/forward.hpp"
@@ -17,7 +18,9 @@ class FERRITE_API Cpu {
  public:
   using Primitive = Array;
 
-  Array allocate(const Meta& meta);
+  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
+  /// The same for an op: OutOfMemory names it.
+  Array allocate(const Meta& meta, std::string_view op);
   /// Between an array of any layout and dense row-major bytes.
   void copy_from_host(const Array& array, const void* source);
   void copy_to_host(const Array& array, void* target);
@@ -48,18 +51,12 @@ class FERRITE_API Cpu {
 
   // Fused: linear, convolution, attention; of f32 and f64.
   void run(const op::Linear& op, Ins in, Outs out);
-  bool accepts(const op::Linear& op, MetaSpan in) const;
   void run(const op::Conv2d& op, Ins in, Outs out);
-  bool accepts(const op::Conv2d& op, MetaSpan in) const;
   void run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::Conv2dInputGrad& op, MetaSpan in) const;
   void run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::Conv2dWeightGrad& op, MetaSpan in) const;
   /// No buffer of all scores: scratch is a few blocks per thread.
   void run(const op::Attention& op, Ins in, Outs out);
-  bool accepts(const op::Attention& op, MetaSpan in) const;
   void run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::AttentionBackward& op, MetaSpan in) const;
 
   // Fused: softmax, norms, losses, pools, optimisers. Computed in f32 (f64 for f64), rounded once.
   void run(const op::Softmax& op, Ins in, Outs out);
@@ -83,8 +80,6 @@ class FERRITE_API Cpu {
   void run(const op::Embedding& op, Ins in, Outs out);
   void run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::IndexSelect& op, Ins in, Outs out);
-  /// Runs of a few elements are left to gather.
-  bool accepts(const op::IndexSelect& op, MetaSpan in) const;
   void run(const op::PointwiseLoss& op, Ins in, Outs out);
   void run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::GlobalNorm& op, Ins in, Outs out);
@@ -95,9 +90,7 @@ class FERRITE_API Cpu {
 
   // Fused: the tokenizer's, of f32 and f64.
   void run(const op::OrderStatistics& op, Ins in, Outs out);
-  bool accepts(const op::OrderStatistics& op, MetaSpan in) const;
   void run(const op::Bucketize& op, Ins in, Outs out);
-  bool accepts(const op::Bucketize& op, MetaSpan in) const;
   /// Kernels of the user, by blocks of threads (kernel/block.hpp).
   void run(const op::Launch& op, Ins in, Outs out);
   /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
@@ -106,5 +99,17 @@ class FERRITE_API Cpu {
   void run(const op::FormulaPrior& op, Ins in, Outs out);
   void run(const op::PriorDatasets& op, Ins in, Outs out);
 };
+
+// What the fused kernels take (backend/concept.hpp): f32 and f64, and what else is said.
+FERRITE_API bool accepts(const Cpu&, const op::Linear&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::Conv2d&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::Conv2dInputGrad&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::Conv2dWeightGrad&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::Attention&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::AttentionBackward&, MetaSpan in);
+/// Runs of a few elements are left to gather.
+FERRITE_API bool accepts(const Cpu&, const op::IndexSelect&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::OrderStatistics&, MetaSpan in);
+FERRITE_API bool accepts(const Cpu&, const op::Bucketize&, MetaSpan in);
 
 }  // namespace ferrite

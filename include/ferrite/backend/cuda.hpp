@@ -3,6 +3,7 @@
 // all the same and its constructor says what is missing.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,17 +30,18 @@ class Stopwatch;
 /// rounded to tf32 (10 bits of mantissa), some five times faster.
 enum class Float32Products : std::uint8_t { exact, tf32 };
 
-/// A handle to one GPU: two objects of one index share stream, memory pool and plans, and any thread may use
-/// them. Ops return before the GPU has done them; host copies and synchronize() wait. What a kernel finds
-/// wrong (an index out of range) is thrown by the next of these, and the process stays usable. A kernel that
-/// itself fails (an address that is not there, a fault of the GPU) ends CUDA in the process: the call that
-/// meets it and every later one throw a BackendError that says so, and other backends work on. Kernels expect
-/// outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and layout of an
-/// input, and some ops say more; any other overlap of an output with an input is undefined. Every op gives
-/// the same bits on every run for as long as the measured choices stay (docs/cuda.md).
+/// A handle to one GPU: two objects of one index share stream, memory pool and plans, their tensors mix, and
+/// any thread may use them. Ops return before the GPU has done them; host copies and synchronize() wait. What
+/// a kernel finds wrong (an index out of range) is thrown by the next of these, and the process stays usable.
+/// A kernel that itself fails (an address that is not there, a fault of the GPU) ends CUDA in the process:
+/// the call that meets it and every later one throw a BackendError that says so, and other backends work on.
+/// Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and
+/// layout of an input, and some ops say more; any other overlap of an output with an input is undefined.
+/// Every op gives the same bits on every run for as long as the measured choices stay (docs/cuda.md).
 class FERRITE_API Cuda {
  public:
   using Primitive = Array;
+  using Handle = Cuda;
 
   /// Throws DeviceError where there is no such GPU, no driver, or no CUDA in this build: the message says
   /// which.
@@ -47,6 +49,8 @@ class FERRITE_API Cuda {
   /// For questions about what the backend has (accepts, Runs) on a machine without a GPU; anything else is
   /// undefined.
   static Cuda without_device() { return Cuda(nullptr); }
+  /// Of one GPU.
+  friend bool operator==(const Cuda& a, const Cuda& b) { return a.context_ == b.context_; }
 
   Array allocate(const Meta& meta);
   /// The same for an op: its name stands in memory reports and in OutOfMemory. Names are literals.
@@ -69,9 +73,9 @@ class FERRITE_API Cuda {
   /// "cuda:0 (NVIDIA H200)"
   std::string describe() const;
 
-  Float32Products float32_products() const { return products_; }
-  /// Of this object alone.
-  void set_float32_products(Float32Products products) { products_ = products; }
+  Float32Products float32_products() const { return *products_; }
+  /// Of this object and its copies, which its tensors hold. An op of several tensors goes by the first.
+  void set_float32_products(Float32Products products) { *products_ = products; }
 
   /// What is wrong with the file in which measured choices are kept (docs/cuda.md), oldest first.
   std::vector<std::string> warnings() const;
@@ -106,17 +110,11 @@ class FERRITE_API Cuda {
 
   // Fused: linear, convolution, attention.
   void run(const op::Linear& op, Ins in, Outs out);
-  bool accepts(const op::Linear& op, MetaSpan in) const;
   void run(const op::Conv2d& op, Ins in, Outs out);
-  bool accepts(const op::Conv2d& op, MetaSpan in) const;
   void run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::Conv2dInputGrad& op, MetaSpan in) const;
   void run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::Conv2dWeightGrad& op, MetaSpan in) const;
   void run(const op::Attention& op, Ins in, Outs out);
-  bool accepts(const op::Attention& op, MetaSpan in) const;
   void run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::AttentionBackward& op, MetaSpan in) const;
 
   // Fused: softmax, norms, losses, pools, optimisers. Computed in f32 (f64 for f64), rounded once.
   void run(const op::Softmax& op, Ins in, Outs out);
@@ -134,7 +132,6 @@ class FERRITE_API Cuda {
   void run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
   void run(const op::MaxPool2d& op, Ins in, Outs out);
   void run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  bool accepts(const op::MaxPool2dBackward& op, MetaSpan in) const;
   void run(const op::AvgPool2d& op, Ins in, Outs out);
   void run(const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
   void run(const op::Dropout& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
@@ -148,11 +145,8 @@ class FERRITE_API Cuda {
   void run(const op::Adam& op, Ins in, Outs out);
   void run(const op::Statistic& op, Ins in, Outs out);
   void run(const op::Sort& op, Ins in, Outs out);
-  bool accepts(const op::Sort& op, MetaSpan in) const;
   void run(const op::OrderStatistics& op, Ins in, Outs out);
-  bool accepts(const op::OrderStatistics& op, MetaSpan in) const;
   void run(const op::Bucketize& op, Ins in, Outs out);
-  bool accepts(const op::Bucketize& op, MetaSpan in) const;
   // Synthetic datasets (models/priors), one dataset at a time in each block; the bits of the Cpu.
   void run(const op::FormulaPrior& op, Ins in, Outs out);
   void run(const op::PriorDatasets& op, Ins in, Outs out);
@@ -171,9 +165,22 @@ class FERRITE_API Cuda {
   explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}
 
   int index_;
-  Float32Products products_ = Float32Products::exact;
+  std::shared_ptr<std::atomic<Float32Products>> products_ =
+      std::make_shared<std::atomic<Float32Products>>(Float32Products::exact);
   cuda::DeviceContext* context_;
 };
+
+// What the kernels take (backend/concept.hpp).
+FERRITE_API bool accepts(const Cuda&, const op::Linear&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Conv2d&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Conv2dInputGrad&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Conv2dWeightGrad&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Attention&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::AttentionBackward&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::MaxPool2dBackward&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Sort&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::OrderStatistics&, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Bucketize&, MetaSpan in);
 
 /// Times with device events what runs on the GPU between construction and stop. What Profiled<Cuda> measures
 /// with. Where the GPU waits for the host, that is part of the time; choosing plans is not. Those of one

@@ -148,7 +148,7 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
     const Metas metas = metas_of(in);
     const Metas results = detail::infer_results(op, metas);
     if constexpr (Runs<B, Op>) {
-      if (accepts(b, op, metas)) {
+      if (kernel_accepts(b, op, metas)) {
         auto out = allocate_all(b, op_name(op), results);
         b.run(op, in, out);
         return out;
@@ -190,7 +190,7 @@ void evaluate_in_place(B& b, const Op& op, Ins in, Outs out) {
     detail::check_shape(op_name(op), "in-place output", out[i].shape(), results[i].shape);
   bool done = false;
   if constexpr (Runs<B, Op>) {
-    if ((done = accepts(b, op, metas))) b.run(op, in, out);
+    if ((done = detail::kernel_accepts(b, op, metas))) b.run(op, in, out);
   }
   if (!done) {
     if constexpr (detail::Composes<B, Op>) {

@@ -124,11 +124,13 @@ class FERRITE_API Settled {
 
 }  // namespace lazy
 
+/// A handle: copies share what is recorded, and tensors keep it alive.
 template <class B>
 class Lazy {
  public:
   using Primitive = Array;
   using Inner = B;
+  using Handle = Lazy;
 
   /// Arguments go to the constructor of B.
   template <class... Args>
@@ -137,67 +139,61 @@ class Lazy {
   template <class... Args>
   requires std::constructible_from<B, Args...>
   explicit Lazy(const LazyConfig& config, Args&&... args)
-      : inner_(std::forward<Args>(args)...), recorder_(executor_, config, inner_.device()) {}
-  Lazy(const Lazy&) = delete;
-  Lazy& operator=(const Lazy&) = delete;
-  /// Tensors must not outlive it; arrays that do hold their values.
-  ~Lazy() {
-    try {
-      flush("the end of the backend");
-    } catch (...) {  // no memory, or no device any more: nobody is left to tell
-    }
-  }
+      : state_(std::make_shared<State>(config, std::forward<Args>(args)...)) {}
+  friend bool operator==(const Lazy&, const Lazy&) = default;
 
-  B& inner() { return inner_; }
-  const B& inner() const { return inner_; }
+  B& inner() { return state_->inner; }
+  const B& inner() const { return state_->inner; }
 
-  FusionReport fusion_report() const { return recorder_.report(); }
-  void reset_report() { recorder_.reset_report(); }
+  FusionReport fusion_report() const { return recorder().report(); }
+  void reset_report() { recorder().reset_report(); }
   /// Runs everything recorded. Waits for nothing.
   void flush() { flush("flush"); }
   /// The array as the backend below sees it, its value computed.
-  Array settled(const Array& array) { return recorder_.to_read(array, "a reader outside"); }
+  Array settled(const Array& array) { return recorder().to_read(array, "a reader outside"); }
 
-  Array allocate(const Meta& meta) { return recorder_.allocate(meta); }
+  Array allocate(const Meta& meta) { return recorder().allocate(meta); }
   void copy_from_host(const Array& array, const void* source) {
-    inner_.copy_from_host(recorder_.to_write(array, "a copy from the host"), source);
+    inner().copy_from_host(recorder().to_write(array, "a copy from the host"), source);
   }
   void copy_to_host(const Array& array, void* target) {
-    inner_.copy_to_host(recorder_.to_read(array, "a copy to the host"), target);
+    inner().copy_to_host(recorder().to_read(array, "a copy to the host"), target);
   }
   void synchronize() {
     flush("synchronize");
-    inner_.synchronize();
+    inner().synchronize();
   }
-  Device device() const { return inner_.device(); }
-  MemoryStats memory_stats() const { return inner_.memory_stats(); }
+  Device device() const { return inner().device(); }
+  MemoryStats memory_stats() const { return inner().memory_stats(); }
   /// "lazy-cpu (AVX-512, 2 threads)"
-  std::string describe() const { return "lazy-" + inner_.describe(); }
+  std::string describe() const { return "lazy-" + inner().describe(); }
 
   template <class Op>
   requires Runs<B, Op>
-  bool accepts(const Op& op, MetaSpan in) const { return ferrite::accepts(inner_, op, in); }
+  friend bool accepts(const Lazy& b, const Op& op, MetaSpan in) {
+    return detail::kernel_accepts(b.inner(), op, in);
+  }
   template <class Op>
   requires Runs<B, Op>
   void run(const Op& op, Ins in, Outs out) {
     if constexpr (lazy::Recordable<Op>) {
-      if (recorder_.record(lazy::RecordedOp(op), in, out, Accumulate::none)) return;
+      if (recorder().record(lazy::RecordedOp(op), in, out, Accumulate::none)) return;
     }
-    lazy::Settled arrays(recorder_, op_name(op), in, out);
-    inner_.run(op, arrays.in(), arrays.out());
+    lazy::Settled arrays(recorder(), op_name(op), in, out);
+    inner().run(op, arrays.in(), arrays.out());
   }
   template <class Op>
   requires RunsAccumulating<B, Op>
   void run(const Op& op, Ins in, Outs out, Accumulate mask) {
     if constexpr (lazy::Recordable<Op>) {
-      if (recorder_.record(lazy::RecordedOp(op), in, out, mask)) return;
+      if (recorder().record(lazy::RecordedOp(op), in, out, mask)) return;
     }
-    lazy::Settled arrays(recorder_, op_name(op), in, out);
-    inner_.run(op, arrays.in(), arrays.out(), mask);
+    lazy::Settled arrays(recorder(), op_name(op), in, out);
+    inner().run(op, arrays.in(), arrays.out(), mask);
   }
 
  private:
-  void flush(std::string_view who) { recorder_.flush(who); }
+  void flush(std::string_view who) { recorder().flush(who); }
 
   class InnerExecutor final : public lazy::Executor {
    public:
@@ -225,9 +221,24 @@ class Lazy {
     B& inner_;
   };
 
-  B inner_;
-  InnerExecutor executor_{inner_};
-  lazy::Recorder recorder_;
+  struct State {
+    template <class... Args>
+    explicit State(const LazyConfig& config, Args&&... args)
+        : inner(std::forward<Args>(args)...), recorder(executor, config, inner.device()) {}
+    /// Arrays that outlive it hold their values.
+    ~State() {
+      try {
+        recorder.flush("the end of the backend");
+      } catch (...) {  // no memory, or no device any more: nobody is left to tell
+      }
+    }
+    B inner;
+    InnerExecutor executor{inner};
+    lazy::Recorder recorder;
+  };
+  lazy::Recorder& recorder() const { return state_->recorder; }
+
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace ferrite

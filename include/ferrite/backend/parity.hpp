@@ -92,11 +92,13 @@ FERRITE_API ByteSpan byte_span(const Array& array);
 FERRITE_API std::string short_name(const std::string& description);
 }  // namespace detail
 
+/// A handle: copies share both backends and the reports, and tensors keep them alive.
 template <class B, class Ref>
 class Parity {
  public:
   using Primitive = Array;
   using Inner = B;
+  using Handle = Parity;
 
   /// Arguments go to the constructor of B.
   template <class... Args>
@@ -105,39 +107,43 @@ class Parity {
   template <class... Args>
   requires std::constructible_from<B, Args...>
   explicit Parity(const ParityConfig& config, Args&&... args)
-      : inner_(std::forward<Args>(args)...),
-        monitor_(config, detail::short_name(inner_.describe()), detail::short_name(reference_.describe())) {}
-  Parity(const Parity&) = delete;
-  Parity& operator=(const Parity&) = delete;
+      : state_(std::make_shared<State>(config, std::forward<Args>(args)...)) {}
+  friend bool operator==(const Parity&, const Parity&) = default;
 
-  B& inner() { return inner_; }
-  const B& inner() const { return inner_; }
-  Ref& reference() { return reference_; }
+  B& inner() { return state_->inner; }
+  const B& inner() const { return state_->inner; }
+  Ref& reference() { return state_->reference; }
+  const Ref& reference() const { return state_->reference; }
 
   /// The mismatches kept so far, at most ParityMonitor::max_reports.
-  std::vector<ParityReport> reports() const { return monitor_.reports(); }
+  std::vector<ParityReport> reports() const { return monitor().reports(); }
   /// Per op: calls, comparisons, mismatches, worst error as a multiple of what is allowed.
-  std::string table() const { return monitor_.table(); }
-  void reset() { monitor_.reset(); }
+  std::string table() const { return monitor().table(); }
+  void reset() { monitor().reset(); }
 
-  Array allocate(const Meta& meta) {
-    Array array = inner_.allocate(meta);
-    if (free_running()) array.buffer()->shadow = reference_.allocate(meta).buffer();
+  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
+  Array allocate(const Meta& meta, std::string_view op) {
+    Array array = detail::allocate_for(inner(), op, meta);
+    if (free_running()) array.buffer()->shadow = reference().allocate(meta).buffer();
     return array;
   }
   void copy_from_host(const Array& array, const void* source) {
-    inner_.copy_from_host(array, source);
-    if (free_running()) reference_.copy_from_host(shadow_of(array), source);
+    inner().copy_from_host(array, source);
+    if (free_running()) reference().copy_from_host(shadow_of(array), source);
   }
-  void copy_to_host(const Array& array, void* target) { inner_.copy_to_host(array, target); }
-  void synchronize() { inner_.synchronize(); }
-  Device device() const { return inner_.device(); }
-  MemoryStats memory_stats() const { return inner_.memory_stats(); }
-  std::string describe() const { return "parity of " + inner_.describe() + " with " + reference_.describe(); }
+  void copy_to_host(const Array& array, void* target) { inner().copy_to_host(array, target); }
+  void synchronize() { inner().synchronize(); }
+  Device device() const { return inner().device(); }
+  MemoryStats memory_stats() const { return inner().memory_stats(); }
+  std::string describe() const {
+    return "parity of " + inner().describe() + " with " + reference().describe();
+  }
 
   template <class Op>
   requires Runs<B, Op>
-  bool accepts(const Op& op, MetaSpan in) const { return ferrite::accepts(inner_, op, in); }
+  friend bool accepts(const Parity& b, const Op& op, MetaSpan in) {
+    return detail::kernel_accepts(b.inner(), op, in);
+  }
   template <class Op>
   requires Runs<B, Op>
   void run(const Op& op, Ins in, Outs out) {
@@ -170,15 +176,15 @@ class Parity {
               return ferrite::evaluate(ref, *static_cast<const Op*>(o), in);
             },
             [](const Ref& ref, const void* o, MetaSpan in) {
-              return Runs<Ref, Op> && ferrite::accepts(ref, *static_cast<const Op*>(o), in);
+              return Runs<Ref, Op> && detail::kernel_accepts(ref, *static_cast<const Op*>(o), in);
             }};
   }
 
-  bool free_running() const { return monitor_.config().mode == ParityMode::free_running; }
+  bool free_running() const { return monitor().config().mode == ParityMode::free_running; }
 
   void follow(const Erased& op, Ins in, Outs out, Accumulate mask) {
-    const bool compared = monitor_.begin(op.name());
-    if (!compared && !free_running()) return op.kernel(inner_, op.op, in, out, mask);
+    const bool compared = monitor().begin(op.name());
+    if (!compared && !free_running()) return op.kernel(inner(), op.op, in, out, mask);
 
     // Copies come first: an output may be an input, and an accumulating one has a past.
     Arrays copies, shadows, before;
@@ -188,7 +194,7 @@ class Parity {
     }
     for (std::size_t k = 0; k < out.size(); ++k)
       before.push_back(accumulates(mask, k) ? copy_of_old(out[k]) : Array());
-    op.kernel(inner_, op.op, in, out, mask);
+    op.kernel(inner(), op.op, in, out, mask);
 
     Arrays expected = evaluate_on_reference(op, free_running() ? shadows : copies);
     for (std::size_t k = 0; k < out.size(); ++k)
@@ -213,7 +219,7 @@ class Parity {
       call.outputs.push_back(to_host(copy_to_reference(out[k])));
       call.expected.push_back(to_host(expected[k]));
     }
-    monitor_.check(call, layouts);
+    monitor().check(call, layouts);
   }
 
   /// A composition rounds every intermediate to 16 bits where a kernel rounds once; from f32 inputs it is a
@@ -221,18 +227,18 @@ class Parity {
   Arrays evaluate_on_reference(const Erased& op, Arrays inputs) {
     Metas metas;
     for (const Array& x : inputs) metas.push_back(x.meta());
-    const bool widen = !op.has_kernel(reference_, op.op, metas);
+    const bool widen = !op.has_kernel(reference(), op.op, metas);
     SmallVector<const Array*, 6> refs;
     for (Array& x : inputs) {
       if (widen && (x.dtype() == DType::f16 || x.dtype() == DType::bf16)) {
-        Array wide = reference_.allocate({x.shape(), DType::f32});
+        Array wide = reference().allocate({x.shape(), DType::f32});
         copy_on_reference(x, wide);
         x = wide;
       }
       refs.push_back(&x);
     }
     Arrays results;
-    for (Array& y : op.evaluate(reference_, op.op, Ins(refs.data(), refs.size())))
+    for (Array& y : op.evaluate(reference(), op.op, Ins(refs.data(), refs.size())))
       results.push_back(std::move(y));
     return results;
   }
@@ -241,15 +247,15 @@ class Parity {
   Array copy_to_reference(const Array& array) {
     const detail::ByteSpan span = detail::byte_span(array);
     std::vector<std::byte> bytes(span.bytes.meta().bytes());
-    inner_.synchronize();
-    inner_.copy_to_host(span.bytes, bytes.data());
-    const Array copy = reference_.allocate(span.bytes.meta());
-    reference_.copy_from_host(copy, bytes.data());
+    inner().synchronize();
+    inner().copy_to_host(span.bytes, bytes.data());
+    const Array copy = reference().allocate(span.bytes.meta());
+    reference().copy_from_host(copy, bytes.data());
     return {copy.buffer(), span.layout, array.dtype()};
   }
   Array copy_of_old(const Array& out) {
     if (!free_running()) return copy_to_reference(out);
-    Array copy = reference_.allocate(out.meta());
+    Array copy = reference().allocate(out.meta());
     copy_on_reference(shadow_of(out), copy);
     return copy;
   }
@@ -264,21 +270,30 @@ class Parity {
   }
   void copy_on_reference(const Array& source, Array target) {
     const Array* in[] = {&source};
-    reference_.run(op::Copy{target.dtype()}, Ins(in, 1), Outs(&target, 1));
+    reference().run(op::Copy{target.dtype()}, Ins(in, 1), Outs(&target, 1));
   }
   Array sum_on_reference(const Array& a, const Array& b) {
     const Array* in[] = {&a, &b};
-    return ferrite::evaluate(reference_, op::Binary{op::BinaryFn::add}, Ins(in, 2))[0];
+    return ferrite::evaluate(reference(), op::Binary{op::BinaryFn::add}, Ins(in, 2))[0];
   }
   HostTensor to_host(const Array& array) {
     return HostTensor::make(array.dtype(), array.shape(), [&](std::span<std::byte> bytes) {
-      reference_.copy_to_host(array, bytes.data());
+      reference().copy_to_host(array, bytes.data());
     });
   }
 
-  B inner_;
-  Ref reference_;
-  ParityMonitor monitor_;
+  struct State {
+    template <class... Args>
+    explicit State(const ParityConfig& config, Args&&... args)
+        : inner(std::forward<Args>(args)...),
+          monitor(config, detail::short_name(inner.describe()), detail::short_name(reference.describe())) {}
+    B inner;
+    Ref reference;
+    ParityMonitor monitor;
+  };
+  ParityMonitor& monitor() const { return state_->monitor; }
+
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace ferrite

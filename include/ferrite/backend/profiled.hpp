@@ -156,11 +156,13 @@ class FERRITE_API ProfileRecorder {
   std::unique_ptr<State> state_;
 };
 
+/// A handle: copies share what they measure, and tensors keep it alive.
 template <class B>
 class Profiled {
  public:
   using Primitive = Array;
   using Inner = B;
+  using Handle = Profiled;
 
   /// Arguments go to the constructor of B.
   template <class... Args>
@@ -169,72 +171,73 @@ class Profiled {
   template <class... Args>
   requires std::constructible_from<B, Args...>
   explicit Profiled(const ProfiledConfig& config, Args&&... args)
-      : inner_(std::forward<Args>(args)...), recorder_(config) {}
-  Profiled(const Profiled&) = delete;
-  Profiled& operator=(const Profiled&) = delete;
+      : state_(std::make_shared<State>(config, std::forward<Args>(args)...)) {}
+  friend bool operator==(const Profiled&, const Profiled&) = default;
 
-  B& inner() { return inner_; }
-  const B& inner() const { return inner_; }
+  B& inner() { return state_->inner; }
+  const B& inner() const { return state_->inner; }
 
   /// Waits for the ops that are under way. At its first call it measures the ceilings of the device, which
   /// takes some 10 ms, if the backend can (member ceilings()).
   Profile profile() const {
-    Profile profile = recorder_.profile(inner_.describe());
-    profile.device = inner_.device();
-    profile.memory = inner_.memory_stats();
-    if constexpr (requires(const B& b) { b.facts(); }) profile.facts = inner_.facts();
-    if constexpr (requires(const B& b) { b.ceilings(); }) profile.ceilings = inner_.ceilings();
+    Profile profile = recorder().profile(inner().describe());
+    profile.device = inner().device();
+    profile.memory = inner().memory_stats();
+    if constexpr (requires(const B& b) { b.facts(); }) profile.facts = inner().facts();
+    if constexpr (requires(const B& b) { b.ceilings(); }) profile.ceilings = inner().ceilings();
     return profile;
   }
   /// Forgets everything measured, traced events included.
-  void reset() { recorder_.reset(); }
+  void reset() { recorder().reset(); }
   /// The calls since construction or reset as a trace file. Empty unless ProfiledConfig::with_trace(true).
   void write_trace(const std::filesystem::path& path) const {
-    recorder_.write_trace(path, inner_.describe());
+    recorder().write_trace(path, inner().describe());
   }
 
   Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
   Array allocate(const Meta& meta, std::string_view op) {
-    recorder_.allocated(meta.bytes());
-    return detail::allocate_for(inner_, op, meta);
+    recorder().allocated(meta.bytes());
+    return detail::allocate_for(inner(), op, meta);
   }
   void copy_from_host(const Array& array, const void* source) {
     auto watch = stopwatch();
-    inner_.copy_from_host(array, source);
+    inner().copy_from_host(array, source);
     record_transfer("copy_from_host", stopped(watch), array);
   }
   void copy_to_host(const Array& array, void* target) {
     auto watch = stopwatch();
-    inner_.copy_to_host(array, target);
+    inner().copy_to_host(array, target);
     record_transfer("copy_to_host", stopped(watch), array);
   }
   Array copy_from_device(const Array& array) requires requires(B& b) { b.copy_from_device(array); }
   {
     auto watch = stopwatch();
-    Array copy = inner_.copy_from_device(array);
+    Array copy = inner().copy_from_device(array);
     record_transfer("copy_from_device", stopped(watch), array);
     return copy;
   }
-  void synchronize() { inner_.synchronize(); }
-  Device device() const { return inner_.device(); }
-  MemoryStats memory_stats() const { return inner_.memory_stats(); }
-  std::string describe() const { return "profiled " + inner_.describe(); }
+  void synchronize() { inner().synchronize(); }
+  Device device() const { return inner().device(); }
+  MemoryStats memory_stats() const { return inner().memory_stats(); }
+  std::string describe() const { return "profiled " + inner().describe(); }
 
   template <class Op>
   requires Runs<B, Op>
-  bool accepts(const Op& op, MetaSpan in) const { return ferrite::accepts(inner_, op, in); }
+  friend bool accepts(const Profiled& b, const Op& op, MetaSpan in) {
+    return detail::kernel_accepts(b.inner(), op, in);
+  }
   template <class Op>
   requires Runs<B, Op>
   void run(const Op& op, Ins in, Outs out) {
     auto watch = stopwatch();
-    inner_.run(op, in, out);
+    inner().run(op, in, out);
     record(op, stopped(watch), in, out);
   }
   template <class Op>
   requires RunsAccumulating<B, Op>
   void run(const Op& op, Ins in, Outs out, Accumulate mask) {
     auto watch = stopwatch();
-    inner_.run(op, in, out, mask);
+    inner().run(op, in, out, mask);
     record(op, stopped(watch), in, out);
   }
 
@@ -246,10 +249,10 @@ class Profiled {
 
  private:
   auto stopwatch() {
-    if constexpr (requires { inner_.stopwatch(); })
-      return inner_.stopwatch();
+    if constexpr (requires { inner().stopwatch(); })
+      return inner().stopwatch();
     else
-      return Stopwatch<B>(inner_);
+      return Stopwatch<B>(inner());
   }
   static Timing stopped(auto& watch) {
     if constexpr (requires { watch.stop_later(); })
@@ -264,14 +267,14 @@ class Profiled {
     const Metas inputs = detail::metas_of(in);
     Metas outputs;
     for (const Array& y : out) outputs.push_back(y.meta());
-    recorder_.add(op_name(op), optional ? OpKind::fused : OpKind::kernel, std::move(time),
-                  op_cost(op, inputs, outputs), inputs, outputs);
+    recorder().add(op_name(op), optional ? OpKind::fused : OpKind::kernel, std::move(time),
+                   op_cost(op, inputs, outputs), inputs, outputs);
   }
 
   void record_transfer(std::string_view name, Timing time, const Array& array) {
     const Meta meta = array.meta();
-    recorder_.add(name, OpKind::transfer, std::move(time), {0, static_cast<double>(meta.bytes())}, {},
-                  {&meta, 1});
+    recorder().add(name, OpKind::transfer, std::move(time), {0, static_cast<double>(meta.bytes())}, {},
+                   {&meta, 1});
   }
 
   template <class Op>
@@ -282,14 +285,14 @@ class Profiled {
           op_(op),
           in_(in),
           out_(op.infer(in)),
-          before_(owner.recorder_.total_allocated()),
+          before_(owner.recorder().total_allocated()),
           watch_(owner.stopwatch()) {}
     ComposedScope(const ComposedScope&) = delete;
     ComposedScope& operator=(const ComposedScope&) = delete;
     ~ComposedScope() {
       try {
-        owner_.recorder_.add_composed(op_name(op_), stopped(watch_), op_cost(op_, in_, out_),
-                                      owner_.recorder_.total_allocated() - before_, in_, out_);
+        owner_.recorder().add_composed(op_name(op_), stopped(watch_), op_cost(op_, in_, out_),
+                                       owner_.recorder().total_allocated() - before_, in_, out_);
       } catch (...) {  // no memory, or no device any more: a line of the profile is lost, not the program
       }
     }
@@ -303,8 +306,16 @@ class Profiled {
     decltype(std::declval<Profiled&>().stopwatch()) watch_;
   };
 
-  B inner_;
-  ProfileRecorder recorder_;
+  struct State {
+    template <class... Args>
+    explicit State(const ProfiledConfig& config, Args&&... args)
+        : inner(std::forward<Args>(args)...), recorder(config) {}
+    B inner;
+    ProfileRecorder recorder;
+  };
+  ProfileRecorder& recorder() const { return state_->recorder; }
+
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace ferrite

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ferrite/op.hpp"
 #include "ferrite/ops/forward.hpp"
@@ -19,7 +20,9 @@ class FERRITE_API Reference {
  public:
   using Primitive = Array;
 
-  Array allocate(const Meta& meta);
+  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
+  /// The same for an op: OutOfMemory names it.
+  Array allocate(const Meta& meta, std::string_view op);
   /// Dense row-major bytes into a contiguous array; ShapeError for any other layout.
   void copy_from_host(const Array& target, const void* source);
   /// An array of any layout into dense row-major bytes.

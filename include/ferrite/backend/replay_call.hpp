@@ -101,7 +101,7 @@ struct ReplayKernels {
         b.run(*static_cast<const Op*>(op), in, out, mask);
       };
     kernels.accepts = [](const B& b, const void* op, MetaSpan in) {
-      return ferrite::accepts(b, *static_cast<const Op*>(op), in);
+      return detail::kernel_accepts(b, *static_cast<const Op*>(op), in);
     };
     kernels.infer = [](const void* op, MetaSpan in) { return static_cast<const Op*>(op)->infer(in); };
     return kernels;

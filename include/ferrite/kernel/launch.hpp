@@ -76,7 +76,7 @@ class LaunchNode final : public Node<B> {
 
   LaunchNode(B& backend, LaunchCall call, std::vector<Saved> arrays,
              std::vector<typename Node<B>::Pointer> inputs)
-      : backend_(&backend), call_(std::move(call)), arrays_(std::move(arrays)) {
+      : backend_(backend), call_(std::move(call)), arrays_(std::move(arrays)) {
     for (auto& i : inputs) this->inputs_.push_back(std::move(i));
     incoming_.resize(arrays_.size());
   }
@@ -90,7 +90,7 @@ class LaunchNode final : public Node<B> {
   void backward(Engine<B>& engine, const typename B::Primitive&) override;
 
  private:
-  B* backend_;
+  BackendRef<B> backend_;
   LaunchCall call_;
   std::vector<Saved> arrays_;
   std::vector<Tensor<B>> incoming_;  // by array, while a pass runs
@@ -277,7 +277,7 @@ void launch(B& backend, const Kernel& kernel, const Grid& grid, std::span<Argume
   detail::check_count(kernel, arguments.size());
   for (std::size_t p = 0; p < arguments.size(); ++p) {
     detail::check_kind(kernel, static_cast<int>(p), arguments[p].tensor != nullptr);
-    if (arguments[p].tensor != nullptr && &arguments[p].tensor->backend() != &backend)
+    if (arguments[p].tensor != nullptr && !same_backend(arguments[p].tensor->backend(), backend))
       ferrite::detail::throw_backend_mismatch(kernel.name());
   }
   if constexpr (requires { backend.launch_kernel(kernel, grid, arguments); })

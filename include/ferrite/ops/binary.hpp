@@ -249,4 +249,23 @@ void Binary::vjp_of_tensors(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// x += y means x = x + y, for tensors and scalars: the name is bound to a new value, with the shape and dtype
+// of x + y. Other tensors that share x's buffer keep theirs, and gradients flow through it. A parameter that
+// is assigned to is no leaf any more.
+#define FERRITE_ASSIGN(op)                                                  \
+  template <class B>                                                        \
+  Tensor<B>& operator op##=(Tensor<B>& a, const Tensor<B>& b) {             \
+    return a = a op b;                                                      \
+  }                                                                         \
+  template <class B>                                                        \
+  Tensor<B>& operator op##=(Tensor<B>& a, std::type_identity_t<Scalar> b) { \
+    return a = a op b;                                                      \
+  }
+FERRITE_ASSIGN(+)
+FERRITE_ASSIGN(-)
+FERRITE_ASSIGN(*)
+FERRITE_ASSIGN(/)
+#undef FERRITE_ASSIGN
+
 }  // namespace ferrite

@@ -167,9 +167,12 @@ struct Conv2dConfig {
 };
 
 /// # Shapes: x [N, C, H, W], weight [O, C/groups, kh, kw], bias [O] or undefined -> [N, O, Ho, Wo]
+/// The weight decides the dtype, as in linear.
 template <class B>
 Tensor<B> conv2d(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias = {},
                  Conv2dConfig config = {}) {
+  detail::check_weight_decides("conv2d", "x", x.dtype(), weight.dtype());
+  if (bias.defined()) detail::check_weight_decides("conv2d", "bias", bias.dtype(), weight.dtype());
   const op::Conv2d convolve{config.geometry};
   return bias.defined() ? eval(convolve, x, weight, bias) : eval(convolve, x, weight);
 }

@@ -14,6 +14,7 @@ struct FERRITE_API IndexSelect {
   int axis = 0;
 
   Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -30,6 +31,7 @@ struct FERRITE_API Embedding {
   static constexpr bool composes_as_given = true;
 
   Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {

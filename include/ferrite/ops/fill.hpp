@@ -12,7 +12,10 @@ struct FERRITE_API Fill {
   Shape shape;
   DType dtype = DType::f32;
   Scalar value = 0;
+  /// The function that was called (a literal), for messages and reports; no attribute.
+  std::string_view called = type_name;
 
+  std::string_view name() const { return called; }
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("shape", self.shape);
@@ -26,27 +29,27 @@ struct FERRITE_API Fill {
 /// # Shapes: result `shape`, every element `value` converted to `dtype`.
 template <class B>
 Tensor<B> full(B& b, const Shape& shape, Scalar value, DType dtype = DType::f32) {
-  return create(b, op::Fill{shape, dtype, value});
+  return create(b, op::Fill{shape, dtype, value, "full"});
 }
 template <class B>
 Tensor<B> zeros(B& b, const Shape& shape, DType dtype = DType::f32) {
-  return full(b, shape, 0, dtype);
+  return create(b, op::Fill{shape, dtype, 0, "zeros"});
 }
 template <class B>
 Tensor<B> ones(B& b, const Shape& shape, DType dtype = DType::f32) {
-  return full(b, shape, 1, dtype);
+  return create(b, op::Fill{shape, dtype, 1, "ones"});
 }
 template <class B>
 Tensor<B> full_like(const Tensor<B>& x, Scalar value) {
-  return full(x.backend(), x.shape(), value, x.dtype());
+  return create(x.backend(), op::Fill{x.shape(), x.dtype(), value, "full_like"});
 }
 template <class B>
 Tensor<B> zeros_like(const Tensor<B>& x) {
-  return full_like(x, 0);
+  return create(x.backend(), op::Fill{x.shape(), x.dtype(), 0, "zeros_like"});
 }
 template <class B>
 Tensor<B> ones_like(const Tensor<B>& x) {
-  return full_like(x, 1);
+  return create(x.backend(), op::Fill{x.shape(), x.dtype(), 1, "ones_like"});
 }
 
 }  // namespace ferrite

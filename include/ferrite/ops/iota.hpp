@@ -15,7 +15,10 @@ struct FERRITE_API Iota {
   DType dtype = DType::i64;
   Scalar start = 0;
   Scalar step = 1;
+  /// The function that was called (a literal), for messages and reports; no attribute.
+  std::string_view called = type_name;
 
+  std::string_view name() const { return called; }
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("count", self.count);
@@ -33,18 +36,18 @@ FERRITE_API std::int64_t arange_count(Scalar start, Scalar stop, Scalar step);
 /// 0, 1, ..., count - 1 as i64.
 template <class B>
 Tensor<B> arange(B& b, std::int64_t count, DType dtype = DType::i64) {
-  return create(b, op::Iota{count, dtype, 0, 1});
+  return create(b, op::Iota{count, dtype, 0, 1, "arange"});
 }
 /// start, start + step, ... below stop (above it for a negative step), as NumPy's arange.
 template <class B>
 Tensor<B> arange(B& b, Scalar start, Scalar stop, Scalar step, DType dtype) {
-  return create(b, op::Iota{op::arange_count(start, stop, step), dtype, start, step});
+  return create(b, op::Iota{op::arange_count(start, stop, step), dtype, start, step, "arange"});
 }
 /// `count` evenly spaced values, both ends included.
 template <class B>
 Tensor<B> linspace(B& b, double start, double stop, std::int64_t count, DType dtype = DType::f32) {
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0.0;
-  return create(b, op::Iota{count, dtype, start, step});
+  return create(b, op::Iota{count, dtype, start, step, "linspace"});
 }
 
 }  // namespace ferrite

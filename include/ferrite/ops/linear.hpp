@@ -55,12 +55,16 @@ struct FERRITE_API Linear {
 using op::to_string;  // for argument-dependent lookup, which seeks it beside the enum
 
 /// # Shapes: x [..., I], weight [O, I], bias [O] or undefined -> [..., O]
+/// The weight decides the dtype: an x or a bias that would make the result wider (f64 with a weight of f32)
+/// is a DTypeError. op::Linear promotes.
 template <class B>
 Tensor<B> linear(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias = {},
                  Activation activation = Activation::none) {
   if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
     throw ShapeError("[linear] x " + to_string(x.shape()) + " and weight " + to_string(weight.shape()) +
                      ": the weight must be [out, in] with `in` equal to x's last extent");
+  detail::check_weight_decides("linear", "x", x.dtype(), weight.dtype());
+  if (bias.defined()) detail::check_weight_decides("linear", "bias", bias.dtype(), weight.dtype());
   const bool flat = x.rank() == 2;
   Shape shape = x.shape();
   shape[x.rank() - 1] = weight.size(0);

@@ -100,4 +100,19 @@ void Reduce::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// One axis by its number: sum(x, 1).
+#define FERRITE_REDUCE_AXIS(fn)                                             \
+  template <class B, AxisNumber Axis>                                       \
+  Tensor<B> fn(const Tensor<B>& x, Axis axis, KeepDim keep = KeepDim::no) { \
+    return fn(x, Shape{axis}, keep);                                        \
+  }
+FERRITE_REDUCE_AXIS(sum)
+FERRITE_REDUCE_AXIS(prod)
+FERRITE_REDUCE_AXIS(max)
+FERRITE_REDUCE_AXIS(min)
+FERRITE_REDUCE_AXIS(any)
+FERRITE_REDUCE_AXIS(all)
+#undef FERRITE_REDUCE_AXIS
+
 }  // namespace ferrite

@@ -27,6 +27,7 @@ struct FERRITE_API Scatter {
   int axis = 0;
 
   Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   Saves saves() const { return {2u, 0}; }
   template <class B>

@@ -13,6 +13,7 @@ struct FERRITE_API ScatterAdd {
   int axis = 0;
 
   Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   Saves saves() const { return {2u, 0}; }

@@ -203,6 +203,12 @@ Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& target
   if (logits.rank() < 1)
     throw ShapeError("[softmax_cross_entropy] logits " + to_string(logits.shape()) +
                      ": needs [..., classes]");
+  Shape expected = logits.shape();
+  expected.erase(logits.rank() - 1);
+  if (!(targets.shape() == expected))
+    throw ShapeError("[softmax_cross_entropy] logits " + to_string(logits.shape()) + " and targets " +
+                     to_string(targets.shape()) + ": the targets need " + to_string(expected) +
+                     ", the logits' shape without the classes");
   const std::int64_t classes = logits.size(-1);
   const Tensor<B> rows = reshape(logits, {classes > 0 ? logits.numel() / classes : targets.numel(), classes});
   const Tensor<B> classes_of_rows = reshape(targets, {targets.numel()});

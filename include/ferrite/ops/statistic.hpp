@@ -108,4 +108,22 @@ Tensor<B> norm(const Tensor<B>& x, double order = 2, const Shape& axes = {}, Kee
   return eval(op::Statistic{op::StatisticFn::norm, axes, keep == KeepDim::yes, order}, x);
 }
 
+// One axis by its number: mean(x, 1).
+template <class B, AxisNumber Axis>
+Tensor<B> mean(const Tensor<B>& x, Axis axis, KeepDim keep = KeepDim::no) {
+  return mean(x, Shape{axis}, keep);
+}
+template <class B, AxisNumber Axis>
+Tensor<B> var(const Tensor<B>& x, Axis axis, KeepDim keep = KeepDim::no, double correction = 1) {
+  return var(x, Shape{axis}, keep, correction);
+}
+template <class B, AxisNumber Axis>
+Tensor<B> logsumexp(const Tensor<B>& x, Axis axis, KeepDim keep = KeepDim::no) {
+  return logsumexp(x, Shape{axis}, keep);
+}
+template <class B, AxisNumber Axis>
+Tensor<B> norm(const Tensor<B>& x, double order, Axis axis, KeepDim keep = KeepDim::no) {
+  return norm(x, order, Shape{axis}, keep);
+}
+
 }  // namespace ferrite

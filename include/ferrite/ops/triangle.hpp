@@ -43,6 +43,7 @@ Tensor<B> triu(const Tensor<B>& x, std::int64_t diagonal = 0) {
 /// The n x n identity.
 template <class B>
 Tensor<B> eye(B& b, std::int64_t n, DType dtype = DType::f32) {
+  check_extents("eye", {n, n});
   return cast(unsqueeze(arange(b, n), 1) == arange(b, n), dtype);
 }
 

@@ -192,15 +192,22 @@ Tensor<B> slice(const Tensor<B>& x, int axis, std::optional<std::int64_t> start,
   axis = normalize_axis("slice", axis, x.rank());
   return eval(op::resolve_slice(axis, x.shape()[axis], start, stop, step), x);
 }
+namespace detail {
+/// select, under the name of the function that was called.
+template <class B>
+Tensor<B> select_place(std::string_view function, const Tensor<B>& x, int axis, std::int64_t index) {
+  axis = normalize_axis(function, axis, x.rank());
+  const std::int64_t n = x.shape()[axis];
+  if (index < -n || index >= n)
+    throw ValueError("[" + std::string(function) + "] index " + std::to_string(index) +
+                     " is out of range for axis " + std::to_string(axis) + " of length " + std::to_string(n));
+  return squeeze(eval(op::Slice{axis, index < 0 ? index + n : index, 1, 1}, x), {axis});
+}
+}  // namespace detail
 /// x[index] along one axis; the axis is dropped.
 template <class B>
 Tensor<B> select(const Tensor<B>& x, int axis, std::int64_t index) {
-  axis = normalize_axis("select", axis, x.rank());
-  const std::int64_t n = x.shape()[axis];
-  if (index < -n || index >= n)
-    throw ValueError("[select] index " + std::to_string(index) + " is out of range for axis " +
-                     std::to_string(axis) + " of length " + std::to_string(n));
-  return squeeze(eval(op::Slice{axis, index < 0 ? index + n : index, 1, 1}, x), {axis});
+  return detail::select_place("select", x, axis, index);
 }
 template <class B>
 Tensor<B> expand(const Tensor<B>& x, const Shape& shape) {
@@ -262,6 +269,16 @@ Tensor<B> repeat(const Tensor<B>& x, const Shape& counts) {
     y = reshape(expand(unsqueeze(y, i), wide), merged);
   }
   return y;
+}
+
+// One axis by its number.
+template <class B, AxisNumber Axis>
+Tensor<B> squeeze(const Tensor<B>& x, Axis axis) {
+  return squeeze(x, Shape{axis});
+}
+template <class B, AxisNumber Axis>
+Tensor<B> flip(const Tensor<B>& x, Axis axis) {
+  return flip(x, Shape{axis});
 }
 
 }  // namespace ferrite

@@ -25,7 +25,7 @@ enum class Memory : std::uint8_t { kept, scratch };
 template <class B>
 class Optimizer {
  public:
-  using Inner = typename B::Inner;
+  using Inner = typename Differentiated<B>::Inner;
   using Kernels = std::remove_reference_t<decltype(detail::kernel_backend(std::declval<B&>()))>;
 
   virtual ~Optimizer() = default;

@@ -27,7 +27,7 @@ class Trainer {
     const auto parameters = model_.parameters();
     if (parameters.empty())
       throw ValueError("[trainer] the model has no parameters: there is nothing to train");
-    backend_ = &parameters[0].tensor.backend();
+    backend_ = parameters[0].tensor.backend();
     metrics_.push_back(std::make_unique<MeanLoss<B>>());
     if (!config_.checkpoint_folder.empty())
       folder_.emplace(config_.checkpoint_folder, config_.keep_checkpoints);
@@ -79,7 +79,7 @@ class Trainer {
   data::DataLoader& loader_;
   StepFunction<B> apply_;
   TrainerConfig config_;
-  B* backend_ = nullptr;
+  BackendRef<B> backend_;
   std::vector<std::unique_ptr<Metric<B>>> metrics_;
   std::vector<Observer*> observers_;
   std::map<std::string, Rng*> own_rngs_;

@@ -1,0 +1,15 @@
+// std::cout << x for the values of the core: the text that to_string gives.
+#pragma once
+
+#include <iosfwd>
+
+#include "ferrite/core/array.hpp"
+
+namespace ferrite {
+
+FERRITE_API std::ostream& operator<<(std::ostream& out, const Shape& shape);
+FERRITE_API std::ostream& operator<<(std::ostream& out, DType dtype);
+FERRITE_API std::ostream& operator<<(std::ostream& out, Device device);
+FERRITE_API std::ostream& operator<<(std::ostream& out, const Meta& meta);
+
+}  // namespace ferrite

@@ -1,0 +1,15 @@
+// A training step on a backend that does not record.
+#include "ferrite/ferrite.hpp"
+
+using namespace ferrite;
+#ifdef COMPLETE
+using B = Autodiff<Cpu>;
+#else
+using B = Cpu;
+#endif
+
+int main() {
+  B b;
+  const auto w = parameter(ones(b, {2}), "w");
+  sum(w * w).backward().of(w);
+}

@@ -1,0 +1,14 @@
+// A vector of a type that no dtype stands for.
+#include "ferrite/ferrite.hpp"
+
+using namespace ferrite;
+#ifdef COMPLETE
+using Value = int;
+#else
+using Value = unsigned;
+#endif
+
+int main() {
+  Cpu b;
+  from_vector(b, std::vector<Value>{1, 2});
+}
