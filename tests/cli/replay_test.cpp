@@ -168,6 +168,21 @@ TEST_F(Replay, adds_to_what_accumulating_outputs_held) {
   EXPECT_EQ(replay(file, "--backend cpu").code, 1);
 }
 
+TEST_F(Replay, runs_on_the_backend_that_the_file_names_unless_told_otherwise) {
+  SafeTensors file = softmax_;
+  expect_contains(replay(file, "").output, "softmax {\"axis\":-1} on cpu\n");
+  file.metadata["backend"] = "lazy-cpu";
+  expect_contains(replay(file, "").output, " on lazy-cpu\n");
+  expect_contains(replay(file, "--backend reference").output, " on reference (the file is of lazy-cpu)\n");
+  file.metadata["backend"] = "MyCpu";
+  const Reply run = replay(file, "");
+  EXPECT_EQ(run.code, 2);
+  expect_contains(run.output,
+                  "[replay] backend 'MyCpu', which the file names, is not one of this program: it has cpu, "
+                  "reference, lazy-cpu, parity");
+  EXPECT_EQ(replay(softmax_, "--backend abacus").code, 2);
+}
+
 TEST_F(Replay, takes_op_and_attributes_from_the_command_line) {
   SafeTensors file = softmax_;
   file.metadata.clear();

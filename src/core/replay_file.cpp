@@ -1,12 +1,13 @@
-// Reading replay files. They may come from anywhere, so every field is checked.
-#include "cli/replay_file.hpp"
-
+// Reading replay files.
 #include <fmt/format.h>
 
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-namespace ferrite::cli {
+#include "ferrite/io/safetensors.hpp"
+#include "ferrite/replay.hpp"
+
+namespace ferrite {
 
 namespace {
 
@@ -50,7 +51,9 @@ Layout layout_of(const std::string& path, const std::string& key, const HostTens
 
 }  // namespace
 
-ReplayFile read_replay_file(const std::string& path, const std::string& op, const std::string& attributes) {
+ReplayFile ReplayFile::read(const std::filesystem::path& file_path, const std::string& op,
+                            const std::string& attributes) {
+  const std::string path = file_path.string();
   const SafeTensors content = read_safetensors(path);
   const auto metadata = [&](const std::string& key) -> std::string {
     const auto found = content.metadata.find(key);
@@ -63,6 +66,7 @@ ReplayFile read_replay_file(const std::string& path, const std::string& op, cons
         fmt::format("[replay] {}: has no metadata 'op'; name the op by --op and --attributes", path));
   file.attributes = attributes.empty() ? metadata("attributes") : attributes;
   if (file.attributes.empty()) file.attributes = "{}";
+  file.backend = metadata("backend");
   file.inputs = numbered(content.tensors, "in");
   file.expected = numbered(content.tensors, "out");
   for (std::size_t i = 0; i < file.inputs.size(); ++i) {
@@ -90,4 +94,4 @@ ReplayFile read_replay_file(const std::string& path, const std::string& op, cons
   return file;
 }
 
-}  // namespace ferrite::cli
+}  // namespace ferrite

@@ -1,0 +1,86 @@
+// Replay: runs the op call of a file on a backend and compares. `ferrite replay` knows the library's ops and
+// backends; a program with its own makes a Replayer of them and is the same tool for its users:
+//
+//   Replayer replayer;
+//   replayer.add<MyCpu, op::Mish>().add<Cpu, op::Mish>("cpu");
+//   const ReplayAnswer answer = replayer.answer({.file = "parity-reports/mish-1.safetensors"});
+//
+// A replay file is a .safetensors file. Parity writes them, programs in Python do too.
+//
+//   metadata  op, attributes (JSON); optional: backend (the one that was under test), accumulate (bit mask),
+//             inK.strides (JSON list, elements)
+//   tensors   in0, in1, ...; optional: out0, ... (expected), before0, ... (of accumulating outputs),
+//             grad0 (gradient of output 0)
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ferrite/backend/backend_name.hpp"
+#include "ferrite/backend/replay_call.hpp"
+#include "ferrite/ops/list.hpp"
+
+namespace ferrite {
+
+struct FERRITE_API ReplayRequest {
+  std::filesystem::path file;
+  std::string backend;         // empty: the file's own, or the first that was added
+  std::string op, attributes;  // where not empty they go before the file's
+  std::filesystem::path out;   // where not empty: gets out0, ..., grad_in0, ...
+  bool grad = false;           // also the gradients of all floating inputs, from grad0 or ones
+};
+
+/// What came out, as text or JSON for people and programs.
+struct FERRITE_API ReplayResult : ReplayOutputs {
+  std::string op, attributes, backend;
+  std::string file_backend;   // the backend that the file names, empty if it names none
+  std::filesystem::path out;  // where the results were written, empty if nowhere
+  std::string text() const;
+  std::string json() const;
+};
+
+/// Status as a program's exit code: 0 agrees (or there was nothing to compare with), 1 differs or a kernel
+/// failed, 2 a file or a call that is wrong.
+struct FERRITE_API ReplayAnswer {
+  int status = 0;
+  std::string message;
+};
+
+/// The ops and backends that replay files may name here.
+class FERRITE_API Replayer {
+ public:
+  /// Backend B with the ops of the library and `Own`. Its name is the one Parity writes (backend_name) unless
+  /// said. A B is made for each call, by its default constructor. Throws ValueError for a name that is taken.
+  template <class B, class... Own>
+  Replayer& add(std::string name = "") {
+    if (name.empty()) name = backend_name(B());
+    Calls& calls = new_backend(std::move(name));
+    for_each_op([&]<class Op>() { calls.emplace(Op::type_name, detail::replay_call<B, Op>); });
+    if constexpr (Runs<B, op::Launch>)  // a kernel of the user
+      calls.emplace(op::Launch::type_name, detail::replay_call<B, op::Launch>);
+    (calls.insert_or_assign(std::string_view(Own::type_name), detail::replay_call<B, Own>), ...);
+    return *this;
+  }
+  std::vector<std::string> backends() const;
+
+  /// Throws what the file, the op and the backend throw; ValueError for a backend that was not added.
+  ReplayResult run(const ReplayRequest& request) const;
+  /// The same without throwing.
+  ReplayAnswer answer(const ReplayRequest& request) const;
+  /// Answers each line of JSON, {"file", "backend", "op", "attributes", "out", "grad"} with all but "file"
+  /// optional, by a line {"status", "message"}, until the input ends. A line that is no request is answered
+  /// too. `backend` is for requests that name none.
+  void serve(std::istream& requests, std::ostream& answers, const std::string& backend = "") const;
+
+ private:
+  using Calls = std::map<std::string_view, ReplayOutputs (*)(const ReplayFile&, bool grad), std::less<>>;
+  Calls& new_backend(std::string name);
+  const std::pair<std::string, Calls>& find(const std::string& asked, const ReplayFile& file) const;
+
+  std::vector<std::pair<std::string, Calls>> backends_;  // in the order they were added
+};
+
+}  // namespace ferrite
