@@ -19,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/backend/backend_name.hpp"
 #include "ferrite/backend/replay_call.hpp"
 #include "ferrite/ops/list.hpp"
 
@@ -27,10 +26,10 @@ namespace ferrite {
 
 struct FERRITE_API ReplayRequest {
   std::filesystem::path file;
-  std::string backend;         // empty: the file's own, or the first that was added
-  std::string op, attributes;  // where not empty they go before the file's
-  std::filesystem::path out;   // where not empty: gets out0, ..., grad_in0, ...
-  bool grad = false;           // also the gradients of all floating inputs, from grad0 or ones
+  std::string backend = {};              // empty: the file's own, or the first that was added
+  std::string op = {}, attributes = {};  // where not empty they go before the file's
+  std::filesystem::path out = {};        // where not empty: gets out0, ..., grad_in0, ...
+  bool grad = false;                     // also the gradients of all floating inputs, from grad0 or ones
 };
 
 /// What came out, as text or JSON for people and programs.

@@ -8,6 +8,10 @@
 
 namespace ferrite::detail {
 
+std::string short_name(const std::string& description) {
+  return description.substr(0, description.find_first_of(" :"));
+}
+
 std::string type_name(const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(

@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "ferrite/io/safetensors.hpp"
+#include "ferrite/ops/launch.hpp"
+#include "ferrite/ops/list.hpp"
 
 namespace ferrite {
 
@@ -26,6 +28,14 @@ ParityConfig ParityConfig::with_every(std::int64_t n) const {
 ParityConfig ParityConfig::with_directory(std::filesystem::path value) const {
   ParityConfig c = *this;
   c.directory = std::move(value);
+  return c;
+}
+ParityConfig ParityConfig::with_files(std::int64_t count, std::int64_t bytes) const {
+  if (count < 0 || bytes < 0)
+    throw ValueError(fmt::format("[parity] {} files of {} bytes: must not be negative", count, bytes));
+  ParityConfig c = *this;
+  c.max_files = count;
+  c.max_bytes = bytes;
   return c;
 }
 ParityConfig ParityConfig::with_throw(bool value) const {
@@ -53,10 +63,6 @@ ByteSpan byte_span(const Array& array) {
   return span;
 }
 
-std::string short_name(const std::string& description) {
-  return description.substr(0, description.find_first_of(" :"));
-}
-
 }  // namespace detail
 
 namespace {
@@ -74,6 +80,13 @@ std::string joined(const std::vector<Meta>& metas) {
   std::string text;
   for (const Meta& m : metas) text += (text.empty() ? "" : ", ") + to_string(m);
   return text.empty() ? "nothing" : text;
+}
+
+bool is_of_library(std::string_view op, std::string_view backend) {
+  constexpr std::string_view backends[] = {"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda"};
+  bool known = op == op::Launch::type_name;
+  for_each_op([&]<class Op>() { known = known || op == Op::type_name; });
+  return known && std::find(std::begin(backends), std::end(backends), backend) != std::end(backends);
 }
 
 std::string verdict(const ParityReport& r) {
@@ -97,7 +110,10 @@ std::string ParityReport::message() const {
       comparison.allowed, comparison.differing, outputs[output].shape.numel());
   text += fmt::format("  in float64 it is {:.9g}: {} is off by {:.3g}, {} by {:.3g}; {}\n", exact, backend,
                       backend_error, reference, reference_error, verdict(*this));
-  if (!file_error.empty()) return text + "  the inputs could not be written: " + file_error;
+  if (!file_error.empty()) return text + "  the inputs were not written: " + file_error;
+  if (own)
+    return text + fmt::format("  replay: {} by a program whose Replayer has {} on {} (ferrite/replay.hpp)",
+                              file.string(), op, backend);
   return text + fmt::format("  replay: ferrite replay {} --backend {}", file.string(), backend);
 }
 
@@ -109,6 +125,7 @@ struct ParityMonitor::State {
   mutable std::mutex mutex;
   std::map<std::string, Counts, std::less<>> ops;
   std::vector<ParityReport> reports;
+  std::int64_t files = 0, bytes = 0, left_out = 0;
 
   Counts& of(std::string_view op) {
     const auto found = ops.find(op);
@@ -147,9 +164,17 @@ void ParityMonitor::check(const detail::ComparedCall& call, std::span<const Layo
   const bool throws = config_.throws == ParityConfig::Throw::by_mode
                           ? config_.mode == ParityMode::resync
                           : config_.throws == ParityConfig::Throw::yes;
-  if (!mismatch || (!throws && known >= max_reports)) return;
+  if (!mismatch) return;
+  if (!throws && known >= max_reports) {
+    const std::lock_guard lock(state_->mutex);
+    ++state_->left_out;
+    return;
+  }
   ParityReport report = describe(call, static_cast<std::size_t>(worst - results.begin()), *worst);
-  write(report, call, layouts);
+  if (has_room_for_a_file())
+    write(report, call, layouts);
+  else
+    report.file_error = "there are enough files; ParityConfig::with_files allows more";
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->reports.size() < max_reports) state_->reports.push_back(report);
@@ -164,6 +189,7 @@ ParityReport ParityMonitor::describe(const detail::ComparedCall& call, std::size
   report.attributes = call.op.table->attributes(call.op.op);
   report.backend = backend_;
   report.reference = reference_;
+  report.own = !is_of_library(call.op.table->type_name, backend_);
   for (const Meta& m : detail::metas_of(call.inputs)) report.inputs.push_back(m);
   for (const Meta& m : detail::metas_of(call.outputs)) report.outputs.push_back(m);
   report.output = output;
@@ -174,6 +200,13 @@ ParityReport ParityMonitor::describe(const detail::ComparedCall& call, std::size
   report.backend_error = std::abs(comparison.value - report.exact);
   report.reference_error = std::abs(comparison.expected - report.exact);
   return report;
+}
+
+bool ParityMonitor::has_room_for_a_file() const {
+  const std::lock_guard lock(state_->mutex);
+  const bool room = state_->files < config_.max_files && state_->bytes < config_.max_bytes;
+  ++(room ? state_->files : state_->left_out);
+  return room;
 }
 
 void ParityMonitor::write(ParityReport& report, const detail::ComparedCall& call,
@@ -200,6 +233,11 @@ void ParityMonitor::write(ParityReport& report, const detail::ComparedCall& call
     content.tensors[fmt::format("got{}", k)] = call.outputs[k];
     if (accumulates(call.mask, k)) content.tensors[fmt::format("before{}", k)] = call.before[k];
   }
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const auto& [name, tensor] : content.tensors)
+      state_->bytes += static_cast<std::int64_t>(tensor.bytes().size());
+  }
   try {
     std::filesystem::create_directories(config_.directory);
     int number = 1;
@@ -217,10 +255,16 @@ std::vector<ParityReport> ParityMonitor::reports() const {
   return state_->reports;
 }
 
+std::int64_t ParityMonitor::files_left_out() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->left_out;
+}
+
 void ParityMonitor::reset() {
   const std::lock_guard lock(state_->mutex);
   state_->ops.clear();
   state_->reports.clear();
+  state_->files = state_->bytes = state_->left_out = 0;
 }
 
 std::string ParityMonitor::table() const {
@@ -242,6 +286,9 @@ std::string ParityMonitor::table() const {
   };
   for (const auto& [name, counts] : state_->ops) line(name, counts);
   line("total", total);
+  if (state_->left_out > 0)
+    text += fmt::format("replay files: {} written to {}, {} left out (ParityConfig::with_files)\n",
+                        state_->files, config_.directory.string(), state_->left_out);
   return text;
 }
 

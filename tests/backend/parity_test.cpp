@@ -98,14 +98,15 @@ TEST(Parity, names_a_wrong_fused_forward) {
   Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {2, 4});
   const std::string message = message_of([&] { softmax(x, 1); });
-  expect_contains(message,
-                  "[softmax] suspect and reference differ: f32[2, 4] -> f32[2, 4], attributes {\"axis\":1}");
-  expect_contains(message, "output 0 at [1, 1]: suspect has ");
+  expect_contains(
+      message,
+      "[softmax] WrongSoftmax and reference differ: f32[2, 4] -> f32[2, 4], attributes {\"axis\":1}");
+  expect_contains(message, "output 0 at [1, 1]: WrongSoftmax has ");
   expect_contains(message, "1 of 8 elements differ");
   expect_contains(message, "reference is right");
-  const std::string command =
-      "replay: ferrite replay " + (folder.path / "softmax-1.safetensors").string() + " --backend suspect";
-  EXPECT_EQ(message.substr(message.size() - command.size()), command);
+  const std::string how = "replay: " + (folder.path / "softmax-1.safetensors").string() +
+                          " by a program whose Replayer has softmax on WrongSoftmax (ferrite/replay.hpp)";
+  EXPECT_EQ(message.substr(message.size() - how.size()), how);
 }
 
 TEST(Parity, names_a_wrong_fused_backward_under_autodiff) {
@@ -114,7 +115,7 @@ TEST(Parity, names_a_wrong_fused_backward_under_autodiff) {
   const auto x = parameter(sample(b, {2, 4}), "x");
   const auto loss = sum(square(softmax(x)));
   const std::string message = message_of([&] { loss.backward(); });
-  expect_contains(message, "[softmax_backward] suspect and reference differ");
+  expect_contains(message, "[softmax_backward] WrongSoftmaxBackward and reference differ");
   expect_contains(message, "output 0 at [0, 2]");
   EXPECT_TRUE(std::filesystem::exists(folder.path / "softmax_backward-1.safetensors"));
 }
@@ -125,8 +126,9 @@ TEST(Parity, names_a_kernel_that_forgets_to_accumulate) {
   const auto x = sample(b, {3, 4}), w = parameter(sample(b, {4, 2}, 2), "w");
   const auto loss = sum(matmul(x, w) + matmul(x * 2, w));  // two contributions to the gradient of w
   const std::string message = message_of([&] { loss.backward(); });
-  expect_contains(message,
-                  "[matmul] suspect and reference differ: f32[4, 3], f32[3, 2] -> f32[4, 2] (accumulating)");
+  expect_contains(
+      message,
+      "[matmul] ForgetsToAccumulate and reference differ: f32[4, 3], f32[3, 2] -> f32[4, 2] (accumulating)");
   const SafeTensors file = read_safetensors(folder.path / "matmul-1.safetensors");
   EXPECT_EQ(file.metadata.at("accumulate"), "1");
   EXPECT_EQ(file.tensors.at("before0").shape(), Shape({4, 2}));
@@ -159,7 +161,7 @@ TEST(Parity, writes_all_that_a_replay_needs) {
   const SafeTensors file = read_safetensors(folder.path / "softmax-1.safetensors");
   EXPECT_EQ(file.metadata.at("op"), "softmax");
   EXPECT_EQ(file.metadata.at("attributes"), R"({"axis":1})");
-  EXPECT_EQ(file.metadata.at("backend"), "suspect");
+  EXPECT_EQ(file.metadata.at("backend"), "WrongSoftmax");
   EXPECT_EQ(file.metadata.at("in0.strides"), "[1,2]");
   EXPECT_FALSE(file.metadata.at("ferrite").empty());
   const auto values = [&](const char* name) {
@@ -183,8 +185,8 @@ TEST(Parity, reports_the_mismatch_even_if_no_file_can_be_written) {
   Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(blocked));
   const auto x = sample(b, {2, 4});
   const std::string message = message_of([&] { softmax(x); });
-  expect_contains(message, "[softmax] suspect and reference differ");
-  expect_contains(message, "the inputs could not be written");
+  expect_contains(message, "[softmax] WrongSoftmax and reference differ");
+  expect_contains(message, "the inputs were not written");
 }
 
 TEST(Parity, collects_reports_up_to_a_limit_where_it_does_not_throw) {
@@ -202,6 +204,39 @@ TEST(Parity, collects_reports_up_to_a_limit_where_it_does_not_throw) {
   expect_contains(b.table(), " 120 ");
   b.reset();
   EXPECT_TRUE(b.reports().empty());
+}
+
+TEST(Parity, writes_no_more_files_than_allowed_and_says_how_many_are_missing) {
+  const auto files = [](const std::filesystem::path& folder) {
+    std::size_t count = 0;
+    if (std::filesystem::exists(folder))
+      for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(folder)) ++count;
+    return count;
+  };
+  const auto run = [](const ParityConfig& config) {
+    auto b = std::make_unique<Parity<WrongSoftmax, Reference>>(config.with_throw(false));
+    const auto x = sample(*b, {2, 4});
+    for (int i = 0; i < 120; ++i) softmax(x);
+    return b;
+  };
+  Folder folder;
+  const ParityConfig config = ParityConfig{}.with_directory(folder.path);
+  const auto usual = run(config);
+  EXPECT_EQ(files(folder.path), 20u);
+  EXPECT_EQ(usual->files_left_out(), 100);
+  EXPECT_TRUE(usual->reports()[19].file_error.empty());
+  expect_contains(usual->reports()[20].message(), "the inputs were not written: there are enough files");
+  expect_contains(usual->table(), "replay files: 20 written to " + folder.path.string() + ", 100 left out");
+  std::filesystem::remove_all(folder.path);
+  EXPECT_EQ(run(config.with_files(3, 1 << 20))->files_left_out(), 117);
+  EXPECT_EQ(files(folder.path), 3u);
+  std::filesystem::remove_all(folder.path);
+  run(config.with_files(50, 100));  // three tensors of 32 bytes each: the second file fills it
+  EXPECT_EQ(files(folder.path), 2u);
+  std::filesystem::remove_all(folder.path);
+  run(config.with_files(0, 0));
+  EXPECT_EQ(files(folder.path), 0u);
+  EXPECT_THROW(config.with_files(-1, 0), ValueError);
 }
 
 TEST(Parity, compares_every_nth_call_of_each_op) {
@@ -242,7 +277,7 @@ TEST(Parity, compares_updates_in_place_with_what_was_there_before) {
   const ParityConfig config = ParityConfig{}.with_directory(folder.path);
   Parity<InPlace, Reference> right(config, false), wrong(config, true);
   sgd_step(right);
-  expect_contains(message_of([&] { sgd_step(wrong); }), "[sgd] suspect and reference differ");
+  expect_contains(message_of([&] { sgd_step(wrong); }), "[sgd] InPlace and reference differ");
 }
 
 /// Takes an operand as dense whatever its strides.
@@ -261,7 +296,7 @@ TEST(Parity, gives_the_reference_the_same_bytes_and_strides) {
   const auto x = sample(b, {3, 4});
   exp(x);
   expect_contains(message_of([&] { exp(flip(slice(transpose(x, 0, 1), 0, 1, 4, 2), {1})); }),
-                  "[exp] suspect and reference differ");
+                  "[exp] IgnoresStrides and reference differ");
 }
 
 TEST(Parity, accepts_empty_scalar_and_broadcast_operands) {
@@ -289,7 +324,7 @@ TEST(Parity, sees_one_element_of_a_thousand_left_out) {
   Folder folder;
   Parity<BadTail, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {2, 1000}) * 0.1;
-  expect_contains(message_of([&] { softmax(x); }), "[softmax] suspect and reference differ");
+  expect_contains(message_of([&] { softmax(x); }), "[softmax] BadTail and reference differ");
 }
 
 /// Sums in f32, front to back: right, but not the bits of a sum in f64.
@@ -404,7 +439,7 @@ TEST(Parity, compares_places_by_the_value_there) {
   const std::vector<float> values{1, 3, 3};
   EXPECT_EQ(argmax(from_vector(tie, values)).item<int>(), 2);
   const auto x = from_vector(wrong, values);
-  expect_contains(message_of([&] { argmax(x); }), "[argmax] suspect and reference differ");
+  expect_contains(message_of([&] { argmax(x); }), "[argmax] WrongArgmax and reference differ");
 }
 
 struct WrongRandom : Suspect {
@@ -422,7 +457,7 @@ TEST(Parity, wants_uniforms_equal_to_the_bit_and_normals_close) {
   Rng rng(1);
   randn(b, {8}, rng);
   expect_contains(message_of([&] { rand(b, {8}, rng); }),
-                  "[rand] suspect and reference differ: nothing -> f32[8]");
+                  "[rand] WrongRandom and reference differ: nothing -> f32[8]");
 }
 
 }  // namespace

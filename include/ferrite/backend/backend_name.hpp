@@ -5,11 +5,13 @@
 #include <type_traits>
 #include <typeinfo>
 
-#include "ferrite/backend/parity.hpp"
+#include "ferrite/core/export.hpp"
 
 namespace ferrite {
 namespace detail {
 
+/// "cpu" of "cpu (AVX-512, 2 threads)", "cuda" of "cuda:0 (NVIDIA H200)"
+FERRITE_API std::string short_name(const std::string& description);
 /// "MyCpu" of my::space::MyCpu
 FERRITE_API std::string type_name(const std::type_info& type);
 

@@ -1,5 +1,5 @@
 // When do two results of one op agree? The rule Parity and `ferrite replay` share: a tolerance that comes
-// from the op, and for differences beyond it the question how far the op itself magnifies rounding.
+// from the op, and where that is nearly used up a bound of what rounding can do inside the op.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ferrite/backend/error_model.hpp"
 #include "ferrite/backend/evaluate.hpp"
-#include "ferrite/backend/reference.hpp"
 #include "ferrite/io/host_tensor.hpp"
 #include "ferrite/ops/argreduce.hpp"
 #include "ferrite/ops/attributes.hpp"
@@ -28,9 +28,11 @@ struct Comparison {
   bool agrees() const { return differing == 0; }
 };
 
-/// Floats agree where |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. NaN agrees
-/// with NaN, an infinity with itself and with what nearly overflows. Integers and bools must be equal.
-/// `expected` is rounded to the dtype of `value` first. Throws ShapeError if the shapes differ.
+/// Floats agree where |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. A tolerance
+/// that is not zero also allows the smallest normal number of f32 (f64 for f64, two steps of f16): kernels
+/// may flush what is smaller. NaN agrees with NaN, an infinity with itself and with what nearly overflows.
+/// Integers and bools must be equal. `expected` is rounded to the dtype of `value` first. Throws ShapeError
+/// if the shapes differ.
 FERRITE_API Comparison compare(const HostTensor& value, const HostTensor& expected, double tolerance,
                                std::span<const double> slack = {});
 
@@ -82,9 +84,7 @@ struct OpTable {
   std::string (*attributes)(const void*);
   double (*tolerance)(const void*, MetaSpan in, MetaSpan out);
   OptionalIndexRule (*places)(const void*, std::size_t output, MetaSpan in);
-  /// True where the result is more than one rounding away from the inputs, so that it can magnify theirs.
-  bool (*magnifies)(const void*, MetaSpan in);
-  Primitives<Reference> (*evaluate)(const void*, Reference&, Ins);
+  Primitives<ErrorModel> (*evaluate)(const void*, ErrorModel&, Ins);
 };
 
 template <class Op>
@@ -98,13 +98,10 @@ struct OpAdapter {
   static OptionalIndexRule places(const void* op, std::size_t output, MetaSpan in) {
     return index_rule(of(op), output, in);
   }
-  static bool magnifies(const void* op, MetaSpan in) {
-    return !Runs<Reference, Op> || op_reduction_length(of(op), in) > 1;
-  }
-  static Primitives<Reference> evaluate(const void* op, Reference& b, Ins in) {
+  static Primitives<ErrorModel> evaluate(const void* op, ErrorModel& b, Ins in) {
     return ferrite::evaluate(b, of(op), in);
   }
-  static constexpr OpTable table{Op::type_name, name, attributes, tolerance, places, magnifies, evaluate};
+  static constexpr OpTable table{Op::type_name, name, attributes, tolerance, places, evaluate};
 };
 
 /// A borrowed op without its type.

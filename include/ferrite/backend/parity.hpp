@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/backend/backend_name.hpp"
 #include "ferrite/backend/comparison.hpp"
 
 namespace ferrite {
@@ -23,6 +24,8 @@ struct FERRITE_API ParityConfig {
   std::int64_t every = 1;
   /// Where replay files go; made when the first is written.
   std::filesystem::path directory = "parity-reports";
+  /// No more files than these, and none once they hold as many bytes; the reports go on without.
+  std::int64_t max_files = 20, max_bytes = std::int64_t{32} << 20;
   /// Throw at the first mismatch, or collect reports. Unless said, resync throws and free_running collects.
   enum class Throw : std::uint8_t { by_mode, yes, no } throws = Throw::by_mode;
 
@@ -30,6 +33,8 @@ struct FERRITE_API ParityConfig {
   /// Throws ValueError unless n >= 1.
   ParityConfig with_every(std::int64_t n) const;
   ParityConfig with_directory(std::filesystem::path value) const;
+  /// Throws ValueError for negative numbers; 0 files writes none.
+  ParityConfig with_files(std::int64_t count, std::int64_t bytes) const;
   ParityConfig with_throw(bool value) const;
 };
 
@@ -47,8 +52,11 @@ struct FERRITE_API ParityReport {
   double exact = 0, backend_error = 0, reference_error = 0;
   std::filesystem::path file;
   std::string file_error;  // why there is no file
+  /// True for an op or a backend that is not the library's: only a Replayer that knows it
+  /// (ferrite/replay.hpp) can replay the file.
+  bool own = false;
 
-  /// A few lines; the last is the command that replays the file.
+  /// A few lines; the last says how to replay the file.
   std::string message() const;
 };
 
@@ -67,6 +75,7 @@ class FERRITE_API ParityMonitor {
   void check(const detail::ComparedCall& call, std::span<const Layout> layouts);
 
   std::vector<ParityReport> reports() const;
+  std::int64_t files_left_out() const;
   std::string table() const;
   void reset();
 
@@ -75,6 +84,7 @@ class FERRITE_API ParityMonitor {
   ParityReport describe(const detail::ComparedCall& call, std::size_t output,
                         const Comparison& comparison) const;
   void write(ParityReport& report, const detail::ComparedCall& call, std::span<const Layout> layouts) const;
+  bool has_room_for_a_file() const;
 
   ParityConfig config_;
   std::string backend_, reference_;
@@ -88,8 +98,6 @@ struct ByteSpan {
   Layout layout;
 };
 FERRITE_API ByteSpan byte_span(const Array& array);
-/// "cpu" of "cpu (AVX-512, 2 threads)", "cuda" of "cuda:0 (NVIDIA H200)"
-FERRITE_API std::string short_name(const std::string& description);
 }  // namespace detail
 
 /// A handle: copies share both backends and the reports, and tensors keep them alive.
@@ -117,6 +125,8 @@ class Parity {
 
   /// The mismatches kept so far, at most ParityMonitor::max_reports.
   std::vector<ParityReport> reports() const { return monitor().reports(); }
+  /// Mismatches without a replay file because of ParityConfig::with_files.
+  std::int64_t files_left_out() const { return monitor().files_left_out(); }
   /// Per op: calls, comparisons, mismatches, worst error as a multiple of what is allowed.
   std::string table() const { return monitor().table(); }
   void reset() { monitor().reset(); }
@@ -286,7 +296,7 @@ class Parity {
     template <class... Args>
     explicit State(const ParityConfig& config, Args&&... args)
         : inner(std::forward<Args>(args)...),
-          monitor(config, detail::short_name(inner.describe()), detail::short_name(reference.describe())) {}
+          monitor(config, backend_name(inner), backend_name(reference)) {}
     B inner;
     Ref reference;
     ParityMonitor monitor;

@@ -1,0 +1,63 @@
+// ErrorModel: how far rounding may move the result of an op. It is a backend: an op runs on it by its
+// composition, and every primitive of it computes in the dtype given (float64 for comparisons) and bounds
+// the error that the same step has in a narrower dtype.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ferrite/backend/reference.hpp"
+
+namespace ferrite {
+
+/// The error of one rounding step with result y: at most relative |y| + absolute.
+struct Rounding {
+  double relative = 0;
+  double absolute = 0;
+};
+
+/// Every array carries a bound of its error, element by element; one that came from the host is exact. A step
+/// adds what its operands' errors do to its result, found by moving one operand at a time by its error both
+/// ways, and its own rounding. A sum of n terms rounds by sqrt(n) times the root of the sum of their squares:
+/// rounding errors have random signs. There is nothing random in the bound itself.
+class FERRITE_API ErrorModel {
+ public:
+  using Primitive = Array;
+
+  /// Without a rounding it carries no errors and is Reference.
+  explicit ErrorModel(Rounding rounding = {}) : rounding_(rounding) {}
+
+  /// Row-major, one per element; infinite where a step may divide by zero.
+  std::vector<double> errors(const Array& array);
+
+  Array allocate(const Meta& meta) { return reference_.allocate(meta); }
+  void copy_from_host(const Array& target, const void* source) { reference_.copy_from_host(target, source); }
+  void copy_to_host(const Array& source, void* target) { reference_.copy_to_host(source, target); }
+  void synchronize() {}
+  Device device() const { return reference_.device(); }
+  MemoryStats memory_stats() const { return reference_.memory_stats(); }
+  std::string describe() const { return "error model"; }
+
+  void run(const op::Fill& op, Ins in, Outs out);
+  void run(const op::Iota& op, Ins in, Outs out);
+  void run(const op::Random& op, Ins in, Outs out);
+  void run(const op::Copy& op, Ins in, Outs out);
+  void run(const op::Unary& op, Ins in, Outs out);
+  void run(const op::Binary& op, Ins in, Outs out);
+  void run(const op::Where& op, Ins in, Outs out);
+  void run(const op::Reduce& op, Ins in, Outs out);
+  void run(const op::ArgReduce& op, Ins in, Outs out);
+  void run(const op::Scan& op, Ins in, Outs out);
+  void run(const op::Matmul& op, Ins in, Outs out);
+  void run(const op::Gather& op, Ins in, Outs out);
+  void run(const op::Scatter& op, Ins in, Outs out);
+  void run(const op::ScatterAdd& op, Ins in, Outs out);
+  /// A kernel of the user has no composition: its inputs are moved together, several times with random signs.
+  void run(const op::Launch& op, Ins in, Outs out);
+
+ private:
+  Reference reference_;
+  Rounding rounding_;
+};
+
+}  // namespace ferrite
