@@ -85,6 +85,19 @@ class Gradients {
     return names;
   }
 
+  /// Names of the leaves that have a gradient; and of those among them that no module and no optimiser lists.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : entries_) all.push_back(entry.first->name());
+    return all;
+  }
+  std::vector<std::string> unlisted() const {
+    std::vector<std::string> strangers;
+    for (const auto& entry : entries_)
+      if (!static_cast<const Leaf<B>&>(*entry.first).listed()) strangers.push_back(entry.first->name());
+    return strangers;
+  }
+
   /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
     backend_ = &grad.backend();
