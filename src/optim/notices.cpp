@@ -45,12 +45,15 @@ std::string missing_notice(std::string_view optimizer, const std::vector<std::st
                      quoted_names(names));
 }
 
-void throw_unlisted(std::string_view optimizer, const std::vector<std::string>& names) {
+void throw_unlisted(std::string_view optimizer, const std::vector<std::pair<std::string, Meta>>& leaves) {
+  std::string list;
+  for (const auto& [name, meta] : leaves)
+    list += fmt::format("{}'{}' {}", list.empty() ? "" : ", ", name, to_string(meta));
   throw GradientError(fmt::format(
       "[{}] {} got a gradient, but no module lists it in visit and no optimiser has it, so that it "
       "would never be trained: list it (or the child it belongs to), detach it, or say "
       "with_unlisted(Unlisted::allow)",
-      optimizer, quoted_names(names)));
+      optimizer, list));
 }
 
 void throw_no_gradients(std::string_view optimizer, const std::string& first, std::size_t count,

@@ -85,16 +85,18 @@ class Gradients {
     return names;
   }
 
-  /// Names of the leaves that have a gradient; and of those among them that no module and no optimiser lists.
+  /// Names of the leaves that have a gradient; and those among them that no module and no optimiser lists,
+  /// with their shapes, since their names are short.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& entry : entries_) all.push_back(entry.first->name());
     return all;
   }
-  std::vector<std::string> unlisted() const {
-    std::vector<std::string> strangers;
-    for (const auto& entry : entries_)
-      if (!static_cast<const Leaf<B>&>(*entry.first).listed()) strangers.push_back(entry.first->name());
+  std::vector<std::pair<std::string, Meta>> unlisted() const {
+    std::vector<std::pair<std::string, Meta>> strangers;
+    for (const auto& [leaf, grad] : entries_)
+      if (!static_cast<const Leaf<B>&>(*leaf).listed())
+        strangers.push_back({leaf->name(), {grad.layout().shape, grad.dtype()}});
     return strangers;
   }
 

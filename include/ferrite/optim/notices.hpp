@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ferrite/nn/state.hpp"
@@ -18,7 +19,7 @@ FERRITE_API std::vector<std::string> check_parameters(std::string_view optimizer
 FERRITE_API std::string missing_notice(std::string_view optimizer, const std::vector<std::string>& names);
 
 [[noreturn]] FERRITE_API void throw_unlisted(std::string_view optimizer,
-                                             const std::vector<std::string>& names);
+                                             const std::vector<std::pair<std::string, Meta>>& leaves);
 /// `present` are the names of the leaves that the gradients are of.
 [[noreturn]] FERRITE_API void throw_no_gradients(std::string_view optimizer, const std::string& first,
                                                  std::size_t count, const std::vector<std::string>& present);

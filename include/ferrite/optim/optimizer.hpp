@@ -165,7 +165,7 @@ void Optimizer<B>::list_parameters(std::string_view name) {
 
 template <class B>
 void Optimizer<B>::check_first(const Gradients<Inner>& grads) {
-  const std::vector<std::string> strangers = grads.unlisted();
+  const auto strangers = grads.unlisted();
   if (settings_.unlisted == Unlisted::error && !strangers.empty()) throw_unlisted(name(), strangers);
   const std::vector<std::string> left_out = missing(grads);
   if (!left_out.empty()) notices_.push_back(missing_notice(name(), left_out));
