@@ -85,10 +85,10 @@ struct TrainerConfig {
     return detail::with(detail::with(*this, &TrainerConfig::best_metric, std::move(metric)),
                         &TrainerConfig::better, direction);
   }
-  /// Stops when the metric of with_best has not got better for `patience` evaluations in a row.
-  TrainerConfig with_early_stopping(std::int64_t patience_, double min_delta_ = 0) const {
-    return detail::with(detail::with(*this, &TrainerConfig::patience, patience_), &TrainerConfig::min_delta,
-                        min_delta_);
+  /// Stops when the metric of with_best has not got better for so many evaluations in a row.
+  TrainerConfig with_early_stopping(std::int64_t evaluations, double delta = 0) const {
+    return detail::with(detail::with(*this, &TrainerConfig::patience, evaluations), &TrainerConfig::min_delta,
+                        delta);
   }
   TrainerConfig with_non_finite(NonFinite v) const {
     return detail::with(*this, &TrainerConfig::non_finite, v);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <memory>
+#include <set>
 
 #include "ferrite/data/loader.hpp"
 #include "ferrite/data/prefetch.hpp"
@@ -86,16 +87,20 @@ class Trainer final : public TrainerBase {
 /// An optimiser of another model would train what no checkpoint holds.
 template <class B>
 void Trainer<B>::compare_parameters() {
-  std::map<const void*, std::string> of_model;
-  for (const auto& p : model_.parameters())
-    if (nn::is_trainable(p.tensor)) of_model[p.tensor.primitive().node.get()] = p.name;
+  const auto leaf = [](const nn::NamedParameter<B>& p) -> const void* {
+    return p.tensor.primitive().node.get();
+  };
+  std::set<const void*> of_model, of_optimizer;
+  for (const auto& p : model_.parameters()) of_model.insert(leaf(p));
   for (const auto& p : optimizer_.parameters()) {
-    if (of_model.erase(p.tensor.primitive().node.get()) == 0)
+    of_optimizer.insert(leaf(p));
+    if (!of_model.contains(leaf(p)))
       throw ValueError("[trainer] '" + p.name + "' of the optimiser is no parameter of the model: make the " +
                        "optimiser from this model's parameters()");
   }
   std::vector<std::string> left_out;
-  for (const auto& item : of_model) left_out.push_back(item.second);
+  for (const auto& p : model_.parameters())
+    if (nn::is_trainable(p.tensor) && !of_optimizer.contains(leaf(p))) left_out.push_back(p.name);
   if (!left_out.empty())
     notice("[trainer] parameters that the optimiser does not have, and so never change: " +
            quoted_names(left_out));
