@@ -1,4 +1,5 @@
-// The little state autodiff keeps outside its graphs: the node counter and the per-thread NoGrad depth.
+// The little state autodiff keeps outside its graphs: the node counter, and per thread the depth of
+// NoGrad and the innermost watch.
 #include "ferrite/autodiff/autodiff.hpp"
 
 namespace ferrite {
@@ -12,7 +13,12 @@ std::uint64_t next_node_order() {
 
 namespace {
 thread_local int no_grad_depth = 0;
-}
+thread_local detail::OpWatch* innermost_watch = nullptr;
+}  // namespace
+
+detail::OpWatch::OpWatch() : outer_(innermost_watch) { innermost_watch = this; }
+detail::OpWatch::~OpWatch() { innermost_watch = outer_; }
+detail::OpWatch* detail::OpWatch::active() { return innermost_watch; }
 
 NoGrad::NoGrad() { ++no_grad_depth; }
 NoGrad::~NoGrad() { --no_grad_depth; }

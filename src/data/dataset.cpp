@@ -1,4 +1,4 @@
-// Rows, splits and standardisation, all on host memory.
+// Rows and splits of data sets, on host memory.
 #include "ferrite/data/dataset.hpp"
 
 #include <fmt/format.h>
@@ -41,21 +41,14 @@ Dataset::Dataset(HostTensor x, HostTensor y) : x_(std::move(x)), y_(std::move(y)
   }
 }
 
-Dataset Dataset::from_csv(const std::filesystem::path& path, const CsvDatasetConfig& config) {
-  const CsvTable table = read_csv(path, config.csv);
-  std::vector<std::string> features;
-  for (const std::string& column : table.columns)
-    if (column != config.target) features.push_back(column);
-  return {table.to_tensor(features, config.feature_dtype),
-          table.column_tensor(config.target, config.target_dtype)};
-}
-
 HostBatch Dataset::rows(std::span<const std::int64_t> numbers) const {
   for (std::int64_t i : numbers) {
     if (i < 0 || i >= size())
       throw ValueError(fmt::format("[dataset] row {}: must lie in [0, {})", i, size()));
   }
-  return {pick(x_, numbers), pick(y_, numbers)};
+  HostBatch batch{pick(x_, numbers), pick(y_, numbers)};
+  for (const HostTensor& input : more_) batch.more.push_back(pick(input, numbers));
+  return batch;
 }
 
 std::pair<Dataset, Dataset> Dataset::split(double fraction, std::uint64_t seed) const {
@@ -64,8 +57,29 @@ std::pair<Dataset, Dataset> Dataset::split(double fraction, std::uint64_t seed) 
   const std::vector<std::int64_t> order = random_permutation(size(), {seed, split_stream});
   const auto first = static_cast<std::size_t>(std::llround(fraction * static_cast<double>(size())));
   const std::span<const std::int64_t> all(order);
-  const HostBatch head = rows(all.first(first)), tail = rows(all.subspan(first));
-  return {Dataset(head.x, head.y), Dataset(tail.x, tail.y)};
+  const auto part = [&](std::span<const std::int64_t> numbers) {
+    HostBatch batch = rows(numbers);
+    Dataset data(std::move(batch.x), std::move(batch.y));
+    data.more_ = std::move(batch.more);
+    return data;
+  };
+  return {part(all.first(first)), part(all.subspan(first))};
+}
+
+Dataset Dataset::with_x(HostTensor x) const {
+  Dataset data(std::move(x), y_);
+  data.more_ = more_;
+  return data;
+}
+
+Dataset Dataset::with_input(HostTensor input) const {
+  if (input.shape().rank() < 1 || input.shape()[0] != size()) {
+    throw ShapeError(fmt::format("[dataset] input {}: needs one row for each of the {} examples",
+                                 to_string(input.shape()), size()));
+  }
+  Dataset data = *this;
+  data.more_.push_back(std::move(input));
+  return data;
 }
 
 Dataset Dataset::with_row_shape(const Shape& row) const {
@@ -76,47 +90,6 @@ Dataset Dataset::with_row_shape(const Shape& row) const {
                                  to_string(row_shape(x_)), to_string(row)));
   }
   return with_x(HostTensor::view(x_.dtype(), shape, x_.bytes(), std::make_shared<HostTensor>(x_)));
-}
-
-Standardizer Standardizer::fit(const HostTensor& x) {
-  if (x.shape().rank() < 1 || x.shape()[0] < 1)
-    throw ShapeError(fmt::format("[standardize] x {}: needs at least one row", to_string(x.shape())));
-  Standardizer result;
-  const auto features = static_cast<std::size_t>(row_shape(x).numel());
-  const double count = static_cast<double>(x.shape()[0]);
-  std::vector<double> values(static_cast<std::size_t>(x.numel()));
-  detail::convert_elements(x.dtype(), x.bytes().data(), DType::f64, values.data(), x.numel());
-  result.mean_.assign(features, 0);
-  result.deviation_.assign(features, 0);
-  for (std::size_t i = 0; i < values.size(); ++i) result.mean_[i % features] += values[i] / count;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double d = values[i] - result.mean_[i % features];
-    result.deviation_[i % features] += d * d / count;
-  }
-  for (double& d : result.deviation_) d = d > 0 ? std::sqrt(d) : 1;
-  return result;
-}
-
-HostTensor Standardizer::apply(const HostTensor& x) const {
-  const std::size_t features = mean_.size();
-  if (x.shape().rank() < 1 || row_shape(x).numel() != static_cast<std::int64_t>(features)) {
-    throw ShapeError(
-        fmt::format("[standardize] x {}: needs {} features per row", to_string(x.shape()), features));
-  }
-  if (x.dtype() != DType::f32 && x.dtype() != DType::f64)
-    throw DTypeError(fmt::format("[standardize] x of {}: needs f32 or f64", to_string(x.dtype())));
-  return HostTensor::make(x.dtype(), x.shape(), [&](std::span<std::byte> bytes) {
-    const auto scale = [&]<class T>(T* out) {
-      const std::span<const T> in = x.as<T>();
-      for (std::size_t i = 0; i < in.size(); ++i)
-        out[i] =
-            static_cast<T>((static_cast<double>(in[i]) - mean_[i % features]) / deviation_[i % features]);
-    };
-    if (x.dtype() == DType::f32)
-      scale(reinterpret_cast<float*>(bytes.data()));
-    else
-      scale(reinterpret_cast<double*>(bytes.data()));
-  });
 }
 
 }  // namespace ferrite::data

@@ -11,8 +11,8 @@
 namespace ferrite {
 namespace {
 
-/// "'a', 'b' and 5 more"
-std::string listed(const std::vector<std::string>& items) {
+/// "a, b and 5 more"
+std::string listed(std::span<const std::string> items) {
   constexpr std::size_t shown = 8;
   const std::size_t n = std::min(items.size(), shown);
   std::string text =
@@ -23,6 +23,12 @@ std::string listed(const std::vector<std::string>& items) {
 bool converts(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
 
 }  // namespace
+
+std::string quoted_names(std::span<const std::string> names) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(fmt::format("'{}'", name));
+  return listed(quoted);
+}
 
 void check_state(std::string_view what, std::span<const StateEntry> needed, const NamedTensors& given) {
   std::vector<std::string> missing, unexpected, shapes, dtypes;

@@ -23,6 +23,12 @@ void check_below_one(std::string_view optimizer, std::string_view what, double v
 
 bool biases_and_norms(std::string_view, const Shape& shape) { return shape.rank() < 2; }
 
+Selector under(std::string part) {
+  return [prefix = std::move(part) + '.'](std::string_view name, const Shape&) {
+    return name.starts_with(prefix);
+  };
+}
+
 void OptimizerSettings::check(std::string_view optimizer) const {
   check_not_negative(optimizer, "learning rate", lr);
   check_not_negative(optimizer, "weight decay", weight_decay);

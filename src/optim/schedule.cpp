@@ -47,6 +47,16 @@ Schedule Schedule::step(double lr, std::int64_t every, double factor) {
   return schedule;
 }
 
+Schedule Schedule::custom(double lr, std::function<double(std::int64_t)> factor, std::string description) {
+  if (!factor) throw ValueError("[schedule] no function: needs one from a step to a factor");
+  if (description.empty())
+    throw ValueError("[schedule] no description: checkpoints need one to tell functions apart");
+  Schedule schedule(Kind::custom, lr, 0);
+  schedule.function_ = std::move(factor);
+  schedule.description_ = std::move(description);
+  return schedule;
+}
+
 Schedule Schedule::with_warmup(std::int64_t steps) const {
   check_length("warm-up", steps, 0);
   Schedule copy = *this;
@@ -65,6 +75,15 @@ double Schedule::at(std::int64_t step) const {
     }
     case Kind::step:
       return lr_ * std::pow(factor_, static_cast<double>((step - warmup_) / length_));
+    case Kind::custom: {
+      const double factor = function_(step - warmup_);
+      if (!(factor >= 0) || !std::isfinite(factor)) {
+        throw ValueError(
+            fmt::format("[schedule] {} gives {} at step {}: must be a finite number of at least 0",
+                        description_, factor, step - warmup_));
+      }
+      return lr_ * factor;
+    }
     default:
       return lr_;
   }
@@ -76,6 +95,8 @@ std::string Schedule::describe() const {
     text = fmt::format("cosine from {} to {} over {} steps", lr_, floor_, length_);
   else if (kind_ == Kind::step)
     text = fmt::format("{} times {} every {} steps", lr_, factor_, length_);
+  else if (kind_ == Kind::custom)
+    text = fmt::format("{} times {}", lr_, description_);
   else
     text = fmt::format("constant {}", lr_);
   return warmup_ > 0 ? fmt::format("{} after {} of warm-up", text, warmup_) : text;

@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstring>
 #include <system_error>
 
 #include "ferrite/core/error.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::string_view format_key = "format";
 constexpr std::string_view format_name = "ferrite checkpoint 1";
+constexpr std::string_view checksum_key = "checksum";
 constexpr std::string_view file_prefix = "step-", file_suffix = ".safetensors";
 
 HostTensor integers(std::initializer_list<std::int64_t> values) {
@@ -40,13 +42,45 @@ std::span<const T> element_list(const fs::path& path, const NamedTensors& tensor
   return t.as<T>();
 }
 
+/// Of names and bytes. It finds damage, not forgery.
+std::string checksum(const NamedTensors& tensors) {
+  std::uint64_t sum = 0;
+  const auto mix = [&](std::span<const std::byte> bytes) {
+    for (std::size_t i = 0; i < bytes.size(); i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
+      sum = std::rotl((sum ^ word) * 0x9e3779b97f4a7c15ull, 29);
+    }
+  };
+  for (const auto& [name, tensor] : tensors) {
+    mix(std::as_bytes(std::span(name)));
+    mix(tensor.bytes());
+  }
+  return fmt::format("{:016x}", sum);
+}
+
+bool is_checkpoint(const SafeTensors& file) {
+  const auto format = file.metadata.find(std::string(format_key));
+  return format != file.metadata.end() && format->second == format_name;
+}
+
+/// Files from before there was a checksum have none.
+void check_sum(const fs::path& path, const SafeTensors& file) {
+  const auto stored = file.metadata.find(std::string(checksum_key));
+  if (stored != file.metadata.end() && stored->second != checksum(file.tensors))
+    throw ParseError(
+        fmt::format("[checkpoint] {}: damaged: its checksum is not that of its bytes", path.string()));
+}
+
 SafeTensors read_file(const fs::path& path) {
   SafeTensors file = read_safetensors(path);
-  const auto format = file.metadata.find(std::string(format_key));
-  if (format == file.metadata.end() || format->second != format_name) {
+  if (!is_checkpoint(file)) {
     throw ParseError(fmt::format("[checkpoint] {}: its metadata must say {} = \"{}\"", path.string(),
                                  format_key, format_name));
   }
+  check_sum(path, file);
+  file.metadata.erase(std::string(format_key));
+  file.metadata.erase(std::string(checksum_key));
   return file;
 }
 
@@ -67,12 +101,13 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   if (checkpoint.best)
     file.tensors.emplace("trainer.best",
                          HostTensor::from(std::span<const double>(&*checkpoint.best, 1), {1}));
+  if (checkpoint.stale > 0) file.tensors.emplace("trainer.stale", integers({checkpoint.stale}));
+  file.metadata[std::string(checksum_key)] = checksum(file.tensors);
   write_safetensors(path, file);
 }
 
 Checkpoint read_checkpoint(const fs::path& path) {
   SafeTensors file = read_file(path);
-  file.metadata.erase(std::string(format_key));
   Checkpoint result;
   result.settings = std::move(file.metadata);
   result.model = strip_prefix("model.", file.tensors);
@@ -90,10 +125,21 @@ Checkpoint read_checkpoint(const fs::path& path) {
   result.position = {position[0], position[1]};
   if (file.tensors.contains("trainer.best"))
     result.best = element_list<double>(path, file.tensors, "trainer.best", 1)[0];
+  if (file.tensors.contains("trainer.stale"))
+    result.stale = element_list<std::int64_t>(path, file.tensors, "trainer.stale", 1)[0];
   return result;
 }
 
-NamedTensors read_weights(const fs::path& path) { return strip_prefix("model.", read_file(path).tensors); }
+NamedTensors read_weights(const fs::path& path) {
+  SafeTensors file = read_safetensors(path);
+  if (!is_checkpoint(file)) return std::move(file.tensors);
+  check_sum(path, file);
+  return strip_prefix("model.", file.tensors);
+}
+
+void write_weights(const fs::path& path, const NamedTensors& weights) {
+  write_safetensors(path, {{}, weights});
+}
 
 void check_settings(const fs::path& path, const std::map<std::string, std::string>& saved,
                     const std::map<std::string, std::string>& current) {
@@ -101,8 +147,10 @@ void check_settings(const fs::path& path, const std::map<std::string, std::strin
     const auto found = saved.find(name);
     const std::string_view other = found == saved.end() ? std::string_view("nothing") : found->second;
     if (other != value) {
-      throw ValueError(fmt::format("[resume] {}: {} is \"{}\" there and \"{}\" here: they must be the same",
-                                   path.string(), name, other, value));
+      throw ValueError(
+          fmt::format("[resume] {}: {} is \"{}\" there and \"{}\" here: they must be the same{}",
+                      path.string(), name, other, value,
+                      name == "schedule" ? ", or with_schedule_change(ScheduleChange::accept) be said" : ""));
     }
   }
 }
@@ -166,10 +214,16 @@ fs::path CheckpointFolder::save_best(const Checkpoint& checkpoint) const {
   return best();
 }
 
+std::vector<fs::path> CheckpointFolder::newest_first() const {
+  std::vector<fs::path> paths;
+  for (const auto& item : numbered()) paths.insert(paths.begin(), item.second);
+  return paths;
+}
+
 std::optional<fs::path> CheckpointFolder::latest() const {
-  const auto files = numbered();
-  if (files.empty()) return std::nullopt;
-  return files.rbegin()->second;
+  const auto paths = newest_first();
+  if (paths.empty()) return std::nullopt;
+  return paths.front();
 }
 
 }  // namespace ferrite::train

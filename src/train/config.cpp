@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::train {
@@ -22,6 +24,10 @@ void TrainerConfig::check() const {
   check_at_least("evaluate_every", evaluate_every, 0);
   check_at_least("checkpoint_every", checkpoint_every, 0);
   check_at_least("keep_checkpoints", keep_checkpoints, 1);
+  check_at_least("patience", patience, 0);
+  check_at_least("check_every", check_every, 0);
+  if (!(min_delta >= 0) || !std::isfinite(min_delta))
+    throw ValueError(fmt::format("[trainer] min_delta {}: must be a finite number of at least 0", min_delta));
 }
 
 }  // namespace ferrite::train

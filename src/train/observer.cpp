@@ -58,6 +58,10 @@ void ProgressBar::on_evaluation(std::int64_t step, const Evaluation& evaluation)
   write(text + "\n" + line_);
 }
 
+void ProgressBar::on_notice(const std::string& text) {
+  write(fmt::format("\r\x1b[Knotice: {}\n{}", text, line_));
+}
+
 void ProgressBar::on_finish() {
   if (!line_.empty()) write("\n");
   line_.clear();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ferrite/io/safetensors.hpp"
 #include "ferrite/stacks.hpp"
 #include "io/io_test.hpp"
 
@@ -70,7 +71,54 @@ TEST(Dataset, ReadsCsvFilesWithATargetColumn) {
       CsvDatasetConfig{}.with_target("b").with_target_dtype(DType::f32).with_feature_dtype(DType::f64);
   EXPECT_EQ(Dataset::from_csv(folder / "flowers.csv", regression).y().dtype(), DType::f32);
   EXPECT_EQ(Dataset::from_csv(folder / "flowers.csv", regression).x().dtype(), DType::f64);
-  expect_error<ValueError>([&] { Dataset::from_csv(folder / "flowers.csv"); }, {"target", "kind"});
+  expect_error<ValueError>([&] { Dataset::from_csv(folder / "flowers.csv"); },
+                           {"flowers.csv: no column 'target' among a, kind, b", "with_target"});
+}
+
+TEST(Dataset, AValueThatItsDtypeCannotHoldIsNamedByFileLineAndRemedy) {
+  const ScratchFolder folder;
+  // A quoted name over two lines and an empty line: rows are not lines.
+  spill(folder / "houses.csv", "\"price\nin euros\",rooms\n100000,3\n\n99.5,4\n");
+  const auto config = CsvDatasetConfig{}.with_target("price\nin euros");
+  expect_error<ParseError>(
+      [&] { Dataset::from_csv(folder / "houses.csv", config); },
+      {"houses.csv:5:1", "value 99.5: i64 cannot hold it", "with_target_dtype(DType::f32)"});
+  spill(folder / "plain.csv", "1,0.5\n2,1\n");
+  expect_error<ParseError>(
+      [&] { Dataset::from_csv(folder / "plain.csv", CsvDatasetConfig{}.with_target("c1")); },
+      {"plain.csv:1:3", "column 'c1', value 0.5", "with_target_dtype"});
+  expect_error<ParseError>(
+      [&] {
+        Dataset::from_csv(folder / "plain.csv",
+                          CsvDatasetConfig{}.with_target("c0").with_feature_dtype(DType::i32));
+      },
+      {"plain.csv:1:3", "i32", "with_feature_dtype"});
+}
+
+TEST(Dataset, SeveralInputsStayRowForRow) {
+  std::vector<float> values(10);
+  std::iota(values.begin(), values.end(), 100.0f);
+  const Dataset data = counting(10).with_input(floats(values, {10, 1}));
+  const auto expect_aligned = [](const HostBatch& batch) {
+    ASSERT_EQ(batch.more.size(), 1u);
+    for (std::int64_t i = 0; i < batch.size(); ++i)
+      EXPECT_EQ(batch.more[0].as<float>()[static_cast<std::size_t>(i)],
+                100.0f + static_cast<float>(batch.y.as<std::int64_t>()[static_cast<std::size_t>(i)]));
+  };
+  const auto [first, second] = data.split(0.5, 3);
+  expect_aligned(first.all());
+  expect_aligned(second.with_row_shape({2, 1}).all());
+  Reference backend;
+  const auto batch = to_batch(backend, data.all());
+  EXPECT_EQ(batch.more[0].shape(), (Shape{10, 1}));
+  const auto [x, y] = batch;  // the first two
+  EXPECT_EQ(x.shape(), (Shape{10, 2}));
+  EXPECT_EQ(y.shape(), (Shape{10}));
+  expect_error<ShapeError>(
+      [&] {
+        counting(10).with_input(floats({1, 2}, {2}));
+      },
+      {"input [2]", "10 examples"});
 }
 
 TEST(Dataset, SplitsIntoPartsThatDependOnTheSeedAlone) {
@@ -107,6 +155,24 @@ TEST(Standardizer, MovesFeaturesToZeroMeanAndUnitVariance) {
   EXPECT_NEAR(s.apply(floats({7, 6}, {1, 2})).as<float>()[0], 4 / std::sqrt(8.0 / 3), 1e-6);
   expect_error<ShapeError>([&] { s.apply(floats({1}, {1, 1})); }, {"[standardize]", "2 features"});
   expect_error<ShapeError>([] { Standardizer::fit(HostTensor()); }, {"at least one row"});
+}
+
+TEST(Standardizer, GoesThroughAFile) {
+  const ScratchFolder folder;
+  const HostTensor x = floats({1, 5, 3, 5, 5, 5}, {3, 2});
+  const Standardizer fitted = Standardizer::fit(x);
+  write_safetensors(folder / "s.safetensors", {{}, fitted.state()});
+  const Standardizer read = Standardizer::from_state(read_safetensors(folder / "s.safetensors").tensors);
+  EXPECT_EQ(read.mean(), fitted.mean());
+  EXPECT_EQ(read.deviation(), fitted.deviation());
+  testing::expect_equal(read.apply(x), fitted.apply(x));
+  NamedTensors state = fitted.state();
+  state["deviation"] = HostTensor::from(std::span<const double>({1.0, 0.0}), {2});
+  expect_error<ValueError>([&] { Standardizer::from_state(state); },
+                           {"[standardizer] feature 1", "positive"});
+  state.erase("deviation");
+  expect_error<ValueError>([&] { Standardizer::from_state(state); }, {"missing 'deviation'"});
+  expect_error<ValueError>([&] { Standardizer::from_state({}); }, {"missing 'mean'"});
 }
 
 }  // namespace

@@ -183,6 +183,32 @@ TYPED_TEST(Layers, SequentialHoldsLayersOfAnyType) {
   expect_error<ValueError>([&] { net.add("linear", Flatten<B>()); }, {"[Sequential] 'linear'"});
 }
 
+TYPED_TEST(Layers, AnErrorInsideSequentialNamesTheLayerAndKeepsItsType) {
+  using B = TypeParam;
+  B backend;
+  Rng rng(1);
+  Sequential<B> block;
+  block.add("first", Linear<B>(backend, {4, 3}, rng)).add("second", Linear<B>(backend, {5, 2}, rng));
+  Sequential<B> net;
+  net.add(Flatten<B>()).add("block", std::move(block));
+  expect_error<ShapeError>(
+      [&] {
+        net.forward(ones(backend, {2, 2, 2}));
+      },
+      {"[linear]", "\n  in layer 'second', whose input is f32[2, 3]",
+       "\n  in layer 'block', whose input is f32[2, 4]"});
+  Sequential<B> ids;
+  ids.add("table", Embedding<B>(backend, {10, 2}, rng));
+  expect_error<DTypeError>([&] { ids.forward(ones(backend, {2})); }, {"in layer 'table'"});
+  // A user's own exception passes as it is.
+  Sequential<B> own;
+  own.add(Apply<B>([](const Tensor<B>& x) -> Tensor<B> {
+    if (x.defined()) throw std::out_of_range("mine");
+    return x;
+  }));
+  EXPECT_THROW(own.forward(ones(backend, {2})), std::out_of_range);
+}
+
 TYPED_TEST(Layers, GradientsAgreeWithCentralDifferences) {
   using B = TypeParam;
   B backend;

@@ -67,6 +67,80 @@ TEST(Module, ATiedWeightIsListedOnceUnderItsFirstName) {
   EXPECT_EQ(net.parameter_count(), 4);
 }
 
+TEST(Module, TwoPartsUnderOneNameAreAnErrorThatNamesThem) {
+  Reference backend;
+  Rng rng(1);
+  /// Shows two parts of any kinds.
+  struct Pair final : Module<Reference> {
+    std::function<void(Visitor<Reference>&)> first, second;
+    void visit(Visitor<Reference>& v) override {
+      first(v);
+      second(v);
+    }
+  };
+  struct Outer final : Module<Reference> {
+    Pair pair;
+    void visit(Visitor<Reference>& v) override { v.child("block", pair); }
+  } net;
+  Linear<Reference> a(backend, {2, 3}, rng), b(backend, {2, 3}, rng);
+  const auto expect_refusal = [&](auto first, auto second, std::string_view name) {
+    net.pair.first = first;
+    net.pair.second = second;
+    expect_error<ValueError>([&] { net.state(); }, {"[visit] two parts are called", name});
+    expect_error<ValueError>([&] { net.parameters(); }, {name});
+    expect_error<ValueError>([&] { net.load_state({}); }, {name});
+  };
+  using V = Visitor<Reference>&;
+  expect_refusal([&](V v) { v.child("fc", a); }, [&](V v) { v.child("fc", b); }, "'block.fc'");
+  expect_refusal([&](V v) { v.parameter("w", a.weight); }, [&](V v) { v.parameter("w", b.weight); },
+                 "'block.w'");
+  expect_refusal([&](V v) { v.parameter("w", a.weight); }, [&](V v) { v.buffer("w", b.weight); },
+                 "'block.w'");
+  expect_refusal([&](V v) { v.child("fc", a); }, [&](V v) { v.parameter("fc.weight", b.weight); },
+                 "'block.fc.weight'");
+  net.pair.first = [&](V v) { v.child("a", a); };
+  net.pair.second = [&](V v) { v.child("b", b); };
+  EXPECT_EQ(net.state().size(), 4u);
+}
+
+TEST(Module, AFrozenPartKeepsItsValuesAndGetsNoGradient) {
+  Exact backend;
+  Rng rng(1);
+  Sequential<Exact> net;
+  net.add("body", Linear<Exact>(backend, {2, 2}, rng)).add("head", Linear<Exact>(backend, {2, 1}, rng));
+  const auto loss = [&] { return sum(net.forward(ones(backend, {1, 2}))); };
+  const auto held = names(net);
+  net[0].freeze();
+  EXPECT_EQ(names(net), held);  // names and states stay
+  EXPECT_FALSE(is_trainable(net.parameters()[0].tensor));
+  auto reached = loss().backward().names();
+  std::ranges::sort(reached);
+  EXPECT_EQ(reached, (std::vector<std::string>{"head.bias", "head.weight"}));
+  net[0].unfreeze();
+  const auto parameters = net.parameters();
+  const auto grads = loss().backward();
+  EXPECT_EQ(grads.size(), 4u);
+  EXPECT_TRUE(grads.find(parameters[0].tensor).defined());
+}
+
+TEST(Module, ATiedWeightIsOneLeafAgainAfterAFreeze) {
+  Exact backend;
+  Rng rng(1);
+  struct Tied final : Module<Exact> {
+    Linear<Exact> a, b;
+    Tied(Exact& backend, Rng& rng) : a(backend, LinearConfig{2, 2}.with_bias(false), rng), b(a) {}
+    void visit(Visitor<Exact>& v) override {
+      v.child("a", a);
+      v.child("b", b);
+    }
+  } net(backend, rng);
+  net.freeze();
+  net.unfreeze();
+  const auto grads = sum(net.b.forward(net.a.forward(ones(backend, {1, 2})))).backward();
+  EXPECT_EQ(grads.size(), 1u);
+  EXPECT_TRUE(grads.find(net.parameters()[0].tensor).defined());
+}
+
 TEST(Module, TheModeReachesEveryChildAndAScopePutsItBack) {
   Reference backend;
   auto net = small_net(backend);

@@ -167,6 +167,8 @@ TYPED_TEST(Optimizers, GroupsHaveTheirOwnDecayAndRate) {
   scaled.step(grads);
   expect_values(slow.tensor, {0.99}, 1e-14);
   expect_values(fast.tensor, {0.9}, 1e-14);
+  EXPECT_TRUE(under("encoder")("encoder.weight", {}));
+  EXPECT_FALSE(under("encoder")("encoder2.weight", {}));
 }
 
 TYPED_TEST(Optimizers, ParametersWithoutGradientStayAndCountTheirOwnSteps) {
@@ -184,8 +186,96 @@ TYPED_TEST(Optimizers, ParametersWithoutGradientStayAndCountTheirOwnSteps) {
   // A constant gradient moves by lr each step if the bias corrections are right for each parameter.
   expect_values(a.tensor, {0.7}, 1e-6);
   expect_values(b.tensor, {0.9}, 1e-6);
-  adamw.step(Gradients<typename TypeParam::Inner>{});  // none at all: nothing happens
-  expect_values(a.tensor, {0.7}, 1e-6);
+}
+
+TYPED_TEST(Optimizers, GradientsOfAnotherModelAreAnErrorThatSaysSo) {
+  using B = TypeParam;
+  const auto mine = this->leaf("mine", {1}), other = this->leaf("other", {1});
+  Sgd<B> sgd({mine}), of_other({other});
+  expect_error<GradientError>([&] { sgd.step(this->gradient(other, {1})); },
+                              {"[sgd]", "none of the 1 parameters ('mine'", "they are of 'other'"});
+  expect_error<GradientError>([&] { sgd.step(Gradients<typename B::Inner>{}); }, {"there are none at all"});
+  expect_values(mine.tensor, {1});
+  EXPECT_EQ(sgd.state().at("steps").template as<std::int64_t>()[0], 0);
+}
+
+TYPED_TEST(Optimizers, AChildForgottenInVisitIsNamedByTheFirstStep) {
+  using B = TypeParam;
+  struct Forgetful final : nn::Layer<B> {
+    nn::Linear<B> listed, forgotten;
+    Forgetful(B& backend, Rng& rng) : listed(backend, {2, 2}, rng), forgotten(backend, {2, 2}, rng) {}
+    void visit(nn::Visitor<B>& v) override { v.child("listed", listed); }
+    Tensor<B> forward(const Tensor<B>& x) override { return forgotten.forward(listed.forward(x)); }
+  };
+  Rng rng(1);
+  Forgetful net(this->backend, rng);
+  const auto grads = [&] { return sum(net.forward(ones(this->backend, {1, 2}))).backward(); };
+  Sgd<B> sgd(net.parameters());
+  const auto before = net.listed.weight.to_vector();
+  expect_error<GradientError>([&] { sgd.step(grads()); }, {"'weight' f32[2, 2]", "'bias' f32[2]",
+                                                           "no module lists it in visit", "with_unlisted"});
+  EXPECT_EQ(net.listed.weight.to_vector(), before);
+  Sgd<B> told(net.parameters(), SgdConfig{}.with_unlisted(Unlisted::allow));
+  EXPECT_NO_THROW(told.step(grads()));
+  // What another optimiser has is no stranger: two models that are trained in turn.
+  Sgd<B> second(net.forgotten.parameters());
+  EXPECT_NO_THROW(sgd.step(grads()));
+}
+
+TYPED_TEST(Optimizers, NoticesNameWhatNoErrorSays) {
+  using B = TypeParam;
+  const auto a = this->leaf("a", {1}), b = this->leaf("b", {1}), narrow = this->leaf("n", {1}, DType::bf16);
+  EXPECT_TRUE(Sgd<B>({a, b}).notices().empty());
+  Sgd<B> sgd({a, b, narrow}, SgdConfig{}.with_group({under("encoder"), 0.1, {}}));
+  ASSERT_EQ(sgd.notices().size(), 2u);
+  EXPECT_NE(sgd.notices()[0].find("16-bit parameters 'n'"), std::string::npos) << sgd.notices()[0];
+  EXPECT_NE(sgd.notices()[1].find("group 0: selects no parameter"), std::string::npos) << sgd.notices()[1];
+  sgd.step(this->gradient(a, {1}));
+  sgd.step(this->gradient(a, {1}));  // said once
+  ASSERT_EQ(sgd.notices().size(), 3u);
+  EXPECT_NE(sgd.notices()[2].find("no gradient in the first step for 'b', 'n'"), std::string::npos);
+  expect_error<ValueError>([&] { Sgd<B>({a, a}); }, {"[sgd] two parameters are called 'a'"});
+}
+
+TYPED_TEST(Optimizers, SmallStepsAreLostInSixteenBits) {
+  using B = TypeParam;
+  const auto narrow = this->leaf("narrow", {1}, DType::bf16), wide = this->leaf("wide", {1}, DType::f32);
+  Sgd<B> sgd({narrow, wide}, SgdConfig{}.with_lr(1e-3));
+  for (int t = 0; t < 100; ++t) {
+    auto grads = this->gradient(narrow, {1});
+    this->add_gradient(grads, wide, {1});
+    sgd.step(grads);
+  }
+  expect_values(narrow.tensor, {1}, 1e-9);
+  expect_values(wide.tensor, {0.9}, 1e-4);
+}
+
+TYPED_TEST(Optimizers, FrozenParametersArePassedOver) {
+  using B = TypeParam;
+  Rng rng(1);
+  nn::Linear<B> layer(this->backend, {2, 2}, rng);
+  layer.freeze();
+  expect_error<ValueError>([&] { Sgd<B>(layer.parameters()); }, {"[sgd] no parameters", "frozen"});
+  nn::Linear<B> head(this->backend, {2, 1}, rng);
+  std::vector<nn::NamedParameter<B>> all = layer.parameters();
+  for (auto& p : head.parameters()) all.push_back({"head." + p.name, p.tensor});
+  Sgd<B> sgd(all);
+  EXPECT_EQ(sgd.parameters().size(), 2u);
+  const auto before = layer.weight.to_vector();
+  sgd.step(sum(head.forward(layer.forward(ones(this->backend, {1, 2})))).backward());
+  EXPECT_EQ(layer.weight.to_vector(), before);
+  EXPECT_TRUE(sgd.notices().empty());
+}
+
+TYPED_TEST(Optimizers, GradientsThatAreNotFiniteAreNamed) {
+  using B = TypeParam;
+  const auto a = this->leaf("a", {1, 1}, DType::f32), b = this->leaf("b", {1, 1}, DType::f32);
+  Sgd<B> sgd({a, b});
+  auto grads = this->gradient(a, {3e38, 3e38});  // the norm overflows, the gradients do not
+  this->add_gradient(grads, b, {1, 2});
+  EXPECT_TRUE(sgd.non_finite(grads).empty());
+  this->add_gradient(grads, b, {NAN, 0});
+  EXPECT_EQ(sgd.non_finite(grads), std::vector<std::string>{"b"});
 }
 
 TYPED_TEST(Optimizers, UpdatesGoIntoTheBufferOfTheLeaf) {

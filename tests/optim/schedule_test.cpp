@@ -53,6 +53,27 @@ TEST(Schedule, ACosineAfterAWarmUpStillEndsAtItsTotal) {
   EXPECT_EQ(Schedule::step(1, 10, 0.5).with_warmup(5).at(15), 0.5);
 }
 
+TEST(Schedule, AnyFunctionOfTheStepIsASchedule) {
+  const Schedule s = Schedule::custom(
+      0.1, [](std::int64_t step) { return step < 3 ? 1.0 : 0.5; }, "halved at step 3");
+  EXPECT_DOUBLE_EQ(s.at(2), 0.1);
+  EXPECT_DOUBLE_EQ(s.at(3), 0.05);
+  EXPECT_EQ(s.describe(), "0.1 times halved at step 3");
+  EXPECT_DOUBLE_EQ(s.with_warmup(2).at(0), 0.05);
+  EXPECT_DOUBLE_EQ(s.with_warmup(2).at(4), 0.1);  // its third step
+  EXPECT_DOUBLE_EQ(s.with_warmup(2).at(5), 0.05);
+  const Schedule bad = Schedule::custom(
+      1, [](std::int64_t step) { return step < 1 ? 1.0 : NAN; }, "bad");
+  expect_error<ValueError>([&] { bad.at(1); }, {"[schedule] bad gives nan at step 1"});
+  expect_error<ValueError>([] { Schedule::custom(1, nullptr, "x"); }, {"no function"});
+  expect_error<ValueError>(
+      [] {
+        Schedule::custom(
+            1, [](std::int64_t) { return 1.0; }, "");
+      },
+      {"no description"});
+}
+
 TEST(Schedule, DescribesItself) {
   EXPECT_EQ(Schedule::cosine(0.001, 1000).with_warmup(100).describe(),
             "cosine from 0.001 to 0 over 1000 steps after 100 of warm-up");

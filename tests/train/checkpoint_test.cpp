@@ -28,6 +28,7 @@ Checkpoint example() {
   c.step = 12;
   c.position = {3, 4};
   c.best = 0.25;
+  c.stale = 2;
   c.settings = {{"schedule", "constant 1"}};
   return c;
 }
@@ -42,6 +43,7 @@ TEST(Checkpoint, ReadsBackWhatWasWritten) {
   EXPECT_EQ(c.step, 12);
   EXPECT_EQ(c.position, (data::LoaderPosition{3, 4}));
   EXPECT_EQ(c.best, 0.25);
+  EXPECT_EQ(c.stale, 2);
   EXPECT_EQ(c.settings, example().settings);
   EXPECT_TRUE(same_bits(read_weights(folder / "a.safetensors"), example().model));
 }
@@ -54,6 +56,7 @@ TEST(Checkpoint, DamageIsNamed) {
   expect_error<ParseError>([&] { read_checkpoint(path); }, {"a.safetensors", "ferrite checkpoint 1"});
   write_checkpoint(path, example());
   SafeTensors file = read_safetensors(path);
+  file.metadata.erase("checksum");  // as in files from before there was one
   const auto expect_damage = [&](const std::string& name, std::optional<HostTensor> tensor,
                                  std::string_view message) {
     SafeTensors damaged = file;
@@ -74,6 +77,27 @@ TEST(Checkpoint, DamageIsNamed) {
   expect_damage("trainer.best", word(1), "'trainer.best' is i64[1]: f64[1] is needed");
   spill(path, slurp(path).substr(0, 100));
   expect_error<ParseError>([&] { read_checkpoint(path); }, {"a.safetensors"});
+}
+
+TEST(Checkpoint, AChangedByteIsFound) {
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  write_checkpoint(path, example());
+  std::string bytes = slurp(path);
+  const std::string two("\x00\x00\x00\x40", 4);  // the weight 2.0f
+  const std::size_t place = bytes.rfind(two);
+  ASSERT_NE(place, std::string::npos);
+  bytes[place + 2] = 1;
+  spill(path, bytes);
+  expect_error<ParseError>([&] { read_checkpoint(path); }, {"a.safetensors: damaged", "checksum"});
+  expect_error<ParseError>([&] { read_weights(path); }, {"a.safetensors: damaged"});
+}
+
+TEST(Checkpoint, WeightsAloneAreAPlainSafetensorsFile) {
+  const ScratchFolder folder;
+  write_weights(folder / "w.safetensors", example().model);
+  EXPECT_TRUE(same_bits(read_weights(folder / "w.safetensors"), example().model));
+  EXPECT_TRUE(same_bits(read_safetensors(folder / "w.safetensors").tensors, example().model));
 }
 
 TEST(CheckpointFolder, FindsTheLatestAndIgnoresStrangers) {

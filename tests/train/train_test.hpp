@@ -36,6 +36,27 @@ inline constexpr auto cross_entropy = [](const auto& logits, const auto& y) {
   return softmax_cross_entropy(logits, y);
 };
 
+/// Keeps all it hears.
+struct Recorder final : train::Observer {
+  std::vector<train::Progress> progress;
+  std::vector<std::pair<std::int64_t, train::Evaluation>> evaluations;
+  std::vector<std::filesystem::path> checkpoints;
+  std::vector<std::string> notices;
+  int finished = 0;
+  void on_progress(const train::Progress& p) override { progress.push_back(p); }
+  void on_evaluation(std::int64_t step, const train::Evaluation& e) override {
+    evaluations.emplace_back(step, e);
+  }
+  void on_checkpoint(std::int64_t, const std::filesystem::path& p) override { checkpoints.push_back(p); }
+  void on_notice(const std::string& text) override { notices.push_back(text); }
+  void on_finish() override { ++finished; }
+};
+
+inline train::TrainerConfig warm_cosine(std::int64_t steps) {
+  return train::TrainerConfig{}.with_steps(steps).with_schedule(
+      optim::Schedule::cosine(0.05, 40).with_warmup(5));
+}
+
 /// Everything one run needs, made afresh as after a restart of the program.
 template <class B>
 struct Run {

@@ -8,29 +8,16 @@ using testing::cross_entropy;
 using testing::expect_error;
 using testing::points;
 using testing::points_net;
+using testing::Recorder;
 using testing::Run;
 using testing::same_bits;
 using testing::ScratchFolder;
+using testing::warm_cosine;
 
 template <class B>
 class Training : public ::testing::Test {};
 using TrainingBackends = ::testing::Types<testing::Exact, testing::Fast>;
 TYPED_TEST_SUITE(Training, TrainingBackends);
-
-struct Recorder final : Observer {
-  std::vector<Progress> progress;
-  std::vector<std::pair<std::int64_t, Evaluation>> evaluations;
-  std::vector<std::filesystem::path> checkpoints;
-  int finished = 0;
-  void on_progress(const Progress& p) override { progress.push_back(p); }
-  void on_evaluation(std::int64_t step, const Evaluation& e) override { evaluations.emplace_back(step, e); }
-  void on_checkpoint(std::int64_t, const std::filesystem::path& p) override { checkpoints.push_back(p); }
-  void on_finish() override { ++finished; }
-};
-
-TrainerConfig warm_cosine(std::int64_t steps) {
-  return TrainerConfig{}.with_steps(steps).with_schedule(optim::Schedule::cosine(0.05, 40).with_warmup(5));
-}
 
 TYPED_TEST(Training, ReachesHighAccuracyAndReportsOnTheWay) {
   using B = TypeParam;

@@ -2,6 +2,8 @@
 // run as they are (fused where B fuses them), ops without one are composed of ops that have one.
 #pragma once
 
+#include <typeinfo>
+
 #include "ferrite/autodiff/engine.hpp"
 
 namespace ferrite {
@@ -15,6 +17,26 @@ class FERRITE_API NoGrad {
   NoGrad& operator=(const NoGrad&) = delete;
   static bool active();
 };
+
+namespace detail {
+/// While one lives, it sees what the ops that Autodiff runs on this thread give: how one finds the first op
+/// whose result is not finite. Scopes nest; the innermost sees.
+class FERRITE_API OpWatch {
+ public:
+  OpWatch();
+  virtual ~OpWatch();
+  OpWatch(const OpWatch&) = delete;
+  OpWatch& operator=(const OpWatch&) = delete;
+  static OpWatch* active();
+
+  /// `backend` is the one below Autodiff, of this type, `result` one of its primitives.
+  virtual void on_result(std::string_view op, const std::type_info& type, const void* backend,
+                         const void* result) = 0;
+
+ private:
+  OpWatch* outer_;
+};
+}  // namespace detail
 
 template <class B>
 struct AutodiffPrimitive {
@@ -155,6 +177,13 @@ class Autodiff {
 
   template <class Op>
   Primitives<B> forward_inner(const Op& op, Refs<Primitive> in) {
+    Primitives<B> out = run_inner(op, in);
+    if (detail::OpWatch* watch = detail::OpWatch::active())
+      for (const auto& result : out) watch->on_result(op_name(op), typeid(B), &inner(), &result);
+    return out;
+  }
+  template <class Op>
+  Primitives<B> run_inner(const Op& op, Refs<Primitive> in) {
     SmallVector<const typename B::Primitive*, 6> values;
     for (std::size_t i = 0; i < in.size(); ++i) values.push_back(&in[i].value);
     const Refs<typename B::Primitive> refs(values.data(), values.size());

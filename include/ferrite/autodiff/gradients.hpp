@@ -85,6 +85,21 @@ class Gradients {
     return names;
   }
 
+  /// Names of the leaves that have a gradient; and those among them that no module and no optimiser lists,
+  /// with their shapes, since their names are short.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : entries_) all.push_back(entry.first->name());
+    return all;
+  }
+  std::vector<std::pair<std::string, Meta>> unlisted() const {
+    std::vector<std::pair<std::string, Meta>> strangers;
+    for (const auto& [leaf, grad] : entries_)
+      if (!static_cast<const Leaf<B>&>(*leaf).listed())
+        strangers.push_back({leaf->name(), {grad.layout().shape, grad.dtype()}});
+    return strangers;
+  }
+
   /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
     backend_ = grad.backend();

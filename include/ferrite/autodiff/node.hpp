@@ -89,10 +89,16 @@ class Leaf final : public Node<B> {
   void backward(Engine<B>&, const typename B::Primitive&) override {}
   bool is_leaf() const override { return true; }
   std::string name() const override { return name_; }
-  void rename(std::string name) { name_ = std::move(name); }
+  void rename(std::string name) {
+    name_ = std::move(name);
+    listed_ = true;
+  }
+  /// Whether a module or an optimiser has ever listed it: what neither knows is never trained.
+  bool listed() const { return listed_; }
 
  private:
   std::string name_;
+  bool listed_ = false;
 };
 
 /// A value kept for backward, and the version its buffer had.

@@ -6,26 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/data/host.hpp"
+#include "ferrite/data/batch.hpp"
 #include "ferrite/io/csv.hpp"
 #include "ferrite/nn/config.hpp"
 
 namespace ferrite::data {
-
-/// Some rows of a data set, and the same on a backend.
-struct HostBatch {
-  HostTensor x, y;
-  std::int64_t size() const { return x.shape()[0]; }
-};
-template <class B>
-struct Batch {
-  Tensor<B> x, y;
-  std::int64_t size() const { return x.size(0); }
-};
-template <class B>
-Batch<B> to_batch(B& backend, const HostBatch& batch) {
-  return {from_host(backend, batch.x), from_host(backend, batch.y)};
-}
 
 /// How columns become features and targets.
 struct CsvDatasetConfig {
@@ -55,27 +40,38 @@ class FERRITE_API Dataset {
   Dataset(HostTensor x, HostTensor y);
   template <class B>
   Dataset(const Tensor<B>& x, const Tensor<B>& y) : Dataset(to_host(x), to_host(y)) {}
-  /// # Shapes: x [rows, columns - 1], y [rows]. Throws as read_csv does; ValueError for an unknown target.
+  /// # Shapes: x [rows, columns - 1], y [rows]. Throws as read_csv does; ValueError for an unknown target;
+  /// ParseError with file, line and column for a value that its dtype cannot hold (a real target of i64).
   static Dataset from_csv(const std::filesystem::path& path, const CsvDatasetConfig& config = {});
 
   std::int64_t size() const { return x_.shape()[0]; }
   const HostTensor& x() const { return x_; }
   const HostTensor& y() const { return y_; }
+  /// Inputs beside x, row for row: see with_input.
+  const std::vector<HostTensor>& more() const { return more_; }
 
   /// The rows of the given numbers, in their order. Throws ValueError if one is out of range.
   HostBatch rows(std::span<const std::int64_t> numbers) const;
-  HostBatch all() const { return {x_, y_}; }
+  HostBatch all() const { return {x_, y_, more_}; }
 
   /// Two parts without a row in common: round(fraction N) rows, and the rest. Which rows depends on the seed
   /// alone. Throws ValueError unless 0 <= fraction <= 1.
   std::pair<Dataset, Dataset> split(double fraction, std::uint64_t seed) const;
   /// The same rows with features of another shape, [N, row...].
   Dataset with_row_shape(const Shape& row) const;
-  /// The same targets with other features.
-  Dataset with_x(HostTensor x) const { return {std::move(x), y_}; }
+  /// The same with other features in place of x.
+  Dataset with_x(HostTensor x) const;
+  /// The same with one more input, which batches hold in `more`. Throws ShapeError unless it has a row per
+  /// example.
+  Dataset with_input(HostTensor input) const;
+  template <class B>
+  Dataset with_input(const Tensor<B>& input) const {
+    return with_input(to_host(input));
+  }
 
  private:
   HostTensor x_, y_;
+  std::vector<HostTensor> more_;
 };
 
 /// Moves every feature to zero mean and unit variance, as measured on one tensor and applied to others.
@@ -89,6 +85,11 @@ class FERRITE_API Standardizer {
 
   const std::vector<double>& mean() const { return mean_; }
   const std::vector<double>& deviation() const { return deviation_; }
+
+  /// "mean" and "deviation", f64 [features]: what write_safetensors takes, and the way back. from_state
+  /// throws as check_state does, and ValueError unless all are finite and deviations positive.
+  NamedTensors state() const;
+  static Standardizer from_state(const NamedTensors& state);
 
  private:
   std::vector<double> mean_, deviation_;

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "ferrite/data/dataset.hpp"
+#include "ferrite/data/source.hpp"
 
 namespace ferrite::data {
 
@@ -26,30 +27,26 @@ struct LoaderConfig {
   LoaderConfig with_seed(std::uint64_t v) const { return detail::with(*this, &LoaderConfig::seed, v); }
 };
 
-/// The next batch is number `batch` of epoch `epoch`.
-struct LoaderPosition {
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;
-  friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
-};
-
 /// One thread at a time.
-class FERRITE_API DataLoader {
+class FERRITE_API DataLoader final : public BatchSource {
  public:
   /// Throws ValueError for a batch size below 1 and where no epoch would have a batch.
   explicit DataLoader(Dataset dataset, LoaderConfig config = {});
 
   std::int64_t batches_per_epoch() const { return batches_; }
   /// "1437 rows in batches of 64, shuffled by seed 0": what fixes the order of the data.
-  std::string describe() const;
+  std::string describe() const override;
   const Dataset& dataset() const { return dataset_; }
   const LoaderConfig& config() const { return config_; }
 
   /// The batch at the position, which moves on; epochs follow each other without end.
   HostBatch next();
-  LoaderPosition position() const { return position_; }
+  std::optional<HostBatch> pull() override { return next(); }
+  LoaderPosition position() const override { return position_; }
+  bool can_seek() const override { return true; }
   /// Throws ValueError for a position that no epoch has.
-  void seek(LoaderPosition position);
+  void seek(LoaderPosition position) override;
+  std::int64_t batch_size() const override { return config_.batch_size; }
 
   /// What is left of the current epoch, on a backend: for (const auto& [x, y] : loader.epoch(backend)).
   template <class B>

@@ -2,6 +2,7 @@
 // from that one list.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "ferrite/core/rng.hpp"
 #include "ferrite/data/host.hpp"
 #include "ferrite/nn/state.hpp"
+#include "ferrite/nn/visit_path.hpp"
 #include "ferrite/ops/list.hpp"
 
 namespace ferrite::nn {
@@ -20,7 +22,8 @@ enum class Mode : std::uint8_t { training, inference };
 template <class B>
 class Module;
 
-/// Sees the parts of a module tree, each under its full name ("block0.attn.qkv.weight").
+/// Sees the parts of one module tree, each under its full name ("block0.attn.qkv.weight"). Two parts under
+/// one name are a ValueError that names them.
 template <class B>
 class Visitor {
  public:
@@ -28,20 +31,18 @@ class Visitor {
 
   /// What an optimiser changes. Undefined tensors (a layer without bias) are passed over.
   void parameter(std::string_view name, Tensor<B>& tensor) {
-    if (tensor.defined()) on_parameter(path(name), tensor);
+    if (tensor.defined()) on_parameter(path_.claim(name), tensor);
   }
   /// What a state holds beside the parameters (running statistics).
   void buffer(std::string_view name, Tensor<B>& tensor) {
-    if (tensor.defined()) on_buffer(path(name), tensor);
+    if (tensor.defined()) on_buffer(path_.claim(name), tensor);
   }
   /// A generator the module draws from; checkpoints store its position.
-  void rng(std::string_view name, Rng& generator) { on_rng(path(name), generator); }
+  void rng(std::string_view name, Rng& generator) { on_rng(path_.claim(name), generator); }
   void child(std::string_view name, Module<B>& module) {
-    const std::size_t length = prefix_.size();
-    prefix_ = path(name) + '.';
+    const VisitPath::Scope scope(path_, name);
     on_module(module);
     module.visit(*this);
-    prefix_.resize(length);
   }
 
  protected:
@@ -51,8 +52,7 @@ class Visitor {
   virtual void on_module(Module<B>&) {}
 
  private:
-  std::string path(std::string_view name) const { return prefix_ + std::string(name); }
-  std::string prefix_;
+  VisitPath path_;
 };
 
 template <class B>
@@ -60,6 +60,15 @@ struct NamedParameter {
   std::string name;
   Tensor<B> tensor;
 };
+
+/// Whether gradients are collected for a tensor. A frozen parameter has none.
+template <class B>
+bool is_trainable(const Tensor<B>& tensor) {
+  if constexpr (is_autodiff<B>)
+    return tensor.primitive().node && tensor.primitive().node->is_leaf();
+  else
+    return false;
+}
 
 /// A module is a struct of layers and parameters that lists them:
 ///
@@ -78,7 +87,8 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  /// Shows every parameter, buffer, generator and child, always in the same order.
+  /// Shows every parameter, buffer, generator and child, always in the same order. What is not shown is
+  /// neither trained nor saved; an optimiser whose first gradients reach such a parameter names it.
   virtual void visit(Visitor<B>& visitor) = 0;
 
   /// All parameters under their full names, which their leaves take on. A tensor that is shown twice (tied
@@ -95,6 +105,28 @@ class Module {
     std::int64_t count = 0;
     for (const auto& p : c.parameters) count += p.tensor.numel();
     return count;
+  }
+
+  /// Freezes all parameters of this module and those below it: they keep their values and names, no gradient
+  /// is computed for them, and optimisers made from now on pass them over. A tied weight stays trainable
+  /// where another module shows it. No effect on backends that do not differentiate.
+  void freeze() {
+    struct Freezer final : Visitor<B> {
+      void on_parameter(const std::string&, Tensor<B>& t) override { t = t.detach(); }
+    } freezer;
+    visit(freezer);
+  }
+  /// Undoes freeze(). An optimiser made while they were frozen does not know them: make it anew.
+  void unfreeze() {
+    struct Thawer final : Visitor<B> {
+      std::map<const Buffer*, Tensor<B>> leaves;  // one for all places that show a tied weight
+      void on_parameter(const std::string& name, Tensor<B>& t) override {
+        Tensor<B>& leaf = leaves[detail::kernel_array(t.primitive()).buffer().get()];
+        if (!leaf.defined()) leaf = is_trainable(t) ? t : parameter(t, name);
+        t = leaf;
+      }
+    } thawer;
+    visit(thawer);
   }
 
   /// Parameters and buffers, copied to the host.

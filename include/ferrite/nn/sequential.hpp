@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ferrite/nn/init.hpp"
+#include "ferrite/nn/layer_error.hpp"
 #include "ferrite/nn/module.hpp"
 
 namespace ferrite::nn {
@@ -94,10 +95,17 @@ class Sequential final : public Layer<B> {
   void visit(Visitor<B>& v) override {
     for (Entry& e : entries_) v.child(e.name, *e.layer);
   }
-  /// # Shapes: those of the first layer's input -> those of the last one's output
+  /// # Shapes: those of the first layer's input -> those of the last one's output. An error of a layer names
+  /// the layer and what it was given.
   Tensor<B> forward(const Tensor<B>& x) override {
     Tensor<B> y = x;
-    for (Entry& e : entries_) y = e.layer->forward(y);
+    for (Entry& e : entries_) {
+      try {
+        y = e.layer->forward(y);
+      } catch (const Error&) {
+        detail::rethrow_from_layer(e.name, y.meta());
+      }
+    }
     return y;
   }
 

@@ -17,6 +17,9 @@ struct StateEntry {
   Meta meta;
 };
 
+/// "'a', 'b' and 5 more": the first eight, for messages.
+FERRITE_API std::string quoted_names(std::span<const std::string> names);
+
 /// Throws unless `given` holds exactly the tensors `needed`, in their shapes and in dtypes that convert to
 /// theirs (floating to floating, any other only to itself): ValueError naming what is missing and what is
 /// unexpected, else ShapeError or DTypeError naming the tensors. `what` names the owner: "[load_state] ...".

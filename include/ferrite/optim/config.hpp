@@ -16,6 +16,8 @@ using Selector = std::function<bool(std::string_view name, const Shape& shape)>;
 
 /// Biases and the scales of norms: everything with fewer than two axes.
 FERRITE_API bool biases_and_norms(std::string_view name, const Shape& shape);
+/// The parameters of one part of a model: under("encoder") selects "encoder.0.weight".
+FERRITE_API Selector under(std::string part);
 
 /// Parameters with settings of their own. A parameter belongs to the first group that selects it.
 struct ParameterGroup {
@@ -25,6 +27,10 @@ struct ParameterGroup {
   std::optional<double> weight_decay = std::nullopt;
 };
 
+/// What happens if the first step's gradients hold leaves that no module lists in `visit` and no optimiser
+/// has: such a parameter would never be trained.
+enum class Unlisted : std::uint8_t { error, allow };
+
 /// What all optimisers share.
 struct FERRITE_API OptimizerSettings {
   double lr = 1e-3;
@@ -32,6 +38,7 @@ struct FERRITE_API OptimizerSettings {
   std::optional<double> clip_norm;
   std::optional<double> clip_value;
   std::vector<ParameterGroup> groups;
+  Unlisted unlisted = Unlisted::error;
 
   /// Throws ValueError for a negative or non-finite rate, decay, scale or bound.
   void check(std::string_view optimizer) const;
@@ -54,6 +61,7 @@ struct OptimizerConfig : OptimizerSettings {
     return with(&OptimizerSettings::groups, std::move(all));
   }
   Self with_no_decay(Selector selects) const { return with_group({std::move(selects), 1, 0.0}); }
+  Self with_unlisted(Unlisted v) const { return with(&OptimizerSettings::unlisted, v); }
 
  protected:
   template <class Owner, class T>

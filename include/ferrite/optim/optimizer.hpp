@@ -2,11 +2,14 @@
 // written into the parameters' own buffers.
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <utility>
 
+#include "ferrite/data/finite.hpp"
 #include "ferrite/nn/module.hpp"
 #include "ferrite/optim/config.hpp"
+#include "ferrite/optim/notices.hpp"
 
 namespace ferrite::optim {
 
@@ -21,7 +24,11 @@ struct Update {
 enum class Memory : std::uint8_t { kept, scratch };
 
 /// B is the differentiating backend the parameters live on; updates run on the kernels below it, so that
-/// Profiled and Parity see them.
+/// Profiled and Parity see them. Frozen parameters are passed over.
+///
+/// Keep weights in f32. An update is computed in f32 and rounded to the parameter's dtype, so that one
+/// smaller than about 1/256 (bf16) or 1/2048 (f16) of a weight is lost: at small learning rates 16-bit
+/// weights stand still long before they are trained. notices() says so.
 template <class B>
 class Optimizer {
  public:
@@ -37,6 +44,8 @@ class Optimizer {
 
   /// Updates every parameter that has a gradient, in place; the others are passed over (see `missing`).
   /// `divisor`: gradients are divided by it first, as after accumulating over that many micro-batches.
+  /// Throws GradientError, with nothing changed, if no parameter has a gradient (another model's?); and at
+  /// the first step if a leaf with a gradient is in no module's `visit` and in no optimiser (see Unlisted).
   void step(const Gradients<Inner>& grads, double divisor = 1);
 
   double learning_rate() const { return lr_; }
@@ -54,6 +63,14 @@ class Optimizer {
       if (!grads.find(p.tensor).defined()) names.push_back(p.name);
     return names;
   }
+  /// Names of the parameters whose gradients hold NaN or inf. Reads the gradients once, and waits for the
+  /// device.
+  std::vector<std::string> non_finite(const Gradients<Inner>& grads) const;
+  const std::vector<nn::NamedParameter<B>>& parameters() const { return parameters_; }
+
+  /// What a user should know and no error says, in the order it was found: 16-bit weights, groups that select
+  /// nothing, parameters that the first gradients leave out. Trainers hand them to their observers.
+  const std::vector<std::string>& notices() const { return notices_; }
   /// Global norm of the last step's gradients, before clipping by it; 0 without clip_norm.
   double gradient_norm() const { return norm_.defined() ? norm_.template item<double>() : 0; }
 
@@ -73,6 +90,8 @@ class Optimizer {
   /// Parameters that one call can take together.
   using Calls = std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>>;
 
+  void list_parameters(std::string_view name);
+  void check_first(const Gradients<Inner>& grads);
   Kernels& kernels() const { return detail::kernel_backend(parameters_[0].tensor.backend()); }
   Tensor<Kernels> clip_factor(const std::vector<Array>& gradients, double divisor);
   void run(const Update& update, const std::vector<std::size_t>& members, const std::vector<Array>& gradients,
@@ -95,6 +114,8 @@ class Optimizer {
   Memory memory_;
   double lr_;
   Tensor<Kernels> norm_;
+  std::vector<std::string> notices_;
+  bool first_checked_ = false;
 };
 
 template <class B>
@@ -102,17 +123,15 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
                         const OptimizerSettings& settings, std::vector<std::string> slots, Memory memory)
     : parameters_(std::move(parameters)),
       settings_(settings),
-      steps_(parameters_.size(), 0),
       slot_names_(std::move(slots)),
       slots_(slot_names_.size()),
       memory_(memory),
       lr_(settings.lr) {
-  if (parameters_.empty()) throw ValueError("[" + std::string(name) + "] no parameters: needs at least one");
+  list_parameters(name);
+  steps_.assign(parameters_.size(), 0);
   Shape largest;
-  for (const auto& p : parameters_) {
-    groups_.push_back(settings_.group_of(p.name, p.tensor.shape()));
+  for (const auto& p : parameters_)
     if (p.tensor.numel() > largest.numel()) largest = p.tensor.shape();
-  }
   // Scratch is never read back, so that one buffer, seen in every shape, serves all parameters.
   const auto zeros_of = [&](const Shape& shape, DType dtype) {
     return zeros(kernels(), shape, op::LayerNorm::statistics_dtype(dtype)).primitive();
@@ -131,15 +150,42 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
   }
 }
 
+/// Which parameters there are, in which groups, and what is odd about them.
+template <class B>
+void Optimizer<B>::list_parameters(std::string_view name) {
+  std::erase_if(parameters_, [](const auto& p) { return !nn::is_trainable(p.tensor); });
+  std::vector<StateEntry> entries;
+  for (const auto& p : parameters_) {
+    rename_parameter(p.tensor, p.name);
+    entries.push_back({p.name, p.tensor.meta()});
+    groups_.push_back(settings_.group_of(p.name, p.tensor.shape()));
+  }
+  notices_ = check_parameters(name, entries, settings_.groups.size(), groups_);
+}
+
+template <class B>
+void Optimizer<B>::check_first(const Gradients<Inner>& grads) {
+  const auto strangers = grads.unlisted();
+  if (settings_.unlisted == Unlisted::error && !strangers.empty()) throw_unlisted(name(), strangers);
+  const std::vector<std::string> left_out = missing(grads);
+  if (!left_out.empty()) notices_.push_back(missing_notice(name(), left_out));
+  first_checked_ = true;
+}
+
 template <class B>
 void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
+  std::vector<Tensor<Inner>> found;
+  for (const auto& p : parameters_) found.push_back(grads.find(p.tensor));
+  if (std::none_of(found.begin(), found.end(), [](const auto& g) { return g.defined(); }))
+    throw_no_gradients(name(), parameters_[0].name, parameters_.size(), grads.names());
+  if (!first_checked_) check_first(grads);
+
   std::vector<Array> gradients(parameters_.size());
   std::vector<Array> present;
   Calls calls;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor<Inner> grad = grads.find(parameters_[i].tensor);
-    if (!grad.defined()) continue;
-    gradients[i] = detail::kernel_array(grad.primitive());
+    if (!found[i].defined()) continue;
+    gradients[i] = detail::kernel_array(found[i].primitive());
     if (settings_.clip_value) {
       const double bound = *settings_.clip_value * divisor;
       gradients[i] = clamp(Tensor<Kernels>(kernels(), gradients[i]), -bound, bound).primitive();
@@ -148,7 +194,6 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
     if (!schedule_.defined()) ++steps_[i];
     calls[{groups_[i], steps_[i]}].push_back(i);
   }
-  if (present.empty()) return;
   if (schedule_.defined()) {
     const Array* in[] = {&schedule_, &advance_};
     evaluate_in_place(kernels(), op::Binary{op::BinaryFn::add}, Ins(in, 2), Outs(&schedule_, 1));
@@ -163,6 +208,23 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
     }
     run(update, members, gradients, clip.primitive());
   }
+}
+
+template <class B>
+std::vector<std::string> Optimizer<B>::non_finite(const Gradients<Inner>& grads) const {
+  std::vector<Tensor<Kernels>> tensors;
+  for (const auto& p : parameters_) {
+    const Tensor<Inner> grad = grads.find(p.tensor);
+    if (grad.defined()) tensors.push_back({kernels(), detail::kernel_array(grad.primitive())});
+  }
+  std::vector<std::string> names;
+  if (tensors.empty() || std::isfinite(global_norm(tensors).template item<double>())) return names;
+  // A norm may overflow where no gradient does, so that each is looked at.
+  for (const auto& p : parameters_) {
+    const Tensor<Inner> grad = grads.find(p.tensor);
+    if (grad.defined() && first_non_finite(to_host(grad)) >= 0) names.push_back(p.name);
+  }
+  return names;
 }
 
 /// One number on the device for division and clipping, so that neither costs a pass nor waits for the host.

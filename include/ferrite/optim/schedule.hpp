@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "ferrite/core/export.hpp"
@@ -20,8 +21,12 @@ class FERRITE_API Schedule {
   /// lr times `factor` for every `every` steps done.
   static Schedule step(double lr, std::int64_t every, double factor = 0.1);
 
+  /// lr times factor(step), for any function of the step. `description` stands for it in checkpoints: two
+  /// functions that differ need two of them. at() throws ValueError if a factor is negative or not finite.
+  static Schedule custom(double lr, std::function<double(std::int64_t step)> factor, std::string description);
+
   /// The same with a linear warm-up over its first `steps` steps. A cosine still ends at its `total`: it
-  /// spans the steps from the end of the warm-up.
+  /// spans the steps from the end of the warm-up, where those of `step` and `custom` begin to count.
   Schedule with_warmup(std::int64_t steps) const;
 
   double at(std::int64_t step) const;
@@ -29,7 +34,7 @@ class FERRITE_API Schedule {
   std::string describe() const;
 
  private:
-  enum class Kind : std::uint8_t { constant, cosine, step };
+  enum class Kind : std::uint8_t { constant, cosine, step, custom };
   Schedule(Kind kind, double lr, std::int64_t length);
 
   Kind kind_;
@@ -38,6 +43,8 @@ class FERRITE_API Schedule {
   double floor_ = 0;
   double factor_ = 1;
   std::int64_t warmup_ = 0;
+  std::function<double(std::int64_t)> function_;
+  std::string description_;
 };
 
 }  // namespace ferrite::optim

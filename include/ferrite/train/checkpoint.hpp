@@ -6,15 +6,17 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ferrite/core/rng.hpp"
-#include "ferrite/data/loader.hpp"
+#include "ferrite/data/source.hpp"
 #include "ferrite/io/host_tensor.hpp"
 
 namespace ferrite::train {
 
 /// In the file, tensors are called "model.NAME", "optimizer.NAME", "rng.NAME" (seed and position, i64 [2])
-/// and "trainer.step", "trainer.position", "trainer.best"; `settings` are the file's metadata.
+/// and "trainer.step", "trainer.position", "trainer.best", "trainer.stale"; `settings` are the file's
+/// metadata, beside a checksum of all bytes.
 struct Checkpoint {
   NamedTensors model;
   NamedTensors optimizer;
@@ -23,6 +25,8 @@ struct Checkpoint {
   data::LoaderPosition position;
   /// Best value of the watched metric so far.
   std::optional<double> best;
+  /// Evaluations in a row that were no better.
+  std::int64_t stale = 0;
   /// What a resumed run must have in common with this one: optimiser, schedule, data.
   std::map<std::string, std::string> settings;
 };
@@ -31,8 +35,11 @@ struct Checkpoint {
 FERRITE_API void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 /// Throws IoError or ParseError naming the file and what is wrong with it.
 FERRITE_API Checkpoint read_checkpoint(const std::filesystem::path& path);
-/// The model's tensors of a checkpoint, for inference: net.load_state(read_weights(path)).
+
+/// Weights alone, for inference: write_weights(path, net.state()) and net.load_state(read_weights(path)).
+/// Reads the model's tensors of a checkpoint, or all tensors of any other safetensors file.
 FERRITE_API NamedTensors read_weights(const std::filesystem::path& path);
+FERRITE_API void write_weights(const std::filesystem::path& path, const NamedTensors& weights);
 
 /// Throws ValueError naming what differs between a checkpoint and the run that is to go on from it.
 FERRITE_API void check_settings(const std::filesystem::path& path,
@@ -50,8 +57,9 @@ class FERRITE_API CheckpointFolder {
   /// Returns the path. Older files are removed only after the new one is in place.
   std::filesystem::path save(const Checkpoint& checkpoint) const;
   std::filesystem::path save_best(const Checkpoint& checkpoint) const;
-  /// The numbered file of the highest step, if there is any.
+  /// The numbered file of the highest step, if there is any; and all of them, from the highest step down.
   std::optional<std::filesystem::path> latest() const;
+  std::vector<std::filesystem::path> newest_first() const;
   std::filesystem::path best() const { return folder_ / "best.safetensors"; }
 
  private:

@@ -12,11 +12,32 @@ namespace ferrite::train {
 
 enum class Better : std::uint8_t { lower, higher };
 
+/// What a trainer does about a loss that is NaN or inf. The weights never go to a checkpoint once they hold
+/// NaN, whatever is chosen.
+enum class NonFinite : std::uint8_t {
+  /// Throws ValueError naming the step and the op or tensor it came from. Losses are looked at every
+  /// `check_every` steps, before the update, and before each report, evaluation and checkpoint.
+  stop,
+  /// Reads the loss and the norm of the gradients in every step, and passes over batches where one of them is
+  /// not finite: no update, no change of running statistics, a notice to the observers. Stops after
+  /// `max_skipped` such steps in a row.
+  skip
+};
+inline constexpr int max_skipped = 10;
+
+/// Whether a run may go on from a checkpoint of a run with another schedule.
+enum class ScheduleChange : std::uint8_t { refuse, accept };
+
 struct TrainerConfig {
-  /// Updates in the whole run, those before a resumption included.
+  /// Updates in the whole run, those before a resumption included. A resumed run may have more than planned
+  /// at first. Its learning rates are those of `schedule` at the steps that follow: a cosine that has come to
+  /// its end stays there, and a longer one in its place needs `schedule_change`.
   std::int64_t steps = 0;
   /// Absent: the optimiser's own learning rate.
   std::optional<optim::Schedule> schedule = std::nullopt;
+  /// accept: a resumed run follows its own schedule from the checkpoint's step on, as if it had been there
+  /// from step 0, and the observers are told.
+  ScheduleChange schedule_change = ScheduleChange::refuse;
   /// Batches whose gradients are averaged into one update.
   std::int64_t micro_batches = 1;
   /// Steps between reports to observers; reading the loss waits for the device.
@@ -30,10 +51,21 @@ struct TrainerConfig {
   /// Which metric of the evaluations makes a checkpoint the best one.
   std::string best_metric = "loss";
   Better better = Better::lower;
+  /// A value counts as better only by more than this.
+  double min_delta = 0;
+  /// Training stops after so many evaluations in a row that were no better; 0: never.
+  std::int64_t patience = 0;
+  NonFinite non_finite = NonFinite::stop;
+  /// Steps between two looks at the losses. 0: 1 on the CPU; `report_every` on a GPU, where a look waits for
+  /// the device. A loss that is found late has already gone into the weights.
+  std::int64_t check_every = 0;
 
   TrainerConfig with_steps(std::int64_t v) const { return detail::with(*this, &TrainerConfig::steps, v); }
   TrainerConfig with_schedule(optim::Schedule v) const {
     return detail::with(*this, &TrainerConfig::schedule, v);
+  }
+  TrainerConfig with_schedule_change(ScheduleChange v) const {
+    return detail::with(*this, &TrainerConfig::schedule_change, v);
   }
   TrainerConfig with_micro_batches(std::int64_t v) const {
     return detail::with(*this, &TrainerConfig::micro_batches, v);
@@ -52,6 +84,17 @@ struct TrainerConfig {
   TrainerConfig with_best(std::string metric, Better direction) const {
     return detail::with(detail::with(*this, &TrainerConfig::best_metric, std::move(metric)),
                         &TrainerConfig::better, direction);
+  }
+  /// Stops when the metric of with_best has not got better for so many evaluations in a row.
+  TrainerConfig with_early_stopping(std::int64_t evaluations, double delta = 0) const {
+    return detail::with(detail::with(*this, &TrainerConfig::patience, evaluations), &TrainerConfig::min_delta,
+                        delta);
+  }
+  TrainerConfig with_non_finite(NonFinite v) const {
+    return detail::with(*this, &TrainerConfig::non_finite, v);
+  }
+  TrainerConfig with_check_every(std::int64_t v) const {
+    return detail::with(*this, &TrainerConfig::check_every, v);
   }
   /// Throws ValueError for counts that make no sense.
   FERRITE_API void check() const;

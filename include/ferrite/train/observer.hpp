@@ -36,6 +36,9 @@ class FERRITE_API Observer {
   virtual void on_progress(const Progress&) {}
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&) {}
   virtual void on_checkpoint(std::int64_t /*step*/, const std::filesystem::path&) {}
+  /// What a user should know and no error says: a damaged checkpoint passed over, 16-bit weights, a batch
+  /// skipped, an early stop. What was noticed before the observer was added comes first.
+  virtual void on_notice(const std::string&) {}
   virtual void on_finish() {}
 };
 
@@ -43,12 +46,14 @@ class FERRITE_API Observer {
 enum class Show : std::uint8_t { on_terminals, always };
 
 /// One line that is rewritten in place: bar, step, loss, learning rate, samples per second, time left.
-/// Evaluations stay above it. Writes nothing unless the stream is a terminal (or Show::always says so).
+/// Evaluations and notices stay above it. Writes nothing unless the stream is a terminal (or Show::always
+/// says so).
 class FERRITE_API ProgressBar final : public Observer {
  public:
   explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals);
   void on_progress(const Progress& progress) override;
   void on_evaluation(std::int64_t step, const Evaluation& evaluation) override;
+  void on_notice(const std::string& text) override;
   void on_finish() override;
 
  private:

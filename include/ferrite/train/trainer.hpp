@@ -3,158 +3,233 @@
 
 #include <cmath>
 #include <memory>
+#include <set>
 
+#include "ferrite/data/loader.hpp"
+#include "ferrite/data/prefetch.hpp"
 #include "ferrite/optim/optimizer.hpp"
-#include "ferrite/train/checkpoint.hpp"
-#include "ferrite/train/config.hpp"
 #include "ferrite/train/metric.hpp"
-#include "ferrite/train/observer.hpp"
+#include "ferrite/train/non_finite.hpp"
+#include "ferrite/train/rewind.hpp"
+#include "ferrite/train/trainer_base.hpp"
 
 namespace ferrite::train {
 
-/// Model, optimiser and loader are the caller's and must outlive the trainer.
+/// Model, optimiser and source (a DataLoader, or any other) are the caller's and must outlive the trainer.
 template <class B>
-class Trainer {
+class Trainer final : public TrainerBase {
  public:
-  Trainer(nn::Module<B>& model, optim::Optimizer<B>& optimizer, data::DataLoader& loader,
+  Trainer(nn::Module<B>& model, optim::Optimizer<B>& optimizer, data::BatchSource& source,
           StepFunction<B> step, TrainerConfig config)
-      : model_(model),
+      : TrainerBase(source, std::move(config)),
+        model_(model),
         optimizer_(optimizer),
-        loader_(loader),
         apply_(std::move(step)),
-        config_(std::move(config)) {
-    config_.check();
-    const auto parameters = model_.parameters();
-    if (parameters.empty())
-      throw ValueError("[trainer] the model has no parameters: there is nothing to train");
-    backend_ = parameters[0].tensor.backend();
+        backend_(optimizer.parameters()[0].tensor.backend()) {
     metrics_.push_back(std::make_unique<MeanLoss<B>>());
-    if (!config_.checkpoint_folder.empty())
-      folder_.emplace(config_.checkpoint_folder, config_.keep_checkpoints);
+    compare_parameters();
+    relay_notices();
   }
 
   /// Measured by every evaluation, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
-  /// Must outlive the trainer.
-  void add_observer(Observer& observer) { observers_.push_back(&observer); }
-  /// A generator that the step function draws from, so that checkpoints hold its position too.
-  void add_rng(const std::string& name, Rng& rng) { own_rngs_["step." + name] = &rng; }
   void validate_on(data::Dataset dataset) { validation_ = std::move(dataset); }
 
-  std::int64_t step() const { return step_; }
-
-  /// Trains up to config.steps, then evaluates and saves once more.
-  void fit();
-  /// Trains `steps` steps, or fewer if config.steps comes first.
-  void advance(std::int64_t steps);
+  /// Trains up to config.steps, or until it stops early; then evaluates and saves once more. Throws
+  /// ValueError at once if the metric of with_best is not measured, or a loss is not finite (see NonFinite).
+  Outcome fit();
+  /// Trains `steps` steps, or fewer for the reasons above.
+  Outcome advance(std::int64_t steps);
   /// All metrics over a data set, in inference mode and without a graph.
   Evaluation evaluate(const data::Dataset& dataset);
 
   void save(const std::filesystem::path& path) { write_checkpoint(path, snapshot()); }
   /// Goes on where the checkpoint was written: the weights after any further step are, bit for bit, those of
-  /// a run that was never interrupted. Throws, with nothing changed, if the file is damaged or was written by
-  /// a run with another model, optimiser, schedule or data order.
+  /// a run that was never interrupted, if the source can seek. Throws, with nothing changed, if the file is
+  /// damaged or was written by a run with another model, optimiser, schedule or data order. The number of
+  /// steps may differ (see TrainerConfig::steps).
   void resume(const std::filesystem::path& path);
-  /// Resumes from the newest file in the checkpoint folder; false if there is none.
+  /// Resumes from the newest file in the checkpoint folder that is not damaged, and gives notice of those
+  /// that are; false if there is none. Throws ParseError if all are damaged.
   bool resume_latest() {
-    const auto path = folder_ ? folder_->latest() : std::nullopt;
-    if (path) resume(*path);
-    return path.has_value();
+    return resume_newest([this](const std::filesystem::path& path) { resume(path); });
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  struct UnreadLoss {
+    std::int64_t step;
+    Tensor<B> value;
+  };
+  enum class Step : std::uint8_t { done, skipped, out_of_data };
 
-  std::int64_t train_step();
-  void report();
+  void compare_parameters();
+  void relay_notices() {
+    for (; relayed_ < optimizer_.notices().size(); ++relayed_) notice(optimizer_.notices()[relayed_]);
+  }
+  void check_ready();
+  Step train_step(Rewind<B>& rewind);
+  std::optional<BadLoss> read_losses();
+  void settle();
   void evaluate_validation();
-  void save_numbered();
-  bool due(std::int64_t every) const { return every > 0 && step_ % every == 0; }
   Checkpoint snapshot();
-  std::map<std::string, std::string> settings() const;
-  std::map<std::string, Rng*> rngs();
+  std::map<std::string, Rng*> rngs() { return Rewind<B>(model_, own_rngs_).rngs(); }
 
   nn::Module<B>& model_;
   optim::Optimizer<B>& optimizer_;
-  data::DataLoader& loader_;
   StepFunction<B> apply_;
-  TrainerConfig config_;
   BackendRef<B> backend_;
   std::vector<std::unique_ptr<Metric<B>>> metrics_;
-  std::vector<Observer*> observers_;
-  std::map<std::string, Rng*> own_rngs_;
   std::optional<data::Dataset> validation_;
-  std::optional<CheckpointFolder> folder_;
-
-  std::int64_t step_ = 0;
-  std::int64_t saved_step_ = -1, evaluated_step_ = -1;
-  std::optional<double> best_;
-
-  /// What happened since the last report.
-  struct Window {
-    Tensor<B> losses;
-    std::int64_t steps = 0, batches = 0, rows = 0;
-    Clock::duration busy{};
-  } window_;
+  std::vector<UnreadLoss> unread_;  // losses still on the device only
+  std::size_t relayed_ = 0;         // notices of the optimiser
 };
 
+/// An optimiser of another model would train what no checkpoint holds.
 template <class B>
-void Trainer<B>::fit() {
-  advance(config_.steps - step_);
-  if (validation_ && evaluated_step_ != step_) evaluate_validation();
-  if (folder_ && saved_step_ != step_) save_numbered();
-  for (Observer* o : observers_) o->on_finish();
-}
-
-template <class B>
-void Trainer<B>::advance(std::int64_t steps) {
-  const nn::ModeScope<B> scope(model_, nn::Mode::training);
-  const std::int64_t end = std::min(config_.steps, step_ + steps);
-  while (step_ < end) {
-    const auto start = Clock::now();
-    window_.rows += train_step();
-    ++window_.steps;
-    window_.busy += Clock::now() - start;
-    if (step_ % config_.report_every == 0 || step_ == end) report();
-    if (validation_ && due(config_.evaluate_every)) evaluate_validation();
-    if (folder_ && due(config_.checkpoint_every)) save_numbered();
+void Trainer<B>::compare_parameters() {
+  const auto leaf = [](const nn::NamedParameter<B>& p) -> const void* {
+    return p.tensor.primitive().node.get();
+  };
+  std::set<const void*> of_model, of_optimizer;
+  for (const auto& p : model_.parameters()) of_model.insert(leaf(p));
+  for (const auto& p : optimizer_.parameters()) {
+    of_optimizer.insert(leaf(p));
+    if (!of_model.contains(leaf(p)))
+      throw ValueError("[trainer] '" + p.name + "' of the optimiser is no parameter of the model: make the " +
+                       "optimiser from this model's parameters()");
   }
+  std::vector<std::string> left_out;
+  for (const auto& p : model_.parameters())
+    if (nn::is_trainable(p.tensor) && !of_optimizer.contains(leaf(p))) left_out.push_back(p.name);
+  if (!left_out.empty())
+    notice("[trainer] parameters that the optimiser does not have, and so never change: " +
+           quoted_names(left_out));
 }
 
-/// One update; returns how many rows went into it.
 template <class B>
-std::int64_t Trainer<B>::train_step() {
+void Trainer<B>::check_ready() {
+  std::vector<std::string> names;
+  for (const auto& metric : metrics_) names.push_back(metric->name());
+  check_measurable(names, validation_.has_value());
+}
+
+template <class B>
+Outcome Trainer<B>::fit() {
+  check_ready();
+  const Outcome outcome = advance(config_.steps - step_);
+  const auto save_last = [this] {
+    if (folder_ && saved_step_ != step_) save_numbered(snapshot());
+  };
+  try {
+    if (validation_ && evaluated_step_ != step_) evaluate_validation();
+  } catch (...) {
+    save_last();  // a metric that fails must not cost the training
+    throw;
+  }
+  save_last();
+  for (Observer* o : observers_) o->on_finish();
+  return outcome;
+}
+
+template <class B>
+Outcome Trainer<B>::advance(std::int64_t steps) {
+  check_ready();
+  const nn::ModeScope<B> scope(model_, nn::Mode::training);
+  Rewind<B> rewind(model_, own_rngs_);
+  const std::int64_t end = std::min(config_.steps, step_ + steps);
+  Outcome outcome = Outcome::finished;
+  while (step_ < end) {
+    if (patience_spent()) return Outcome::stopped_early;
+    const Step result = train_step(rewind);
+    if (result == Step::skipped) continue;
+    if (result == Step::out_of_data) {
+      notice("[trainer] stopped at step " + std::to_string(step_) + ": the source has no more batches");
+      outcome = Outcome::out_of_data;
+    }
+    const bool last = step_ == end || outcome == Outcome::out_of_data;
+    if (step_ % config_.report_every == 0 || last) {
+      settle();
+      report(optimizer_.learning_rate());
+    }
+    if (outcome == Outcome::out_of_data) break;
+    if (validation_ && due(config_.evaluate_every)) evaluate_validation();
+    if (folder_ && due(config_.checkpoint_every)) {
+      settle();
+      save_numbered(snapshot());
+    }
+  }
+  return outcome == Outcome::finished && patience_spent() ? Outcome::stopped_early : outcome;
+}
+
+/// One update, or none if a batch is passed over.
+template <class B>
+typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
+  const auto start = Clock::now();
   if (config_.schedule) optimizer_.set_learning_rate(config_.schedule->at(step_));
+  rewind.mark();
+  const auto give_up = [&](const std::string& what) {
+    rewind.back();
+    unread_.clear();
+    if (config_.non_finite == NonFinite::stop) throw_non_finite(step_ + 1, what);
+    skip(what);
+    return Step::skipped;
+  };
   Gradients<typename B::Inner> grads;
   std::int64_t rows = 0;
   for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
-    const data::Batch<B> batch = data::to_batch(*backend_, loader_.next());
-    const Prediction<B> prediction = apply_(batch);
-    backward(prediction.loss, grads);
-    rows += batch.size();
-    if (observers_.empty()) continue;
-    const Tensor<B> loss = prediction.loss.detach();
-    window_.losses = window_.losses.defined() ? window_.losses + loss : loss;
-    ++window_.batches;
+    const std::optional<data::HostBatch> host = source_.pull();
+    if (!host) {
+      rewind.back();
+      std::erase_if(unread_, [&](const UnreadLoss& loss) { return loss.step > step_; });
+      return Step::out_of_data;
+    }
+    const data::Batch<B> batch = data::to_batch(*backend_, *host);
+    {
+      const Prediction<B> prediction = apply_(batch);
+      backward(prediction.loss, grads);
+      rows += batch.size();
+      unread_.push_back({step_ + 1, prediction.loss.detach()});
+    }
+    if (!looks_at_losses(backend_->device().kind)) continue;
+    const std::optional<BadLoss> bad = read_losses();
+    if (!bad) continue;
+    if (bad->step <= step_) throw_late(*bad);
+    rewind.back();
+    return give_up(to_string(*bad) + "; " + explain_non_finite(model_, apply_, *host, batch));
+  }
+  if (config_.non_finite == NonFinite::skip) {
+    const std::vector<std::string> names = optimizer_.non_finite(grads);
+    if (!names.empty()) return give_up("gradients that are not finite, of " + quoted_names(names));
   }
   optimizer_.step(grads, static_cast<double>(config_.micro_batches));
-  ++step_;
-  return rows;
+  relay_notices();
+  step_done(rows, Clock::now() - start);
+  return Step::done;
 }
 
+/// Takes the losses over into the report; the first that is not finite, if there is one.
 template <class B>
-void Trainer<B>::report() {
-  if (!observers_.empty()) {
-    const auto start = Clock::now();
-    const double loss = window_.losses.template item<double>() / static_cast<double>(window_.batches);
-    const double seconds = std::chrono::duration<double>(window_.busy + (Clock::now() - start)).count();
-    Progress progress{step_, config_.steps, loader_.position().epoch, loss, optimizer_.learning_rate()};
-    progress.samples_per_second = static_cast<double>(window_.rows) / std::max(seconds, 1e-9);
-    progress.seconds_left =
-        seconds / static_cast<double>(window_.steps) * static_cast<double>(config_.steps - step_);
-    for (Observer* o : observers_) o->on_progress(progress);
+std::optional<BadLoss> Trainer<B>::read_losses() {
+  std::optional<BadLoss> bad;
+  for (const UnreadLoss& loss : unread_) {
+    const double value = loss.value.template item<double>();
+    if (std::isfinite(value)) {
+      window_.losses += value;
+      ++window_.batches;
+    } else if (!bad) {
+      bad = BadLoss{loss.step, value};
+    }
   }
-  window_ = {};
+  unread_.clear();
+  return bad;
+}
+
+/// What comes next needs to know that all is well: a report, an evaluation, a checkpoint.
+template <class B>
+void Trainer<B>::settle() {
+  const auto start = Clock::now();
+  if (const std::optional<BadLoss> bad = read_losses()) throw_late(*bad);
+  window_.busy += Clock::now() - start;
 }
 
 template <class B>
@@ -163,16 +238,15 @@ Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
   const NoGrad no_grad;
   for (auto& metric : metrics_) metric->reset();
   // What an evaluation draws is given back, so that training does not depend on how often it is watched.
-  std::map<Rng*, std::uint64_t> positions;
-  for (const auto& item : rngs()) positions[item.second] = item.second->position();
+  Rewind<B> rewind(model_, own_rngs_);
   data::DataLoader loader(
       dataset,
-      data::LoaderConfig{}.with_batch_size(loader_.config().batch_size).with_order(data::Order::sequential));
+      data::LoaderConfig{}.with_batch_size(source_.batch_size()).with_order(data::Order::sequential));
   for (const data::Batch<B>& batch : loader.epoch(*backend_)) {
     const Prediction<B> prediction = apply_(batch);
     for (auto& metric : metrics_) metric->add(prediction, batch);
   }
-  for (const auto& [rng, position] : positions) rng->set_position(position);
+  rewind.back();
   Evaluation result;
   for (auto& metric : metrics_) result.values.emplace_back(metric->name(), metric->value());
   return result;
@@ -180,42 +254,8 @@ Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
 
 template <class B>
 void Trainer<B>::evaluate_validation() {
-  const Evaluation evaluation = evaluate(*validation_);
-  evaluated_step_ = step_;
-  for (Observer* o : observers_) o->on_evaluation(step_, evaluation);
-  const double value = evaluation[config_.best_metric];
-  const bool improved = !best_ || (config_.better == Better::higher ? value > *best_ : value < *best_);
-  if (!improved || std::isnan(value)) return;
-  best_ = value;
-  if (!folder_) return;
-  const auto path = folder_->save_best(snapshot());
-  for (Observer* o : observers_) o->on_checkpoint(step_, path);
-}
-
-template <class B>
-void Trainer<B>::save_numbered() {
-  const auto path = folder_->save(snapshot());
-  saved_step_ = step_;
-  for (Observer* o : observers_) o->on_checkpoint(step_, path);
-}
-
-template <class B>
-std::map<std::string, Rng*> Trainer<B>::rngs() {
-  struct Collector final : nn::Visitor<B> {
-    std::map<std::string, Rng*> found;
-    void on_rng(const std::string& name, Rng& rng) override { found["model." + name] = &rng; }
-  } collector;
-  model_.visit(collector);
-  collector.found.insert(own_rngs_.begin(), own_rngs_.end());
-  return std::move(collector.found);
-}
-
-template <class B>
-std::map<std::string, std::string> Trainer<B>::settings() const {
-  return {{"optimizer", std::string(optimizer_.name())},
-          {"schedule", config_.schedule ? config_.schedule->describe() : "none"},
-          {"data", loader_.describe()},
-          {"micro_batches", std::to_string(config_.micro_batches)}};
+  settle();
+  if (judge(evaluate(*validation_)) && folder_) save_best(snapshot());
 }
 
 template <class B>
@@ -224,10 +264,8 @@ Checkpoint Trainer<B>::snapshot() {
   c.model = model_.state();
   c.optimizer = optimizer_.state();
   for (const auto& [name, rng] : rngs()) c.rngs[name] = {rng->seed(), rng->position()};
-  c.step = step_;
-  c.position = loader_.position();
-  c.best = best_;
-  c.settings = settings();
+  c.settings = settings(optimizer_.name());
+  fill(c);
   return c;
 }
 
@@ -235,23 +273,24 @@ template <class B>
 void Trainer<B>::resume(const std::filesystem::path& path) {
   const Checkpoint c = read_checkpoint(path);
   const std::map<std::string, Rng*> generators = rngs();
-  check_settings(path, c.settings, settings());
-  check_rngs(path, c.rngs, generators);
-  const data::LoaderPosition before = loader_.position();
+  check_resumable(path, c, optimizer_.name(), generators);
+  const data::LoaderPosition before = source_.position();
   const NamedTensors optimizer_before = optimizer_.state();
+  const auto seek = [this](const data::LoaderPosition& position) {
+    if (source_.can_seek()) source_.seek(position);
+  };
   try {
-    loader_.seek(c.position);
+    seek(c.position);
     optimizer_.load_state(c.optimizer);
     model_.load_state(c.model);
   } catch (...) {
-    loader_.seek(before);
+    seek(before);
     optimizer_.load_state(optimizer_before);
     throw;
   }
   for (const auto& [name, rng] : generators) rng->set_position(c.rngs.at(name).stream);
-  step_ = saved_step_ = c.step;
-  best_ = c.best;
-  window_ = {};
+  unread_.clear();
+  take_over(c);
 }
 
 }  // namespace ferrite::train

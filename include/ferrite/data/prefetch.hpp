@@ -1,0 +1,42 @@
+// Prefetch: a source whose batches a thread makes ahead, while the trainer is busy with those before.
+#pragma once
+
+#include <memory>
+
+#include "ferrite/data/source.hpp"
+
+namespace ferrite::data {
+
+/// The same batches in the same order as `source`, which must outlive it and which nobody else may touch
+/// meanwhile. An error of the source comes out of the pull that would have given the batch. The position is
+/// that of the batches handed out, so that a run resumes exactly where the source can seek. The source stands
+/// up to `depth` batches further; when the Prefetch ends, one that can seek is put back to the position.
+///
+///     data::DataLoader loader(training);
+///     data::Prefetch ahead(loader);
+///     train::Trainer<B> trainer(net, optimizer, ahead, step, config);
+class FERRITE_API Prefetch final : public BatchSource {
+ public:
+  /// Throws ValueError if depth < 1. The thread starts with the first pull.
+  explicit Prefetch(BatchSource& source, int depth = 2);
+  ~Prefetch() override;
+
+  std::optional<HostBatch> pull() override;
+  std::string describe() const override { return description_; }
+  LoaderPosition position() const override { return position_; }
+  bool can_seek() const override { return source_.can_seek(); }
+  void seek(LoaderPosition position) override;
+  std::int64_t batch_size() const override { return rows_; }
+
+ private:
+  class Worker;
+
+  BatchSource& source_;
+  std::string description_;
+  int depth_;
+  LoaderPosition position_;
+  std::int64_t rows_;
+  std::unique_ptr<Worker> worker_;  // null before the first pull and after a seek
+};
+
+}  // namespace ferrite::data

@@ -1,0 +1,65 @@
+// BatchSource: where training data come from. A DataLoader is one; so is a function, and whatever a program
+// derives.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ferrite/data/batch.hpp"
+
+namespace ferrite::data {
+
+/// The next batch is number `batch` of epoch `epoch`.
+struct LoaderPosition {
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;
+  friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
+};
+
+/// Batches one after the other. One thread at a time.
+class FERRITE_API BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  /// The next batch, or nothing if there is none any more.
+  virtual std::optional<HostBatch> pull() = 0;
+  /// What fixes the data and their order; a resumed run must have the same.
+  virtual std::string describe() const = 0;
+  /// Where the next batch stands; the trainer reports the epoch and checkpoints keep both numbers.
+  virtual LoaderPosition position() const = 0;
+  /// Goes to a position that `position` gave, in this run or another. With a source that cannot, a resumed
+  /// run takes the batches that come, and is not the same bit for bit. Throws ValueError, with nothing
+  /// changed.
+  virtual bool can_seek() const { return false; }
+  virtual void seek(LoaderPosition position);
+  /// How many rows its batches have, more or less: evaluations take as many at a time.
+  virtual std::int64_t batch_size() const { return 32; }
+};
+
+/// Batches that a function makes of their number, 0, 1, 2, ...; nothing ends them. A pure function makes a
+/// source that resumes exactly.
+class FERRITE_API Generated final : public BatchSource {
+ public:
+  using Function = std::function<std::optional<HostBatch>(std::int64_t number)>;
+
+  /// `description` stands for the function in checkpoints. `batches_per_epoch`, if not 0, is for reports
+  /// only: numbers go on counting.
+  Generated(std::string description, Function function, std::int64_t batches_per_epoch = 0);
+
+  std::optional<HostBatch> pull() override;
+  std::string describe() const override { return description_; }
+  LoaderPosition position() const override;
+  bool can_seek() const override { return true; }
+  void seek(LoaderPosition position) override;
+  std::int64_t batch_size() const override { return rows_; }
+
+ private:
+  std::string description_;
+  Function function_;
+  std::int64_t per_epoch_;
+  std::int64_t next_ = 0;
+  std::int64_t rows_ = 32;  // of the last batch
+};
+
+}  // namespace ferrite::data

@@ -1,0 +1,103 @@
+// TrainerBase: what a trainer does that no backend matters to: notices, reports, the best value, patience,
+// checkpoint files. Compiled once for all backends.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <span>
+
+#include "ferrite/train/checkpoint.hpp"
+#include "ferrite/train/config.hpp"
+#include "ferrite/train/observer.hpp"
+
+namespace ferrite::train {
+
+/// Why training ended: all steps are done, the metric got no better any more, or the source had no more data.
+enum class Outcome : std::uint8_t { finished, stopped_early, out_of_data };
+
+/// A loss that is NaN or inf.
+struct BadLoss {
+  std::int64_t step = 0;
+  double value = 0;
+};
+/// "the loss is NaN"
+FERRITE_API std::string to_string(const BadLoss& loss);
+
+class FERRITE_API TrainerBase {
+ public:
+  virtual ~TrainerBase() = default;
+
+  /// Must outlive the trainer. Hears at once of what was noticed before.
+  void add_observer(Observer& observer);
+  /// Everything observers were told by on_notice.
+  const std::vector<std::string>& notices() const { return notices_; }
+  /// A generator that the step function draws from, so that checkpoints hold its position too.
+  void add_rng(const std::string& name, Rng& rng) { own_rngs_["step." + name] = &rng; }
+
+  std::int64_t step() const { return step_; }
+
+ protected:
+  using Clock = std::chrono::steady_clock;
+
+  TrainerBase(data::BatchSource& source, TrainerConfig config);
+
+  /// Throws ValueError if what the config asks for cannot be measured.
+  void check_measurable(std::span<const std::string> metrics, bool has_validation) const;
+
+  bool due(std::int64_t every) const { return every > 0 && step_ % every == 0; }
+  bool patience_spent() const { return config_.patience > 0 && stale_ >= config_.patience; }
+
+  /// Whether the losses up to that of the step in progress are read before its update.
+  bool looks_at_losses(DeviceKind device) const;
+
+  void notice(std::string text);
+  void step_done(std::int64_t rows, Clock::duration busy);
+  void report(double lr);
+  /// Tells the observers. True if the value of best_metric is the best so far.
+  bool judge(const Evaluation& evaluation);
+  /// Throws ValueError, and writes nothing, if the state holds NaN.
+  void save_numbered(const Checkpoint& checkpoint);
+  void save_best(const Checkpoint& checkpoint);
+
+  /// Throws ValueError with the step, what is wrong, and where the last good state is.
+  [[noreturn]] void throw_non_finite(std::int64_t step, const std::string& what) const;
+  /// The same for a loss that was read only after its update.
+  [[noreturn]] void throw_late(const BadLoss& loss) const;
+  /// A step that is passed over; throws as above if there were too many in a row.
+  void skip(const std::string& what);
+
+  std::map<std::string, std::string> settings(std::string_view optimizer) const;
+  /// Throws unless the run may go on from the checkpoint.
+  void check_resumable(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                       std::string_view optimizer, const std::map<std::string, Rng*>& rngs);
+  /// Step, position, best value and patience: into a checkpoint, and back after all else was taken over.
+  void fill(Checkpoint& checkpoint) const;
+  void take_over(const Checkpoint& checkpoint);
+  /// Calls resume(path) for the newest checkpoint that is not damaged; false if there is no file.
+  bool resume_newest(const std::function<void(const std::filesystem::path&)>& resume);
+
+  data::BatchSource& source_;
+  TrainerConfig config_;
+  std::map<std::string, Rng*> own_rngs_;
+  std::optional<CheckpointFolder> folder_;
+  std::int64_t step_ = 0;
+  std::int64_t saved_step_ = -1, evaluated_step_ = -1;
+  std::optional<double> best_;
+
+  /// What happened since the last report.
+  struct Window {
+    double losses = 0;
+    std::int64_t steps = 0, batches = 0, rows = 0;
+    Clock::duration busy{};
+  } window_;
+  std::vector<Observer*> observers_;
+
+ private:
+  void check_saveable(const Checkpoint& checkpoint) const;
+
+  std::vector<std::string> notices_;
+  std::int64_t stale_ = 0;  // evaluations in a row that were no better
+  int skipped_ = 0;         // steps in a row
+};
+
+}  // namespace ferrite::train

@@ -1,0 +1,173 @@
+// How a run goes beside its updates: where the data come from, when it stops, how it is prolonged.
+#include "train/train_test.hpp"
+
+namespace ferrite::train {
+namespace {
+
+using testing::expect_error;
+using testing::points;
+using testing::points_net;
+using testing::Recorder;
+using testing::Run;
+using testing::same_bits;
+using testing::ScratchFolder;
+using testing::warm_cosine;
+
+template <class B>
+class Course : public ::testing::Test {};
+using CourseBackends = ::testing::Types<testing::Exact, testing::Fast>;
+TYPED_TEST_SUITE(Course, CourseBackends);
+
+TYPED_TEST(Course, StopsWhenTheMetricGetsNoBetter) {
+  const ScratchFolder folder;
+  // With this min_delta nothing after the first evaluation counts as better.
+  const auto config =
+      warm_cosine(40).with_evaluate_every(2).with_early_stopping(3, 100).with_checkpoints(folder / "run", 2);
+  Run<TypeParam> run(config);
+  Recorder recorder;
+  run.trainer.add_observer(recorder);
+  run.trainer.validate_on(points(20, 3));
+  EXPECT_EQ(run.trainer.fit(), Outcome::stopped_early);
+  EXPECT_EQ(run.trainer.step(), 8);  // the first evaluation and three that were no better
+  EXPECT_EQ(recorder.evaluations.size(), 4u);
+  EXPECT_EQ(recorder.finished, 1);
+  ASSERT_EQ(recorder.notices.size(), 1u);
+  EXPECT_NE(recorder.notices[0].find("stopped at step 8: 'loss' has not got better in 3 evaluations"),
+            std::string::npos);
+  // Patience goes through checkpoints: one evaluation is left after the file of step 6.
+  Run<TypeParam> resumed(config);
+  resumed.trainer.validate_on(points(20, 3));
+  resumed.trainer.resume(folder / "run" / "step-00000006.safetensors");
+  EXPECT_EQ(resumed.trainer.fit(), Outcome::stopped_early);
+  EXPECT_EQ(resumed.trainer.step(), 8);
+  EXPECT_TRUE(same_bits(resumed.net.state(), run.net.state()));
+  Run<TypeParam> patient(warm_cosine(40).with_evaluate_every(2).with_early_stopping(30));
+  patient.trainer.validate_on(points(20, 3));
+  EXPECT_EQ(patient.trainer.fit(), Outcome::finished);
+}
+
+TYPED_TEST(Course, MayBeProlonged) {
+  const ScratchFolder folder;
+  const auto file = folder / "run.safetensors";
+  // The same schedule and more steps: as if they had been planned.
+  Run<TypeParam> planned(warm_cosine(60)), first(warm_cosine(40)), longer(warm_cosine(60));
+  planned.trainer.fit();
+  first.trainer.fit();
+  first.trainer.save(file);
+  longer.trainer.resume(file);
+  longer.trainer.fit();
+  EXPECT_TRUE(same_bits(longer.net.state(), planned.net.state()));
+  // Another schedule: refused unless it is allowed, and then followed from the checkpoint's step on.
+  const auto stretched = TrainerConfig{}.with_steps(60).with_schedule(optim::Schedule::cosine(0.05, 60));
+  Run<TypeParam> refused(stretched);
+  expect_error<ValueError>([&] { refused.trainer.resume(file); },
+                           {"schedule is \"cosine", "with_schedule_change(ScheduleChange::accept)"});
+  Run<TypeParam> accepted(stretched.with_schedule_change(ScheduleChange::accept));
+  accepted.trainer.resume(file);
+  ASSERT_EQ(accepted.trainer.notices().size(), 1u);
+  EXPECT_NE(accepted.trainer.notices()[0].find("over 60 steps\" from step 40 on"), std::string::npos);
+  accepted.trainer.advance(1);
+  EXPECT_EQ(accepted.optimizer.learning_rate(), optim::Schedule::cosine(0.05, 60).at(40));
+  Run<TypeParam> shorter(warm_cosine(30));
+  shorter.trainer.resume(file);
+  EXPECT_EQ(shorter.trainer.fit(), Outcome::finished);
+  EXPECT_EQ(shorter.trainer.step(), 40);
+  EXPECT_NE(shorter.trainer.notices().at(0).find("nothing is left to train"), std::string::npos);
+}
+
+TYPED_TEST(Course, FollowsAScheduleOfTheUsers) {
+  const auto factor = [](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); };
+  Run<TypeParam> run(
+      TrainerConfig{}.with_steps(5).with_schedule(optim::Schedule::custom(0.1, factor, "harmonic")));
+  run.trainer.advance(3);
+  EXPECT_DOUBLE_EQ(run.optimizer.learning_rate(), 0.1 / 3);
+}
+
+/// Two inputs: the net sees one of them, scaled by the other.
+template <class B>
+struct TwoInputs {
+  B backend;
+  Rng rng{1};
+  nn::Linear<B> net{backend, {4, 2}, rng};
+  optim::AdamW<B> optimizer{net.parameters()};
+  Trainer<B> trainer;
+
+  TwoInputs(data::BatchSource& source, std::int64_t steps)
+      : trainer(net, optimizer, source, step(), TrainerConfig{}.with_steps(steps)) {}
+  StepFunction<B> step() {
+    return [this](const data::Batch<B>& batch) {
+      const Tensor<B> logits = net.forward(batch.x * batch.more[0]);
+      return Prediction<B>{softmax_cross_entropy(logits, batch.y), logits};
+    };
+  }
+  static data::Dataset data() {
+    Reference host;
+    Rng rng(3);
+    return points(30, 2).with_row_shape({4}).with_input(rand(host, {30, 1}, rng));
+  }
+};
+
+TYPED_TEST(Course, TakesSeveralInputsFromAnySourceAheadOfTime) {
+  using B = TypeParam;
+  const ScratchFolder folder;
+  const data::Dataset dataset = TwoInputs<B>::data();
+  const auto config = data::LoaderConfig{}.with_batch_size(4).with_seed(2);
+  data::DataLoader plain(dataset, config);
+  TwoInputs<B> whole(plain, 20);
+  whole.trainer.fit();
+  EXPECT_GT(whole.trainer.evaluate(dataset)["loss"], 0);
+
+  // With a thread ahead and an interruption, bit for bit the same.
+  data::DataLoader loader(dataset, config), other(dataset, config);
+  {
+    data::Prefetch ahead(loader);
+    TwoInputs<B> first(ahead, 20);
+    first.trainer.advance(11);
+    first.trainer.save(folder / "a.safetensors");
+  }
+  data::Prefetch ahead(other, 4);
+  TwoInputs<B> second(ahead, 20);
+  second.trainer.resume(folder / "a.safetensors");
+  second.trainer.fit();
+  EXPECT_TRUE(same_bits(second.net.state(), whole.net.state()));
+
+  // A function of the batch's number.
+  data::Generated generated("rows in order", [&](std::int64_t n) {
+    const std::int64_t rows[] = {n % 30, (n + 1) % 30};
+    return std::optional(dataset.rows(rows));
+  });
+  TwoInputs<B> third(generated, 5);
+  EXPECT_EQ(third.trainer.fit(), Outcome::finished);
+  EXPECT_EQ(generated.position().batch, 5);
+}
+
+/// A stream: it has an end and no way back.
+struct Stream final : data::BatchSource {
+  data::DataLoader loader;
+  std::int64_t left;
+  Stream(data::Dataset dataset, std::int64_t batches) : loader(std::move(dataset)), left(batches) {}
+  std::optional<data::HostBatch> pull() override { return left-- > 0 ? loader.pull() : std::nullopt; }
+  std::string describe() const override { return "a stream"; }
+  data::LoaderPosition position() const override { return loader.position(); }
+};
+
+TYPED_TEST(Course, EndsWithItsDataAndSaysSo) {
+  using B = TypeParam;
+  const ScratchFolder folder;
+  Stream source(TwoInputs<B>::data(), 7);
+  TwoInputs<B> run(source, 20);
+  EXPECT_EQ(run.trainer.fit(), Outcome::out_of_data);
+  EXPECT_EQ(run.trainer.step(), 7);
+  EXPECT_NE(run.trainer.notices().at(0).find("stopped at step 7: the source has no more batches"),
+            std::string::npos);
+  run.trainer.save(folder / "a.safetensors");
+  Stream rest(TwoInputs<B>::data(), 3);
+  TwoInputs<B> resumed(rest, 20);
+  resumed.trainer.resume(folder / "a.safetensors");
+  EXPECT_NE(resumed.trainer.notices().at(0).find("(a stream) cannot seek"), std::string::npos);
+  resumed.trainer.fit();
+  EXPECT_EQ(resumed.trainer.step(), 10);
+}
+
+}  // namespace
+}  // namespace ferrite::train
