@@ -132,7 +132,7 @@ TEST_P(AdjointCorpus, AgreesWithDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, AdjointCorpus,
-                         testing::Values("control.py", "elementwise.py", "functions.py", "integers.py",
+                         testing::Values("control.py", "elementwise.py", "functions.py", "indices.py", "integers.py",
                                          "physics.py", "shared.py", "tiles.py", "vectors.py"),
                          [](const auto& file) {
                            const std::string name = file.param;
