@@ -56,9 +56,7 @@ Bindings bindings(const Options& o) {
   return all;
 }
 /// What is wrong with kernels that are not asked for does not matter.
-Module read_module(const Options& o) {
-  return parse_for(o.kernel, read_text(o.file), o.file, bindings(o));
-}
+Module read_module(const Options& o) { return parse_for(o.kernel, read_text(o.file), o.file, bindings(o)); }
 
 std::string signature(const Module& module, const Function& f) {
   std::string text;
@@ -92,11 +90,10 @@ int check(const Options& o) {
     for (const Function& k : parsed.module.kernels)
       report["kernels"].push_back({{"name", k.name}, {"signature", signature(parsed.module, k)}});
     for (const KernelError& e : parsed.errors)
-      report["errors"].push_back(
-          {{"line", e.place().line},
-           {"column", e.place().column},
-           {"definition", e.definition()},
-           {"problem", e.problem()}});
+      report["errors"].push_back({{"line", e.place().line},
+                                  {"column", e.place().column},
+                                  {"definition", e.definition()},
+                                  {"problem", e.problem()}});
     for (const KernelError& w : certain_races_of(parsed.module))
       report["warnings"].push_back(
           {{"line", w.place().line}, {"column", w.place().column}, {"problem", w.problem()}});

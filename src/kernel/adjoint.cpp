@@ -178,8 +178,7 @@ void AdjointBuilder::find_active() {
   };
   until_stable(active_, [&](const Stmt& s) {
     if (l_.custom(s) != nullptr)  // as its gradient says, whatever the function computes
-      for (const Expr& r : s.targets)
-        active_[static_cast<std::size_t>(r.index)] = has_float(module_, r.type);
+      for (const Expr& r : s.targets) active_[static_cast<std::size_t>(r.index)] = has_float(module_, r.type);
     if (s.kind == StmtKind::assign && s.targets.size() == 1 && varies(s.values[0]))
       active_[static_cast<std::size_t>(root_of(s.targets[0]).index)] = true;
   });

@@ -107,8 +107,8 @@ int BlockCompiler::access(const Expr& array, const Expr* first, std::size_t coun
   Register offsets = no_register;
   for (std::size_t axis = 0; axis < count; ++axis) {
     const Cell out = take(ScalarType::i64);
-    Instruction& i = emit(
-        offset_instruction(wide[axis].type, axis == 0, scope_->range.may_be_negative(first + axis, 1)));
+    Instruction& i =
+        emit(offset_instruction(wide[axis].type, axis == 0, scope_->range.may_be_negative(first + axis, 1)));
     i.out = out.reg;
     i.a = wide[axis].reg;
     i.b = offsets;

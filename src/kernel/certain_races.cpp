@@ -41,7 +41,7 @@ class CertainRaces {
   /// Whether threads may have different values of it.
   bool differs(const Expr& e) const {
     if (e.kind == ExprKind::variable) return differs_[static_cast<std::size_t>(e.index)];
-    if (e.kind == ExprKind::call) return true;
+    if (e.kind == ExprKind::call && !is_pure(module_, e)) return true;
     if (e.kind == ExprKind::apply && (e.builtin == Builtin::tid || info(e.builtin).effect != Effect::none))
       return true;
     if (e.kind == ExprKind::element && written_.contains(root_of(e).index)) return true;
@@ -60,13 +60,15 @@ class CertainRaces {
         } else if (found != nullptr && s.kind == StmtKind::assign && !here && differing && is_one_place(t)) {
           found->emplace_back(
               module_.source.get(), t.place,
-              fmt::format("race in '{}': every thread writes {}, each a value of its own: with more than one thread "
-                          "the result depends on their order, and the gradient is not defined; use "
-                          "wp.atomic_add, or an index of the thread",
-                          kernel_.name, print(module_, t, kernel_)));
+              fmt::format(
+                  "race in '{}': every thread writes {}, each a value of its own: with more than one thread "
+                  "the result depends on their order, and the gradient is not defined; use "
+                  "wp.atomic_add, or an index of the thread",
+                  kernel_.name, print(module_, t, kernel_)));
         }
       }
-      const bool jump = s.kind == StmtKind::return_ || s.kind == StmtKind::break_ || s.kind == StmtKind::continue_;
+      const bool jump =
+          s.kind == StmtKind::return_ || s.kind == StmtKind::break_ || s.kind == StmtKind::continue_;
       if (jump && here) apart_ = true;
       walk(s.body, here || differing, found);
       walk(s.orelse, here || differing, found);
@@ -74,7 +76,8 @@ class CertainRaces {
   }
   /// An element of an argument at indices that all threads share.
   bool is_one_place(const Expr& t) const {
-    if (std::any_of(t.args.begin() + 1, t.args.end(), [&](const Expr& i) { return differs(i); })) return false;
+    if (std::any_of(t.args.begin() + 1, t.args.end(), [&](const Expr& i) { return differs(i); }))
+      return false;
     if (t.kind != ExprKind::element) return is_one_place(t.args[0]);
     const Expr& root = root_of(t);
     return root.kind == ExprKind::variable && root.index < kernel_.parameters;

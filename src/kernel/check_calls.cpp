@@ -99,8 +99,8 @@ Expr FunctionChecker::fitted(Expr v, Type wanted) const {
   return v;
 }
 
-/// A number or a constant where a scalar type is asked for has that type from the start: nothing is rounded to
-/// float on the way. Nothing for anything else, and for what the type cannot take without a cast.
+/// A number or a constant where a scalar type is asked for has that type from the start: nothing is rounded
+/// to float on the way. Nothing for anything else, and for what the type cannot take without a cast.
 std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, ScalarType scalar) const {
   const bool negative = e.kind == Kind::unary && e.builtin == Builtin::neg;
   const syntax::Expr& number = negative ? e.args[0] : e;

@@ -36,9 +36,10 @@ void ModuleChecker::name_apart() {
     std::string apart = d.scope + "." + d.name;
     std::replace(apart.begin(), apart.end(), '.', '_');
     std::string unique = apart;
-    const bool again = std::any_of(file_.definitions.begin(), file_.definitions.end(), [&](const Definition& o) {
-      return &o != &d && o.captured == d.captured && o.python_name() == d.name;
-    });  // defined twice, which run() says
+    const bool again =
+        std::any_of(file_.definitions.begin(), file_.definitions.end(), [&](const Definition& o) {
+          return &o != &d && o.captured == d.captured && o.python_name() == d.name;
+        });  // defined twice, which run() says
     for (int k = 2; !again && count[unique] > 0; ++k) unique = fmt::format("{}_{}", apart, k);
     ++count[unique];
     d.called = std::exchange(d.name, unique);
@@ -80,16 +81,16 @@ void ModuleChecker::run(std::vector<KernelError>& errors) {
   states_.assign(n, State::open);
   indices_.assign(n, -1);
   // A later definition of the same name replaces the earlier one in Python; here it is a mistake.
-  std::map<std::pair<const syntax::Constants*, std::string_view>, const Definition*> seen;
+  std::map<std::pair<const syntax::Constants*, std::string>, const Definition*> seen;
   for (std::size_t i = 0; i < n; ++i) {
     const Definition& d = file_.definitions[i];
     if (belongs_to_function(d)) continue;
     const auto [found, is_new] = seen.emplace(std::pair(d.captured.get(), d.python_name()), &d);
     if (is_new) continue;
     states_[i] = State::failed;
-    errors.emplace_back(source_.get(), d.place,
-                        fmt::format("'{}' is defined twice, first in line {}", d.python_name(),
-                                    found->second->place.line));
+    errors.emplace_back(
+        source_.get(), d.place,
+        fmt::format("'{}' is defined twice, first in line {}", d.python_name(), found->second->place.line));
     errors.back().set_definition(d.name);
   }
   using Kind = Definition::Kind;
@@ -150,19 +151,25 @@ bool ModuleChecker::check(std::size_t i, std::vector<KernelError>& errors) {
 
 /// The gradient and the replay of a function, which it would be wrong without.
 bool ModuleChecker::check_gradients(std::size_t function, std::vector<KernelError>& errors) {
+  bool right = true;
+  std::vector<std::size_t> all;
   for (std::size_t i = 0; i < file_.definitions.size(); ++i) {
     const Definition& d = file_.definitions[i];
     if (!belongs_to_function(d)) continue;
     const InScope scope(*this, d);
     if (find_definition(d.of, Definition::Kind::function) != function) continue;
+    all.push_back(i);
     if (!check(i, errors)) {
       causes_[file_.definitions[function].name] = d.name;
-      return false;
+      right = false;
+      continue;
     }
     Function& f = module_.functions[static_cast<std::size_t>(indices_[function])];
     (d.kind == Definition::Kind::gradient ? f.gradient : f.replay) = indices_[i];
   }
-  return true;
+  for (const std::size_t i : all)
+    if (!right) states_[i] = State::failed;  // one without the other means nothing
+  return right;
 }
 
 void ModuleChecker::check_struct(const Definition& d) {
@@ -204,10 +211,14 @@ std::optional<int> ModuleChecker::find_operator(Builtin builtin, Type left, Type
   if (!found) return std::nullopt;
   const Definition& d = file_.definitions[*found];
   if (d.parameters.size() != 2) return std::nullopt;
-  {
+  try {
     const InScope scope(*this, d);
     if (annotation(d.parameters[0].annotation) != left || annotation(d.parameters[1].annotation) != right)
       return std::nullopt;
+  } catch (const KernelError&) {  // an error of the function, which is reported there
+    return std::nullopt;
+  } catch (const Dependent&) {
+    return std::nullopt;
   }
   if (states_[*found] == State::checking)
     fail(place, fmt::format("'{}' of {} and {} is the function '{}' here, which would call itself: write "

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/checker.hpp"
+#include "kernel/user_operators.hpp"
 
 namespace ferrite::kernel {
 
@@ -65,10 +66,12 @@ Function FunctionChecker::run() {
     fail(definition_.place,
          fmt::format("'{}' can end without a value: add a return at the end", function_.name));
   refuse_escaping_arrays();
+  check_adjoints();
   if (definition_.kind == syntax::Definition::Kind::replay &&
-      function_.results != module_.module()
-                               .functions[static_cast<std::size_t>(*module_.find_function(definition_.of, {}))]
-                               .results)
+      function_.results !=
+          module_.module()
+              .functions[static_cast<std::size_t>(*module_.find_function(definition_.of, {}))]
+              .results)
     fail(definition_.place, fmt::format("the replay of '{}' returns other types", definition_.of));
   return std::move(function_);
 }
@@ -251,16 +254,13 @@ Stmt FunctionChecker::update(const syntax::Stmt& s) {
   Expr place = value(s.targets[0]);
   Expr right = value(s.values[0]);
   const syntax::Expr operands[2] = {s.targets[0], s.values[0]};
-  // As in Warp, a user's function does not replace what is atomic, nor sums of a vector's components.
-  const bool sums = s.builtin == Builtin::add || s.builtin == Builtin::sub || s.builtin == Builtin::bit_and ||
-                    s.builtin == Builtin::bit_or || s.builtin == Builtin::bit_xor;
-  const bool component = place.kind == ExprKind::component && place.args[0].kind == ExprKind::variable;
-  if (!(sums && (place.kind == ExprKind::element || component)))
+  if (!keeps_operator(s.builtin, place))
     if (auto call = user_operation(s.builtin, place, right, s.place)) {
       if (!is_pure(module_.module(), place))
         fail(s.targets[0].place, "the target is read and written: store its index in a variable first");
       if (!is_place(place) || call->type != place.type)
-        fail(s.place, fmt::format("the result of '{}' does not fit {}", info(s.builtin).name, show(place.type)));
+        fail(s.place,
+             fmt::format("the result of '{}' does not fit {}", info(s.builtin).name, show(place.type)));
       refuse_tile(place, s.targets[0].place);
       r.kind = StmtKind::assign;
       r.builtin = Builtin::neg;

@@ -43,8 +43,12 @@ class ModuleChecker {
   /// Checks it first if nobody has; recursion is an error at `place`.
   std::optional<int> find_function(std::string_view name, Place place);
 
-  /// The user's function that stands for an operator of these types, as in Warp: `def add(x: float, y: float)`
-  /// is what + of two floats means.
+  /// Whether a function of the file has this name, where it is read.
+  bool is_function(std::string_view name) const {
+    return find_definition(name, syntax::Definition::Kind::function).has_value();
+  }
+  /// The user's function that stands for an operator of these types, as in Warp: `def add(x: float, y:
+  /// float)` is what + of two floats means.
   std::optional<int> find_operator(Builtin builtin, Type left, Type right, Place place);
 
   /// A type as annotations and dtype= write it; `any` is what Any stands for. Fails if it is none.
@@ -158,6 +162,7 @@ class FunctionChecker {
 
   // check_gradients.cpp
   void check_gradient();
+  void check_adjoints() const;
   std::optional<Expr> adjoint_place(const syntax::Expr& e);
 
   // check_escapes.cpp

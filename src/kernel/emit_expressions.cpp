@@ -170,8 +170,8 @@ std::string Emitter::element_text(const std::vector<std::string>& parts, std::si
                                   const Expr* first) {
   const bool wraps = scope_.range.may_be_negative(first, axes);
   (wraps ? wrapped_ : axes_).insert(axes);
-  const std::string indices =
-      fmt::format("{}", fmt::join(parts.begin() + 1, parts.begin() + 1 + static_cast<std::ptrdiff_t>(axes), ", "));
+  const std::string indices = fmt::format(
+      "{}", fmt::join(parts.begin() + 1, parts.begin() + 1 + static_cast<std::ptrdiff_t>(axes), ", "));
   if (wraps) return fmt::format("{}.at({})", parts[0], indices);
   return axes == 1 ? fmt::format("{}[{}]", parts[0], indices) : fmt::format("{}({})", parts[0], indices);
 }

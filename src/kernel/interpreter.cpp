@@ -83,8 +83,8 @@ void Interpreter::bind(const Value& value, Type type, const std::string& name, N
     return;
   }
   if (type.is_struct() && holds_array(module_, type))
-    throw ValueError(fmt::format("[{}] argument '{}' is a struct that holds arrays: give its fields",
-                                 kernel_.name, name));
+    throw ValueError(
+        fmt::format("[{}] argument '{}' is a struct that holds arrays: give its fields", kernel_.name, name));
   std::size_t wanted = static_cast<std::size_t>(size_of(type.element()));
   if (type.is_array()) {
     for (const std::int64_t n : value.shape) wanted *= static_cast<std::size_t>(n);
@@ -100,10 +100,9 @@ void Interpreter::bind(const Value& value, Type type, const std::string& name, N
     return;
   }
   // The caller's array, which it gave to be changed.
-  out->integer = add_array(
-      {name, value.shape, size_of(type.element()), const_cast<Number*>(value.numbers.data()), {}});
-  if (races_)
-    races_->add_array(name, value.shape, size_of(type.element()), value.numbers.data(), false);
+  out->integer =
+      add_array({name, value.shape, size_of(type.element()), const_cast<Number*>(value.numbers.data()), {}});
+  if (races_) races_->add_array(name, value.shape, size_of(type.element()), value.numbers.data(), false);
 }
 
 std::int64_t Interpreter::add_array(ArrayView array) {
@@ -175,8 +174,8 @@ Number* Interpreter::locate(Number handle, std::span<const std::int64_t> indices
   return found;
 }
 
-void Interpreter::note(const Expr& place, const Number* first, int count, Race::Access access) {
-  if (races_ && in_array(place)) races_->note(first, count, {access, thread_, place.place});
+void Interpreter::note(const Expr& place, const Number* first, int count, Race::Access access, bool same) {
+  if (races_ && in_array(place)) races_->note(first, count, {access, thread_, place.place}, same);
 }
 
 Number* Interpreter::element_at(Number handle, std::span<const std::int64_t> indices) {

@@ -86,7 +86,8 @@ void Interpreter::assign(const Stmt& s) {
   for (const Expr& t : s.targets) {
     const int n = size_of(t.type);
     Number* place = place_of(t);
-    note(t, place, n, Race::Access::write);
+    note(t, place, n, Race::Access::write,
+         std::equal(next, next + n, place, [](Number a, Number b) { return a.integer == b.integer; }));
     std::copy(next, next + n, place);
     next += n;
   }

@@ -26,12 +26,12 @@ struct Unrepeatable {
 
 /// A call of a function that has a gradient of its own. All variables are those of the lowered function.
 struct CustomCall {
-  std::vector<Expr> arguments;         // variables
-  std::vector<Expr> results;           // variables that `forward` assigns
-  std::vector<Stmt> forward;           // what the function computes, or its replay
-  std::vector<Stmt> gradient;          // moves adjoints from seeds to arguments,
-  std::vector<int> seeds;              // where these variables are the adjoints of the results,
-  std::map<int, std::size_t> adjoints; // and these the adjoints of arguments
+  std::vector<Expr> arguments;          // variables
+  std::vector<Expr> results;            // variables that `forward` assigns
+  std::vector<Stmt> forward;            // what the function computes, or its replay
+  std::vector<Stmt> gradient;           // moves adjoints from seeds to arguments,
+  std::vector<int> seeds;               // where these variables are the adjoints of the results,
+  std::map<int, std::size_t> adjoints;  // and these the adjoints of arguments
 };
 
 /// A kernel with its functions written out and without jumps, in these statements only:

@@ -105,7 +105,7 @@ class Interpreter final : public Machine {
 
   Number* element_at(Number handle, std::span<const std::int64_t> indices);
   /// For the log of races, if there is one: `count` numbers of a place in an array.
-  void note(const Expr& place, const Number* first, int count, Race::Access access);
+  void note(const Expr& place, const Number* first, int count, Race::Access access, bool same = false);
 
   // interpreter_expressions.cpp
   /// The numbers of an expression, to be read.

@@ -7,6 +7,7 @@
 
 #include "ferrite/kernel/parse.hpp"
 #include "kernel/syntax.hpp"
+#include "kernel/user_operators.hpp"
 
 namespace ferrite::kernel {
 
@@ -109,9 +110,10 @@ class Printer {
     std::string path;
     const Expr* root = &e;
     for (; root->kind == ExprKind::field; root = &root->args[0])
-      path = "." +
-             module_.structs[root->args[0].type.structure].fields[static_cast<std::size_t>(root->index)].name +
-             path;
+      path =
+          "." +
+          module_.structs[root->args[0].type.structure].fields[static_cast<std::size_t>(root->index)].name +
+          path;
     if (root->kind != ExprKind::variable) return "";
     const auto& adjoints = function_->adjoints;
     const auto found = std::find(adjoints.begin(), adjoints.end(), root->index);
@@ -165,7 +167,7 @@ class Printer {
       case StmtKind::assign:
         return line(depth, fmt::format("{} = {}", list(s.targets), assigned(s)));
       case StmtKind::update:
-        if (const bool atomic = s.targets[0].kind == ExprKind::element; !atomic && is_replaced(s.builtin, s.targets[0], s.values[0]))
+        if (is_replaced(s.builtin, s.targets[0], s.values[0]) && !keeps_operator(s.builtin, s.targets[0]))
           return line(depth, fmt::format("{0} = wp.{1}({0}, {2})", text(s.targets[0], lowest),
                                          info(s.builtin).name, text(s.values[0], lowest)));
         return line(depth, fmt::format("{} {}= {}", text(s.targets[0], lowest), info(s.builtin).symbol,

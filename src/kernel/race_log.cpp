@@ -33,13 +33,13 @@ void RaceLog::end_block() {
   std::erase_if(arrays_, [](const Tracked& a) { return a.of_block; });
 }
 
-void RaceLog::note(const Number* first, int count, Race::By by) {
+void RaceLog::note(const Number* first, int count, Race::By by, bool same) {
   for (Tracked& array : arrays_) {
     const std::less<const Number*> before;
     if (before(first, array.data) || !before(first, array.data + array.size)) continue;
     if (array.shadows.empty()) array.shadows.resize(array.size);
     const auto at = static_cast<std::size_t>(first - array.data);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) note(array, at + i, by);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) note(array, at + i, by, same);
     return;
   }
 }
@@ -51,7 +51,7 @@ bool RaceLog::meets(const Mark& mark, const Race::By& by) const {
   return !one_block || mark.phase == phase_;
 }
 
-void RaceLog::note(Tracked& array, std::size_t at, const Race::By& by) {
+void RaceLog::note(Tracked& array, std::size_t at, const Race::By& by, bool same) {
   Shadow& s = array.shadows[at];
   const auto against = [&](const Mark& mark, Race::Access access) {
     if (!meets(mark, by)) return false;
@@ -61,7 +61,7 @@ void RaceLog::note(Tracked& array, std::size_t at, const Race::By& by) {
   using enum Race::Access;
   const bool reads = by.access == read;
   const Mark now{static_cast<std::int32_t>(by.thread), phase_, by.place};
-  if (!against(s.write, write) && !(by.access != atomic && against(s.atomic, atomic)) && !reads)
+  if ((same || !against(s.write, write)) && !(by.access != atomic && against(s.atomic, atomic)) && !reads)
     against(s.read, read) || against(s.other_read, read);
   if (by.access == write) {
     s.write = now;
@@ -96,7 +96,8 @@ KernelError warning(const Module& module, const Race& r) {
                                    ? "use an atomic, or give each thread an element of its own"
                                    : "read another array, or put a barrier between them";
   std::string text = fmt::format(
-      "race in '{}': thread {} {} {}[{}], which thread {} {} in line {} without an order between them: the result "
+      "race in '{}': thread {} {} {}[{}], which thread {} {} in line {} without an order between them: the "
+      "result "
       "depends on it, and the gradient is not defined; {}",
       r.kernel, r.second.thread, verb(r.second.access), r.array, fmt::join(r.index, ", "), r.first.thread,
       verb(r.first.access), r.first.place.line, end);

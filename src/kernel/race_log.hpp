@@ -18,8 +18,9 @@ class RaceLog {
   void end_block();
   void barrier() { ++phase_; }
 
-  /// `count` numbers from `first` on; numbers of arrays that no one added do not count.
-  void note(const Number* first, int count, Race::By by);
+  /// `count` numbers from `first` on; numbers of arrays that no one added do not count. Threads that write
+  /// what is there already (`same`) do not race with the one that wrote it.
+  void note(const Number* first, int count, Race::By by, bool same = false);
 
  private:
   /// A thread at a place, in the time between two barriers of its block.
@@ -40,8 +41,9 @@ class RaceLog {
     std::vector<Shadow> shadows;  // by number, once one was touched
   };
   bool meets(const Mark& mark, const Race::By& by) const;
-  void report(const Tracked& array, std::size_t at, const Mark& mark, Race::Access access, const Race::By& by);
-  void note(Tracked& array, std::size_t at, const Race::By& by);
+  void report(const Tracked& array, std::size_t at, const Mark& mark, Race::Access access,
+              const Race::By& by);
+  void note(Tracked& array, std::size_t at, const Race::By& by, bool same);
 
   std::vector<Race>& found_;
   const std::string kernel_;

@@ -89,10 +89,10 @@ struct Definition {
   std::string name;         // in the module, where it is the only one
   std::string called = {};  // in the text, if that is another
   std::string scope = {};   // the Python functions and classes around it: "test.inner"
-  Place place;      // of the name
-  Place head = {};  // of `def`
-  std::string of = {};    // of gradients and replays: the function,
-  Place of_place = {};    // and where it is named
+  Place place;              // of the name
+  Place head = {};          // of `def`
+  std::string of = {};      // of gradients and replays: the function,
+  Place of_place = {};      // and where it is named
   bool enable_backward = true;
   bool is_library = false;            // not of the text: counts only if called
   std::vector<Parameter> parameters;  // of structs: the fields

@@ -68,10 +68,10 @@ TEST_F(KernelCli, SaysWhatIsNoKernel) {
 }
 
 TEST_F(KernelCli, OneUnsupportedKernelDoesNotSpoilTheOthers) {
-  const std::string file = write(
-      "mixed.py",
-      "import warp as wp\n\n@wp.kernel\ndef good(x: wp.array[float]):\n    x[wp.tid()] = 1.0\n\n"
-      "@wp.kernel\ndef prints(m: wp.uint64):\n    wp.printf(\"%d\", m)\n");
+  const std::string file =
+      write("mixed.py",
+            "import warp as wp\n\n@wp.kernel\ndef good(x: wp.array[float]):\n    x[wp.tid()] = 1.0\n\n"
+            "@wp.kernel\ndef prints(m: wp.uint64):\n    wp.printf(\"%d\", m)\n");
   const Reply good = run_ferrite("kernel run " + file + " --kernel good --dim 2 --arg x=zeros:2");
   EXPECT_EQ(good.code, 0) << good.output;
   expect_contains(good.output, "x wp.array[float] [2]: 1 1\n");
@@ -95,19 +95,22 @@ TEST_F(KernelCli, AnArrayThatWasNeverSetIsAnErrorOfTheRun) {
 }
 
 TEST_F(KernelCli, WarnsOfRaces) {
-  const std::string file = write("last.py",
-                                 "import warp as wp\n\n@wp.kernel\ndef last(x: wp.array[float], y: wp.array[float]):\n"
-                                 "    i = wp.tid()\n    y[0] = x[i]\n");
+  const std::string file =
+      write("last.py",
+            "import warp as wp\n\n@wp.kernel\ndef last(x: wp.array[float], y: wp.array[float]):\n"
+            "    i = wp.tid()\n    y[0] = x[i]\n");
   const Reply run = run_ferrite("kernel run " + file + " --dim 4 --arg x=iota:4 --arg y=zeros:1");
   EXPECT_EQ(run.code, 0) << run.output;
   expect_contains(run.output, "warning: [kernel] ");
-  expect_contains(run.output, "last.py:6:6: race in 'last': thread 1 writes y[0], which thread 0 writes in line 6");
+  expect_contains(run.output,
+                  "last.py:6:6: race in 'last': thread 1 writes y[0], which thread 0 writes in line 6");
   for (const char* command : {"check ", "adjoint "}) {
     const Reply text = run_ferrite("kernel " + std::string(command) + file);
     EXPECT_EQ(text.code, 0) << text.output;
     expect_contains(text.output, "race in 'last': every thread writes y[0]");
   }
-  expect_contains(run_ferrite("kernel check --json " + file).output, "race in 'last': every thread writes y[0]");
+  expect_contains(run_ferrite("kernel check --json " + file).output,
+                  "race in 'last': every thread writes y[0]");
 }
 
 TEST_F(KernelCli, RunReadsAndWritesArrays) {

@@ -67,18 +67,18 @@ TEST(KernelArrays, TilesEndAtTheFirstElement) {
 }
 
 TEST(KernelArrays, EmittedCodeLooksAtTheSignWhereItMayBeNegative) {
-  const Module plain = parse(kernel_of(
-      "i = wp.tid()\n"
-      "for k in range(4):\n"
-      "    y[i] = x[k] + x[i + 1] + x[i % 4] + x[len(x) // 2] + x[wp.min(i, 3)]",
-      "x: wp.array[float], y: wp.array[float]"));
+  const Module plain =
+      parse(kernel_of("i = wp.tid()\n"
+                      "for k in range(4):\n"
+                      "    y[i] = x[k] + x[i + 1] + x[i % 4] + x[len(x) // 2] + x[wp.min(i, 3)]",
+                      "x: wp.array[float], y: wp.array[float]"));
   for (const std::string& text : {emit_cuda(plain), emit_cpp(plain)}) {
     EXPECT_EQ(text.find(".at("), std::string::npos) << text;
     EXPECT_EQ(text.find("from_end"), std::string::npos) << text;
   }
-  const Module wraps = parse(kernel_of(
-      "i = wp.tid()\ny[i - 1] = x[n] + a[i, n - 1] + v[n] + v[i % 3]\nwp.atomic_add(y, 4 * i, 1.0)",
-      "x: wp.array[float], y: wp.array[float], a: wp.array2d[float], v: wp.vec3, n: int"));
+  const Module wraps = parse(
+      kernel_of("i = wp.tid()\ny[i - 1] = x[n] + a[i, n - 1] + v[n] + v[i % 3]\nwp.atomic_add(y, 4 * i, 1.0)",
+                "x: wp.array[float], y: wp.array[float], a: wp.array2d[float], v: wp.vec3, n: int"));
   for (const std::string& text : {emit_cuda(wraps), emit_cpp(wraps)})
     for (const char* part : {"y.at(i - 1)", "x.at(n)", "a.at(i, n - 1)", "v[from_end(n, 3)]", "v[i % 3]",
                              "y.at(4 * i)", "(i < 0 ? i + shape[0] : i) * strides[0]"})
@@ -88,9 +88,9 @@ TEST(KernelArrays, EmittedCodeLooksAtTheSignWhereItMayBeNegative) {
 TEST(KernelArrays, FunctionsDoNotReturnTheirOwn) {
   const std::string make = "    own = wp.zeros(shape=2, dtype=int)\n";
   const auto refused = [&](const std::string& function, const std::string& at) {
-    const std::string message = error_of(head + "@wp.struct\nclass S:\n    a: wp.array[int]\n    n: int\n\n" +
-                                         "@wp.func\ndef same(x: wp.array[int]):\n    return x\n\n" +
-                                         function);
+    const std::string message =
+        error_of(head + "@wp.struct\nclass S:\n    a: wp.array[int]\n    n: int\n\n" +
+                 "@wp.func\ndef same(x: wp.array[int]):\n    return x\n\n" + function);
     EXPECT_NE(message.find("'f' returns its own array 'own', which ends with the call"), std::string::npos)
         << function << message;
     const std::size_t first = message.find('\n'), second = message.rfind('\n');
@@ -107,10 +107,10 @@ TEST(KernelArrays, FunctionsDoNotReturnTheirOwn) {
   refused("@wp.func\ndef f(x: wp.array[int], n: int):\n" + make +
               "    b = x\n    if n > 0:\n        b = own\n    return b\n",
           "b");
-  const std::string fine = head +
-                           "@wp.struct\nclass S:\n    a: wp.array[int]\n\n@wp.func\ndef f(x: wp.array[int]):\n" +
-                           make + "    own[0] = 1\n    return x\n\n@wp.func\ndef g(x: wp.array[int]):\n" + make +
-                           "    s = S(x)\n    return s, own[0]\n";
+  const std::string fine =
+      head + "@wp.struct\nclass S:\n    a: wp.array[int]\n\n@wp.func\ndef f(x: wp.array[int]):\n" + make +
+      "    own[0] = 1\n    return x\n\n@wp.func\ndef g(x: wp.array[int]):\n" + make +
+      "    s = S(x)\n    return s, own[0]\n";
   EXPECT_EQ(error_of(fine), "");
 }
 
@@ -119,9 +119,10 @@ TEST(KernelArrays, AnArrayThatWasNeverSetIsAnError) {
                             "@wp.struct\nclass S:\n    n: int\n    a: wp.array2d[int]\n\n"
                             "@wp.func\ndef rows(s: S) -> int:\n    return s.a.shape[1]\n\n"
                             "@wp.kernel\ndef k(out: wp.array[int]):\n    s = S()\n    ";
-  for (const char* line : {"out[0] = s.a.shape[1]", "out[0] = s.a[0, 0]", "out[0] = len(s.a)", "s.a[0, 0] = 1",
-                           "out[0] = rows(s)", "wp.atomic_add(s.a, 0, 0, 1)", "s.a[0, 0] += 1",
-                           "b = s.a\n    out[0] = b[0, 0]", "t = s\n    out[0] = len(t.a)"}) {
+  for (const char* line :
+       {"out[0] = s.a.shape[1]", "out[0] = s.a[0, 0]", "out[0] = len(s.a)", "s.a[0, 0] = 1",
+        "out[0] = rows(s)", "wp.atomic_add(s.a, 0, 0, 1)", "s.a[0, 0] += 1", "b = s.a\n    out[0] = b[0, 0]",
+        "t = s\n    out[0] = len(t.a)"}) {
     for (const auto& run : {failure, failure_in_blocks}) {
       const std::string message = run(start + line + "\n");
       EXPECT_NE(message.find("this array was never set"), std::string::npos) << line << ": " << message;

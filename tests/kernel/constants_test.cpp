@@ -54,8 +54,26 @@ def k(out: wp.array[wp.float64]):
 std::vector<double> wanted() {
   constexpr double pi = 3.141592653589793;
   const auto in_float = static_cast<double>(0.1f * 3.0f);  // arithmetic of the kernel, on two floats
-  return {0.1,  0.1, -0.1, 0.1, 0.1, -0.1, pi,           -pi,          0.1,       -0.2,
-          -0.1, 0.4, 0.1,  0.1, 1234567890123., 1234567890123., 0.1 * 3.0, 0.1 / 3.0, in_float, 0.1 * 0.1};
+  return {0.1,
+          0.1,
+          -0.1,
+          0.1,
+          0.1,
+          -0.1,
+          pi,
+          -pi,
+          0.1,
+          -0.2,
+          -0.1,
+          0.4,
+          0.1,
+          0.1,
+          1234567890123.,
+          1234567890123.,
+          0.1 * 3.0,
+          0.1 / 3.0,
+          in_float,
+          0.1 * 0.1};
 }
 
 TEST(KernelConstants, KeepAllDigits) {
@@ -74,12 +92,14 @@ TEST(KernelConstants, ArePrintedAndEmittedWithAllDigits) {
   const Module module = parse(text);
   EXPECT_TRUE(parse(print(module)) == module) << print(module);
   for (const std::string& emitted : {emit_cuda(module), emit_cpp(module)})
-    for (const char* part : {"vec3d{0.1, 0.2, 0.3}", "3.141592653589793", "1234567890123ll", "quatd{0.1, 0.2, 0.3, 0.4}"})
+    for (const char* part :
+         {"vec3d{0.1, 0.2, 0.3}", "3.141592653589793", "1234567890123ll", "quatd{0.1, 0.2, 0.3, 0.4}"})
       EXPECT_NE(emitted.find(part), std::string::npos) << part << "\n" << emitted;
 }
 
 TEST(KernelConstants, StaticSeesNoVariables) {
-  const std::string global = "import warp as wp\n\ni = 999\nn = 3\n\n\n@wp.kernel\ndef k(out: wp.array[int]):\n";
+  const std::string global =
+      "import warp as wp\n\ni = 999\nn = 3\n\n\n@wp.kernel\ndef k(out: wp.array[int]):\n";
   const auto problem = [&](const std::string& lines) { return error_of(global + lines); };
   const std::string refused = "wp.static is computed before the kernel runs, and 'i' is a variable of it";
   EXPECT_NE(problem("    for i in range(3):\n        out[i] = wp.static(i)\n").find("k.py:10:28: " + refused),

@@ -37,13 +37,15 @@ TEST(KernelDefinitions, OneNameInTwoPythonFunctions) {
   } catch (const ValueError& e) {
     EXPECT_NE(std::string(e.what()).find("test_a_k, test_b_k"), std::string::npos) << e.what();
   }
-  const std::string methods =
-      head +
-      "class A:\n    def test(self):\n        @wp.kernel\n        def k(x: wp.array[float]):\n            x[0] = 1.0\n\n"
-      "class B:\n    def test(self):\n        @wp.kernel\n        def k(x: wp.array[float]):\n            x[0] = 2.0\n";
+  const std::string methods = head +
+                              "class A:\n    def test(self):\n        @wp.kernel\n        def k(x: "
+                              "wp.array[float]):\n            x[0] = 1.0\n\n"
+                              "class B:\n    def test(self):\n        @wp.kernel\n        def k(x: "
+                              "wp.array[float]):\n            x[0] = 2.0\n";
   EXPECT_EQ(after(parse(methods), "B.test.k")[0], 2);
   const std::string again = head + inside("test_a", "1.0") + "    @wp.kernel\n    def k():\n        pass\n";
-  EXPECT_NE(error_of(again).find("'k' is defined twice, first in line"), std::string::npos) << error_of(again);
+  EXPECT_NE(error_of(again).find("'k' is defined twice, first in line"), std::string::npos)
+      << error_of(again);
 }
 
 TEST(KernelDefinitions, ANameThatStandsAloneKeepsIt) {
@@ -68,10 +70,12 @@ TEST(KernelDefinitions, WhatIsWrongElsewhereDoesNotMatter) {
     }
     return "";
   };
-  EXPECT_NE(problem("bad").find("kernel.py:9:12: unknown name 'unknown'"), std::string::npos) << problem("bad");
+  EXPECT_NE(problem("bad").find("kernel.py:9:12: unknown name 'unknown'"), std::string::npos)
+      << problem("bad");
   EXPECT_NE(problem("worse").find("kernel.py:17:12: lists"), std::string::npos) << problem("worse");
   EXPECT_NE(problem("").find("unknown name"), std::string::npos);
-  EXPECT_NE(problem("none").find("'none' is not among the kernels: good"), std::string::npos) << problem("none");
+  EXPECT_NE(problem("none").find("'none' is not among the kernels: good"), std::string::npos)
+      << problem("none");
   const Parsed parsed = parse_all(text);
   ASSERT_EQ(parsed.errors.size(), 2u);
   EXPECT_EQ(parsed.errors[0].definition(), "broken");
@@ -96,22 +100,26 @@ TEST(KernelDefinitions, AFunctionWithTheNameOfAnOperator) {
   EXPECT_EQ(run("v = wp.vec2(x[0], 0.0) + wp.vec2(x[1], 0.0)\nx[0] = v[0]"), 8);
   EXPECT_EQ(run("v = wp.vec2(x[0], 0.0)\nv[0] += x[1]\nx[0] = v[0]"), 8);
   const std::string itself = head + "@wp.func\ndef add(x: float, y: float):\n    return x + y\n";
-  EXPECT_NE(error_of(itself).find("k.py:5:14: '+' of float and float is the function 'add' here, which would call "
-                                  "itself: write wp.add(...)"),
-            std::string::npos)
+  EXPECT_NE(
+      error_of(itself).find("k.py:5:14: '+' of float and float is the function 'add' here, which would call "
+                            "itself: write wp.add(...)"),
+      std::string::npos)
       << error_of(itself);
 }
 
 TEST(KernelDefinitions, TilesAreAddedToNumbersAlone) {
   const auto problem = [](const std::string& type) {
-    return error_of("import warp as wp\n\n@wp.struct\nclass S:\n    a: float\n\n@wp.kernel\ndef good(x: wp.array[float]):\n"
-                    "    x[wp.tid()] = 1.0\n\n@wp.kernel\ndef k(x: wp.array[" + type + "], y: wp.array[" + type +
-                    "]):\n    wp.tile_atomic_add(y, wp.tile_load(x, shape=8))\n");
+    return error_of(
+        "import warp as wp\n\n@wp.struct\nclass S:\n    a: float\n\n@wp.kernel\ndef good(x: "
+        "wp.array[float]):\n"
+        "    x[wp.tid()] = 1.0\n\n@wp.kernel\ndef k(x: wp.array[" +
+        type + "], y: wp.array[" + type + "]):\n    wp.tile_atomic_add(y, wp.tile_load(x, shape=8))\n");
   };
   EXPECT_NE(problem("bool").find("k.py:13:24: wp.tile_atomic_add to wp.array[bool]: it adds numbers"),
             std::string::npos)
       << problem("bool");
-  EXPECT_NE(problem("S").find("k.py:13:24: wp.tile_atomic_add to wp.array[S]"), std::string::npos) << problem("S");
+  EXPECT_NE(problem("S").find("k.py:13:24: wp.tile_atomic_add to wp.array[S]"), std::string::npos)
+      << problem("S");
   EXPECT_EQ(problem("wp.vec3"), "");
 }
 

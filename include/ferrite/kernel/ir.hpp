@@ -116,7 +116,8 @@ struct Function {
   /// uses the gradient instead of what it would find itself, and computes the function again by its replay.
   int gradient = -1, replay = -1;
   /// Of a gradient, which is never called: by parameter of its function the variable that is
-  /// wp.adjoint[parameter], or -1. Its own parameters are those of the function, then adjoints of the results.
+  /// wp.adjoint[parameter], or -1. Its own parameters are those of the function, then adjoints of the
+  /// results.
   std::vector<int> adjoints;
   Place place;  // no part of equality
 
@@ -141,8 +142,8 @@ struct FERRITE_API Module {
   std::vector<Function> kernels;
   std::shared_ptr<const Source> source;  // what places refer to, or null; no part of equality
 
-  /// The only kernel, or the one of this name; "outer.name" also finds a kernel inside a Python function whose
-  /// name is not the only one (docs/kernels.md). Throws ValueError listing the kernels.
+  /// The only kernel, or the one of this name; "outer.name" also finds a kernel inside a Python function
+  /// whose name is not the only one (docs/kernels.md). Throws ValueError listing the kernels.
   const Function& kernel(std::string_view name = {}) const;
   std::vector<std::string> struct_names() const;
 

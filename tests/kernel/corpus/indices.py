@@ -96,5 +96,5 @@ def exact_constants(x: wp.array[wp.float64], y: wp.array[wp.float64]):
     m = wp.mat22d(0.1, 0.2, 0.3, -0.1)
     q = wp.quatd(0.1, 0.2, -0.3, 0.4)
     y[3 * i] = v[0] * x[i] + m[1, 1] + TENTH
-    y[3 * i + 1] = -TENTH * x[i] + wp.float64(PYTHON_TENTH) + wp.float64(-PYTHON_TENTH) * q[2]
+    y[3 * i + 1] = TENTH * x[i] + wp.float64(PYTHON_TENTH) + wp.float64(-PYTHON_TENTH) * q[2]
     y[3 * i + 2] = wp.float64(wp.pi) * x[i] + wp.float64(math.e) + wp.vec2d(0.7)[1]
