@@ -226,13 +226,13 @@ class Lowering {
     std::map<int, Expr> known;
     for (std::size_t i = 0; i < gradient.adjoints.size(); ++i) {
       if (gradient.adjoints[i] < 0) continue;
-      const Expr adjoint = fresh("adj_" + f.variables[i].name, args[i].type);
+      const Expr adjoint = fresh(f.variables[i].name + "_adjoint", args[i].type);
       known.emplace(gradient.adjoints[i], adjoint);
       made.adjoints.emplace(adjoint.index, i);
       if (adjoint.type.is_array()) adjoint_arrays_.insert(adjoint.index);
     }
     for (const Expr& r : made.results) {
-      args.push_back(fresh("adj_" + f.name, r.type));
+      args.push_back(fresh(f.name + "_seed", r.type));
       made.seeds.push_back(args.back().index);
     }
     inline_function(gradient, std::move(args), place, made.gradient, known);

@@ -17,6 +17,7 @@ Numbers slope(const std::string& definitions, const std::string& kernel, const N
   EXPECT_TRUE(parse(print(module)) == module) << print(module);
   const Module back = adjoint(module, module.kernel());
   EXPECT_TRUE(parse(print(back)) == back) << print(back);
+  EXPECT_EQ(back.kernel().variables[2].name, "adj_x");
   const Type type = module.kernel().variables[0].type;
   const auto threads = static_cast<std::int64_t>(x.size()) / type.element().components();
   Value given = real_array(x);

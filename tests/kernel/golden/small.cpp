@@ -79,9 +79,7 @@ extern "C" void saxpy_kernel(const Launch* launch, float a, array<float> x, arra
   }
 }
 extern "C" void saxpy_kernel_packed(const Launch* launch, void* const* arguments) {
-  saxpy_kernel(launch, *static_cast<const float*>(arguments[0]),
-               *static_cast<const array<float>*>(arguments[1]),
-               *static_cast<const array<float>*>(arguments[2]));
+  saxpy_kernel(launch, *static_cast<const float*>(arguments[0]), *static_cast<const array<float>*>(arguments[1]), *static_cast<const array<float>*>(arguments[2]));
 }
 
 extern "C" void laplacian_kernel(const Launch* launch, array<float> u, array<float> r) {
@@ -95,8 +93,7 @@ extern "C" void laplacian_kernel(const Launch* launch, array<float> u, array<flo
   }
 }
 extern "C" void laplacian_kernel_packed(const Launch* launch, void* const* arguments) {
-  laplacian_kernel(launch, *static_cast<const array<float>*>(arguments[0]),
-                   *static_cast<const array<float>*>(arguments[1]));
+  laplacian_kernel(launch, *static_cast<const array<float>*>(arguments[0]), *static_cast<const array<float>*>(arguments[1]));
 }
 
 extern "C" void centre_kernel(const Launch* launch, array<vec3> x, int n, array<vec3> total) {
@@ -110,6 +107,5 @@ extern "C" void centre_kernel(const Launch* launch, array<vec3> x, int n, array<
   }
 }
 extern "C" void centre_kernel_packed(const Launch* launch, void* const* arguments) {
-  centre_kernel(launch, *static_cast<const array<vec3>*>(arguments[0]),
-                *static_cast<const int*>(arguments[1]), *static_cast<const array<vec3>*>(arguments[2]));
+  centre_kernel(launch, *static_cast<const array<vec3>*>(arguments[0]), *static_cast<const int*>(arguments[1]), *static_cast<const array<vec3>*>(arguments[2]));
 }
