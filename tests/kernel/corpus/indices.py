@@ -40,7 +40,7 @@ def counted_sums(x: wp.array[float], total: wp.array[float], most: wp.array[int]
     count[-1] |= 1 << i
 
 
-# run: dim=6 v=normal:6 m=normal:6 y=zeros:6
+# run: dim=6 v=normal:6x3 m=normal:6x2x2 y=zeros:6
 @wp.kernel
 def components(v: wp.array[wp.vec3], m: wp.array[wp.mat22], y: wp.array[float]):
     i = wp.tid()
@@ -64,11 +64,11 @@ def windows(x: wp.array[float], y: wp.array[float]):
     y[i] = s + last[i % 4 - 4]
 
 
-# run: dim=6 x=normal:6 y=zeros:6 wide=-2 short=-1
+# run: dim=6 x=normal:6 y=zeros:6 wide=-2 narrow=-1
 @wp.kernel
-def other_widths(x: wp.array[float], y: wp.array[float], wide: wp.int64, short: wp.int8):
+def other_widths(x: wp.array[float], y: wp.array[float], wide: wp.int64, narrow: wp.int8):
     i = wp.tid()
-    y[i] = x[wide] * x[short] + x[wp.uint8(i)] + x[wp.int64(i) - wp.int64(6)]
+    y[i] = x[wide] * x[narrow] + x[wp.uint8(i)] + x[wp.int64(i) - wp.int64(6)]
 
 
 @wp.func
@@ -78,7 +78,7 @@ def bump(s: wp.array[int], i: int) -> int:
     return before
 
 
-# run: dim=4 s=zeros:4 out=zeros:8 v=zeros:8 scaled=integers:8
+# run: dim=4 s=zeros:4 out=zeros:8 v=zeros:8x3 scaled=integers:8
 @wp.kernel
 def index_before_value(s: wp.array[int], out: wp.array[int], v: wp.array[wp.vec3i], scaled: wp.array[int]):
     i = wp.tid()

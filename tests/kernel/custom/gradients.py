@@ -102,7 +102,7 @@ def several_results(x: wp.array[float], y: wp.array[float]):
     y[i] = r * 2.0 + p
 
 
-# run: dim=4 v=normal:4 x=normal:4 y=zeros:4
+# run: dim=4 v=normal:4x3 x=normal:4 y=zeros:4
 @wp.kernel
 def other_types(v: wp.array[wp.vec3], x: wp.array[float], y: wp.array[float]):
     i = wp.tid()
