@@ -15,8 +15,11 @@ namespace {
 
 std::span<const std::int64_t> extents(const kernel::Grid& grid) { return {grid.dim.begin(), grid.dim.end()}; }
 
-kernel::InterpretOptions options_of(const kernel::Grid& grid, kernel::Precision precision) {
-  return {precision, grid.block_dim, std::numeric_limits<std::int64_t>::max()};
+kernel::InterpretOptions options_of(const kernel::Kernel& kernel, const kernel::Grid& grid,
+                                    kernel::Precision precision) {
+  kernel::InterpretOptions options{precision, grid.block_dim, std::numeric_limits<std::int64_t>::max()};
+  options.refuse_races = kernel.is_adjoint();  // its contract: kernel/adjoint.hpp
+  return options;
 }
 
 /// FERRITE_KERNEL_COMPILER, a compiler that kernels on the CPU are to be compiled with; empty if there is
@@ -56,7 +59,7 @@ void interpret_widened(Reference& b, const op::Launch& op, Ins in, Outs out) {
     value.type = type;
   }
   kernel::interpret(k.module(), k.function(), extents(op.call.grid), values,
-                    options_of(op.call.grid, kernel::Precision::f64));
+                    options_of(k, op.call.grid, kernel::Precision::f64));
   for (const auto& slot : slots) {
     if (slot.output < 0) continue;
     kernel::Value& value = values[static_cast<std::size_t>(slot.parameter)];
@@ -89,7 +92,7 @@ void Reference::run(const op::Launch& op, Ins in, Outs out) {
 void Reference::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid,
                               void* const* arguments) {
   kernel::interpret_packed(kernel.module(), kernel.function(), extents(grid), arguments,
-                           options_of(grid, kernel::Precision::native));
+                           options_of(kernel, grid, kernel::Precision::native));
 }
 
 }  // namespace ferrite

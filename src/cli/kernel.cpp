@@ -55,7 +55,8 @@ Bindings bindings(const Options& o) {
   }
   return all;
 }
-Module read_module(const Options& o) { return parse(read_text(o.file), o.file, bindings(o)); }
+/// What is wrong with kernels that are not asked for does not matter.
+Module read_module(const Options& o) { return parse_for(o.kernel, read_text(o.file), o.file, bindings(o)); }
 
 std::string signature(const Module& module, const Function& f) {
   std::string text;
@@ -66,6 +67,16 @@ std::string signature(const Module& module, const Function& f) {
   return fmt::format("{}({})", f.name, text);
 }
 
+std::vector<KernelError> certain_races_of(const Module& module) {
+  std::vector<KernelError> all;
+  for (const Function& k : module.kernels)
+    for (KernelError& race : certain_races(module, k)) all.push_back(std::move(race));
+  return all;
+}
+void warn(const std::vector<KernelError>& warnings) {
+  for (const KernelError& w : warnings) fmt::print(stderr, "warning: {}\n", w.what());
+}
+
 int check(const Options& o) {
   const Parsed parsed = parse_all(read_text(o.file), o.file, bindings(o));
   const Module& found = parsed.module;
@@ -73,12 +84,19 @@ int check(const Options& o) {
     throw ValueError(
         fmt::format("[kernel check] {}: nothing to check; kernels are marked with @wp.kernel", o.file));
   if (o.json) {
-    nlohmann::json report{{"kernels", nlohmann::json::array()}, {"errors", nlohmann::json::array()}};
+    nlohmann::json report{{"kernels", nlohmann::json::array()},
+                          {"warnings", nlohmann::json::array()},
+                          {"errors", nlohmann::json::array()}};
     for (const Function& k : parsed.module.kernels)
       report["kernels"].push_back({{"name", k.name}, {"signature", signature(parsed.module, k)}});
     for (const KernelError& e : parsed.errors)
-      report["errors"].push_back(
-          {{"line", e.place().line}, {"column", e.place().column}, {"problem", e.problem()}});
+      report["errors"].push_back({{"line", e.place().line},
+                                  {"column", e.place().column},
+                                  {"definition", e.definition()},
+                                  {"problem", e.problem()}});
+    for (const KernelError& w : certain_races_of(parsed.module))
+      report["warnings"].push_back(
+          {{"line", w.place().line}, {"column", w.place().column}, {"problem", w.problem()}});
     fmt::print("{}\n", report.dump(2));
   } else if (o.print) {
     fmt::print("{}", print(parsed.module));
@@ -86,8 +104,10 @@ int check(const Options& o) {
     for (const Function& k : parsed.module.kernels) fmt::print("kernel {}\n", signature(parsed.module, k));
     for (const Function& f : parsed.module.functions) fmt::print("func   {}\n", signature(parsed.module, f));
   }
-  if (!o.json)
+  if (!o.json) {
+    warn(certain_races_of(parsed.module));
     for (const KernelError& e : parsed.errors) fmt::print(stderr, "{}\n", e.what());
+  }
   return parsed.errors.empty() ? success : bad_input;
 }
 
@@ -127,7 +147,10 @@ int run(Options o) {
   arguments.check_all_used();
   o.interpret.precision = o.precision == "f64" ? Precision::f64 : Precision::native;
   if (!o.out.empty()) make_folder(o.out);
+  std::vector<Race> races;
+  o.interpret.races = &races;
   interpret(module, k, dim, values, o.interpret);
+  for (const Race& r : races) warn({warning(module, r)});
   for (std::size_t i = 0; i < values.size(); ++i) report(module, k.variables[i].name, values[i], o);
   return success;
 }
@@ -202,7 +225,9 @@ void add_kernel(CLI::App& app, Action& action) {
   backward->callback([options, &action] {
     action = [options] {
       const Module module = read_module(*options);
-      fmt::print("{}", print(adjoint(module, module.kernel(options->kernel))));
+      const Function& k = module.kernel(options->kernel);
+      fmt::print("{}", print(adjoint(module, k)));
+      warn(certain_races(module, k));
       return 0;
     };
   });

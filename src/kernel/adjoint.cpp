@@ -36,6 +36,21 @@ void add_adjoints(const Module& module, AdjointParameter path, std::vector<Adjoi
   }
 }
 
+/// Moves the variables from `first` on up by `more`.
+void renumber(CustomCall& call, int first, int more) {
+  const auto moved = [&](int v) { return v >= first ? v + more : v; };
+  for (auto* list : {&call.arguments, &call.results})
+    for (Expr& e : *list) e.index = moved(e.index);
+  for (auto* block : {&call.forward, &call.gradient})
+    for_each_expr(*block, [&](Expr& e) {
+      if (e.kind == ExprKind::variable) e.index = moved(e.index);
+    });
+  for (int& v : call.seeds) v = moved(v);
+  std::map<int, std::size_t> adjoints;
+  for (const auto& [v, argument] : call.adjoints) adjoints.emplace(moved(v), argument);
+  call.adjoints = std::move(adjoints);
+}
+
 }  // namespace
 
 std::vector<AdjointParameter> adjoint_parameters(const Module& module, const Function& kernel) {
@@ -78,6 +93,7 @@ void AdjointBuilder::add_parameters(const Function& kernel) {
   for_each_expr(from.body, [&](Expr& e) {
     if (e.kind == ExprKind::variable && e.index >= first) e.index += more;
   });
+  for (CustomCall& c : l_.customs) renumber(c, first, more);
   std::map<int, Unrepeatable> moved;
   for (auto& [v, why] : l_.unrepeatable) moved.emplace(v + more, std::move(why));
   l_.unrepeatable = std::move(moved);
@@ -105,7 +121,7 @@ void AdjointBuilder::check_arrays() const {
   }
   std::set<int> extrema;
   for_each_stmt(f.body, [&](const Stmt& s) {
-    if (s.kind == StmtKind::evaluate &&
+    if (s.kind == StmtKind::evaluate && s.values[0].kind == ExprKind::apply &&
         (s.values[0].builtin == Builtin::atomic_min || s.values[0].builtin == Builtin::atomic_max))
       extrema.insert(s.values[0].args[0].index);
   });
@@ -161,11 +177,17 @@ void AdjointBuilder::find_active() {
     }
   };
   until_stable(active_, [&](const Stmt& s) {
+    if (l_.custom(s) != nullptr)  // as its gradient says, whatever the function computes
+      for (const Expr& r : s.targets) active_[static_cast<std::size_t>(r.index)] = has_float(module_, r.type);
     if (s.kind == StmtKind::assign && s.targets.size() == 1 && varies(s.values[0]))
       active_[static_cast<std::size_t>(root_of(s.targets[0]).index)] = true;
   });
   std::vector<bool> useful(f.variables.size(), false);
   until_stable(useful, [&](const Stmt& s) {
+    if (const CustomCall* call = l_.custom(s)) {
+      for (const Expr& a : call->arguments) useful[static_cast<std::size_t>(a.index)] = true;
+      return;
+    }
     const bool atomic = s.kind == StmtKind::evaluate && s.values[0].kind == ExprKind::apply;
     if (atomic) return mark_useful(s.values[0].args.back(), useful);
     if ((s.kind != StmtKind::assign && s.kind != StmtKind::update) || s.targets.size() != 1) return;

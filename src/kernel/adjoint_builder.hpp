@@ -50,6 +50,9 @@ class AdjointBuilder {
   void atomic(const Stmt& s, Sweep& sweep);
   void branch(const Stmt& s, Sweep& sweep);
   void declare(const Stmt& s, Sweep& sweep);
+  void custom(const CustomCall& call, Sweep& sweep);
+  /// Statements that are taken as they are: arrays in them are declared before everything.
+  Block as_it_is(const Block& body);
   void save(const Expr& place, Sweep& sweep);
   bool is_external(const Stmt& s) const;
   /// The body as it was, without what is seen outside the thread.

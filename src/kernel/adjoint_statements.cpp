@@ -39,6 +39,7 @@ bool AdjointBuilder::is_external(const Stmt& s) const {
 AdjointBuilder::Block AdjointBuilder::plain(const Block& body) {
   Block kept;
   for (const Stmt& s : body) {
+    if (const CustomCall* call = l_.custom(s)) append(kept, plain(call->forward));
     if (is_external(s)) continue;
     if (s.kind == StmtKind::declare_array) {
       append(kept,
@@ -71,6 +72,7 @@ void AdjointBuilder::statement(const Stmt& s, Sweep& sweep) {
       return pass(value, std::move(seed), sweep.reverse);
     }
     case StmtKind::evaluate:
+      if (const CustomCall* call = l_.custom(s)) return custom(*call, sweep);
       return atomic(s, sweep);
     case StmtKind::declare_array:
       return declare(s, sweep);
@@ -177,6 +179,49 @@ void AdjointBuilder::branch(const Stmt& s, Sweep& sweep) {
   --depth_;
   sweep.forward.push_back(if_else(condition, std::move(yes.forward), std::move(no.forward)));
   sweep.reverse.push_back(if_else(condition, std::move(yes.reverse), std::move(no.reverse)));
+}
+
+AdjointBuilder::Block AdjointBuilder::as_it_is(const Block& body) {
+  Block out;
+  for (const Stmt& s : body) {
+    if (s.kind == StmtKind::declare_array) {
+      start_.push_back(s);
+      append(out,
+             fill(s.targets[0], s.values, [&](const auto&) { return zero_of(s.targets[0].type.element()); }));
+      continue;
+    }
+    Stmt copy = s;
+    copy.body = as_it_is(s.body);
+    copy.orelse = as_it_is(s.orelse);
+    out.push_back(std::move(copy));
+  }
+  return out;
+}
+
+/// A function with a gradient of its own: the adjoints of the results go to it, and it says where they go on.
+void AdjointBuilder::custom(const CustomCall& call, Sweep& sweep) {
+  for (const Expr& r : call.results) save(r, sweep);
+  append(sweep.forward, plain(call.forward));
+  for_each_stmt(call.forward, [&](const Stmt& s) {
+    if (s.kind == StmtKind::declare_array) start_.push_back(s);
+  });
+  for (std::size_t i = 0; i < call.results.size(); ++i) {
+    const Expr& r = call.results[i];
+    const Expr seed = whole(call.seeds[i]);
+    if (!has_float(module_, r.type)) {
+      sweep.reverse.push_back(assign(seed, zero_of(r.type)));
+      continue;
+    }
+    sweep.reverse.push_back(assign(seed, adjoint_of(r)));
+    sweep.reverse.push_back(assign(adjoint_of(r), zero_of(r.type)));
+  }
+  Block gradient = as_it_is(call.gradient);
+  for_each_expr(gradient, [&](Expr& e) {
+    if (e.kind != ExprKind::variable) return;
+    const auto found = call.adjoints.find(e.index);
+    if (found != call.adjoints.end()) e = adjoint_of(call.arguments[found->second]);
+  });
+  append(sweep.reverse, std::move(gradient));
 }
 
 void AdjointBuilder::declare(const Stmt& s, Sweep& sweep) {

@@ -200,6 +200,7 @@ void BlockCompiler::bind_copies(Cells& own, const Cells& given) {
 /// Registers for the variables of a function, and what it does to them.
 void BlockCompiler::open(Scope& scope, const Function& function) {
   scope.function = &function;
+  scope.range = IndexRange(function);
   scope.entry_mask = mask_;
   scope.assignments.assign(function.variables.size(), 0);
   scope.defined.assign(function.variables.size(), false);

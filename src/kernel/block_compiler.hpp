@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/block_program.hpp"
+#include "kernel/index_range.hpp"
 
 namespace ferrite::kernel {
 
@@ -25,6 +26,7 @@ class BlockCompiler {
   /// A function under way. Lanes that were not active when it began do not matter to its variables.
   struct Scope {
     const Function* function = nullptr;
+    IndexRange range;
     std::vector<Cells> variables;
     std::vector<int> assignments;  // how many places assign the variable
     std::vector<bool> defined;     // written, or zeroed when the function begins

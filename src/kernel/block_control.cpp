@@ -218,12 +218,13 @@ void way(const Instruction& i, Lanes& l) {
   const std::int64_t* index = l.at<std::int64_t>(i.b);
   const std::uint8_t* lanes = l.lanes_of(i);
   for (int k = 0; k < l.count; ++k) {
-    const bool inside = index[k] >= 0 && index[k] < i.number;
+    const std::int64_t at = index[k] < 0 ? index[k] + i.number : index[k];
+    const bool inside = at >= 0 && at < i.number;
     if (!inside && !l.none(i) && (lanes == nullptr || lanes[k] != 0))
       l.fail(i, k,
              fmt::format("index {} is outside {}, which has {} there", index[k],
                          l.program.texts[static_cast<std::size_t>(i.detail)], i.number));
-    out[k] = (before == nullptr ? 0 : before[k] * i.number) + (inside ? index[k] : 0);
+    out[k] = (before == nullptr ? 0 : before[k] * i.number) + (inside ? at : 0);
   }
 }
 void assertion(const Instruction& i, Lanes& l) {

@@ -83,7 +83,7 @@ Cell BlockCompiler::cast(Cell from, ScalarType to, const Cell* wanted) {
 Cells BlockCompiler::fresh(const Cells& cells) {
   Cells copies;
   for (const Cell& c : cells) {
-    if (c.array >= 0 || c.reg < permanent_end_) {
+    if (is_array(c) || c.reg < permanent_end_) {
       copies.push_back(c);
       continue;
     }
@@ -295,7 +295,7 @@ Cells BlockCompiler::conditional(const Expr& e) {
     Cells chosen;
     for (std::size_t c = 0; c < a.size(); ++c) {
       if (a[c].array != b[c].array) throw Unsupported{"a choice between arrays"};
-      chosen.push_back(a[c].array >= 0 ? a[c] : choose(condition, a[c], b[c]));
+      chosen.push_back(is_array(a[c]) ? a[c] : choose(condition, a[c], b[c]));
     }
     return chosen;
   }
@@ -311,7 +311,7 @@ Cells BlockCompiler::conditional(const Expr& e) {
     emit(control::jump_if_none);
     const Cells cells = value(e.args[branch]);
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      if (cells[c].array >= 0) throw Unsupported{"a choice between arrays"};
+      if (is_array(cells[c])) throw Unsupported{"a choice between arrays"};
       copy(out[c], cells[c], mask_);
     }
     land(jump);

@@ -25,17 +25,21 @@ const Access& access_of(const Instruction& i, const Lanes& l) {
                      fmt::join(array.shape, array.shape + slot.type.dims, ", ")));
 }
 
-/// out = (b, or 0) + a * stride on axis `number`, checked for active lanes.
-template <class T, bool first>
+/// out = (b, or 0) + a * stride on axis `number`, checked for active lanes. With `wraps`, a may be negative.
+template <class T, bool first, bool wraps>
 void offset(const Instruction& i, Lanes& l) {
   const ArrayArgument& array = l.run.arrays[static_cast<std::size_t>(access_of(i, l).array)];
   const std::int64_t extent = array.shape[i.number], stride = array.strides[i.number];
   std::int64_t* __restrict out = l.at<std::int64_t>(i.out);
   const T* __restrict index = l.at<T>(i.a);
   const std::int64_t* __restrict before = first ? nullptr : l.at<std::int64_t>(i.b);
+  const auto from_start = [extent](T x) {
+    const auto at = static_cast<std::int64_t>(x);
+    return wraps ? at + (at >> 63 & extent) : at;
+  };
   int wrong = 0;
   for (int k = 0; k < l.count; ++k) {
-    const auto at = static_cast<std::int64_t>(index[k]);
+    const std::int64_t at = from_start(index[k]);
     wrong += static_cast<std::uint64_t>(at) >= static_cast<std::uint64_t>(extent);
     // Wrapping: lanes that are not active may have any index.
     out[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(first ? 0 : before[k]) +
@@ -45,7 +49,7 @@ void offset(const Instruction& i, Lanes& l) {
   const std::uint8_t* lanes = l.lanes_of(i);
   for (int k = 0; k < l.count; ++k)
     if ((lanes == nullptr || lanes[k] != 0) &&
-        static_cast<std::uint64_t>(static_cast<std::int64_t>(index[k])) >= static_cast<std::uint64_t>(extent))
+        static_cast<std::uint64_t>(from_start(index[k])) >= static_cast<std::uint64_t>(extent))
       outside(i, l, k);
 }
 
@@ -232,9 +236,12 @@ Execute atomic_of(Builtin builtin) {
 
 }  // namespace
 
-Execute offset_instruction(ScalarType index, bool first) {
-  if (index == ScalarType::i32) return first ? offset<std::int32_t, true> : offset<std::int32_t, false>;
-  return first ? offset<std::int64_t, true> : offset<std::int64_t, false>;
+Execute offset_instruction(ScalarType index, bool first, bool wraps) {
+  const auto of = [&]<class T>(T) -> Execute {
+    if (wraps) return first ? offset<T, true, true> : offset<T, false, true>;
+    return first ? offset<T, true, false> : offset<T, false, false>;
+  };
+  return index == ScalarType::i32 ? of(std::int32_t{}) : of(std::int64_t{});
 }
 Execute pattern_instruction() { return find_pattern; }
 Execute load_instruction(ScalarType type) {

@@ -107,7 +107,8 @@ int BlockCompiler::access(const Expr& array, const Expr* first, std::size_t coun
   Register offsets = no_register;
   for (std::size_t axis = 0; axis < count; ++axis) {
     const Cell out = take(ScalarType::i64);
-    Instruction& i = emit(offset_instruction(wide[axis].type, axis == 0));
+    Instruction& i =
+        emit(offset_instruction(wide[axis].type, axis == 0, scope_->range.may_be_negative(first + axis, 1)));
     i.out = out.reg;
     i.a = wide[axis].reg;
     i.b = offsets;
@@ -164,6 +165,7 @@ Cells BlockCompiler::load(const Spot& s, Type type, Place place, const Cell* wan
 }
 
 void BlockCompiler::copy(Cell to, Cell from, int mask) {
+  if (is_array(to) && to.array != from.array) throw Unsupported{"a variable that stands for several arrays"};
   if (to.reg == from.reg) return;
   Instruction& i = emit(copy_instruction(to.type));
   i.out = to.reg;

@@ -26,6 +26,8 @@ struct Cell {
   int array = -1;  // in BlockCode::arrays
 };
 using Cells = std::vector<Cell>;
+/// An array, or a place for one that was never set.
+constexpr bool is_array(const Cell& c) { return c.reg == no_register; }
 
 /// Bytes of a scalar in a register.
 constexpr std::uint32_t lane_bytes(ScalarType s) {
@@ -184,7 +186,8 @@ Execute vector_instruction(const Call& call);                      // block_vect
 Execute cast_instruction(ScalarType from, ScalarType to);          // block_casts.cpp
 
 // block_memory.cpp
-Execute offset_instruction(ScalarType index, bool first);
+Execute offset_instruction(ScalarType index, bool first,
+                           bool wraps);  // wraps: negative ones count from the end
 Execute pattern_instruction();
 Execute load_instruction(ScalarType type);
 Execute store_instruction(ScalarType type);
@@ -204,8 +207,8 @@ void thread_number(const Instruction&, Lanes&);   // out, an i32
 void thread_indices(const Instruction&, Lanes&);  // out, an i32, = index on axis `detail`
 void logical_and(const Instruction&, Lanes&);
 void logical_or(const Instruction&, Lanes&);
-void equals(const Instruction&, Lanes&);        // out, a bool, = whether the i64 a is `number`
-void way(const Instruction&, Lanes&);           // out = (a or 0) * number + b, i64; b must be in [0, number)
+void equals(const Instruction&, Lanes&);  // out, a bool, = whether the i64 a is `number`
+void way(const Instruction&, Lanes&);     // out = (a or 0) * number + b, i64; b must be in [-number, number)
 void assertion(const Instruction&, Lanes&);     // a must hold; text `detail`
 void barrier(const Instruction&, Lanes&);       // all lanes must be active
 void set_mask(const Instruction&, Lanes&);      // mask detail = mask

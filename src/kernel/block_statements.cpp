@@ -30,7 +30,7 @@ void BlockCompiler::statement(const Stmt& s) {
       std::size_t at = 0;
       for (const Expr& v : s.values)
         for (const Cell& c : value(v)) {
-          if (c.array >= 0) throw Unsupported{"a function that returns an array"};
+          if (is_array(c)) throw Unsupported{"a function that returns an array"};
           copy(scope_->results[at++], c, write_mask());
         }
       if (scope_->returns) leave(0);
@@ -73,8 +73,8 @@ void BlockCompiler::assign(const Stmt& s) {
 
 void BlockCompiler::update(const Stmt& s) {
   const Expr& target = s.targets[0];
-  const Cells right = value(s.values[0]);
   const Spot place = spot(target);
+  const Cells right = value(s.values[0]);
   using enum Builtin;
   const Builtin b = s.builtin;
   const bool as_atomic = b == add || b == sub || b == bit_and || b == bit_or || b == bit_xor;

@@ -99,17 +99,12 @@ Expr FunctionChecker::fitted(Expr v, Type wanted) const {
   return v;
 }
 
-Expr FunctionChecker::cast_call(ScalarType scalar, const syntax::Expr& e) {
-  const auto given = arguments(e, {"x"});
-  if (given.empty()) return literal(scalar, std::int64_t{0});
-  if (given.size() != 1) fail(e.place, fmt::format("{} takes one value", show(Type::of(scalar))));
-  // A number written inside the cast has the cast's type from the start: wp.float64(0.1), wp.uint64(2**63).
-  const syntax::Expr* inner = given[0];
-  const bool negative = inner->kind == Kind::unary && inner->builtin == Builtin::neg;
-  const syntax::Expr& number = negative ? inner->args[0] : *inner;
-  if (number.kind == Kind::real && is_float(scalar))
-    return literal(scalar, negative ? -number.real : number.real);
-  if (number.kind == Kind::integer && is_integer(scalar)) {
+/// A number or a constant where a scalar type is asked for has that type from the start: nothing is rounded
+/// to float on the way. Nothing for anything else, and for what the type cannot take without a cast.
+std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, ScalarType scalar) const {
+  const bool negative = e.kind == Kind::unary && e.builtin == Builtin::neg;
+  const syntax::Expr& number = negative ? e.args[0] : e;
+  if (number.kind == Kind::integer && is_integer(scalar)) {  // up to 2^64 - 1, which Constant does not hold
     const int bits = bits_of(scalar);
     const std::uint64_t most = is_unsigned(scalar) ? ~std::uint64_t{0} >> (64 - bits)
                                                    : (std::uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
@@ -119,6 +114,26 @@ Expr FunctionChecker::cast_call(ScalarType scalar, const syntax::Expr& e) {
            fmt::format("{}{} does not fit {}", negative ? "-" : "", number.integer, show(Type::of(scalar))));
     return literal(scalar, static_cast<std::int64_t>(negative ? 0 - number.integer : number.integer));
   }
+  const bool local = number.kind == Kind::name && !constants_only_ && names_.contains(number.text);
+  const bool written = number.kind == Kind::real || number.kind == Kind::integer ||
+                       number.kind == Kind::attribute || number.kind == Kind::name ||
+                       (number.kind == Kind::call && module_.warp_name(number.args[0]) == "static");
+  if (!written || local) return std::nullopt;  // 0.1 * 3.0 is arithmetic of the kernel, in float
+  if (number.kind == Kind::call) check_static(number);
+  const auto c = module_.constant(e);
+  using C = ModuleChecker::Constant;
+  if (c && c->kind == C::Kind::real && is_float(scalar)) return literal(scalar, c->real);
+  if (c && c->kind == C::Kind::integer && is_float(scalar)) return literal(scalar, c->real);
+  if (c && c->kind == C::Kind::integer && is_integer(scalar)) return literal(scalar, c->integer);
+  return std::nullopt;
+}
+
+Expr FunctionChecker::cast_call(ScalarType scalar, const syntax::Expr& e) {
+  const auto given = arguments(e, {"x"});
+  if (given.empty()) return literal(scalar, std::int64_t{0});
+  if (given.size() != 1) fail(e.place, fmt::format("{} takes one value", show(Type::of(scalar))));
+  const syntax::Expr* inner = given[0];
+  if (auto number = written_number(*inner, scalar)) return std::move(*number);
   Expr v = value(*inner);
   if (!v.type.is_scalar())
     fail(inner->place,
@@ -140,7 +155,13 @@ Expr FunctionChecker::construct_call(Type type, const syntax::Expr& e) {
     for (std::size_t i = 0; i < names.size() && !type.is_matrix(); ++i) names[i] = std::string(1, "xyzw"[i]);
   }
   std::vector<Expr> args;
-  for (const syntax::Expr* a : arguments(e, names)) args.push_back(value(*a));
+  for (const syntax::Expr* a : arguments(e, names)) {
+    const std::size_t i = args.size();
+    const bool exact = i < wanted.size() && wanted[i].is_scalar() && !is_unsigned(wanted[i].scalar);
+    auto number = exact ? written_number(*a, wanted[i].scalar) : std::optional<Expr>();
+    if (number) number->place = a->place;
+    args.push_back(number ? std::move(*number) : value(*a));
+  }
   if (args.empty()) return construct(type, {});
   if (!type.is_struct() && args.size() == 1) {
     const Type given = args[0].type;
@@ -211,9 +232,20 @@ Expr FunctionChecker::builtin_call(const BuiltinInfo& row, const syntax::Expr& e
   return apply(row.id, std::move(args));
 }
 
+/// Python computes a wp.static(x) before the kernel runs, when no variable of the kernel has a value yet.
+void FunctionChecker::check_static(const syntax::Expr& e) const {
+  if (constants_only_) return;
+  if (e.kind == Kind::name && names_.contains(e.text))
+    fail(e.place, fmt::format("wp.static is computed before the kernel runs, and '{}' is a variable of it: "
+                              "give the constant another name, or leave out wp.static",
+                              e.text));
+  for (const syntax::Expr& arg : e.args) check_static(arg);
+}
+
 /// wp.static(x): what Python computes before the kernel runs.
 Expr FunctionChecker::static_call(const syntax::Expr& e) {
   if (e.args.size() != 2) fail(e.place, "wp.static takes one value");
+  check_static(e);
   if (const auto known = module_.constant(e.args[1])) return from_constant(*known, e.place);
   module_.check_bound(e.args[1]);
   const bool outer = std::exchange(constants_only_, true);

@@ -153,6 +153,7 @@ Expr FunctionChecker::subscript(const syntax::Expr& e) {
     }
   };
   const syntax::Expr& of = e.args[0];
+  if (auto place = adjoint_place(e)) return std::move(*place);
   if (of.kind == Kind::attribute && of.text == "shape" && !module_.warp_name(of)) {
     Expr array = value(of.args[0]);
     if (array.type.is_array()) {

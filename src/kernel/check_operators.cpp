@@ -50,7 +50,24 @@ Expr FunctionChecker::unary(const syntax::Expr& e) {
 Expr FunctionChecker::binary(const syntax::Expr& e) {
   Expr a = value(e.args[0]);
   Expr b = value(e.args[1]);
+  if (auto call = user_operation(e.builtin, a, b, e.place)) return std::move(*call);
   return operation(e.builtin, std::move(a), std::move(b), e.args.data(), e.place);
+}
+
+std::optional<Expr> FunctionChecker::user_operation(Builtin builtin, const Expr& a, const Expr& b,
+                                                    Place place) {
+  const auto function = module_.find_operator(builtin, a.type, b.type, place);
+  if (!function) return std::nullopt;
+  const Function& callee = module_.module().functions[static_cast<std::size_t>(*function)];
+  if (callee.results.size() != 1)
+    fail(place, fmt::format("'{}' is the function '{}' here, which gives no value, or several",
+                            info(builtin).symbol, callee.name));
+  Expr r;
+  r.kind = ExprKind::call;
+  r.index = *function;
+  r.type = callee.results[0];
+  r.args = pair(a, b);
+  return r;
 }
 
 Expr FunctionChecker::operation(Builtin builtin, Expr a, Expr b, const syntax::Expr* operands, Place place) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/checker.hpp"
+#include "kernel/user_operators.hpp"
 
 namespace ferrite::kernel {
 
@@ -48,6 +49,7 @@ Function FunctionChecker::run() {
       fail(p.place, fmt::format("two parameters are called '{}'", p.name));
   }
   function_.parameters = static_cast<int>(function_.variables.size());
+  if (!definition_.of.empty()) check_gradient();
   if (!definition_.result.empty() && definition_.result[0].kind != syntax::ExprKind::none) {
     const syntax::Expr& result = definition_.result[0];
     if (kernel_) fail(result.place, "kernels return nothing: write results to arrays");
@@ -63,6 +65,14 @@ Function FunctionChecker::run() {
   if (!function_.results.empty() && !always_returns(function_.body))
     fail(definition_.place,
          fmt::format("'{}' can end without a value: add a return at the end", function_.name));
+  refuse_escaping_arrays();
+  check_adjoints();
+  if (definition_.kind == syntax::Definition::Kind::replay &&
+      function_.results !=
+          module_.module()
+              .functions[static_cast<std::size_t>(*module_.find_function(definition_.of, {}))]
+              .results)
+    fail(definition_.place, fmt::format("the replay of '{}' returns other types", definition_.of));
   return std::move(function_);
 }
 
@@ -79,7 +89,13 @@ bool FunctionChecker::always_returns(const std::vector<Stmt>& body) const {
 std::vector<Stmt> FunctionChecker::block(const std::vector<syntax::Stmt>& body) {
   std::vector<Stmt> out;
   ++level_;
-  for (const syntax::Stmt& s : body) statement(s, out);
+  for (const syntax::Stmt& s : body) {
+    try {
+      statement(s, out);
+    } catch (const ValueError& e) {  // of a maker of expressions, which knows no place
+      fail(s.place, e.what());
+    }
+  }
   --level_;
   return out;
 }
@@ -147,6 +163,7 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
 /// Whether a wp.static(...) holds; nothing if the condition is another.
 std::optional<bool> FunctionChecker::static_condition(const syntax::Expr& e) const {
   if (e.kind != Kind::call || module_.warp_name(e.args[0]) != "static") return std::nullopt;
+  check_static(e);
   const auto known = module_.constant(e);
   if (!known) return std::nullopt;
   return known->kind == ModuleChecker::Constant::Kind::real ? known->real != 0 : known->integer != 0;
@@ -237,6 +254,21 @@ Stmt FunctionChecker::update(const syntax::Stmt& s) {
   Expr place = value(s.targets[0]);
   Expr right = value(s.values[0]);
   const syntax::Expr operands[2] = {s.targets[0], s.values[0]};
+  if (!keeps_operator(s.builtin, place))
+    if (auto call = user_operation(s.builtin, place, right, s.place)) {
+      if (!is_pure(module_.module(), place))
+        fail(s.targets[0].place, "the target is read and written: store its index in a variable first");
+      if (!is_place(place) || call->type != place.type)
+        fail(s.place,
+             fmt::format("the result of '{}' does not fit {}", info(s.builtin).name, show(place.type)));
+      refuse_tile(place, s.targets[0].place);
+      r.kind = StmtKind::assign;
+      r.builtin = Builtin::neg;
+      call->place = s.place;
+      r.targets.push_back(std::move(place));
+      r.values.push_back(std::move(*call));
+      return r;
+    }
   const Expr both = operation(s.builtin, place, right, operands, s.place);
   if (both.type != place.type)
     fail(s.place, fmt::format("the result is {}, which does not fit {}", show(both.type), show(place.type)));

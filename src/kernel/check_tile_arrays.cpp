@@ -101,24 +101,29 @@ std::vector<Expr> FunctionChecker::index_in(const Window& w, const std::vector<E
   return moved;
 }
 
-/// Whether an element lies inside the array: a tile may stand out over its end.
+/// Whether an element lies inside the array: a tile may stand out over its ends. An index before the first
+/// element would else count from the last.
 Expr FunctionChecker::is_inside(const Window& w, const std::vector<Expr>& index) const {
-  Expr all;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    Expr one = both(Builtin::lt, index[axis],
-                    both(Builtin::shape, w.array, number(static_cast<std::int64_t>(axis))));
-    if (axis == 0) {
+  std::optional<Expr> all;
+  const auto also = [&](Expr one) {
+    if (!all) {
       all = std::move(one);
-      continue;
+      return;
     }
     Expr and_;
     and_.kind = ExprKind::logical_and;
     and_.type = bool_type;
-    and_.args.push_back(std::move(all));
+    and_.args.push_back(std::move(*all));
     and_.args.push_back(std::move(one));
     all = std::move(and_);
+  };
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    const bool from_start = w.offset[axis].kind == ExprKind::literal && w.offset[axis].number.integer >= 0;
+    if (!from_start) also(both(Builtin::ge, index[axis], number(0)));
+    also(both(Builtin::lt, index[axis],
+              both(Builtin::shape, w.array, number(static_cast<std::int64_t>(axis)))));
   }
-  return all;
+  return std::move(*all);
 }
 
 /// What a tile is made of; nothing if the expression is no tile of this kind.
@@ -264,6 +269,7 @@ void FunctionChecker::store_tile(const TileSource& tile, const syntax::Expr& arr
   const Window to = window(array, offset, tile.shape.size(), out);
   if (to.array.type.element() != tile.type)
     fail(array.place, fmt::format("{} takes no {}", show(to.array.type), show(tile.type)));
+  if (add) check_sums(to.array.type, array.place);
   out.push_back(each_element(tile.shape, [&](const std::vector<Expr>& index, std::vector<Stmt>& body) {
     std::vector<Expr> moved = index_in(to, index);
     Stmt inside, storing;

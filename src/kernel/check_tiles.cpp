@@ -168,6 +168,15 @@ void FunctionChecker::declare_block_arrays() {
   });
 }
 
+/// Fails unless elements of the array can be added to.
+void FunctionChecker::check_sums(Type array, Place place) const {
+  std::vector<Type> types(static_cast<std::size_t>(array.dims) + 2, int_type);
+  types.front() = array;
+  types.back() = array.element();
+  if (!info(Builtin::atomic_add).result(types))
+    fail(place, fmt::format("wp.tile_atomic_add to {}: it adds numbers, vectors and matrices", show(array)));
+}
+
 /// t = wp.tile(...), wp.tile_atomic_add(...), and the same of tiles of many elements: true if the statement
 /// was one about tiles.
 bool FunctionChecker::tile_statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
@@ -212,6 +221,7 @@ bool FunctionChecker::tile_statement(const syntax::Stmt& s, std::vector<Stmt>& o
     indices.push_back(value(several ? given[2]->args[axis] : *given[2]));
     if (!indices.back().type.is_int()) fail(given[2]->place, "the offset has an integer for each axis");
   }
+  if (*name == "tile_atomic_add") check_sums(array.type, given[0]->place);
   Stmt once, inside;
   once.kind = StmtKind::if_;
   once.values.push_back(is_first_thread());

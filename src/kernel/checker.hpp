@@ -26,7 +26,11 @@ class ModuleChecker {
   Module release() { return std::move(module_); }
 
   /// Thrown when something is used whose own error is reported already.
-  struct Dependent {};
+  struct Dependent {
+    std::string cause;
+  };
+  /// Of what run() left out without an error of its own: the definition that has one.
+  std::map<std::string, std::string> causes() const { return causes_; }
 
   [[noreturn]] void fail(Place place, std::string_view problem) const;
   void check_name(std::string_view name, Place place) const;
@@ -38,6 +42,14 @@ class ModuleChecker {
   std::optional<int> find_struct(std::string_view name) const;
   /// Checks it first if nobody has; recursion is an error at `place`.
   std::optional<int> find_function(std::string_view name, Place place);
+
+  /// Whether a function of the file has this name, where it is read.
+  bool is_function(std::string_view name) const {
+    return find_definition(name, syntax::Definition::Kind::function).has_value();
+  }
+  /// The user's function that stands for an operator of these types, as in Warp: `def add(x: float, y:
+  /// float)` is what + of two floats means.
+  std::optional<int> find_operator(Builtin builtin, Type left, Type right, Place place);
 
   /// A type as annotations and dtype= write it; `any` is what Any stands for. Fails if it is none.
   Type annotation(const syntax::Expr& e, const syntax::Expr* any = nullptr) const;
@@ -57,15 +69,25 @@ class ModuleChecker {
   /// level.
   class InScope {
    public:
+    InScope(const ModuleChecker& checker, const syntax::Definition& d)
+        : checker_(checker),
+          outer_(std::exchange(checker.captured_, d.captured.get())),
+          outer_scope_(std::exchange(checker.scope_, d.scope)) {}
     InScope(const ModuleChecker& checker, const syntax::Constants* captured)
-        : checker_(checker), outer_(std::exchange(checker.captured_, captured)) {}
-    ~InScope() { checker_.captured_ = outer_; }
+        : checker_(checker),
+          outer_(std::exchange(checker.captured_, captured)),
+          outer_scope_(checker.scope_) {}
+    ~InScope() {
+      checker_.captured_ = outer_;
+      checker_.scope_ = outer_scope_;
+    }
     InScope(const InScope&) = delete;
     InScope& operator=(const InScope&) = delete;
 
    private:
     const ModuleChecker& checker_;
     const syntax::Constants* outer_;
+    const std::string outer_scope_;
   };
   /// Calls `use` with what a name stands for, in its scope; false if there is no such constant.
   template <class Use>
@@ -86,6 +108,12 @@ class ModuleChecker {
  private:
   enum class State : std::uint8_t { open, checking, done, failed };
   bool check(std::size_t definition, std::vector<KernelError>& errors);
+  void name_apart();
+  bool check_gradients(std::size_t function, std::vector<KernelError>& errors);
+  /// The definition that a name means where it is read: of the Python functions around, the innermost; of
+  /// those that Python would not see, the only one.
+  std::optional<std::size_t> find_definition(std::string_view name,
+                                             std::optional<syntax::Definition::Kind> kind = {}) const;
   void check_struct(const syntax::Definition& d);
   std::optional<Constant> compared_constant(const syntax::Expr& e, int depth) const;
   std::optional<std::string> constant_text(const syntax::Expr& e, int depth) const;
@@ -100,7 +128,9 @@ class ModuleChecker {
   std::vector<int> indices_;  // of each definition in module_
   std::vector<KernelError>* errors_ = nullptr;
   mutable const syntax::Constants* captured_ =
-      nullptr;  // of the definition that is read; null at the top level
+      nullptr;                 // of the definition that is read; null at the top level
+  mutable std::string scope_;  // the same
+  std::map<std::string, std::string> causes_;
 };
 
 /// The names before the colons of "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
@@ -130,6 +160,14 @@ class FunctionChecker {
   bool always_returns(const std::vector<Stmt>& body) const;
   std::vector<Type> result_types(const Expr& call) const;
 
+  // check_gradients.cpp
+  void check_gradient();
+  void check_adjoints() const;
+  std::optional<Expr> adjoint_place(const syntax::Expr& e);
+
+  // check_escapes.cpp
+  void refuse_escaping_arrays() const;
+
   // check_tiles.cpp
   std::optional<Stmt> declare_array(const syntax::Stmt& s);
   std::vector<std::int64_t> extents(const syntax::Expr& shape);
@@ -141,6 +179,7 @@ class FunctionChecker {
   std::optional<Tile> tile(const syntax::Expr& e, std::vector<Stmt>& out);
   bool tile_statement(const syntax::Stmt& s, std::vector<Stmt>& out);
   std::optional<Expr> tile_element(const syntax::Expr& e);
+  void check_sums(Type array, Place place) const;
   int block_variable(std::string_view what, Type type);
   void declare_block_arrays();
 
@@ -190,6 +229,7 @@ class FunctionChecker {
   Expr conditional(const syntax::Expr& e);
   Expr from_constant(const ModuleChecker::Constant& c, Place place);
   Expr operation(Builtin builtin, Expr a, Expr b, const syntax::Expr* operands, Place place);
+  std::optional<Expr> user_operation(Builtin builtin, const Expr& a, const Expr& b, Place place);
 
   // check_calls.cpp
   Expr call(const syntax::Expr& e);
@@ -206,6 +246,8 @@ class FunctionChecker {
   /// The same with null for what is not given, also in the middle.
   std::vector<const syntax::Expr*> optional_arguments(const syntax::Expr& e,
                                                       const std::vector<std::string>& parameters);
+  std::optional<Expr> written_number(const syntax::Expr& e, ScalarType scalar) const;
+  void check_static(const syntax::Expr& e) const;
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
   /// Fails for a name that the language needs itself: wp, float, range, ...

@@ -53,10 +53,26 @@ std::string Emitter::value(const Expr& e, int wanted) {
   return text;
 }
 
-std::string Emitter::temporary(Type type, const std::string& text) {
+std::string Emitter::new_name() {
   std::string name;
   do name = fmt::format("t{}", scope_.temporaries++);
   while (scope_.taken.contains(name));
+  return name;
+}
+
+Expr Emitter::named(const std::string& name, Type type) {
+  Expr e;
+  e.kind = ExprKind::variable;
+  e.type = type;
+  e.index = static_cast<int>(scope_.names.size());
+  scope_.names.push_back(name);
+  scope_.declared_by.push_back(nullptr);
+  scope_.ahead_of.push_back(nullptr);
+  return e;
+}
+
+std::string Emitter::temporary(Type type, const std::string& text) {
+  const std::string name = new_name();
   line(fmt::format("const {} {} = {};", type_name(type), name, text));
   return name;
 }
@@ -99,12 +115,8 @@ std::string Emitter::expression(const Expr& e, int wanted) {
       return constructed(e);
     case ExprKind::element:
       return element(e);
-    case ExprKind::component: {
-      const std::vector<std::string> parts = operands(e, {primary});
-      std::string text = parts[0];
-      for (std::size_t i = 1; i < parts.size(); ++i) text += "[" + parts[i] + "]";
-      return text;
-    }
+    case ExprKind::component:
+      return component(e);
     case ExprKind::field: {
       const std::uint16_t s = e.args[0].type.structure;
       return operands(e, {primary})[0] + "." +
@@ -130,9 +142,7 @@ std::string Emitter::choice(const Expr& e, int wanted) {
     const std::vector<std::string> parts = operands(e, {e.args[0].kind == e.kind ? binds : int{bits}, bits});
     return enclosed(fmt::format("{} {} {}", parts[0], both ? "&&" : "||", parts[1]), binds, wanted);
   }
-  std::string name;
-  do name = fmt::format("t{}", scope_.temporaries++);
-  while (scope_.taken.contains(name));
+  const std::string name = new_name();
   const std::string condition = expression(e.args[0]);
   line(fmt::format("{} {} = {};", type_name(e.type), name, conditional ? zero(e.type) : condition));
   line(
@@ -153,11 +163,30 @@ std::string Emitter::choice(const Expr& e, int wanted) {
 }
 
 std::string Emitter::element(const Expr& e) {
+  return element_text(operands(e, {primary}), e.args.size() - 1, e.args.data() + 1);
+}
+
+std::string Emitter::element_text(const std::vector<std::string>& parts, std::size_t axes,
+                                  const Expr* first) {
+  const bool wraps = scope_.range.may_be_negative(first, axes);
+  (wraps ? wrapped_ : axes_).insert(axes);
+  const std::string indices = fmt::format(
+      "{}", fmt::join(parts.begin() + 1, parts.begin() + 1 + static_cast<std::ptrdiff_t>(axes), ", "));
+  if (wraps) return fmt::format("{}.at({})", parts[0], indices);
+  return axes == 1 ? fmt::format("{}[{}]", parts[0], indices) : fmt::format("{}({})", parts[0], indices);
+}
+
+std::string Emitter::component(const Expr& e) {
   const std::vector<std::string> parts = operands(e, {primary});
-  const auto axes = static_cast<int>(parts.size()) - 1;
-  axes_.insert(axes);
-  if (axes == 1) return fmt::format("{}[{}]", parts[0], parts[1]);
-  return fmt::format("{}({})", parts[0], fmt::join(parts.begin() + 1, parts.end(), ", "));
+  const Type whole = e.args[0].type;
+  std::string text = parts[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const bool wraps = scope_.range.may_be_negative(&e.args[i], 1);
+    if (wraps) support("from_end");
+    text += wraps ? fmt::format("[from_end({}, {})]", parts[i], i == 1 ? whole.rows : whole.columns)
+                  : "[" + parts[i] + "]";
+  }
+  return text;
 }
 
 std::string Emitter::constructed(const Expr& e) {
@@ -194,10 +223,7 @@ std::string Emitter::atomic(const Expr& e) {
   places[0] = primary;
   if (text.find("-$1") != std::string_view::npos) places[values] = primary;
   const std::vector<std::string> parts = operands(e, places);
-  axes_.insert(array.dims);
-  const std::string indices =
-      fmt::format("{}", fmt::join(parts.begin() + 1, parts.begin() + array.dims + 1, ", "));
-  std::vector<std::string> args = {parts[0] + (array.dims == 1 ? "[" + indices + "]" : "(" + indices + ")")};
+  std::vector<std::string> args = {element_text(parts, array.dims, e.args.data() + 1)};
   args.insert(args.end(), parts.begin() + array.dims + 1, parts.end());
   return expand(text, types, held, args);
 }

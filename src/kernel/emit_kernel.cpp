@@ -203,6 +203,32 @@ void Emitter::close_cpp(const Function& kernel) {
   *out_ += packed(entry_name(kernel), types) + "\n";
 }
 
+namespace {
+
+/// The functions of an array that give an element. Those called `at` take indices from the end too.
+std::string element_functions(const std::set<std::size_t>& axes, bool wraps, const std::string& on) {
+  std::string text;
+  for (const std::size_t count : axes) {
+    std::vector<std::string> parameters, places;
+    for (std::size_t axis = 0; axis < count; ++axis) {
+      const char i = "ijkl"[axis];
+      parameters.push_back(fmt::format("long long {}", i));
+      places.push_back(wraps ? fmt::format("({0} < 0 ? {0} + shape[{1}] : {0}) * strides[{1}]", i, axis)
+                             : fmt::format("{} * strides[{}]", i, axis));
+    }
+    const bool long_line = wraps ? count > 1 : count > 2;
+    text += fmt::format("  {}T& {}({}) const {{{}return data[{}];{}}}\n", on,
+                        wraps        ? "at"
+                        : count == 1 ? "operator[]"
+                                     : "operator()",
+                        fmt::join(parameters, ", "), long_line ? "\n    " : " ", fmt::join(places, " + "),
+                        long_line ? "\n  " : " ");
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string Emitter::text() const {
   const bool cuda = target_ == Target::cuda;
   std::string text;
@@ -233,23 +259,7 @@ std::string Emitter::text() const {
     text +=
         "template <class T>\nstruct array {\n  T* data;\n  int shape[4];\n  long long strides[4];  // in "
         "elements\n";
-    if (axes_.contains(1))
-      text += fmt::format("  {}T& operator[](long long i) const {{ return data[i * strides[0]]; }}\n", on);
-    if (axes_.contains(2))
-      text += fmt::format(
-          "  {}T& operator()(long long i, long long j) const {{ return data[i * strides[0] + j * "
-          "strides[1]]; }}\n",
-          on);
-    if (axes_.contains(3))
-      text += fmt::format(
-          "  {}T& operator()(long long i, long long j, long long k) const {{\n    return data[i * strides[0] "
-          "+ j * strides[1] + k * strides[2]];\n  }}\n",
-          on);
-    if (axes_.contains(4))
-      text += fmt::format(
-          "  {}T& operator()(long long i, long long j, long long k, long long l) const {{\n    return data[i "
-          "* strides[0] + j * strides[1] + k * strides[2] + l * strides[3]];\n  }}\n",
-          on);
+    text += element_functions(axes_, false, on) + element_functions(wrapped_, true, on);
     text += "};\n\n";
   }
   return text + definitions_ + functions_ + kernels_.substr(0, kernels_.size() - 1);

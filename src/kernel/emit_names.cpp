@@ -25,7 +25,7 @@ bool is_taken(std::string_view name) {
       "thread", "block", "lane", "lanes", "arguments", "std", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
       "printf", "assert", "memcpy", "fmin", "fmax", "fabs", "fmod", "nearbyint", "NULL", "NAN", "INFINITY", "EOF",
       "HUGE_VAL", "floor_div", "remainder_of", "absolute", "smallest", "largest", "all_finite", "some_nan", "some_inf",
-      "clamped_acos", "clamped_asin", "are_near", "expect", "pcg_hash", "random_unit", "random_angle", "atomicAdd",
+      "clamped_acos", "clamped_asin", "are_near", "expect", "from_end", "pcg_hash", "random_unit", "random_angle", "atomicAdd",
       "atomicMin", "atomicMax", "atomicExch", "atomicCAS", "atomicAnd", "atomicOr", "atomicXor",
   };
   // clang-format on

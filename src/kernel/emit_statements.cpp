@@ -101,9 +101,7 @@ void Emitter::assign(const Stmt& s) {
     if (first.kind == ExprKind::apply) return thread_indices(s);
     const std::string call = value(first);
     const std::string results = fmt::format("{}_results", function_name(first.index));
-    std::string name;
-    do name = fmt::format("t{}", scope_.temporaries++);
-    while (scope_.taken.contains(name));
+    const std::string name = new_name();
     line(fmt::format("const {} {} = {};", results, name, call));
     for (std::size_t i = 0; i < s.targets.size(); ++i)
       store(s.targets[i], fmt::format("{}.value{}", name, i), s);
@@ -136,10 +134,28 @@ void Emitter::thread_indices(const Stmt& s) {
 void Emitter::update(const Stmt& s) {
   const Expr& target = s.targets[0];
   const Type type = target.type;
-  const Builtin together = atomic_of(s.builtin);
   bool in_array = false;
   for_each_expr(target, [&](const Expr& e) { in_array |= e.kind == ExprKind::element; });
-  if (target_ == Target::cuda && in_array && together != s.builtin && !is_own_array(target)) {
+  if (target.kind != ExprKind::variable && !(is_pure(module_, target) && is_pure(module_, s.values[0]))) {
+    // The indices come first, then the value.
+    Stmt apart = s;
+    const std::string place = new_name();
+    line(fmt::format("{}& {} = {};", type_name(type), place, value(target)));
+    const std::string by = temporary(s.values[0].type, value(s.values[0]));
+    const bool shared = in_array && !is_own_array(target);
+    apart.targets[0] = named(place, type);
+    apart.values[0] = named(by, s.values[0].type);
+    return update(apart, shared);
+  }
+  update(s, in_array && !is_own_array(target));
+}
+
+/// `shared`: other threads may change the target at the same time.
+void Emitter::update(const Stmt& s, bool shared) {
+  const Expr& target = s.targets[0];
+  const Type type = target.type;
+  const Builtin together = atomic_of(s.builtin);
+  if (target_ == Target::cuda && shared && together != s.builtin) {
     const std::vector<Type> types = {type.array(1), type};
     const std::string_view text = atomic_text(together, types, s.place);
     const std::string by = value(s.values[0], text.find("-$1") == std::string_view::npos ? lowest : primary);
@@ -162,8 +178,6 @@ void Emitter::update(const Stmt& s) {
   combined.type = type;
   combined.place = s.place;
   combined.args = {target, s.values[0]};
-  if (!is_pure(module_, combined))
-    fail(s.place, "an update of this kind with effects: compute the value before");
   const std::string done = value(combined);
   store(target, done, s);
 }

@@ -67,6 +67,9 @@ constexpr Support supports[] = {
      "}\n"},
     {"random_angle", "random_unit",
      "$D float random_angle(uint32& state) { return 6.2831853f * random_unit(state); }\n"},
+    {"from_end", "",
+     "// Negative indices count from the end.\n"
+     "$D int from_end(int i, int extent) { return i < 0 ? i + extent : i; }\n"},
     {"expect", "",
      "$D void expect(bool holds, const char* what) {\n"
      "  if (!holds) $fail\n"

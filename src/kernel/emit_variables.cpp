@@ -63,6 +63,7 @@ bool reads(const std::vector<Expr>& values, int variable) {
 void Emitter::begin(const Function& f) {
   scope_ = {};
   scope_.function = &f;
+  scope_.range = IndexRange(f);
   for (const Function& g : module_.functions) scope_.taken.insert(free_name(g.name));
   for (const Struct& s : module_.structs) scope_.taken.insert(struct_name(s.name));
   if (target_ == Target::cpp && has_barrier(f.body))  // names of the loop over threads

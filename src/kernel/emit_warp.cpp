@@ -38,7 +38,7 @@ class WarpWriter {
   Lowered lower(const std::string& name, const Function& function) {
     for (const syntax::Definition& d : names_.file().definitions) {
       if (d.name != name) continue;
-      const ModuleChecker::InScope scope(names_, d.captured.get());
+      const ModuleChecker::InScope scope(names_, d);
       return warp::Lowering(names_, source_, d, function).run();
     }
     throw KernelError(&source_, function.place, "the source has no such definition");

@@ -8,6 +8,7 @@
 
 #include "ferrite/kernel/emit.hpp"
 #include "kernel/emit_rules.hpp"
+#include "kernel/index_range.hpp"
 
 namespace ferrite::kernel {
 
@@ -44,6 +45,7 @@ class Emitter {
     std::string on_return = "return;";  // how a thread ends
     bool lockstep = false;              // variables are members of the thread's record
     int temporaries = 0, last_line = 0;
+    IndexRange range;  // which indices need no look at their sign
   };
 
   // emit_names.cpp
@@ -79,9 +81,15 @@ class Emitter {
   std::string assertion(Place place, std::string_view text) const;
   std::string choice(const Expr& e, int wanted);
   std::string element(const Expr& e);
+  /// An element by the texts of its array and indices, which `first` points at.
+  std::string element_text(const std::vector<std::string>& parts, std::size_t axes, const Expr* first);
+  std::string component(const Expr& e);
   std::string constructed(const Expr& e);
   std::string called(const Expr& e);
   std::string temporary(Type type, const std::string& text);
+  std::string new_name();
+  /// An expression that is written as this name.
+  Expr named(const std::string& name, Type type);
 
   // emit_statements.cpp
   void line(const std::string& text);
@@ -90,6 +98,7 @@ class Emitter {
   void assign(const Stmt& s);
   void store(const Expr& target, const std::string& text, const Stmt& s);
   void update(const Stmt& s);
+  void update(const Stmt& s, bool shared);
   void if_else(const Stmt& s);
   void return_values(const Stmt& s);
   void thread_indices(const Stmt& s);
@@ -138,7 +147,8 @@ class Emitter {
   };
   std::vector<Needed> needed_;     // whose functions exist
   std::set<std::string> aliases_;  // scalar types by other names, "uint32"
-  std::set<int> axes_;             // of arrays: the element functions that are used
+  std::set<std::size_t> axes_;     // of arrays: the element functions that are used,
+  std::set<std::size_t> wrapped_;  // and those that take negative indices
   bool has_half_ = false, has_bfloat_ = false, has_arrays_ = false;
   std::string definitions_, functions_, kernels_;
   Scope scope_;

@@ -1,6 +1,7 @@
 // Launching: arguments become numbers, the grid becomes blocks, blocks become threads.
 #include <fmt/format.h>
 
+#include "kernel/lower.hpp"
 #include "kernel/machine.hpp"
 
 #include <algorithm>
@@ -34,6 +35,7 @@ Interpreter::Interpreter(const Module& module, const Function& kernel, std::span
                          const InterpretOptions& options)
     : module_(module), kernel_(kernel), dim_(dim.begin(), dim.end()), options_(options) {
   checked_threads(kernel, dim, options.block_dim);
+  if (options.races != nullptr) races_.emplace(*options.races, kernel.name, options.block_dim);
 }
 
 int Interpreter::size_of(Type type) const {
@@ -80,6 +82,9 @@ void Interpreter::bind(const Value& value, Type type, const std::string& name, N
     }
     return;
   }
+  if (type.is_struct() && holds_array(module_, type))
+    throw ValueError(
+        fmt::format("[{}] argument '{}' is a struct that holds arrays: give its fields", kernel_.name, name));
   std::size_t wanted = static_cast<std::size_t>(size_of(type.element()));
   if (type.is_array()) {
     for (const std::int64_t n : value.shape) wanted *= static_cast<std::size_t>(n);
@@ -94,10 +99,21 @@ void Interpreter::bind(const Value& value, Type type, const std::string& name, N
     std::copy(value.numbers.begin(), value.numbers.end(), out);
     return;
   }
-  out->integer = static_cast<std::int64_t>(arrays_.size());
   // The caller's array, which it gave to be changed.
-  arrays_.push_back(
-      {name, value.shape, size_of(type.element()), const_cast<Number*>(value.numbers.data()), {}});
+  out->integer =
+      add_array({name, value.shape, size_of(type.element()), const_cast<Number*>(value.numbers.data()), {}});
+  if (races_) races_->add_array(name, value.shape, size_of(type.element()), value.numbers.data(), false);
+}
+
+std::int64_t Interpreter::add_array(ArrayView array) {
+  arrays_.push_back(std::move(array));
+  return static_cast<std::int64_t>(arrays_.size());
+}
+
+Interpreter::ArrayView& Interpreter::array_of(Number handle) {
+  if (handle.integer < 1 || handle.integer > static_cast<std::int64_t>(arrays_.size()))
+    fail("this array was never set: the struct was made without one, assign its field first");
+  return arrays_[static_cast<std::size_t>(handle.integer - 1)];
 }
 
 void Interpreter::run(std::span<Value> arguments) {
@@ -149,22 +165,35 @@ void Interpreter::run_block(std::int64_t first, std::int64_t count, const std::v
     }
   }
   arrays_.resize(given);
+  if (races_) races_->end_block();
 }
 
 Number* Interpreter::locate(Number handle, std::span<const std::int64_t> indices) {
-  ArrayView& array = arrays_[static_cast<std::size_t>(handle.integer)];
+  Number* found = element_at(handle, indices);
+  if (races_) races_->note(found, array_of(handle).stride, {Race::Access::atomic, thread_, place_});
+  return found;
+}
+
+void Interpreter::note(const Expr& place, const Number* first, int count, Race::Access access, bool same) {
+  if (races_ && in_array(place)) races_->note(first, count, {access, thread_, place.place}, same);
+}
+
+Number* Interpreter::element_at(Number handle, std::span<const std::int64_t> indices) {
+  ArrayView& array = array_of(handle);
   std::int64_t at = 0;
   for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-    if (indices[axis] < 0 || indices[axis] >= array.shape[axis])
+    const std::int64_t extent = array.shape[axis];
+    const std::int64_t index = indices[axis] < 0 ? indices[axis] + extent : indices[axis];
+    if (index < 0 || index >= extent)
       fail(fmt::format("index [{}] is outside array '{}' of shape [{}]", fmt::join(indices, ", "), array.name,
                        fmt::join(array.shape, ", ")));
-    at = at * array.shape[axis] + indices[axis];
+    at = at * extent + index;
   }
   return array.data + at * array.stride;
 }
 
 std::int64_t Interpreter::extent(Number handle, int axis) {
-  return arrays_[static_cast<std::size_t>(handle.integer)].shape[static_cast<std::size_t>(axis)];
+  return array_of(handle).shape[static_cast<std::size_t>(axis)];
 }
 
 std::int64_t Interpreter::thread_index(int axis) {
@@ -184,7 +213,11 @@ void Interpreter::fail(std::string_view problem) {
 
 void interpret(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,
                std::span<Value> arguments, const InterpretOptions& options) {
-  Interpreter(module, kernel, dim, options).run(arguments);
+  std::vector<Race> races;
+  InterpretOptions used = options;
+  if (options.refuse_races && options.races == nullptr) used.races = &races;
+  Interpreter(module, kernel, dim, used).run(arguments);
+  if (options.refuse_races && !used.races->empty()) throw warning(module, used.races->front());
 }
 
 }  // namespace ferrite::kernel

@@ -43,6 +43,7 @@ void Interpreter::lockstep(const Stmt& s, const Lanes& lanes) {
 void Interpreter::barrier(const Stmt& s, const Lanes& lanes) {
   thread_ = lanes[0]->thread;
   step(s.place);
+  if (races_) races_->barrier();
   for (const Lane& lane : lanes_) {
     if (std::find(lanes.begin(), lanes.end(), &lane) != lanes.end()) continue;
     fail(fmt::format("thread {} of the block does not reach this barrier", &lane - lanes_.data()));

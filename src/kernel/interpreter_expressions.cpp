@@ -35,10 +35,16 @@ void Interpreter::evaluate(const Expr& e, Number* out) {
       return evaluate(e.args[truth(e.args[0]) ? 1 : 2], out);
     default: {  // variable, element, component, field
       const Arena::Scope scope(arena_);
-      const Number* found = numbers(e);
+      const Number* found = read(e);
       std::copy(found, found + size_of(e.type), out);
     }
   }
+}
+
+const Number* Interpreter::read(const Expr& e) {
+  const Number* found = numbers(e);
+  note(e, found, size_of(e.type), Race::Access::read);
+  return found;
 }
 
 bool Interpreter::truth(const Expr& e) { return integer(e) != 0; }
@@ -91,17 +97,18 @@ Number* Interpreter::element_of(const Expr& e) {
   const std::size_t dims = e.args.size() - 1;
   for (std::size_t i = 0; i < dims; ++i) at[i] = integer(e.args[i + 1]);
   place_ = e.place;
-  return locate(handle, {at.data(), dims});
+  return element_at(handle, {at.data(), dims});
 }
 
 std::int64_t Interpreter::component_offset(const Expr& e) {
   const Type t = e.args[0].type;
   std::int64_t offset = 0;
   for (std::size_t i = 1; i < e.args.size(); ++i) {
-    const std::int64_t at = integer(e.args[i]), extent = i == 1 ? t.rows : t.columns;
+    const std::int64_t index = integer(e.args[i]), extent = i == 1 ? t.rows : t.columns;
+    const std::int64_t at = index < 0 ? index + extent : index;
     if (at < 0 || at >= extent) {
       place_ = e.place;
-      fail(fmt::format("index {} is outside {}, which has {} there", at, to_string(t), extent));
+      fail(fmt::format("index {} is outside {}, which has {} there", index, to_string(t), extent));
     }
     offset = offset * (i == 1 ? 1 : t.columns) + at;
   }
@@ -161,7 +168,7 @@ void Interpreter::construct_value(const Expr& e, Number* out) {
   }
   const Arena::Scope scope(arena_);
   const Type given = e.args[0].type;
-  const Number* x = numbers(e.args[0]);
+  const Number* x = read(e.args[0]);
   for (int i = 0; i < e.type.components(); ++i)
     out[i] = given.is_scalar() ? x[0] : cast_number(given.scalar, e.type.scalar, options_.precision, x[i]);
 }

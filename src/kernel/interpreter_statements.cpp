@@ -85,18 +85,25 @@ void Interpreter::assign(const Stmt& s) {
   next = values;
   for (const Expr& t : s.targets) {
     const int n = size_of(t.type);
-    std::copy(next, next + n, place_of(t));
+    Number* place = place_of(t);
+    note(t, place, n, Race::Access::write,
+         std::equal(next, next + n, place, [](Number a, Number b) { return a.integer == b.integer; }));
+    std::copy(next, next + n, place);
     next += n;
   }
 }
 
 void Interpreter::update(const Stmt& s) {
-  // The value first, then the element, as an atomic does it.
+  // The indices of the target, then the value, then the element is read, as an atomic does it.
   const Expr& target = s.targets[0];
+  Number* place = numbers(target);
   Number* right = arena_.take(static_cast<std::size_t>(size_of(s.values[0].type)));
   evaluate(s.values[0], right);
   const auto n = static_cast<std::size_t>(size_of(target.type));
-  Number* place = numbers(target);
+  using enum Builtin;
+  const bool atomic = s.builtin == add || s.builtin == sub || s.builtin == bit_and || s.builtin == bit_or ||
+                      s.builtin == bit_xor;
+  note(target, place, static_cast<int>(n), atomic ? Race::Access::atomic : Race::Access::write);
   Number* before = arena_.take(n);
   std::copy(place, place + n, before);
   const Type types[2] = {target.type, s.values[0].type};
@@ -116,10 +123,8 @@ void Interpreter::declare_array(const Stmt& s) {
       slot->integer = found->second;
       return;
     }
-    shared_[&s] = static_cast<std::int64_t>(arrays_.size());
   }
   if (!known || s.shared) {
-    slot->integer = static_cast<std::int64_t>(arrays_.size());
     ArrayView array;
     array.name = frame_.function->variables[index].name;
     array.stride = size_of(target.type.element());
@@ -129,10 +134,14 @@ void Interpreter::declare_array(const Stmt& s) {
       count *= static_cast<std::size_t>(extent.number.integer);
     }
     array.own.resize(count);
-    arrays_.push_back(std::move(array));
+    slot->integer = add_array(std::move(array));
     arrays_.back().data = arrays_.back().own.data();
+    if (s.shared) shared_[&s] = slot->integer;
+    if (s.shared && races_)
+      races_->add_array(arrays_.back().name, arrays_.back().shape, arrays_.back().stride, arrays_.back().data,
+                        true);
   }
-  ArrayView& array = arrays_[static_cast<std::size_t>(slot->integer)];
+  ArrayView& array = array_of(*slot);
   std::fill(array.own.begin(), array.own.end(), Number{});
 }
 

@@ -13,8 +13,10 @@ const Function& Module::kernel(std::string_view name) const {
   if (name.empty() && kernels.size() == 1) return kernels[0];
   if (kernels.empty()) throw ValueError("[kernel] there is no kernel: mark a function with @wp.kernel");
   std::string list;
+  std::string qualified(name);
+  std::replace(qualified.begin(), qualified.end(), '.', '_');
   for (const Function& k : kernels) {
-    if (!name.empty() && k.name == name) return k;
+    if (!name.empty() && (k.name == name || k.name == qualified)) return k;
     list += (list.empty() ? "" : ", ") + k.name;
   }
   throw ValueError(name.empty() ? fmt::format("[kernel] {} kernels ({}): name one", kernels.size(), list)
@@ -122,6 +124,14 @@ Expr field(const Module& module, Expr value, int index) {
   Expr e = make(ExprKind::field, s.fields[static_cast<std::size_t>(index)].type, std::move(args));
   e.index = index;
   return e;
+}
+
+bool holds_array(const Module& module, Type type) {
+  if (type.is_array()) return true;
+  if (!type.is_struct()) return false;
+  const auto& fields = module.structs[type.structure].fields;
+  return std::any_of(fields.begin(), fields.end(),
+                     [&](const Variable& f) { return holds_array(module, f.type); });
 }
 
 int add_variable(Function& function, std::string name, Type type) {

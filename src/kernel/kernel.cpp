@@ -52,7 +52,7 @@ struct Kernel::State {
   bool together = false;  // compiled with the other kernels of the module
   std::uint64_t id = 0;
   std::vector<ArrayUse> uses;
-  bool sees_blocks = false;
+  bool sees_blocks = false, is_adjoint = false;
   Lazily<BlockProgram> program;
   Lazily<Kernel> adjoint;
   Lazily<NativeKernel> native;
@@ -71,7 +71,7 @@ Kernel::Kernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 Kernel Kernel::from_source(std::string_view text, std::string_view name, std::string_view file,
                            const Bindings& bindings) {
-  return Kernel(parse(text, file, bindings), name);
+  return Kernel(parse_for(name, text, file, bindings), name);
 }
 
 Kernel::Kernel(Module module, std::string_view name, const EmitOptions& options) {
@@ -106,9 +106,13 @@ const Kernel& Kernel::adjoint() const {
     if (!function().enable_backward)
       throw KernelError(module().source.get(), function().place,
                         "kernel '" + function().name + "' was declared with enable_backward=False");
-    return Kernel(kernel::adjoint(module(), function()));
+    Kernel made(kernel::adjoint(module(), function()));
+    made.state_->is_adjoint = true;
+    return made;
   });
 }
+
+bool Kernel::is_adjoint() const { return state_->is_adjoint; }
 
 const std::string& Kernel::cuda_source(int block_dim) const {
   EmitOptions options = state_->shared->options;

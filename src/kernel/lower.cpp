@@ -44,7 +44,7 @@ class Lowering {
       frame.variables[static_cast<std::size_t>(i)] = variable(out_, i);
     frame_ = &frame;
     block(s.function.body, out_.body);
-    return {std::move(out_), std::move(unrepeatable_)};
+    return {std::move(out_), std::move(unrepeatable_), std::move(customs_)};
   }
 
  private:
@@ -100,6 +100,10 @@ class Lowering {
     });
     return frame;
   }
+  /// Neither a parameter nor the adjoint of one, which other threads change too.
+  bool is_own_array(const Expr& array) const {
+    return array.index >= out_.parameters && !adjoint_arrays_.contains(array.index);
+  }
   Expr fresh(const std::string& name, Type type) {
     return variable(out_, add_variable(out_, names_.unique(name), type));
   }
@@ -141,7 +145,7 @@ class Lowering {
     if (effect_of(e) == Effect::synchronises) refuse(e.place, "no gradient: barriers are not differentiated");
     if (effect_of(e) == Effect::none && !is_changing(made)) return made;
     const bool atomic = effect_of(e) == Effect::writes_array;
-    if (atomic && made.args[0].index >= out_.parameters)
+    if (atomic && is_own_array(made.args[0]))
       refuse(e.place, fmt::format("no gradient: the result of wp.{} on an array of the thread is used",
                                   info(e.builtin).name));
     Expr t = bind(std::move(made), out, temporary_name(e));
@@ -193,10 +197,59 @@ class Lowering {
     for (const Expr& a : args)
       if (a.type.is_array() && a.kind != ExprKind::variable)
         refuse(a.place, "no gradient: pass an array by its name");
-    return inline_function(f, std::move(args), call.place, out);
+    if (f.replay >= 0 && f.gradient < 0)
+      refuse(call.place,
+             fmt::format("no gradient: '{}' has a @wp.func_replay, but no @wp.func_grad", f.name));
+    if (f.gradient >= 0 && !inside_custom_) return custom_call(f, std::move(args), call.place, out);
+    return inline_function(replayed(f), std::move(args), call.place, out);
   }
+  const Function& replayed(const Function& f) const {
+    return f.replay >= 0 ? module_.functions[static_cast<std::size_t>(f.replay)] : f;
+  }
+  /// The function and its gradient side by side. What they call is written out, and not differentiated.
+  std::vector<Expr> custom_call(const Function& f, std::vector<Expr> args, Place place,
+                                std::vector<Stmt>& out) {
+    const Function& gradient = module_.functions[static_cast<std::size_t>(f.gradient)];
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (args[i].kind == ExprKind::variable) continue;
+      const Expr kept = fresh(f.variables[i].name, args[i].type);
+      out.push_back(assign(kept, std::move(args[i])));
+      args[i] = kept;
+    }
+    CustomCall made;
+    made.arguments = args;
+    inside_custom_ = true;
+    for (Expr& value : inline_function(replayed(f), args, place, made.forward)) {
+      made.results.push_back(fresh(f.name + "_result", value.type));
+      made.forward.push_back(assign(made.results.back(), std::move(value)));
+    }
+    std::map<int, Expr> known;
+    for (std::size_t i = 0; i < gradient.adjoints.size(); ++i) {
+      if (gradient.adjoints[i] < 0) continue;
+      const Expr adjoint = fresh(f.variables[i].name + "_adjoint", args[i].type);
+      known.emplace(gradient.adjoints[i], adjoint);
+      made.adjoints.emplace(adjoint.index, i);
+      if (adjoint.type.is_array()) adjoint_arrays_.insert(adjoint.index);
+    }
+    for (const Expr& r : made.results) {
+      args.push_back(fresh(f.name + "_seed", r.type));
+      made.seeds.push_back(args.back().index);
+    }
+    inline_function(gradient, std::move(args), place, made.gradient, known);
+    inside_custom_ = false;
+    Expr call;
+    call.kind = ExprKind::call;
+    call.index = static_cast<int>(customs_.size());
+    out.push_back(evaluate(std::move(call)));
+    out.back().targets = made.results;
+    out.back().place = place;
+    std::vector<Expr> results = made.results;
+    customs_.push_back(std::move(made));
+    return results;
+  }
+  /// `known` has what variables of the function are, beside its parameters.
   std::vector<Expr> inline_function(const Function& f, std::vector<Expr> args, Place place,
-                                    std::vector<Stmt>& out) {
+                                    std::vector<Stmt>& out, const std::map<int, Expr>& known = {}) {
     const Structured s = remove_jumps(f);
     for_each_stmt(s.function.body, [&](const Stmt&) { ++written_out_; });
     if (written_out_ > most_written_out)
@@ -205,6 +258,7 @@ class Lowering {
                          "{} statements; call them from a loop, or less often",
                          most_written_out));
     Frame frame = open(s.function);
+    for (const auto& [v, is] : known) frame.variables[static_cast<std::size_t>(v)] = is;
     for (std::size_t i = 0; i < args.size(); ++i) {
       const bool changes = frame.assignments[i] > 0;
       Expr parameter = args[i];
@@ -233,6 +287,17 @@ class Lowering {
     for (std::size_t i = 1; i < e.args.size(); ++i) made.args[i] = lift(e.args[i], out);
     return made;
   }
+  /// Indices as they are now, whatever comes next.
+  void keep_indices(Expr& place, std::vector<Stmt>& out) {
+    if (place.kind == ExprKind::variable) return;
+    keep_indices(place.args[0], out);
+    for (std::size_t i = 1; i < place.args.size(); ++i) {
+      if (place.args[i].kind == ExprKind::literal) continue;
+      const Expr kept = fresh("at", place.args[i].type);
+      out.push_back(assign(kept, std::move(place.args[i])));
+      place.args[i] = kept;
+    }
+  }
   void store(Expr target, Expr value, Place where, std::vector<Stmt>& out) {
     if (target.type.is_array()) refuse(where, "no gradient: an array is assigned to a variable");
     out.push_back(assign(std::move(target), std::move(value)));
@@ -253,7 +318,7 @@ class Lowering {
         }
         Expr atomic = e;
         atomic.args = lift_all(e.args, out);
-        if (atomic.args[0].index >= out_.parameters) return local_atomic(atomic, s.place, out);
+        if (is_own_array(atomic.args[0])) return local_atomic(atomic, s.place, out);
         out.push_back(evaluate(std::move(atomic)));
         out.back().place = s.place;
         return;
@@ -353,11 +418,12 @@ class Lowering {
       store(place(s.targets[i], out), std::move(values[i]), s.place, out);
   }
   void updating(const Stmt& s, std::vector<Stmt>& out) {
-    Expr value = lift(s.values[0], out);
     Expr target = place(s.targets[0], out);
+    if (draws(s.values[0])) keep_indices(target, out);
+    Expr value = lift(s.values[0], out);
     const bool sum = s.builtin == Builtin::add || s.builtin == Builtin::sub;
-    const bool of_parameter = in_array(target) && root_of(target).index < out_.parameters;
-    if (of_parameter && (sum || !is_float(target.type.scalar))) {
+    const bool shared = in_array(target) && !is_own_array(root_of(target));
+    if (shared && (sum || !is_float(target.type.scalar))) {
       out.push_back(update(s.builtin, std::move(target), std::move(value)));
       out.back().place = s.place;
       return;
@@ -373,6 +439,9 @@ class Lowering {
   std::size_t written_out_ = 0;  // statements of functions
   std::vector<Type> written_;    // types of elements that are written somewhere
   std::map<int, Unrepeatable> unrepeatable_;
+  std::vector<CustomCall> customs_;
+  std::set<int> adjoint_arrays_;  // in gradients: wp.adjoint[array]
+  bool inside_custom_ = false;
   Frame* frame_ = nullptr;
 };
 

@@ -24,16 +24,34 @@ struct Unrepeatable {
   std::string reason;
 };
 
+/// A call of a function that has a gradient of its own. All variables are those of the lowered function.
+struct CustomCall {
+  std::vector<Expr> arguments;          // variables
+  std::vector<Expr> results;            // variables that `forward` assigns
+  std::vector<Stmt> forward;            // what the function computes, or its replay
+  std::vector<Stmt> gradient;           // moves adjoints from seeds to arguments,
+  std::vector<int> seeds;               // where these variables are the adjoints of the results,
+  std::map<int, std::size_t> adjoints;  // and these the adjoints of arguments
+};
+
 /// A kernel with its functions written out and without jumps, in these statements only:
 ///   assign    one target; the value has no calls, and no effect but a draw or an atomic that is all of it. A
 ///             tuple only from tid
 ///   update    += and -= of an element of a parameter, or of a part of it
 ///   evaluate  an atomic
 ///   if_ for_ while_ declare_array
+///   evaluate  a call: Lowered::customs[index], which is no part of the body. Its targets are the results
 /// Assertions are gone. Elements of arrays that the kernel writes are read by assignments of their own.
 struct Lowered {
   Function function;
   std::map<int, Unrepeatable> unrepeatable;
+  std::vector<CustomCall> customs;
+
+  /// The custom call that a statement is, or null.
+  const CustomCall* custom(const Stmt& s) const {
+    const bool is = s.kind == StmtKind::evaluate && s.values[0].kind == ExprKind::call;
+    return is ? &customs[static_cast<std::size_t>(s.values[0].index)] : nullptr;
+  }
 };
 /// Throws KernelError for shared arrays, barriers and arrays that are assigned or in structs.
 Lowered lower(const Module& module, const Function& kernel);

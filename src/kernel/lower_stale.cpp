@@ -14,7 +14,7 @@ class StaleReads {
 
   void run() {
     for_each_stmt(l_.function.body, [&](const Stmt& s) {
-      if (s.kind != StmtKind::evaluate) return;
+      if (s.kind != StmtKind::evaluate || s.values[0].kind != ExprKind::apply) return;
       const Expr& e = s.values[0];
       if (e.builtin == Builtin::atomic_min || e.builtin == Builtin::atomic_max)
         extrema_.emplace(e.args[0].index, s.place);
@@ -28,6 +28,10 @@ class StaleReads {
     if (is_parameter(array)) written_.emplace(array.index, place);
   }
   void mark(const Stmt& s) {
+    if (const CustomCall* call = l_.custom(s)) {
+      for_each_stmt(call->forward, [&](const Stmt& inner) { mark(inner); });
+      return;
+    }
     for (const Expr& t : s.targets)
       if (in_array(t)) write(root_of(t), s.place);
     for (const Expr& v : s.values)
@@ -36,6 +40,11 @@ class StaleReads {
   }
   void walk(const std::vector<Stmt>& body) {
     for (const Stmt& s : body) {
+      if (const CustomCall* call = l_.custom(s)) {
+        walk(call->forward);
+        walk(call->gradient);
+        continue;
+      }
       if (s.kind == StmtKind::assign && s.values[0].kind == ExprKind::element) read(s);
       mark(s);
       if (s.kind == StmtKind::for_ || s.kind == StmtKind::while_)

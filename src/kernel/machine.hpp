@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/builtin_call.hpp"
+#include "kernel/race_log.hpp"
 
 namespace ferrite::kernel {
 
@@ -84,6 +85,10 @@ class Interpreter final : public Machine {
     Number* data = nullptr;
     std::vector<Number> own;  // the memory of arrays that kernels make
   };
+  /// Adds an array and gives its handle. Handles begin at 1, so that a struct of zeros holds no array.
+  std::int64_t add_array(ArrayView array);
+  /// The array of a handle; an error if it was never set.
+  ArrayView& array_of(Number handle);
   /// A loop over a range: count rounds, from `value` on.
   struct Range {
     std::int64_t value, step;
@@ -98,7 +103,13 @@ class Interpreter final : public Machine {
   void run_block(std::int64_t first, std::int64_t count, const std::vector<Number>& parameters);
   Frame frame_for_thread(const std::vector<Number>& parameters);
 
+  Number* element_at(Number handle, std::span<const std::int64_t> indices);
+  /// For the log of races, if there is one: `count` numbers of a place in an array.
+  void note(const Expr& place, const Number* first, int count, Race::Access access, bool same = false);
+
   // interpreter_expressions.cpp
+  /// The numbers of an expression, to be read.
+  const Number* read(const Expr& e);
   void evaluate(const Expr& e, Number* out);
   /// The numbers of an expression: in place where it is one, else computed into the arena.
   Number* numbers(const Expr& e);
@@ -150,6 +161,7 @@ class Interpreter final : public Machine {
   Frame frame_;
   Place place_;
   std::int64_t thread_ = 0, steps_ = 0;
+  std::optional<RaceLog> races_;
   std::vector<Lane> lanes_;
 };
 

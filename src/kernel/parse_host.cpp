@@ -78,6 +78,7 @@ void Parser::host_function() {
   }
   skip_line();
   entered_ = std::move(names);
+  entered_name_ = name;
 }
 
 /// What stands on the right of an assignment, if kernels could use it; else the tokens are not taken.
@@ -100,11 +101,14 @@ void Parser::host_block() {
     return;
   }
   const bool function = entered_ != nullptr;
+  std::string path = hosts_.empty() ? "" : hosts_.back().path;
+  if (!entered_name_.empty()) path += (path.empty() ? "" : ".") + entered_name_;
   hosts_.push_back({function         ? std::move(entered_)
                     : hosts_.empty() ? nullptr
                                      : hosts_.back().names,
-                    function});
+                    function, std::move(path)});
   entered_ = nullptr;
+  entered_name_.clear();
 }
 
 /// The names that a line gives values to: NAME, NAME = ..., NAME: type = ..., NAME += ..., for NAME in ...
@@ -141,6 +145,7 @@ void Parser::host_line(syntax::File& file) {
       names.erase(std::string(name.text));
   };
   for (const Token& name : bound_names()) forget(name);
+  if (at("class") && peek(1).kind == TokenKind::name) entered_name_ = peek(1).text;
   if (at(TokenKind::name) && at("=", 1) && (hosts_.empty() || hosts_.back().function)) {
     take();
     take();

@@ -19,12 +19,14 @@ File Parser::file(std::vector<KernelError>& errors) {
       continue;
     }
     entered_ = nullptr;  // a function without a block
+    entered_name_.clear();
     Definition found;
     const std::size_t begin = at_;
     try {
       if (at("@") && decorators(file, found)) {
         definition(found);
         if (!hosts_.empty()) found.captured = hosts_.back().names;
+        if (!hosts_.empty()) found.scope = hosts_.back().path;
         file.definitions.push_back(std::move(found));
       } else if (at("import")) {
         import_line(file);
@@ -35,6 +37,7 @@ File Parser::file(std::vector<KernelError>& errors) {
       }
     } catch (const KernelError& error) {
       errors.push_back(error);
+      errors.back().set_definition(found.name);
       depth_ = blocks_ = loops_ = 0;
       // Go on behind the definition: at the first line after its head that is indented no further.
       at_ = begin;
@@ -81,9 +84,20 @@ bool Parser::decorators(const File& file, Definition& definition) {
     if (warp && at(".", 1)) {
       const std::string_view name = peek(2).text;
       using Kind = Definition::Kind;
-      const bool known = name == "kernel" || name == "func" || name == "struct";
+      const bool gradient = name == "func_grad", replay = name == "func_replay";
+      const bool known = name == "kernel" || name == "func" || name == "struct" || gradient || replay;
       if (known)
-        definition.kind = name == "kernel" ? Kind::kernel : name == "func" ? Kind::function : Kind::structure;
+        definition.kind = name == "kernel"   ? Kind::kernel
+                          : name == "func"   ? Kind::function
+                          : name == "struct" ? Kind::structure
+                          : gradient         ? Kind::gradient
+                                             : Kind::replay;
+      if (gradient || replay) {
+        definition.of_place = peek(4).place;
+        if (!at("(", 3) || peek(4).kind != TokenKind::name || !at(")", 5))
+          fail(peek(2).place, fmt::format("@wp.{} names its function: @wp.{}(f)", name, name));
+        definition.of = peek(4).text;
+      }
       found |= known;
       for (std::size_t i = 3; known && peek(i).kind != TokenKind::newline && peek(i).kind != TokenKind::end;
            ++i)

@@ -105,9 +105,11 @@ class Parser {
   struct Host {
     std::shared_ptr<syntax::Constants> names;  // null outside of functions
     bool function;                             // the block of the function itself
+    std::string path;                          // names of functions and classes: "test.inner"
   };
   std::vector<Host> hosts_;                     // Python's blocks around the line
   std::shared_ptr<syntax::Constants> entered_;  // of the function whose block comes next
+  std::string entered_name_;                    // of the function or class whose block comes next
   std::set<std::string, std::less<>> bound_;    // bindings that were used
 };
 

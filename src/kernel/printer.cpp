@@ -1,11 +1,13 @@
 // The IR as Warp's Python, with as few parentheses as the grammar needs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "ferrite/kernel/parse.hpp"
 #include "kernel/syntax.hpp"
+#include "kernel/user_operators.hpp"
 
 namespace ferrite::kernel {
 
@@ -82,7 +84,7 @@ class Printer {
       for (const Variable& f : s.fields) out_ += fmt::format("    {}: {}\n", f.name, show(f.type));
       if (s.fields.empty()) out_ += "    pass\n";
     }
-    for (const Function& f : module_.functions) print_function(f, "@wp.func");
+    for (const Function& f : module_.functions) print_function(f, decorator_of(f));
     for (const Function& k : module_.kernels)
       print_function(k, k.enable_backward ? "@wp.kernel" : "@wp.kernel(enable_backward=False)");
     return std::move(out_);
@@ -94,6 +96,31 @@ class Printer {
   }
 
  private:
+  /// "@wp.func", or whose gradient or replay it is.
+  std::string decorator_of(const Function& f) const {
+    const auto index = static_cast<int>(&f - module_.functions.data());
+    for (const Function& of : module_.functions) {
+      if (of.gradient == index) return fmt::format("@wp.func_grad({})", of.name);
+      if (of.replay == index) return fmt::format("@wp.func_replay({})", of.name);
+    }
+    return "@wp.func";
+  }
+  /// wp.adjoint[x.field] for a field of the variable that stands for it; empty for all else.
+  std::string adjoint_text(const Expr& e) const {
+    std::string path;
+    const Expr* root = &e;
+    for (; root->kind == ExprKind::field; root = &root->args[0])
+      path =
+          "." +
+          module_.structs[root->args[0].type.structure].fields[static_cast<std::size_t>(root->index)].name +
+          path;
+    if (root->kind != ExprKind::variable) return "";
+    const auto& adjoints = function_->adjoints;
+    const auto found = std::find(adjoints.begin(), adjoints.end(), root->index);
+    if (found == adjoints.end()) return "";
+    return fmt::format("wp.adjoint[{}{}]",
+                       function_->variables[static_cast<std::size_t>(found - adjoints.begin())].name, path);
+  }
   std::string show(Type t) const { return to_string(t, struct_names_); }
   const std::string& name(const Expr& variable) const {
     return function_->variables[static_cast<std::size_t>(variable.index)].name;
@@ -140,6 +167,9 @@ class Printer {
       case StmtKind::assign:
         return line(depth, fmt::format("{} = {}", list(s.targets), assigned(s)));
       case StmtKind::update:
+        if (is_replaced(s.builtin, s.targets[0], s.values[0]) && !keeps_operator(s.builtin, s.targets[0]))
+          return line(depth, fmt::format("{0} = wp.{1}({0}, {2})", text(s.targets[0], lowest),
+                                         info(s.builtin).name, text(s.values[0], lowest)));
         return line(depth, fmt::format("{} {}= {}", text(s.targets[0], lowest), info(s.builtin).symbol,
                                        text(s.values[0], lowest)));
       case StmtKind::evaluate:
@@ -229,6 +259,7 @@ class Printer {
 
   std::string print(const Expr& e, Level& level) {
     const auto arg = [&](std::size_t i, Level least) { return text(e.args[i], least); };
+    if (auto adjoint = adjoint_text(e); !adjoint.empty()) return adjoint;
     switch (e.kind) {
       case ExprKind::literal:
         return number(e, level);
@@ -272,6 +303,14 @@ class Printer {
     return plain;
   }
 
+  /// Whether the operator of these types means a function of the module, and the builtin is written by name.
+  bool is_replaced(Builtin builtin, const Expr& a, const Expr& b) const {
+    return std::any_of(module_.functions.begin(), module_.functions.end(), [&](const Function& f) {
+      return f.name == info(builtin).name && f.parameters == 2 && f.variables[0].type == a.type &&
+             f.variables[1].type == b.type;
+    });
+  }
+
   std::string application(const Expr& e, Level& level) {
     const BuiltinInfo& row = info(e.builtin);
     const std::string scalar = show(Type::of(e.type.scalar));
@@ -281,7 +320,8 @@ class Printer {
     if (e.builtin == Builtin::shape)
       return fmt::format("{}.shape[{}]", text(e.args[0], whole), text(e.args[1], lowest));
     if (e.builtin == Builtin::len) return fmt::format("len({})", list(e.args));
-    if (row.symbol.empty()) return fmt::format("wp.{}({})", row.name, list(e.args));
+    if (row.symbol.empty() || (e.args.size() == 2 && is_replaced(e.builtin, e.args[0], e.args[1])))
+      return fmt::format("wp.{}({})", row.name, list(e.args));
     level = level_of(e.builtin);
     if (e.args.size() == 1)
       return fmt::format("{}{}{}", row.symbol, level == negation ? " " : "", text(e.args[0], level));

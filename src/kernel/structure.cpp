@@ -66,6 +66,13 @@ class Form {
     put(type.dims);
   }
 
+  /// Functions are numbered as they come into use.
+  std::int64_t number_of(int function) {
+    auto found = std::find(called_.begin(), called_.end(), function);
+    if (found == called_.end()) found = called_.insert(called_.end(), function);
+    return found - called_.begin();
+  }
+
   void function(const Function& f) {
     numbers_.assign(f.variables.size(), -1);
     used_ = 0;
@@ -76,6 +83,11 @@ class Form {
       text_ += ' ';
     }
     block(f.body);
+    for (const int* other : {&f.gradient, &f.replay}) {  // part of what it means
+      if (*other < 0) continue;
+      put(other == &f.gradient ? "gradient" : "replay");
+      put(number_of(*other));
+    }
     text_ += ")\n";
   }
 
@@ -164,12 +176,9 @@ class Form {
         put(info(e.builtin).name);
         if (e.args.empty()) put(e.type);
         return;
-      case ExprKind::call: {
-        auto found = std::find(called_.begin(), called_.end(), e.index);
-        if (found == called_.end()) found = called_.insert(called_.end(), e.index);
+      case ExprKind::call:
         put("call");
-        return put(found - called_.begin());
-      }
+        return put(number_of(e.index));
       case ExprKind::field:
         put("field");
         return put(e.index);

@@ -83,18 +83,24 @@ struct Parameter {
 /// one.
 using Constants = std::map<std::string, Expr, std::less<>>;
 
-/// A struct, function or kernel.
+/// A struct, function or kernel, or what belongs to a function: @wp.func_grad(f), @wp.func_replay(f).
 struct Definition {
-  enum class Kind : std::uint8_t { structure, function, kernel } kind;
-  std::string name;
-  Place place;      // of the name
-  Place head = {};  // of `def`
+  enum class Kind : std::uint8_t { structure, function, gradient, replay, kernel } kind;
+  std::string name;         // in the module, where it is the only one
+  std::string called = {};  // in the text, if that is another
+  std::string scope = {};   // the Python functions and classes around it: "test.inner"
+  Place place;              // of the name
+  Place head = {};          // of `def`
+  std::string of = {};      // of gradients and replays: the function,
+  Place of_place = {};      // and where it is named
   bool enable_backward = true;
   bool is_library = false;            // not of the text: counts only if called
   std::vector<Parameter> parameters;  // of structs: the fields
   std::vector<Expr> result;           // the annotation after ->, if there is one
   std::vector<Stmt> body;
   std::shared_ptr<const Constants> captured = {};  // of the Python functions around it, if any
+
+  const std::string& python_name() const { return called.empty() ? name : called; }
 };
 
 struct File {

@@ -52,9 +52,8 @@ std::vector<Variable*> Lowering::called(const syntax::Expr& e, std::size_t outpu
     return {cast(type_from_name(text)->scalar, text, e)};
   } else if (const auto index = names_.find_struct(text)) {
     return {constructed(Type::structure_of(static_cast<std::size_t>(*index)), e)};
-  } else {
-    for (const Function& f : module_.functions)
-      if (f.name == text) return function(f, e);
+  } else if (const auto called = names_.find_function(text, callee.place)) {
+    return function(module_.functions[static_cast<std::size_t>(*called)], e);
   }
   const BuiltinInfo* row = find_builtin(text);
   if (row == nullptr) fail(callee.place, fmt::format("'{}' has no Warp form", text));
@@ -177,14 +176,21 @@ Variable* Lowering::identity(Builtin builtin, const syntax::Expr& e) {
 }
 
 std::vector<Variable*> Lowering::function(const Function& callee, const syntax::Expr& e) {
-  out_.calls.push_back(callee.name);
   std::vector<std::string> parameters;
   for (int i = 0; i < callee.parameters; ++i)
     parameters.push_back(callee.variables[static_cast<std::size_t>(i)].name);
+  if ((callee.gradient >= 0 || callee.replay >= 0) && !out_.no_backward)
+    out_.no_backward.emplace(&source_, e.place,
+                             "a function with a gradient of its own has no backward Warp form: use "
+                             "enable_backward=False");
+  return function(callee, arguments(e, parameters));
+}
+
+std::vector<Variable*> Lowering::function(const Function& callee, const std::vector<Variable*>& arguments) {
+  out_.calls.push_back(callee.name);
   std::vector<ValueType> results;
   for (const Type type : callee.results) results.push_back(value_of(type));
-  std::vector<Variable*> made =
-      call({callee.name + "_0", "adj_" + callee.name + "_0"}, arguments(e, parameters), results);
+  std::vector<Variable*> made = call({callee.name + "_0", "adj_" + callee.name + "_0"}, arguments, results);
   if (made.empty()) made.push_back(nullptr);
   return made;
 }

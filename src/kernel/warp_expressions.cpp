@@ -29,6 +29,8 @@ Variable* Lowering::value(const syntax::Expr& e) {
     case Kind::binary: {
       Variable* a = value(e.args[0]);
       Variable* b = value(e.args[1]);
+      if (const auto user = names_.find_operator(e.builtin, a->type.type, b->type.type, e.place))
+        return function(module_.functions[static_cast<std::size_t>(*user)], {a, b})[0];
       return apply(e.builtin, {a, b});
     }
     case Kind::compare:

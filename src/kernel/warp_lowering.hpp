@@ -136,6 +136,7 @@ class Lowering {
   Variable* identity(Builtin builtin, const syntax::Expr& e);
   std::vector<Variable*> builtin(const BuiltinInfo& row, const syntax::Expr& e, std::size_t outputs);
   std::vector<Variable*> function(const Function& callee, const syntax::Expr& e);
+  std::vector<Variable*> function(const Function& callee, const std::vector<Variable*>& arguments);
 
   [[noreturn]] void fail(Place place, std::string_view problem) const {
     throw KernelError(&source_, place, problem);

@@ -106,6 +106,9 @@ void Lowering::assign_name(const syntax::Expr& target, const syntax::Expr& from,
 
 void Lowering::update(const syntax::Stmt& s) {
   const syntax::Expr& target = s.targets[0];
+  if (names_.is_function(info(s.builtin).name))
+    fail(s.place, fmt::format("an update by the function '{}' has no Warp form: write {}(...)",
+                              info(s.builtin).name, info(s.builtin).name));
   if (target.kind == Kind::subscript) return update_element(s);
   if (target.kind == Kind::attribute) return update_field(s);
   Variable* v = value(s.values[0]);

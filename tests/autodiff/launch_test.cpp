@@ -213,4 +213,21 @@ TEST(LaunchGradient, NoticesThatASavedTensorChanged) {
   EXPECT_THROW(sum(y).backward(), GradientError);
 }
 
+/// Several threads write one element: whose gradient it is depends on their order.
+TEST(LaunchGradient, ReferenceRefusesThatOfAKernelThatRaces) {
+  Autodiff<Reference> b;
+  const Kernel last = Kernel::from_source(
+      "import warp as wp\n\n\n@wp.kernel\ndef last(x: wp.array[float], y: wp.array[float]):\n"
+      "    i = wp.tid()\n    y[0] = x[i] * x[i]\n");
+  const Tensor<Autodiff<Reference>> x = parameter(ones(b, {3}), "x");
+  Tensor<Autodiff<Reference>> y = zeros(b, {1});
+  last.launch(b, 3, x, y);
+  try {
+    (void)sum(y).backward();
+    FAIL() << "a race has a gradient";
+  } catch (const kernel::KernelError& e) {
+    EXPECT_NE(std::string(e.what()).find("race in 'last_backward': thread 1"), std::string::npos) << e.what();
+  }
+}
+
 }  // namespace ferrite

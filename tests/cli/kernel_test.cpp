@@ -67,6 +67,52 @@ TEST_F(KernelCli, SaysWhatIsNoKernel) {
     expect_contains(ptx.output, "architecture 10 (--arch): this NVRTC compiles for ");
 }
 
+TEST_F(KernelCli, OneUnsupportedKernelDoesNotSpoilTheOthers) {
+  const std::string file =
+      write("mixed.py",
+            "import warp as wp\n\n@wp.kernel\ndef good(x: wp.array[float]):\n    x[wp.tid()] = 1.0\n\n"
+            "@wp.kernel\ndef prints(m: wp.uint64):\n    wp.printf(\"%d\", m)\n");
+  const Reply good = run_ferrite("kernel run " + file + " --kernel good --dim 2 --arg x=zeros:2");
+  EXPECT_EQ(good.code, 0) << good.output;
+  expect_contains(good.output, "x wp.array[float] [2]: 1 1\n");
+  for (const char* command : {"emit ", "adjoint "})
+    EXPECT_EQ(run_ferrite("kernel " + std::string(command) + file + " --kernel good").code, 0) << command;
+  const Reply bad = run_ferrite("kernel run " + file + " --kernel prints --dim 2");
+  EXPECT_EQ(bad.code, 2);
+  expect_contains(bad.output, "'wp.printf' is not part of the kernel language");
+  EXPECT_EQ(run_ferrite("kernel check " + file).code, 2);
+  expect_contains(run_ferrite("kernel check --json " + file).output, "\"definition\": \"prints\"");
+}
+
+TEST_F(KernelCli, AnArrayThatWasNeverSetIsAnErrorOfTheRun) {
+  const std::string file = write("unset.py",
+                                 "import warp as wp\n\n@wp.struct\nclass S:\n    a: wp.array2d[float]\n\n"
+                                 "@wp.kernel\ndef k(out: wp.array[int]):\n    s = S()\n"
+                                 "    out[0] = s.a.shape[1]\n");
+  const Reply reply = run_ferrite("kernel run " + file + " --dim 1");
+  EXPECT_EQ(reply.code, 2) << reply.output;
+  expect_contains(reply.output, "unset.py:10:14: this array was never set");
+}
+
+TEST_F(KernelCli, WarnsOfRaces) {
+  const std::string file =
+      write("last.py",
+            "import warp as wp\n\n@wp.kernel\ndef last(x: wp.array[float], y: wp.array[float]):\n"
+            "    i = wp.tid()\n    y[0] = x[i]\n");
+  const Reply run = run_ferrite("kernel run " + file + " --dim 4 --arg x=iota:4 --arg y=zeros:1");
+  EXPECT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "warning: [kernel] ");
+  expect_contains(run.output,
+                  "last.py:6:6: race in 'last': thread 1 writes y[0], which thread 0 writes in line 6");
+  for (const char* command : {"check ", "adjoint "}) {
+    const Reply text = run_ferrite("kernel " + std::string(command) + file);
+    EXPECT_EQ(text.code, 0) << text.output;
+    expect_contains(text.output, "race in 'last': every thread writes y[0]");
+  }
+  expect_contains(run_ferrite("kernel check --json " + file).output,
+                  "race in 'last': every thread writes y[0]");
+}
+
 TEST_F(KernelCli, RunReadsAndWritesArrays) {
   const std::vector<float> data{1, 2, 3};
   write_npy(folder_ / "x.npy", HostTensor::from(std::span<const float>(data), Shape{3}));

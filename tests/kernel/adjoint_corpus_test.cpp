@@ -132,8 +132,8 @@ TEST_P(AdjointCorpus, AgreesWithDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, AdjointCorpus,
-                         testing::Values("control.py", "elementwise.py", "functions.py", "integers.py",
-                                         "physics.py", "shared.py", "tiles.py", "vectors.py"),
+                         testing::Values("control.py", "elementwise.py", "functions.py", "indices.py",
+                                         "integers.py", "physics.py", "shared.py", "tiles.py", "vectors.py"),
                          [](const auto& file) {
                            const std::string name = file.param;
                            return name.substr(0, name.find('.'));

@@ -139,7 +139,7 @@ TEST(KernelBindings, Static) {
   EXPECT_EQ(
       run_lines("if wp.static(2 > 3):\n    out[0] = nothing\nelif wp.static(1.5 <= 2):\n    out[0] = 1.0")[0],
       1);
-  expect_error("y = wp.static(x)", "x)", "unknown name 'x'");
+  expect_error("y = wp.static(x)", "x)", "computed before the kernel runs, and 'x' is a variable of it");
   expect_error("y = wp.static()", "wp.static", "takes one value");
   expect_error("y = wp.static('text')", "'text'", "strings have no place");
 }

@@ -16,7 +16,7 @@ except ImportError as missing:
     print(f"SKIPPED: {missing}")
     sys.exit(77)
 
-from warp_kernels_peer import Check, corpus_for_warp, generate, launches, load, numpy_type
+from warp_kernels_peer import CORPUS, Check, corpus_for_warp, generate, launches, load, numpy_type
 
 # Where Warp's own gradient differs, seen with 1.19; ferrite's agree with central differences (tests/kernel).
 NOT_WARP = {
@@ -107,7 +107,7 @@ def main():
     check, compared, refused = Check(), 0, []
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for file in corpus_for_warp(folder):
+        for file in corpus_for_warp(folder) + sorted((CORPUS.parent / "custom").glob("*.py")):
             module = load(file, "forward_" + file.stem)
             for name, run in launches(file.read_text()):
                 if name in NOT_WARP:

@@ -30,7 +30,8 @@ FERRITE_API std::vector<AdjointParameter> adjoint_parameters(const Module& modul
 /// Arrays themselves are read and not changed. They hold what they held before the kernel ran (it matters
 /// only for arrays that are read before they are written); but targets of atomic_min and atomic_max hold what
 /// it left in them, and, as in Warp, the adjoint goes to every value equal to that and stays in the target
-/// too. Threads must not race: an element written without an atomic is no other thread's business.
+/// too. Threads must not race (kernel/races.hpp): an element written without an atomic is no other thread's
+/// business. Calls of functions with a gradient of their own (@wp.func_grad) use that.
 ///
 /// Values are computed again rather than stored: the kernel runs forward, then backward. A loop whose rounds
 /// need the values of earlier rounds is run again up to each round, which takes quadratic time.

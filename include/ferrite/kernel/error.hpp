@@ -40,10 +40,13 @@ class FERRITE_API KernelError : public Error {
   Place place() const { return place_; }
   /// The message without the place and the source line.
   const std::string& problem() const { return problem_; }
+  /// The struct, function or kernel whose text is wrong; empty where that is not known.
+  const std::string& definition() const { return definition_; }
+  void set_definition(std::string name) { definition_ = std::move(name); }
 
  private:
   Place place_;
-  std::string problem_;
+  std::string problem_, definition_;
 };
 
 }  // namespace ferrite::kernel

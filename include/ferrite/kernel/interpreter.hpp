@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ferrite/io/host_tensor.hpp"
-#include "ferrite/kernel/ir.hpp"
+#include "ferrite/kernel/races.hpp"
 
 namespace ferrite::kernel {
 
@@ -46,6 +46,11 @@ struct InterpretOptions {
   int block_dim = 256;
   /// Statements and loop rounds of all threads together; beyond it the kernel is taken to hang.
   std::int64_t step_limit = 200'000'000;
+  /// Where given, takes the races that the run shows (of the first 64 pairs of places one each), in arrays of
+  /// up to 2^22 numbers. Slows the run down.
+  std::vector<Race>* races = nullptr;
+  /// A race is a KernelError, thrown when the run is over.
+  bool refuse_races = false;
 };
 
 /// Runs the kernel for every thread of the grid `dim` (1 to 4 extents, the last fastest), in order; threads

@@ -60,8 +60,8 @@ struct Expr {
 /// What a statement is and which members it uses.
 ///   assign         targets = values: as many values as targets, all evaluated before the first is stored, or
 ///                  one value that is a tuple
-///   update         targets[0] builtin= values[0]. On an array element add, sub, bit_and, bit_or and bit_xor
-///                  are atomic, as in Warp
+///   update         targets[0] builtin= values[0]: the indices of the target, then the value, then the target
+///                  is read. On an array element add, sub, bit_and, bit_or and bit_xor are atomic, as in Warp
 ///   evaluate       values[0], for its effect
 ///   declare_array  targets[0], a new array of extents `values` (literals), zero at first: of this thread,
 ///   or,
@@ -112,11 +112,19 @@ struct Function {
   std::vector<Type> results;  // none for kernels
   std::vector<Stmt> body;
   bool enable_backward = true;  // of kernels: @wp.kernel(enable_backward=False)
-  Place place;                  // no part of equality
+  /// Of functions: what @wp.func_grad and @wp.func_replay say of it, in Module::functions, or -1. The adjoint
+  /// uses the gradient instead of what it would find itself, and computes the function again by its replay.
+  int gradient = -1, replay = -1;
+  /// Of a gradient, which is never called: by parameter of its function the variable that is
+  /// wp.adjoint[parameter], or -1. Its own parameters are those of the function, then adjoints of the
+  /// results.
+  std::vector<int> adjoints;
+  Place place;  // no part of equality
 
   friend bool operator==(const Function& a, const Function& b) {
     return a.name == b.name && a.variables == b.variables && a.parameters == b.parameters &&
-           a.results == b.results && a.body == b.body && a.enable_backward == b.enable_backward;
+           a.results == b.results && a.body == b.body && a.enable_backward == b.enable_backward &&
+           a.gradient == b.gradient && a.replay == b.replay && a.adjoints == b.adjoints;
   }
 };
 
@@ -134,7 +142,8 @@ struct FERRITE_API Module {
   std::vector<Function> kernels;
   std::shared_ptr<const Source> source;  // what places refer to, or null; no part of equality
 
-  /// The only kernel, or the one of this name. Throws ValueError listing the kernels.
+  /// The only kernel, or the one of this name; "outer.name" also finds a kernel inside a Python function
+  /// whose name is not the only one (docs/kernels.md). Throws ValueError listing the kernels.
   const Function& kernel(std::string_view name = {}) const;
   std::vector<std::string> struct_names() const;
 
@@ -160,6 +169,8 @@ FERRITE_API Expr field(const Module& module, Expr value, int index);
 /// Adds a local variable and returns its index.
 FERRITE_API int add_variable(Function& function, std::string name, Type type);
 
+/// Whether values of the type are arrays, or structs with an array among their fields.
+FERRITE_API bool holds_array(const Module& module, Type type);
 /// How many thread indices the kernel asks wp.tid() for: 1 to 4, or 0 if it never calls it.
 FERRITE_API int tid_dims(const Function& kernel);
 /// Whether a statement is, or contains, wp.sync_threads().

@@ -69,6 +69,8 @@ class FERRITE_API Kernel {
   /// The kernel of its gradient (kernel/adjoint.hpp), made at the first call. Throws KernelError where there
   /// is none.
   const Kernel& adjoint() const;
+  /// Whether it is the adjoint() of another. `Reference` refuses races in such a kernel.
+  bool is_adjoint() const;
   /// Its CUDA text for blocks of up to 256 threads, or of up to 1024, made at the first call.
   const std::string& cuda_source(int block_dim = 256) const;
 

@@ -1,6 +1,7 @@
 // From text to IR and back: the Warp dialect of Python. docs/kernels.md describes the language.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,18 @@ namespace ferrite::kernel {
 FERRITE_API Module parse(std::string_view source, std::string_view file = "kernel.py",
                          const Bindings& bindings = {});
 
+/// The same for the sake of one kernel: what is wrong elsewhere, in definitions that it does not use, is no
+/// error. An empty name stands for the only kernel, and everything must be right. Throws ValueError if there
+/// is no such kernel.
+FERRITE_API Module parse_for(std::string_view kernel, std::string_view source,
+                             std::string_view file = "kernel.py", const Bindings& bindings = {});
+
 /// The same without stopping: definitions with errors, and those that need them, are left out.
 struct Parsed {
   Module module;
   std::vector<KernelError> errors;  // at most one per definition, in the order of the text
+  std::map<std::string, std::string>
+      causes;  // of what was left out: the definition that it needs and that is wrong
 };
 FERRITE_API Parsed parse_all(std::string_view source, std::string_view file = "kernel.py",
                              const Bindings& bindings = {});

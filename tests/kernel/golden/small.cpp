@@ -20,6 +20,9 @@ struct array {
   long long strides[4];  // in elements
   T& operator[](long long i) const { return data[i * strides[0]]; }
   T& operator()(long long i, long long j) const { return data[i * strides[0] + j * strides[1]]; }
+  T& at(long long i, long long j) const {
+    return data[(i < 0 ? i + shape[0] : i) * strides[0] + (j < 0 ? j + shape[1] : j) * strides[1]];
+  }
 };
 
 struct vec3 {
@@ -86,7 +89,7 @@ extern "C" void laplacian_kernel(const Launch* launch, array<float> u, array<flo
     if (i == 0 || j == 0 || i == u.shape[0] - 1 || j == u.shape[1] - 1) {
       continue;
     }
-    r(i, j) = u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1) - 4.0f * u(i, j);
+    r(i, j) = u.at(i - 1, j) + u(i + 1, j) + u.at(i, j - 1) + u(i, j + 1) - 4.0f * u(i, j);
   }
 }
 extern "C" void laplacian_kernel_packed(const Launch* launch, void* const* arguments) {

@@ -12,6 +12,9 @@ struct array {
   long long strides[4];  // in elements
   __device__ T& operator[](long long i) const { return data[i * strides[0]]; }
   __device__ T& operator()(long long i, long long j) const { return data[i * strides[0] + j * strides[1]]; }
+  __device__ T& at(long long i, long long j) const {
+    return data[(i < 0 ? i + shape[0] : i) * strides[0] + (j < 0 ? j + shape[1] : j) * strides[1]];
+  }
 };
 
 struct vec3 {
@@ -77,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(256) laplacian_kernel(Launch launch
     if (i == 0 || j == 0 || i == u.shape[0] - 1 || j == u.shape[1] - 1) {
       continue;
     }
-    r(i, j) = u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1) - 4.0f * u(i, j);
+    r(i, j) = u.at(i - 1, j) + u(i + 1, j) + u.at(i, j - 1) + u(i, j + 1) - 4.0f * u(i, j);
   }
 }
 

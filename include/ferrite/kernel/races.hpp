@@ -1,0 +1,35 @@
+// Races: threads that meet at one element of an array without an atomic or a barrier between them. What such
+// a kernel leaves depends on the order of its threads, and its gradient is not defined (kernel/adjoint.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ferrite/kernel/ir.hpp"
+
+namespace ferrite::kernel {
+
+/// Two accesses of one element by two threads, at least one of which writes, and not both atomics. The
+/// interpreter finds those of one run: InterpretOptions::races.
+struct Race {
+  enum class Access : std::uint8_t { read, write, atomic };
+  struct By {
+    Access access;
+    std::int64_t thread;  // its number in the grid
+    Place place;
+  };
+  std::string kernel, array;
+  std::vector<std::int64_t> index;
+  By first, second;        // in the order in which they happened
+  std::int64_t count = 1;  // races of the same two places
+};
+
+/// What a user should know, with the place of the second access. Not thrown: what() is its text.
+FERRITE_API KernelError warning(const Module& module, const Race& race);
+
+/// Stores that all threads make to the same element, whatever the arguments are, each with a value of its
+/// own: `total[0] = x[i]`. Found in the text, so only where a kernel's index and conditions show it.
+FERRITE_API std::vector<KernelError> certain_races(const Module& module, const Function& kernel);
+
+}  // namespace ferrite::kernel
