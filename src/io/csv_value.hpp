@@ -112,7 +112,9 @@ inline double out_of_range_number(std::string_view text) {
 /// everything else.
 inline std::optional<double> parse_number(std::string_view text) {
   text = trim(text);
-  if (const auto value = parse_short_decimal(text)) return value;
+  constexpr std::size_t longest = 16;  // of those that have few enough digits, nearly all
+  if (text.size() <= longest)
+    if (const auto value = parse_short_decimal(text)) return value;
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -88,8 +88,7 @@ class Inspector {
     result_.data_line = row.front().line;
     result_.data_begin = static_cast<std::size_t>(row.front().raw.data() - text_.data()) - row.front().quoted;
     suspect_delimiter(first, row);
-    const std::vector<std::size_t> chosen = chosen_columns(names, config_, path_);
-    take_columns(names, chosen, guesses(chosen, row));
+    take_columns(names, row);
     return std::move(result_);
   }
 
@@ -143,31 +142,30 @@ class Inspector {
         io_detail::delimiter_name(suspect), io_detail::delimiter_name(suspect)));
   }
 
-  /// Of the fields of the chosen columns in `row` and the rows behind it.
-  std::vector<ColumnGuess> guesses(const std::vector<std::size_t>& chosen, CsvRow& row) {
-    std::vector<ColumnGuess> all(chosen.size());
-    std::int64_t seen = 0;
-    do {
-      for (std::size_t c = 0; c < chosen.size(); ++c) all[c].add(row[chosen[c]], result_.columns.missing);
-    } while (++seen < config_.inspected_rows && scanner_.next_row(row));
-    return all;
-  }
-
-  void take_columns(const std::vector<std::string>& names, const std::vector<std::size_t>& chosen,
-                    const std::vector<ColumnGuess>& guesses) {
+  /// Kinds are those that the config tells; those that it does not, `row` and the rows behind it do.
+  void take_columns(const std::vector<std::string>& names, CsvRow& row) {
     const NameSet text = set_of(config_.text), number = set_of(config_.number), date = set_of(config_.date);
     CsvColumns& columns = result_.columns;
-    columns.fields = chosen;
-    for (std::size_t c = 0; c < chosen.size(); ++c) {
-      const std::string& name = names[chosen[c]];
-      const bool told = text.contains(name) || number.contains(name) || date.contains(name);
+    columns.fields = chosen_columns(names, config_, path_);
+    std::vector<std::size_t> untold;
+    for (std::size_t c = 0; c < columns.fields.size(); ++c) {
+      const std::string& name = names[columns.fields[c]];
       columns.names.push_back(name);
-      columns.kinds.push_back(text.contains(name)     ? FieldKind::text
-                              : number.contains(name) ? FieldKind::number
-                              : date.contains(name)   ? FieldKind::date_time
-                                                      : guesses[c].kind());
-      if (const std::string note = told ? "" : guesses[c].note(name); !note.empty())
-        result_.notes.push_back(note);
+      columns.kinds.push_back(text.contains(name)   ? FieldKind::text
+                              : date.contains(name) ? FieldKind::date_time
+                                                    : FieldKind::number);
+      if (!text.contains(name) && !date.contains(name) && !number.contains(name)) untold.push_back(c);
+    }
+    std::vector<ColumnGuess> guesses(untold.size());
+    std::int64_t seen = 0;
+    do {
+      for (std::size_t i = 0; i < untold.size(); ++i)
+        guesses[i].add(row[columns.fields[untold[i]]], columns.missing);
+    } while (!untold.empty() && ++seen < config_.inspected_rows && scanner_.next_row(row));
+    for (std::size_t i = 0; i < untold.size(); ++i) {
+      columns.kinds[untold[i]] = guesses[i].kind();
+      if (std::string note = guesses[i].note(columns.names[untold[i]]); !note.empty())
+        result_.notes.push_back(std::move(note));
     }
   }
 

@@ -1,5 +1,5 @@
 // CSV in blocks of whole rows that threads parse at the same time. Where a block ends depends on the text
-// alone: at the first line end outside quotes after a fixed number of bytes.
+// alone: at the first line end outside quotes after a multiple of a fixed number of bytes.
 #include <algorithm>
 #include <deque>
 #include <exception>
@@ -63,15 +63,24 @@ class CsvSource final : public TableSource {
   std::vector<CsvBlock> next_blocks() {
     constexpr std::int64_t most_blocks = 16;
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(config_.chunk_bytes / most_blocks, 1));
+    const std::string_view rest = text().substr(position_);
+    std::vector<std::int64_t> quotes(std::min<std::size_t>((rest.size() + size - 1) / size, most_blocks));
+    parallel_for(static_cast<std::int64_t>(quotes.size()), [&](std::int64_t i) {
+      const auto slice = static_cast<std::size_t>(i);
+      quotes[slice] = count_char(rest.substr(slice * size, size), '"');
+    });
     std::vector<CsvBlock> blocks;
-    while (position_ < text().size() && blocks.size() < most_blocks) {
-      const std::string_view rest = text().substr(position_);
-      std::size_t end = std::min(size, rest.size());
-      bool quoted = count_char(rest.substr(0, end), '"') % 2 == 1;
+    std::size_t begin = 0;
+    bool inside_quotes = false;
+    for (std::size_t slice = 0; slice < quotes.size(); ++slice) {
+      inside_quotes ^= quotes[slice] % 2 == 1;
+      bool quoted = inside_quotes;
+      std::size_t end = std::min((slice + 1) * size, rest.size());
       while (end < rest.size() && (quoted || rest[end - 1] != '\n')) quoted ^= rest[end++] == '"';
-      blocks.push_back({rest.substr(0, end)});
-      position_ += end;
+      if (end > begin) blocks.push_back({rest.substr(begin, end - begin)});  // else one row fills the slice
+      begin = std::max(begin, end);
     }
+    position_ += begin;
     for_each(blocks, [](CsvBlock& block) { block.lines = count_char(block.text, '\n'); });
     for (CsvBlock& block : blocks) {
       block.line = line_;

@@ -99,6 +99,11 @@ std::vector<std::size_t> chosen_columns(const std::vector<std::string>& names, c
   if (!unknown.empty())
     throw ValueError(fmt::format("[open_table] {}, columns {}: there is no {}", path.string(),
                                  printable(names), printable(unknown)));
+  NameSet asked;
+  for (const std::string& name : config.columns)
+    if (!asked.insert(name).second)
+      throw ValueError(
+          fmt::format("[open_table] {}, column '{}': is asked for twice", path.string(), printable(name)));
   const NameSet dropped = set_of(config.drop);
   std::vector<std::size_t> chosen;
   for (const std::string& name : config.columns.empty() ? names : config.columns)

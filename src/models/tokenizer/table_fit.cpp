@@ -118,7 +118,8 @@ class TableFitter {
     std::iota(all.begin(), all.end(), std::size_t{0});
     for_each_group(all, [&](std::span<const std::size_t> group) {
       auto summaries = engine_.summarize(matrix(group), kept_rows_, sketch_error_);
-      for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[group[i]].add(std::move(summaries[i]));
+      for_each_column(summaries.size(),
+                      [&](std::size_t i) { sketches_[group[i]].add(std::move(summaries[i])); });
     });
     kept_.clear();
     kept_rows_ = 0;

@@ -20,7 +20,8 @@ using NameSet = std::unordered_set<std::string_view>;
 inline NameSet set_of(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
 /// Of the columns of a table with these names, the places of those that the config chooses, in its order.
-/// ValueError if none is left, or naming all columns that an option names and the table does not have.
+/// ValueError if none is left or one is asked for twice, or naming all columns that an option names and the
+/// table does not have.
 std::vector<std::size_t> chosen_columns(const std::vector<std::string>& names, const TableConfig& config,
                                         const std::filesystem::path& path);
 

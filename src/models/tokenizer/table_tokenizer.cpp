@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ferrite/core/thread_pool.hpp"
 #include "models/tokenizer/dates.hpp"
 #include "models/tokenizer/fingerprint.hpp"
 #include "models/tokenizer/table_text.hpp"
@@ -124,15 +125,17 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
   std::vector<std::size_t> places(numeric_.columns().size());  // of the numeric columns in the table
   for (std::size_t c = 0; c < columns_.size(); ++c)
     if (is_binned(columns_[c].kind)) places[columns_[c].place] = c;
-  std::vector<double> numbers;
-  for (const std::size_t c : places)
-    numbers.insert(numbers.end(), chunk.numbers[c].begin(), chunk.numbers[c].end());
   const DType dtype = tensor_dtype(width());
+  const auto rows = static_cast<std::size_t>(chunk.rows), width = columns_.size();
+  std::vector<double> numbers(places.size() * rows);
+  parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t i) {
+    const auto k = static_cast<std::size_t>(i);
+    std::copy(chunk.numbers[places[k]].begin(), chunk.numbers[places[k]].end(), numbers.data() + k * rows);
+  });
   HostTensor binned;
   if (!places.empty() && chunk.rows > 0) binned = engine.transform(numeric_, numbers, chunk.rows);
   if (places.size() == columns_.size()) return binned;
 
-  const auto rows = static_cast<std::size_t>(chunk.rows), width = columns_.size();
   return HostTensor::make(
       dtype, {chunk.rows, static_cast<std::int64_t>(width)}, [&](std::span<std::byte> bytes) {
         const auto fill = [&]<class T>(T* out) {

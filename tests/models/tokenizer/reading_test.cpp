@@ -30,6 +30,8 @@ TEST_F(Reading, chooses_columns_in_the_order_asked_for) {
   const auto source = csv("a,b,c\n1,2,3\n4,5,6\n", config);
   const auto chunk = source->next();
   EXPECT_EQ(chunk->numbers, (std::vector<std::vector<double>>{{3, 6}, {1, 4}}));
+  config.columns = {"a", "c", "a"};
+  expect_part(error<ValueError>([&] { csv("a,b,c\n1,2,3\n", config); }), "column 'a': is asked for twice");
 }
 
 TEST_F(Reading, renames_columns_of_one_name_if_told) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/core/thread_pool.hpp"
 #include "ferrite/data/host.hpp"
 #include "ferrite/ferrite.hpp"
 #include "ferrite/models/tokenizer/column_fit.hpp"
@@ -162,11 +163,15 @@ std::vector<RankSummary> QuantileTokenizer::summarize(const Tensor<B>& x, double
         order_statistics(chunk, from_vector(x.backend(), levels), QuantileMethod::inverted_cdf);
     const auto values = found.lower.template to_vector<double>();
     const auto count = found.count.template to_vector<std::int64_t>();
-    for (std::size_t c = 0; c < sketches.size(); ++c)
+    parallel_for(x.size(1), [&](std::int64_t column) {
+      const auto c = static_cast<std::size_t>(column);
       sketches[c].add(detail::summary_of(levels, values.data() + c * levels.size(), count[c]));
+    });
   });
-  std::vector<RankSummary> summaries;
-  for (const RankSketch& sketch : sketches) summaries.push_back(sketch.summary());
+  std::vector<RankSummary> summaries(sketches.size());
+  parallel_for(x.size(1), [&](std::int64_t c) {
+    summaries[static_cast<std::size_t>(c)] = sketches[static_cast<std::size_t>(c)].summary();
+  });
   return summaries;
 }
 

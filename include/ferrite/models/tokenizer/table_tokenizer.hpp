@@ -51,7 +51,7 @@ struct TableFitConfig {
   /// Columns of integers with at most so many different ones, each ten times on average, are categories.
   std::int64_t integer_categories = 20;
   /// Numbers that are kept in memory while a table is fitted, in bytes; a few columns of them are copied at a
-  /// time. Beyond that an exact fit reads the table twice, and a third time for the statistics.
+  /// time. Beyond that a fit reads the table twice, and a third time for the statistics.
   std::int64_t memory_limit = std::int64_t{4} << 30;
   /// More different texts than this in one column are an error: it is no category.
   std::int64_t most_texts = 1 << 20;
