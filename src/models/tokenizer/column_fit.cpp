@@ -51,7 +51,7 @@ double ColumnFit::largest_share() const {
          static_cast<double>(count);
 }
 
-std::pair<double, double> ColumnFit::bin_range(std::int64_t bin, Closed closed) const {
+BinRange ColumnFit::bin_range(std::int64_t bin, Closed closed) const {
   const auto b = static_cast<std::size_t>(bin);
   const bool first = b == 0, last = b == edges.size();
   double low = first ? least : edges[b - 1], high = last ? greatest : edges[b];

@@ -105,12 +105,12 @@ std::optional<Moment> parse_date(std::string_view field) {
   return Moment{static_cast<double>(midnight + time->seconds - *offset) + time->fraction, true};
 }
 
-std::string date_text(double seconds, bool days, std::pair<double, double> within) {
+std::string date_text(double seconds, bool days, double least, double greatest) {
   const auto rounded = [&](double unit) {
     const double down = std::floor(seconds / unit) * unit;
-    return down >= within.first ? down : down + unit;
+    return down >= least ? down : down + unit;
   };
-  const auto fits = [&](double value) { return value >= within.first && value <= within.second; };
+  const auto fits = [&](double value) { return value >= least && value <= greatest; };
   double value = seconds;
   const double day = rounded(day_seconds);
   const bool day_alone = days && fits(day);

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace ferrite::tokenizer {
 
@@ -18,13 +17,11 @@ struct Moment {
 /// all else, days that no calendar has included.
 std::optional<Moment> parse_date(std::string_view text);
 
-/// The date as text that parse_date reads as a number between the two of `within`, which `seconds` is one of:
+/// The date as text that parse_date reads as a number from `least` to `greatest`, which `seconds` is one of:
 /// the day alone if one lies there and `days` is true, else with a time, to the second if one lies there.
 /// Years other than 0 to 9999, which ISO 8601 does not know, are left as numbers of seconds.
-std::string date_text(double seconds, bool days, std::pair<double, double> within);
+std::string date_text(double seconds, bool days, double least, double greatest);
 /// Of the moment itself.
-inline std::string date_text(double seconds, bool days) {
-  return date_text(seconds, days, {seconds, seconds});
-}
+inline std::string date_text(double seconds, bool days) { return date_text(seconds, days, seconds, seconds); }
 
 }  // namespace ferrite::tokenizer

@@ -26,20 +26,17 @@ T next_number(T x, bool up) {
   return std::bit_cast<T>(static_cast<Bits>(up ? 1 : sign + 1));  // zeros are one number
 }
 
-/// The number of the dtype next to `value` that lies between the two of `range`, if there is one.
-double rounded_into(std::pair<double, double> range, double value, DType dtype) {
-  if (dtype == DType::f64 || !is_floating(dtype)) return value;
+/// The number of the dtype next to `value` that lies in the range, if there is one.
+double rounded_into(BinRange range, double value, DType dtype) {
+  if (value != value || dtype == DType::f64 || !is_floating(dtype)) return value;
   return visit_dtype(dtype, [&]<class T>() -> double {
     if constexpr (!is_floating(dtype_of<T>) || sizeof(T) == 8) {
       return value;
     } else {
       const T nearest = convert<T>(value);
-      const auto outside = [&](T x) {
-        return convert<double>(x) < range.first || convert<double>(x) > range.second;
-      };
-      if (!outside(nearest)) return convert<double>(nearest);
-      const T other = next_number(nearest, convert<double>(nearest) < range.first);
-      return convert<double>(outside(other) ? nearest : other);
+      if (range.holds(convert<double>(nearest))) return convert<double>(nearest);
+      const T other = next_number(nearest, convert<double>(nearest) < range.least);
+      return convert<double>(range.holds(convert<double>(other)) ? other : nearest);
     }
   });
 }

@@ -188,7 +188,10 @@ std::string TableTokenizer::inverse(std::int64_t token, std::size_t column, std:
     const Closed closed = numeric_.config().closed;
     const double number = fit.value_of(token, value, closed);
     if (number != number) return "";
-    if (is_date(c.kind)) return date_text(number, c.kind == ColumnKind::date, fit.bin_range(token, closed));
+    if (is_date(c.kind)) {
+      const BinRange range = fit.bin_range(token, closed);
+      return date_text(number, c.kind == ColumnKind::date, range.least, range.greatest);
+    }
     char digits[32];
     return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
   }

@@ -4,7 +4,6 @@
 
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ferrite/models/tokenizer/config.hpp"
@@ -14,6 +13,12 @@ namespace ferrite::tokenizer {
 /// What stands for a bin in inverse. A bin nothing fell into has no mean: its midpoint then.
 enum class BinValue : std::uint8_t { mean, midpoint };
 FERRITE_API std::string_view to_string(BinValue value);
+
+/// The least and the greatest f64 of a bin.
+struct BinRange {
+  double least, greatest;
+  bool holds(double value) const { return value >= least && value <= greatest; }
+};
 
 struct FERRITE_API ColumnFit {
   std::string name;
@@ -31,10 +36,9 @@ struct FERRITE_API ColumnFit {
   bool is_constant() const { return count > 0 && least == greatest; }
   /// The largest share of the count in one bin; NaN without statistics.
   double largest_share() const;
-  /// The least and the greatest f64 in the bin, whose edges belong to it as `closed` says. The outer bins end
-  /// where the column does. Between two equal edges lies no number: the first is greater than the second
-  /// then.
-  std::pair<double, double> bin_range(std::int64_t bin, Closed closed) const;
+  /// The edges of a bin belong to it as `closed` says; the outer bins end where the column does. Between two
+  /// equal edges lies no number: `least` is greater than `greatest` then.
+  BinRange bin_range(std::int64_t bin, Closed closed) const;
   /// A value that is in the bin however means and midpoints are rounded; next to an infinity, the bin's
   /// finite end. NaN for a column that had no value. ValueError for means of a fit without statistics.
   double value_of(std::int64_t bin, BinValue value, Closed closed) const;
