@@ -93,11 +93,18 @@ void add_table_options(CLI::App* command, Options& o) {
                    "More texts or numbers that mean a missing value; a fit keeps them")
       ->delimiter(',');
   command->add_option("--drop", o.table.drop, "Columns to leave out")->delimiter(',');
+  command->add_flag("--rename-duplicates", o.table.rename_duplicates,
+                    "Columns of one name in a CSV file become name, name.1, name.2, ...");
   command->add_option("--array", o.table.array, "Which array of an .npz or .safetensors file");
   command->add_flag("--columns-first", o.columns_layout, "Arrays are [columns, rows]");
   command->add_option("--chunk-bytes", o.table.chunk_bytes, "About how much is read at a time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+}
+
+/// What looks wrong about a table or a fit goes to standard error, where it does not mix with results.
+void warn(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) fmt::print(stderr, "warning: {}\n", note);
 }
 
 int run_fit(Options& o) {
@@ -115,10 +122,12 @@ int run_fit(Options& o) {
     throw ValueError(fmt::format("[tokenize] --memory {}: must lie between 0 and 2^20 GiB", o.memory_gib));
   o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
   auto source = open_table(o.input, o.table_config());
+  warn(source->notes());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
   ProgressBar bar(o.quiet);
   with_engine(o.backend, [&](TableEngine& engine) {
     const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
+    warn(fitted.notes());
     fitted.save(o.out);
     if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
     if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
@@ -129,6 +138,7 @@ int run_fit(Options& o) {
 int run_transform(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const auto source = open_table(o.input, fitted.reading(o.table_config()));
+  warn(source->notes());
   ProgressBar bar(o.quiet);
   const ShardResult done = with_engine(o.backend, [&](TableEngine& engine) {
     return write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));
@@ -210,8 +220,6 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& acti
   add_choice(fit, "--closed", t.closed, "Which end belongs to a bin");
   add_choice(fit, "--duplicates", t.duplicates, "What happens to equal edges");
   add_choice(fit, "--width", t.width, "Of tokens");
-  fit->add_option("--rank-error", t.rank_error,
-                  "Approximate edges with at most this error of rank; 0 is exact");
   fit->add_option("--text", o->table.text, "Columns to take as text")->delimiter(',');
   fit->add_option("--inspected-rows", o->table.inspected_rows, "Rows that decide which columns are numbers")
       ->check(CLI::PositiveNumber)
@@ -225,7 +233,7 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& acti
       ->capture_default_str();
   fit->add_option("--tokens", o->tokens, "Also write the tokens of the table, as shards into this folder");
   fit->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
-  fit->add_flag("--quiet", o->quiet, "Print nothing");
+  fit->add_flag("--quiet", o->quiet, "Print nothing but warnings");
   fit->footer(
       "Examples:\n  ferrite tokenize fit train.csv --bins 64 --out fit.safetensors\n"
       "  ferrite tokenize fit train.npy --like sklearn --bins 100 --out fit.safetensors\n"
@@ -253,9 +261,10 @@ void add_tokenize(CLI::App& app, Action& action) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   transform->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
-  transform->add_flag("--quiet", o->quiet, "Print nothing");
+  transform->add_flag("--quiet", o->quiet, "Print nothing but warnings");
   transform->footer(
-      "An interrupted run goes on where it stopped.\nExamples:\n"
+      "Columns are found by name: others may be there, in any order. An interrupted run goes on where it "
+      "stopped.\nExamples:\n"
       "  ferrite tokenize transform test.csv --fit fit.safetensors --out tokens/\n"
       "  ferrite tokenize transform x.npy --fit fit.safetensors --out tokens/ --shard-rows 100000");
   transform->callback([&action, o] { action = [o] { return run_transform(*o); }; });

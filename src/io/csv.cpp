@@ -103,7 +103,16 @@ class TableReader {
     reject(field.line, field.column,
            fmt::format("column {}, field {}", in_quotes(column), in_quotes(field.raw)),
            is_missing(field.raw) ? "a number is needed (CsvMissing::as_nan reads missing ones as NaN)"
-                                 : "a number in the range of f64 is needed");
+                                 : "a number is needed" + delimiter_hint(field));
+  }
+
+  /// Of a row that was taken for a single field.
+  std::string delimiter_hint(const CsvField& field) const {
+    const char c =
+        row_.size() > 1 || field.quoted ? 0 : io_detail::suspected_delimiter(field.raw, config_.delimiter);
+    if (c == 0) return "";
+    return fmt::format("; if {} is the delimiter, CsvConfig::with_delimiter says so",
+                       io_detail::delimiter_name(c));
   }
 
   std::string_view name_;

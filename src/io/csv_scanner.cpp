@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "csv_value.hpp"
 #include "format.hpp"
 
 namespace ferrite {
@@ -85,8 +86,7 @@ bool CsvScanner::scan_row(CsvRow& row) {
     const std::int64_t start = static_cast<std::int64_t>(position_ - line_start_) + 1;
     if (row.size() == most) {  // before the rest of the row costs anything
       reject(line_, start, fmt::format("field {} of the row", most + 1),
-             width_ == 0 ? fmt::format("at most {} are supported", most)
-                         : fmt::format("{} are needed, as in the first row", most));
+             width_ == 0 ? fmt::format("at most {} are supported", most) : width_rule());
     }
     CsvField& field = row.emplace_back();
     field.line = line_;
@@ -147,11 +147,19 @@ void CsvScanner::check_row(const CsvRow& row, std::size_t begin, std::int64_t li
     reject(line + std::count(before.begin(), before.end(), '\n'), static_cast<std::int64_t>(bad - start) + 1,
            io_detail::in_quotes(text.substr(bad, 1)), "must be UTF-8");
   }
-  if (width_ == 0) width_ = row.size();
-  if (row.size() != width_) {
-    reject(line, 1, fmt::format("row of {} fields", row.size()),
-           fmt::format("{} are needed, as in the first row", width_));
+  if (width_ == 0) {
+    width_ = row.size();
+    if (width_ == 1 && !row[0].quoted) suspect_ = io_detail::suspected_delimiter(row[0].raw, delimiter_);
   }
+  if (row.size() != width_) reject(line, 1, fmt::format("row of {} fields", row.size()), width_rule());
+}
+
+std::string CsvScanner::width_rule() const {
+  std::string rule = fmt::format("{} are needed, as in the first row", width_);
+  if (suspect_ != 0)
+    rule += fmt::format("; that holds {0}: if it is the delimiter, say so (--delimiter {0})",
+                        io_detail::delimiter_name(suspect_));
+  return rule;
 }
 
 void CsvScanner::reject(std::int64_t line, std::int64_t column, std::string_view found,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,15 +89,50 @@ inline std::optional<double> parse_short_decimal(std::string_view text) {
   return value;
 }
 
-/// A decimal number, "inf" included, with spaces around it allowed; nothing for everything else.
+/// The double nearest to a decimal number that from_chars finds to be out of range: 0 or infinity, with its
+/// sign. Such numbers are so far from 1 that the place of the first digit and the exponent tell them apart.
+inline double out_of_range_number(std::string_view text) {
+  const double sign = text.starts_with('-') ? -1 : 1;
+  const auto exponent_mark = text.find_first_of("eE");
+  const std::string_view digits = text.substr(0, exponent_mark);
+  const auto point = std::min(digits.find('.'), digits.size()), first = digits.find_first_of("123456789");
+  auto magnitude = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+  if (exponent_mark != text.npos) {
+    const std::string_view exponent = text.substr(exponent_mark + 1);
+    const bool negative = exponent.starts_with('-');
+    std::int64_t value = 0;
+    for (const char c : exponent.substr(negative || exponent.starts_with('+')))
+      value = std::min<std::int64_t>(10 * value + (c - '0'), std::int64_t{1} << 56);
+    magnitude += negative ? -value : value;
+  }
+  return sign * (magnitude > 0 ? std::numeric_limits<double>::infinity() : 0);
+}
+
+/// The double nearest to a decimal number, "inf" included, with spaces around it allowed; nothing for
+/// everything else.
 inline std::optional<double> parse_number(std::string_view text) {
   text = trim(text);
-  if (const auto value = parse_short_decimal(text)) return value;
+  constexpr std::size_t longest = 16;  // of those that have few enough digits, nearly all
+  if (text.size() <= longest)
+    if (const auto value = parse_short_decimal(text)) return value;
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(value)) return std::nullopt;
+  if (end != text.data() + text.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return out_of_range_number(text);
+  if (error != std::errc{} || std::isnan(value)) return std::nullopt;
   return value;
+}
+
+/// The character that may be the true delimiter of a row that was taken for a single field; 0 if none is.
+inline char suspected_delimiter(std::string_view row, char delimiter) {
+  for (const char c : {';', '\t', '|', ','})
+    if (c != delimiter && row.find(c) != row.npos) return c;
+  return 0;
+}
+/// How a command line or a message names it.
+inline std::string delimiter_name(char delimiter) {
+  return delimiter == '\t' ? "'\\t'" : std::string{'\'', delimiter, '\''};
 }
 
 }  // namespace ferrite::io_detail

@@ -60,6 +60,54 @@ TEST_F(TokenizeCommand, keeps_the_rows_of_a_single_column) {
   EXPECT_EQ(text_of("again/tokens-00000.npy"), text_of("tokens/tokens-00000.npy"));
 }
 
+TEST_F(TokenizeCommand, inverts_means_that_round_out_of_their_bin) {
+  std::ofstream(folder / "t.csv") << "x\n0\n0\n0\n0.1\n0.1\n0.1\n";
+  const std::string fit = " --quiet --fit " + at("fit.safetensors") + " --out ";
+  ASSERT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --bins 2 --out " + at("fit.safetensors")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize transform " + at("t.csv") + fit + at("tokens")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize inverse " + at("tokens") + " --mean" + fit + at("back.csv")).code, 0);
+  EXPECT_EQ(text_of("back.csv"), text_of("t.csv"));
+}
+
+TEST_F(TokenizeCommand, warns_of_what_looks_wrong_and_names_the_option) {
+  std::string text = "x,y\n?,0\n";
+  for (int i = 1; i < 400; ++i) text += std::to_string(i * 0.5) + "," + std::to_string(i) + "\n";
+  std::ofstream(folder / "t.csv") << text;
+  const std::string fit = "tokenize fit " + at("t.csv") + " --quiet --out " + at("fit.safetensors");
+  const Reply warned = run_ferrite(fit);
+  EXPECT_EQ(warned.code, 0);
+  expect_contains(warned.output,
+                  "warning: column \"x\" is taken as text: of its first 400 fields 399 are numbers");
+  expect_contains(warned.output, "--missing '?'");
+  EXPECT_EQ(run_ferrite(fit + " --missing '?'").output, "");
+  std::ofstream(folder / "s.csv") << "a;b\n1;2\n3;4\n";
+  const std::string semicolons = "tokenize fit " + at("s.csv") + " --quiet --out " + at("fit.safetensors");
+  expect_contains(run_ferrite(semicolons).output, "--delimiter ';'");
+  EXPECT_EQ(run_ferrite(semicolons + " --delimiter ';'").output, "");
+  std::ofstream(folder / "d.csv") << "a,a\n1,2\n3,4\n";
+  const std::string twice = "tokenize fit " + at("d.csv") + " --quiet --out " + at("fit.safetensors");
+  const Reply refused = run_ferrite(twice);
+  EXPECT_EQ(refused.code, 2);
+  expect_contains(refused.output, "--rename-duplicates");
+  EXPECT_EQ(run_ferrite(twice + " --rename-duplicates").output, "");
+}
+
+TEST_F(TokenizeCommand, finds_columns_by_name) {
+  std::ofstream(folder / "t.csv") << "a,day\n1.5,2024-01-01\n2.5,2024-03-01\n";
+  std::ofstream(folder / "other.csv") << "id,day,a\nx,2024-01-01,1.5\ny,2024-03-01,2.5\n";
+  std::ofstream(folder / "less.csv") << "id,a\nx,1.5\n";
+  const std::string fit = " --fit " + at("fit.safetensors") + " --out ";
+  ASSERT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --bins 2 --out " + at("fit.safetensors")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize transform " + at("t.csv") + fit + at("one")).code, 0);
+  ASSERT_EQ(run_ferrite("tokenize transform " + at("other.csv") + fit + at("two")).code, 0);
+  EXPECT_EQ(text_of("one/tokens-00000.npy"), text_of("two/tokens-00000.npy"));
+  const Reply less = run_ferrite("tokenize transform " + at("less.csv") + fit + at("three"));
+  EXPECT_EQ(less.code, 2);
+  expect_contains(less.output, "columns id, a: there is no day");
+  ASSERT_EQ(run_ferrite("tokenize inverse " + at("one") + fit + at("back.csv")).code, 0);
+  expect_contains(text_of("back.csv"), ",2024-01-");
+}
+
 TEST_F(TokenizeCommand, writes_fit_and_tokens_in_one_go) {
   const Reply run = run_ferrite("tokenize fit " + data + " --like sklearn --bins 10 --out " +
                                 at("fit.safetensors") + " --tokens " + at("one"));

@@ -138,6 +138,31 @@ TEST(Csv, ReadsEveryDecimalAsTheNearestDouble) {
   EXPECT_TRUE(std::signbit(read_csv("-0.0\n", "t").values[0][0]));
 }
 
+TEST(Csv, NumbersBeyondTheRangeAreTheNearestDouble) {
+  const std::string zeros(400, '0');
+  std::string text = "x\n";
+  std::vector<double> expected;
+  for (const std::string& number :
+       {std::string("1e400"), std::string("-1e400"), std::string("3.2e-331"), std::string("-3.2e-331"),
+        std::string("3e-324"), std::string("2e-324"), std::string("1.7976931348623159e308"),
+        std::string("1e99999999999999999999"), std::string("1e-99999999999999999999"), std::string("0e999"),
+        "1" + zeros, "0." + zeros + "1", "0." + zeros + "1e800", "1" + zeros + "e-900"}) {
+    text += number + "\n";
+    expected.push_back(std::strtod(number.c_str(), nullptr));
+  }
+  const auto values = read_csv(text, "t").column("x");
+  EXPECT_EQ(values, expected);
+  EXPECT_TRUE(std::isinf(values[0]));
+  EXPECT_TRUE(std::signbit(values[3]) && values[3] == 0);
+}
+
+TEST(Csv, SuspectsAnotherDelimiter) {
+  expect_rejected("a;b\n1;2\n", {"t.csv:2:1, column \"a;b\"", "if ';' is the delimiter", "with_delimiter"});
+  expect_rejected("a\tb\n1\t2\n", {"if '\\t' is the delimiter"});
+  expect_rejected("a;b\n1,5;2,5\n", {"t.csv:2:3, field 2 of the row", "that holds ';'", "--delimiter ';'"});
+  EXPECT_EQ(read_csv("a;b\n1;2\n", "t", CsvConfig{}.with_delimiter(';')).columns.size(), 2u);
+}
+
 TEST(Csv, FindsOutWhetherThereIsAHeader) {
   EXPECT_EQ(read_csv("1,2\n3,4\n", "t").columns, (std::vector<std::string>{"c0", "c1"}));
   EXPECT_EQ(read_csv("1,b\n3,4\n", "t").columns, (std::vector<std::string>{"1", "b"}));
@@ -168,7 +193,7 @@ TEST(Csv, MissingValuesAreErrorsOrNaN) {
 
 TEST(Csv, RejectsFieldsThatAreNoNumbers) {
   expect_rejected("x,y\n1,2\n3,four\n", {"t.csv:3:3, column \"y\", field \"four\"", "a number"});
-  for (const char* bad : {"1x", "0x10", "1e", "--1", "+-1", "1,5", "1e999", "nan(1)", "-", ".", "1 2"}) {
+  for (const char* bad : {"1x", "0x10", "1e", "--1", "+-1", "1,5", "1e9.9", "nan(1)", "-", ".", "1 2"}) {
     const std::string text = std::string("x\n\"") + bad + "\"\n";
     expect_rejected(text, {"t.csv:2:1", "column \"x\"", bad});
   }

@@ -59,9 +59,9 @@ struct FERRITE_API CsvTable {
 };
 
 /// Columns without a header are called c0, c1, ... Numbers are decimal, "inf" included, with spaces around
-/// them allowed; integers beyond 2^53 round to the nearest double. Throws IoError if the file cannot be
-/// opened, else ParseError with file:line:column, the column's name and the rule; a file with no data row is
-/// one too.
+/// them allowed, and become the nearest double: 1e400 is infinite, 1e-400 is 0. Throws IoError if the file
+/// cannot be opened, else ParseError with file:line:column, the column's name and the rule; a file with no
+/// data row is one too.
 FERRITE_API CsvTable read_csv(const std::filesystem::path& path, const CsvConfig& config = {});
 /// The same from memory; `name` stands for the file in messages.
 FERRITE_API CsvTable read_csv(std::string_view text, std::string_view name, const CsvConfig& config = {});

@@ -28,7 +28,8 @@ using CsvRow = std::vector<CsvField>;
 
 /// RFC 4180: fields may be quoted, a quote inside is doubled, rows end in LF or CRLF, all rows have the same
 /// number of fields, which is at most max_fields. A byte-order mark is dropped and empty lines are skipped.
-/// What breaks these rules or is not UTF-8 is a ParseError "[read_csv] file:line:column, what was found: what
+/// Where the first row is one field with another usual delimiter in it, errors about later rows say so. What
+/// breaks these rules or is not UTF-8 is a ParseError "[read_csv] file:line:column, what was found: what
 /// is needed".
 ///
 ///     CsvScanner scanner("log.csv", ',');
@@ -82,6 +83,8 @@ class FERRITE_API CsvScanner {
   void scan_plain(CsvField& field);
   bool skip_line_end();
   void check_row(const CsvRow& row, std::size_t begin, std::int64_t line);
+  /// How many fields a row must have.
+  std::string width_rule() const;
   [[noreturn]] void reject(std::int64_t line, std::int64_t column, std::string_view found,
                            std::string_view needed) const;
 
@@ -95,6 +98,7 @@ class FERRITE_API CsvScanner {
   std::size_t line_start_ = 0;
   std::int64_t line_ = 1;
   std::size_t width_ = 0;
+  char suspect_ = 0;  // what may be the true delimiter, by the first row
   bool started_ = false;
   bool finished_ = false;
 };

@@ -35,18 +35,16 @@ class ArraySource final : public TableSource {
       const bool zip = path.extension() == ".npz";
       add_tensors(zip ? read_npz(path) : read_safetensors(path).tensors, config, names, columns);
     }
-    check_options_name_columns(names, config, path);
-    if (!config.text.empty())
-      throw ValueError(fmt::format("[open_table] {}: columns of an array cannot be read as text", path_));
-    const NameSet dropped = set_of(config.drop);
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (dropped.contains(names[c])) continue;
+    if (!config.text.empty() || !config.date.empty())
+      throw ValueError(
+          fmt::format("[open_table] {}: columns of an array can only be read as numbers", path_));
+    if (columns.empty() || rows_ == 0)
+      throw ParseError(fmt::format("[open_table] {}, {} rows of {} columns: needs at least one of each",
+                                   path_, rows_, columns.size()));
+    for (const std::size_t c : chosen_columns(names, config, path)) {
       names_.push_back(names[c]);
       columns_.push_back(columns[c]);
     }
-    if (columns_.empty() || rows_ == 0)
-      throw ParseError(fmt::format("[open_table] {}, {} rows of {} columns: needs at least one of each",
-                                   path_, rows_, columns_.size()));
     kinds_.assign(columns_.size(), FieldKind::number);
     const auto row_bytes = static_cast<std::int64_t>(8 * columns_.size());
     chunk_rows_ = std::max<std::int64_t>(1, config.chunk_bytes / row_bytes);

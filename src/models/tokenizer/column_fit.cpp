@@ -51,22 +51,30 @@ double ColumnFit::largest_share() const {
          static_cast<double>(count);
 }
 
+BinRange ColumnFit::bin_range(std::int64_t bin, Closed closed) const {
+  const auto b = static_cast<std::size_t>(bin);
+  const bool first = b == 0, last = b == edges.size();
+  double low = first ? least : edges[b - 1], high = last ? greatest : edges[b];
+  if (!first && closed == Closed::right) low = std::nextafter(low, infinity);
+  if (!last && closed == Closed::left) high = std::nextafter(high, -infinity);
+  // Edges that were rounded to f32 may lie outside the column.
+  if (first && !last) low = std::min(low, high);
+  if (last && !first) high = std::max(low, high);
+  return {low, high};
+}
+
 double ColumnFit::value_of(std::int64_t bin, BinValue value, Closed closed) const {
   if (value == BinValue::mean && bin_means.empty())
     throw ValueError("[tokenizer.inverse] bin means: the fit has none, it needs TokenizerConfig::statistics");
   const auto b = static_cast<std::size_t>(bin);
-  const bool first = b == 0, last = b == edges.size();
-  const double low = first ? least : edges[b - 1], high = last ? greatest : edges[b];
+  const auto [low, high] = bin_range(bin, closed);
   if (std::isnan(low)) return low;
-  double chosen = low / 2 + high / 2;
-  if (value == BinValue::mean && std::isfinite(bin_means[b]))
-    chosen = bin_means[b];
-  else if (std::isinf(low) || std::isinf(high))
-    return std::isinf(low) ? high : low;
-  // Rounding may leave a bin that is a few ulps wide.
-  const bool inside = closed == Closed::left ? chosen >= low && (last ? chosen <= high : chosen < high)
-                                             : (first ? chosen >= low : chosen > low) && chosen <= high;
-  return inside ? chosen : closed == Closed::left ? low : high;
+  if (low > high) return closed == Closed::left ? low : high;
+  if (value == BinValue::mean && std::isfinite(bin_means[b])) return std::clamp(bin_means[b], low, high);
+  if (std::isinf(low)) return low < 0 && high == infinity ? 0 : high;
+  if (std::isinf(high)) return low;
+  const double from = b == 0 ? low : edges[b - 1], to = b == edges.size() ? high : edges[b];
+  return std::clamp(from / 2 + to / 2, low, high);
 }
 
 std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerConfig& config) {
@@ -76,39 +84,6 @@ std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerCo
   if (config.duplicates == DuplicateEdges::drop) return drop_duplicates(quantiles, config.least_distance);
   if (config.duplicates == DuplicateEdges::merge) return merge_heavy(quantiles, config.closed);
   return {quantiles.begin() + 1, quantiles.end() - 1};
-}
-
-double measured_rank_error(std::int64_t count, std::span<const std::int64_t> below,
-                           std::span<const std::int64_t> up_to, const TokenizerConfig& config) {
-  if (count == 0) return 0;
-  const std::vector<double> levels = config.edge_levels();
-  std::int64_t less = 0, not_more = 0, worst = 0;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    less += below[i];
-    not_more += up_to[i];
-    const QuantilePosition place = quantile_position(config.method, levels[i], count);
-    worst = std::max({worst, less - place.upper, place.lower - (not_more - 1)});
-  }
-  return static_cast<double>(worst) / static_cast<double>(count);
-}
-
-std::vector<double> quantiles_of(const RankSummary& summary, const TokenizerConfig& config,
-                                 double* rank_error_bound) {
-  std::vector<double> quantiles;
-  std::int64_t worst = 0;
-  for (const double level : config.edge_levels()) {
-    if (summary.count() == 0) {
-      quantiles.push_back(std::numeric_limits<double>::quiet_NaN());
-      continue;
-    }
-    const QuantilePosition place = quantile_position(config.method, level, summary.count());
-    const auto lower = summary.at(place.lower), upper = summary.at(place.upper);
-    worst = std::max({worst, lower.error, upper.error});
-    quantiles.push_back(interpolate_quantile(lower.value, upper.value, place.weight));
-  }
-  *rank_error_bound =
-      static_cast<double>(worst) / static_cast<double>(std::max<std::int64_t>(summary.count(), 1));
-  return quantiles;
 }
 
 }  // namespace ferrite::tokenizer

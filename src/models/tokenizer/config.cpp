@@ -77,8 +77,6 @@ void TokenizerConfig::check() const {
   if (!(least_distance >= 0))
     throw ValueError(
         fmt::format("[tokenizer] least distance {} of edges: cannot be negative", least_distance));
-  if (!(rank_error >= 0 && rank_error < 0.5))
-    throw ValueError(fmt::format("[tokenizer] rank error {}: must lie in [0, 0.5)", rank_error));
 }
 
 TokenWidth resolve_width(TokenWidth asked, std::int64_t tokens) {

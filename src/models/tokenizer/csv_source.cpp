@@ -1,23 +1,16 @@
 // CSV in blocks of whole rows that threads parse at the same time. Where a block ends depends on the text
-// alone: at the first line end outside quotes after a fixed number of bytes.
-#include <fmt/format.h>
-
+// alone: at the first line end outside quotes after a multiple of a fixed number of bytes.
 #include <algorithm>
 #include <deque>
 #include <exception>
 
-#include "ferrite/core/error.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/io/mapped_file.hpp"
-#include "io/csv_value.hpp"
-#include "io/format.hpp"
-#include "models/tokenizer/csv_block.hpp"
+#include "models/tokenizer/csv_inspection.hpp"
 
 namespace ferrite::tokenizer {
 
 namespace {
-
-using io_detail::in_quotes;
 
 std::int64_t count_char(std::string_view text, char c) {
   std::int64_t n = 0;
@@ -29,12 +22,15 @@ class CsvSource final : public TableSource {
  public:
   CsvSource(const std::filesystem::path& path, const TableConfig& config)
       : config_(config), file_(MappedFile::open(path)) {
-    columns_.path = path.string();
-    columns_.delimiter = config.delimiter;
-    columns_.missing = MissingValues(config.missing);
-    fingerprint_ = fingerprint_of(path, config);
+    CsvInspection found = inspect_csv(text(), path, config);
+    columns_ = std::move(found.columns);
+    data_begin_ = found.data_begin;
+    data_line_ = found.data_line;
+    notes_ = std::move(found.notes);
+    names_ = columns_.names;
+    kinds_ = columns_.kinds;
     missing_ = columns_.missing.markers();
-    inspect(path);
+    fingerprint_ = fingerprint_of(path, config);
     rewind();
   }
 
@@ -63,78 +59,28 @@ class CsvSource final : public TableSource {
  private:
   std::string_view text() const { return file_->text(); }
 
-  [[noreturn]] void reject(std::int64_t line, std::int64_t column, const std::string& found,
-                           const std::string& needed) const {
-    throw ParseError(
-        fmt::format("[open_table] {}:{}:{}, {}: {}", columns_.path, line, column, found, needed));
-  }
-
-  /// Names, kinds and where the data begin, from the first rows.
-  void inspect(const std::filesystem::path& path) {
-    CsvScanner scanner(columns_.path, config_.delimiter);
-    scanner.feed(text());
-    scanner.finish();
-    CsvRow row;
-    if (!scanner.next_row(row)) reject(1, 1, "no rows", "at least one row of data is needed");
-    columns_.width = row.size();
-    const bool has_header = config_.header == CsvHeader::present ||
-                            (config_.header == CsvHeader::automatic && looks_like_header(row));
-    std::vector<std::string> all;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      all.push_back(has_header ? row[i].text() : fmt::format("c{}", i));
-    NameSet seen_names;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      if (!seen_names.insert(all[i]).second)
-        reject(row[i].line, row[i].column, "column " + in_quotes(all[i]), "the name appears twice");
-    if (has_header && !scanner.next_row(row))
-      reject(1, 1, "only a header", "at least one row of data is needed");
-    check_options_name_columns(all, config_, path);
-    data_line_ = row.front().line;
-    data_begin_ = static_cast<std::size_t>(row.front().raw.data() - text().data()) - row.front().quoted;
-
-    std::vector<FieldKind> kinds(columns_.width, FieldKind::number);
-    std::int64_t seen = 0;
-    do {
-      for (std::size_t i = 0; i < columns_.width; ++i)
-        if (kinds[i] == FieldKind::number && !io_detail::parse_number(row[i].raw) &&
-            !columns_.missing.is_missing(row[i].raw))
-          kinds[i] = FieldKind::text;
-    } while (++seen < config_.inspected_rows && scanner.next_row(row));
-    const NameSet dropped = set_of(config_.drop), as_text = set_of(config_.text),
-                  as_number = set_of(config_.number);
-    for (std::size_t i = 0; i < columns_.width; ++i) {
-      if (dropped.contains(all[i])) continue;
-      columns_.fields.push_back(i);
-      names_.push_back(all[i]);
-      kinds_.push_back(as_text.contains(all[i])     ? FieldKind::text
-                       : as_number.contains(all[i]) ? FieldKind::number
-                                                    : kinds[i]);
-    }
-    if (columns_.fields.empty())
-      throw ValueError(fmt::format("[open_table] {}: no column is left", columns_.path));
-    columns_.names = names_;
-    columns_.kinds = kinds_;
-  }
-
-  bool looks_like_header(const CsvRow& row) const {
-    return std::any_of(row.begin(), row.end(), [&](const CsvField& f) {
-      return !io_detail::parse_number(f.raw) && !columns_.missing.is_missing(f.raw);
-    });
-  }
-
   /// The next of the file, up to config_.chunk_bytes.
   std::vector<CsvBlock> next_blocks() {
     constexpr std::int64_t most_blocks = 16;
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(config_.chunk_bytes / most_blocks, 1));
+    const std::string_view rest = text().substr(position_);
+    std::vector<std::int64_t> quotes(std::min<std::size_t>((rest.size() + size - 1) / size, most_blocks));
+    parallel_for(static_cast<std::int64_t>(quotes.size()), [&](std::int64_t i) {
+      const auto slice = static_cast<std::size_t>(i);
+      quotes[slice] = count_char(rest.substr(slice * size, size), '"');
+    });
     std::vector<CsvBlock> blocks;
-    while (position_ < text().size() && blocks.size() < most_blocks) {
-      const std::string_view rest = text().substr(position_);
-      std::size_t end = std::min(size, rest.size());
-      bool quoted = count_char(rest.substr(0, end), '"') % 2 == 1;
+    std::size_t begin = 0;
+    bool inside_quotes = false;
+    for (std::size_t slice = 0; slice < quotes.size(); ++slice) {
+      inside_quotes ^= quotes[slice] % 2 == 1;
+      bool quoted = inside_quotes;
+      std::size_t end = std::min((slice + 1) * size, rest.size());
       while (end < rest.size() && (quoted || rest[end - 1] != '\n')) quoted ^= rest[end++] == '"';
-      blocks.push_back({rest.substr(0, end)});
-      position_ += end;
+      if (end > begin) blocks.push_back({rest.substr(begin, end - begin)});  // else one row fills the slice
+      begin = std::max(begin, end);
     }
+    position_ += begin;
     for_each(blocks, [](CsvBlock& block) { block.lines = count_char(block.text, '\n'); });
     for (CsvBlock& block : blocks) {
       block.line = line_;

@@ -1,5 +1,5 @@
-// Parquet files through Apache Arrow, batch by batch. Dictionaries are read as the text they stand for, dates
-// and times as Arrow writes them.
+// Parquet files through Apache Arrow, batch by batch. Dictionaries are read as the text they stand for, times
+// of day as Arrow writes them.
 #include <arrow/api.h>
 #include <arrow/io/api.h>
 #include <fmt/format.h>
@@ -22,6 +22,11 @@ namespace {
 bool is_number(const arrow::DataType& type) {
   return arrow::is_floating(type.id()) || arrow::is_integer(type.id()) || type.id() == arrow::Type::BOOL;
 }
+/// Days and moments; times of day and durations are text.
+bool is_date_type(const arrow::DataType& type) {
+  return type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::DATE64 ||
+         type.id() == arrow::Type::TIMESTAMP;
+}
 bool is_text(const arrow::DataType& type) {
   return arrow::is_base_binary_like(type.id()) || arrow::is_temporal(type.id()) ||
          type.id() == arrow::Type::DICTIONARY;
@@ -36,24 +41,22 @@ class ParquetSource final : public TableSource {
     open();
     std::shared_ptr<arrow::Schema> schema;
     check(reader_->GetSchema(&schema));
-    check_options_name_columns(schema->field_names(), config, path);
-    const NameSet dropped = set_of(config.drop), text = set_of(config.text);
     NameSet seen;
-    for (int i = 0; i < schema->num_fields(); ++i) {
-      const arrow::Field& field = *schema->field(i);
-      if (io_detail::find_invalid_utf8(field.name()) != std::string::npos ||
-          !seen.insert(field.name()).second)
+    for (const auto& field : schema->fields())
+      if (io_detail::find_invalid_utf8(field->name()) != std::string::npos ||
+          !seen.insert(field->name()).second)
         throw ParseError(fmt::format("[open_table] {}, column {}: names must be UTF-8 and appear once", path_,
-                                     io_detail::in_quotes(field.name())));
-      if (dropped.contains(field.name())) continue;
-      const bool number = is_number(*field.type());
-      if (!number && !is_text(*field.type()))
+                                     io_detail::in_quotes(field->name())));
+    const NameSet text = set_of(config.text);
+    for (const std::size_t i : chosen_columns(schema->field_names(), config, path)) {
+      const arrow::Field& field = *schema->field(static_cast<int>(i));
+      if (!is_number(*field.type()) && !is_text(*field.type()))
         throw ParseError(
             fmt::format("[open_table] {}, column '{}' of {}: needs numbers, text or times; drop it", path_,
                         printable(field.name()), field.type()->ToString()));
-      leaves_.push_back(reader_->manifest().schema_fields[static_cast<std::size_t>(i)].column_index);
+      leaves_.push_back(reader_->manifest().schema_fields[i].column_index);
       names_.push_back(field.name());
-      kinds_.push_back(number && !text.contains(field.name()) ? FieldKind::number : FieldKind::text);
+      kinds_.push_back(text.contains(field.name()) ? FieldKind::text : kind_of(*field.type()));
     }
     rows_ = reader_->parquet_reader()->metadata()->num_rows();
     if (leaves_.empty() || rows_ == 0)
@@ -85,8 +88,8 @@ class ParquetSource final : public TableSource {
     chunk->numbers.resize(leaves_.size());
     chunk->texts.resize(leaves_.size());
     for (std::size_t c = 0; c < leaves_.size(); ++c) {
-      const arrow::Array& array = *batch->column(static_cast<int>(c));
-      if (kinds_[c] == FieldKind::number)
+      const arrow::Array& array = *batch->GetColumnByName(names_[c]);
+      if (kinds_[c] != FieldKind::text)
         chunk->numbers[c] = numbers_of(array);
       else
         chunk->texts[c] = texts_of(array);
@@ -134,6 +137,12 @@ class ParquetSource final : public TableSource {
     }
   }
 
+  static FieldKind kind_of(const arrow::DataType& type) {
+    if (is_number(type)) return FieldKind::number;
+    if (!is_date_type(type)) return FieldKind::text;
+    return type.id() == arrow::Type::TIMESTAMP ? FieldKind::date_time : FieldKind::date;
+  }
+
   template <class ArrowType>
   std::vector<double> values_of(const arrow::Array& array) const {
     const auto& typed = static_cast<const typename arrow::TypeTraits<ArrowType>::ArrayType&>(array);
@@ -144,6 +153,21 @@ class ParquetSource final : public TableSource {
       values[static_cast<std::size_t>(i)] =
           array.IsNull(i) ? std::numeric_limits<double>::quiet_NaN()
                           : MissingValues::without(static_cast<double>(typed.Value(i)), markers);
+    return values;
+  }
+  /// Dates in units of `whole` seconds, or of a second in `parts`.
+  template <class ArrowType>
+  std::vector<double> seconds_of(const arrow::Array& array, std::int64_t whole, std::int64_t parts) const {
+    const auto& typed = static_cast<const typename arrow::TypeTraits<ArrowType>::ArrayType&>(array);
+    std::vector<double> values(static_cast<std::size_t>(array.length()));
+    for (std::int64_t i = 0; i < array.length(); ++i) {
+      const std::int64_t value = array.IsNull(i) ? 0 : whole * std::int64_t{typed.Value(i)};
+      const std::int64_t rest = (value % parts + parts) % parts;
+      values[static_cast<std::size_t>(i)] = array.IsNull(i)
+                                                ? std::numeric_limits<double>::quiet_NaN()
+                                                : static_cast<double>((value - rest) / parts) +
+                                                      static_cast<double>(rest) / static_cast<double>(parts);
+    }
     return values;
   }
   std::vector<double> numbers_of(const arrow::Array& array) const {
@@ -170,6 +194,16 @@ class ParquetSource final : public TableSource {
         return values_of<arrow::UInt8Type>(array);
       case arrow::Type::BOOL:
         return values_of<arrow::BooleanType>(array);
+      case arrow::Type::DATE32:
+        return seconds_of<arrow::Date32Type>(array, 86400, 1);
+      case arrow::Type::DATE64:
+        return seconds_of<arrow::Date64Type>(array, 1, 1000);
+      case arrow::Type::TIMESTAMP: {
+        const auto unit = static_cast<const arrow::TimestampType&>(*array.type()).unit();
+        std::int64_t parts = 1;
+        for (int i = 0; i < static_cast<int>(unit); ++i) parts *= 1000;  // seconds, milli, micro, nano
+        return seconds_of<arrow::TimestampType>(array, 1, parts);
+      }
       default:
         throw ParseError(
             fmt::format("[open_table] {}: numbers of {} cannot be read", path_, array.type()->ToString()));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "models/tokenizer/table_text.hpp"
@@ -12,6 +13,33 @@ namespace ferrite::tokenizer {
 
 namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// The next number of a floating type; x must not be NaN, nor the last in that direction.
+template <class T>
+T next_number(T x, bool up) {
+  using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
+  constexpr Bits sign = Bits{1} << (8 * sizeof(Bits) - 1);
+  const Bits bits = std::bit_cast<Bits>(x);
+  const bool negative = (bits & sign) != 0;
+  if (negative != up) return std::bit_cast<T>(static_cast<Bits>(bits + 1));
+  if ((bits & ~sign) != 0) return std::bit_cast<T>(static_cast<Bits>(bits - 1));
+  return std::bit_cast<T>(static_cast<Bits>(up ? 1 : sign + 1));  // zeros are one number
+}
+
+/// The number of the dtype next to `value` that lies in the range, if there is one.
+double rounded_into(BinRange range, double value, DType dtype) {
+  if (value != value || dtype == DType::f64 || !is_floating(dtype)) return value;
+  return visit_dtype(dtype, [&]<class T>() -> double {
+    if constexpr (!is_floating(dtype_of<T>) || sizeof(T) == 8) {
+      return value;
+    } else {
+      const T nearest = convert<T>(value);
+      if (range.holds(convert<double>(nearest))) return convert<double>(nearest);
+      const T other = next_number(nearest, convert<double>(nearest) < range.least);
+      return convert<double>(range.holds(convert<double>(other)) ? other : nearest);
+    }
+  });
+}
 }  // namespace
 
 namespace detail {
@@ -118,12 +146,13 @@ std::vector<std::int64_t> QuantileTokenizer::bin_limits() const {
   return limits;
 }
 
-std::vector<double> QuantileTokenizer::value_table(BinValue value) const {
+std::vector<double> QuantileTokenizer::value_table(BinValue value, DType dtype) const {
   std::vector<double> table(static_cast<std::size_t>(token_count()) * columns_.size(), nan);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    for (std::int64_t bin = 0; bin < columns_[c].bins(); ++bin)
-      table[static_cast<std::size_t>(bin) * columns_.size() + c] =
-          columns_[c].value_of(bin, value, config_.closed);
+    const ColumnFit& column = columns_[c];
+    for (std::int64_t bin = 0; bin < column.bins(); ++bin)
+      table[static_cast<std::size_t>(bin) * columns_.size() + c] = rounded_into(
+          column.bin_range(bin, config_.closed), column.value_of(bin, value, config_.closed), dtype);
   }
   return table;
 }
@@ -148,58 +177,16 @@ void QuantileTokenizer::set_statistics(const std::vector<std::int64_t>& counts,
     }
 }
 
-void QuantileTokenizer::set_rank_errors(std::span<const std::int64_t> below,
-                                        std::span<const std::int64_t> up_to) {
-  const std::size_t width = static_cast<std::size_t>(config_.bins) + 2;  // one more than there are quantiles
-  for (std::size_t c = 0; c < columns_.size(); ++c)
-    columns_[c].rank_error = measured_rank_error(columns_[c].count, below.subspan(c * width, width),
-                                                 up_to.subspan(c * width, width), config_);
-}
-
-QuantileTokenizer QuantileTokenizer::merge(std::span<const QuantileTokenizer> parts) {
-  if (parts.empty()) throw ValueError("[tokenizer.merge] no fits: needs at least one");
-  const QuantileTokenizer& first = parts[0];
-  if (first.config_.rank_error == 0)
-    throw ValueError(
-        "[tokenizer.merge] exact fits: they do not keep enough of their data; fit with a rank error");
-  std::vector<ColumnFit> columns(first.columns_.size());
-  for (const QuantileTokenizer& part : parts) {
-    const bool same_names =
-        std::equal(part.columns_.begin(), part.columns_.end(), first.columns_.begin(), first.columns_.end(),
-                   [](const ColumnFit& a, const ColumnFit& b) { return a.name == b.name; });
-    if (part.config_ != first.config_ || !same_names)
-      throw ValueError("[tokenizer.merge] fits of different configs or columns: needs equal ones");
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      columns[c].missing += part.columns_[c].missing;
-      columns[c].summary = RankSummary::merge(columns[c].summary, part.columns_[c].summary);
-    }
-  }
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    const auto quantiles = quantiles_of(columns[c].summary, first.config_, &columns[c].rank_error_bound);
-    columns[c].name = first.columns_[c].name;
-    columns[c].count = columns[c].summary.count();
-    columns[c].least = quantiles.front();
-    columns[c].greatest = quantiles.back();
-    columns[c].edges = inner_edges(quantiles, first.config_);
-  }
-  return {first.config_, std::move(columns), first.regular_tokens_};
-}
-
 std::string QuantileTokenizer::report() const {
   std::size_t name_width = 6;
   for (const ColumnFit& c : columns_) name_width = std::max(name_width, printable(c.name).size());
-  std::string text = fmt::format("{:<{}}  {:>12}  {:>10}  {:>12}  {:>12}  {:>5}  {:>9}  {:>11}  {:>11}\n",
-                                 "column", name_width, "values", "missing", "least", "greatest", "bins",
-                                 "fullest", "rank error", "at most");
+  std::string text = fmt::format("{:<{}}  {:>12}  {:>10}  {:>12}  {:>12}  {:>5}  {:>9}\n", "column",
+                                 name_width, "values", "missing", "least", "greatest", "bins", "fullest");
   for (const ColumnFit& c : columns_) {
     const double share = c.largest_share();
-    text += fmt::format("{:<{}}  {:>12}  {:>10}  {:>12.6g}  {:>12.6g}  {:>5}  {:>9}  {:>11}  {:>11}\n",
-                        printable(c.name), name_width, c.count, c.missing, c.least, c.greatest, c.bins(),
-                        std::isnan(share) ? "-" : fmt::format("{:.2f}%", 100 * share),
-                        config_.rank_error == 0 ? "exact"
-                        : c.rank_error          ? fmt::format("{:.2e}", *c.rank_error)
-                                                : "unmeasured",
-                        config_.rank_error == 0 ? "exact" : fmt::format("{:.2e}", c.rank_error_bound));
+    text += fmt::format("{:<{}}  {:>12}  {:>10}  {:>12.6g}  {:>12.6g}  {:>5}  {:>9}\n", printable(c.name),
+                        name_width, c.count, c.missing, c.least, c.greatest, c.bins(),
+                        std::isnan(share) ? "-" : fmt::format("{:.2f}%", 100 * share));
   }
   return text;
 }

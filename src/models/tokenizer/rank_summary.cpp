@@ -37,26 +37,6 @@ RankSummary RankSummary::of_ranks(std::span<const double> values, std::span<cons
   return summary;
 }
 
-RankSummary RankSummary::of_entries(std::vector<RankEntry> entries, std::int64_t count) {
-  bool valid = count >= 0 && entries.empty() == (count == 0);
-  for (std::size_t i = 0; valid && i < entries.size(); ++i) {
-    const RankEntry& e = entries[i];
-    // Each before a sum that could overflow without it.
-    valid = e.value == e.value && e.least_below >= 0 && e.known_equal >= 1 && e.most_up_to <= count &&
-            e.known_equal <= e.most_up_to && e.least_below <= e.most_up_to - e.known_equal &&
-            (i == 0 || entries[i - 1].value < e.value);
-  }
-  if (!valid)
-    throw ValueError(
-        fmt::format("[rank_summary] {} entries of {} elements: values must ascend and the bounds "
-                    "of their ranks must be possible",
-                    entries.size(), count));
-  RankSummary summary;
-  summary.entries_ = std::move(entries);
-  summary.count_ = count;
-  return summary;
-}
-
 RankSummary RankSummary::merge(const RankSummary& a, const RankSummary& b) {
   RankSummary merged;
   merged.count_ = a.count_ + b.count_;
@@ -99,19 +79,6 @@ RankSummary RankSummary::pruned(std::size_t size) const {
   }
   if (at + 1 < entries_.size()) result.entries_.push_back(entries_.back());
   return result;
-}
-
-RankSummary::Found RankSummary::at(std::int64_t rank) const {
-  const auto error = [rank](const RankEntry& e) {
-    return std::max({std::int64_t{0}, e.most_below() - rank, rank - (e.least_up_to() - 1)});
-  };
-  // The errors fall towards the rank and rise behind it: the best is next to the first entry past it.
-  auto next = std::partition_point(entries_.begin(), entries_.end(),
-                                   [rank](const RankEntry& e) { return e.least_up_to() <= rank; });
-  if (next == entries_.end()) --next;
-  auto best = next;
-  if (next != entries_.begin() && error(*std::prev(next)) < error(*next)) best = std::prev(next);
-  return {best->value, error(*best)};
 }
 
 RankSummary::Bracket RankSummary::bracket(std::int64_t rank) const {

@@ -74,44 +74,31 @@ std::vector<double> RankRefiner::quantiles() {
   return result;
 }
 
-StreamedStatistics::StreamedStatistics(const ColumnFit& column, std::vector<double> quantiles,
-                                       const TokenizerConfig& config)
-    : config_(config),
-      edges_(column.edges),
-      quantiles_(std::move(quantiles)),
-      sums_(edges_.size() + 1),
-      counts_(edges_.size() + 1),
-      finite_(edges_.size() + 1),
-      below_(quantiles_.size() + 1),
-      up_to_(quantiles_.size() + 1) {}
+BinStatistics::BinStatistics(std::size_t bins) : sums_(bins), counts_(bins), finite_(bins) {}
 
-void StreamedStatistics::add(std::span<const double> values) {
-  const auto place = [](const std::vector<double>& sorted, double value, bool behind_equal) {
-    const auto found = behind_equal ? std::upper_bound(sorted.begin(), sorted.end(), value)
-                                    : std::lower_bound(sorted.begin(), sorted.end(), value);
-    return static_cast<std::size_t>(found - sorted.begin());
+void BinStatistics::add(std::span<const double> values, const HostTensor& tokens, std::size_t column) {
+  const auto width = static_cast<std::size_t>(tokens.shape()[1]);
+  const auto add_all = [&](auto token) {
+    for (std::size_t r = 0; r < values.size(); ++r) {
+      if (values[r] != values[r]) continue;  // its token may be that of a bin, see MissingPolicy
+      const auto bin = static_cast<std::size_t>(token[r * width + column]);
+      const bool finite = std::isfinite(values[r]);
+      ++counts_[bin];
+      finite_[bin] += finite;
+      sums_[bin] += finite ? values[r] : 0;
+    }
   };
-  for (const double value : values) {
-    if (value != value) continue;
-    const std::size_t bin = place(edges_, value, config_.closed == Closed::left);
-    ++counts_[bin];
-    if (std::isfinite(value)) {
-      ++finite_[bin];
-      sums_[bin] += value;
-    }
-    if (config_.rank_error > 0) {
-      ++below_[place(quantiles_, value, true)];
-      ++up_to_[place(quantiles_, value, false)];
-    }
-  }
+  if (tokens.dtype() == DType::u8)
+    add_all(tokens.as<std::uint8_t>());
+  else
+    add_all(tokens.as<std::int32_t>());
 }
 
-void StreamedStatistics::store(ColumnFit& column) const {
+void BinStatistics::store(ColumnFit& column) const {
   column.bin_counts = counts_;
   column.bin_means.clear();
   for (std::size_t i = 0; i < sums_.size(); ++i)
     column.bin_means.push_back(sums_[i] / static_cast<double>(finite_[i]));  // NaN for an empty bin
-  if (config_.rank_error > 0) column.rank_error = measured_rank_error(column.count, below_, up_to_, config_);
 }
 
 }  // namespace ferrite::tokenizer

@@ -3,9 +3,12 @@
 // keeps what lies in them.
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "ferrite/io/host_tensor.hpp"
 #include "ferrite/models/tokenizer/column_fit.hpp"
+#include "ferrite/models/tokenizer/rank_summary.hpp"
 
 namespace ferrite::tokenizer {
 
@@ -36,20 +39,20 @@ class RankRefiner {
   std::vector<Interval> intervals_;
 };
 
-/// Counts and means of the bins, and the ranks of the quantiles, of a column that comes by in parts.
-class StreamedStatistics {
+/// Counts and means of the bins of a column that comes by in parts. Elements are added in the order of their
+/// rows, so the means do not depend on where the parts were cut.
+class BinStatistics {
  public:
-  StreamedStatistics(const ColumnFit& column, std::vector<double> quantiles, const TokenizerConfig& config);
+  explicit BinStatistics(std::size_t bins);
 
-  void add(std::span<const double> values);
-  /// Sets bin_counts, bin_means and, for a fit with a rank error, that error.
+  /// The next rows of the column, and their tokens [rows, columns], u8 or i32.
+  void add(std::span<const double> values, const HostTensor& tokens, std::size_t column);
+  /// Sets bin_counts and bin_means.
   void store(ColumnFit& column) const;
 
  private:
-  TokenizerConfig config_;
-  std::vector<double> edges_, quantiles_, sums_;
-  std::vector<std::int64_t> counts_, finite_, below_,
-      up_to_;  // below_[i]: elements < quantile i, not < i - 1
+  std::vector<double> sums_;
+  std::vector<std::int64_t> counts_, finite_;
 };
 
 }  // namespace ferrite::tokenizer

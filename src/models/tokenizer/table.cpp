@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 #include "ferrite/core/error.hpp"
 #include "models/tokenizer/fingerprint.hpp"
 #include "models/tokenizer/table_sources.hpp"
@@ -29,6 +31,7 @@ class KeptSource final : public TableSource {
     names_ = source_->names();
     kinds_ = source_->kinds();
     missing_ = source_->missing();
+    notes_ = source_->notes();
     fingerprint_ = source_->fingerprint();
   }
 
@@ -76,22 +79,37 @@ std::string fingerprint_of(const std::filesystem::path& path, const TableConfig&
   const auto time = error ? std::filesystem::file_time_type{} : std::filesystem::last_write_time(path, error);
   if (error) throw IoError(fmt::format("[open_table] {}: {}", path.string(), error.message()));
   Fingerprint reading;
-  for (const std::string& text :
-       {whole_path.string(), config.array, std::string(1, config.delimiter),
-        fmt::format("{} {}", static_cast<int>(config.header), static_cast<int>(config.layout))})
+  for (const std::string& text : {whole_path.string(), config.array, std::string(1, config.delimiter),
+                                  fmt::format("{} {} {}", static_cast<int>(config.header),
+                                              static_cast<int>(config.layout), config.rename_duplicates)})
     reading.add(text);
   for (const std::string& marker : normalized_markers(config.missing)) reading.add(marker);
   return fmt::format("{}:{}:{}", size, time.time_since_epoch().count(), reading.text());
 }
 
-void check_options_name_columns(const std::vector<std::string>& names, const TableConfig& config,
-                                const std::filesystem::path& path) {
-  const NameSet known = set_of(names);
-  for (const auto* list : {&config.drop, &config.text, &config.number})
+std::vector<std::size_t> chosen_columns(const std::vector<std::string>& names, const TableConfig& config,
+                                        const std::filesystem::path& path) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  NameSet seen;
+  std::vector<std::string> unknown;
+  for (const auto* list : {&config.columns, &config.drop, &config.text, &config.number, &config.date})
     for (const std::string& name : *list)
-      if (!known.contains(name))
-        throw ValueError(fmt::format("[open_table] {}: there is no column '{}'; there are {}", path.string(),
-                                     printable(name), printable(names)));
+      if (!places.contains(name) && seen.insert(name).second) unknown.push_back(name);
+  if (!unknown.empty())
+    throw ValueError(fmt::format("[open_table] {}, columns {}: there is no {}", path.string(),
+                                 printable(names), printable(unknown)));
+  NameSet asked;
+  for (const std::string& name : config.columns)
+    if (!asked.insert(name).second)
+      throw ValueError(
+          fmt::format("[open_table] {}, column '{}': is asked for twice", path.string(), printable(name)));
+  const NameSet dropped = set_of(config.drop);
+  std::vector<std::size_t> chosen;
+  for (const std::string& name : config.columns.empty() ? names : config.columns)
+    if (!dropped.contains(name)) chosen.push_back(places.at(name));
+  if (chosen.empty()) throw ValueError(fmt::format("[open_table] {}: no column is left", path.string()));
+  return chosen;
 }
 
 std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source, std::int64_t limit) {

@@ -32,13 +32,11 @@ class TableFitter {
       throw ValueError("[tokenizer.fit] most_categories must be at least 1, the other limits at least 0");
     config_.integer_categories = std::min(config_.integer_categories, config_.most_categories);
     for (std::size_t c = 0; c < source.kinds().size(); ++c)
-      (source.kinds()[c] == FieldKind::number ? numbers_ : texts_).push_back(c);
+      (source.kinds()[c] == FieldKind::text ? texts_ : numbers_).push_back(c);
     integers_.resize(numbers_.size());
     text_counts_.resize(texts_.size());
-    const TokenizerConfig& t = config_.tokenizer;
-    const double error = t.rank_error > 0 ? t.rank_error : 1.0 / (16.0 * t.bins);
-    sketches_.assign(numbers_.size(), RankSketch(error));
-    sketch_error_ = error;
+    sketch_error_ = 1.0 / (16.0 * config_.tokenizer.bins);
+    sketches_.assign(numbers_.size(), RankSketch(sketch_error_));
   }
 
   TableTokenizer run() {
@@ -53,9 +51,8 @@ class TableFitter {
       categories.push_back(text_counts_[i].category(config_.most_categories));
     }
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      const bool category = integers_[i].is_category();
-      columns[numbers_[i]] = {source_.names()[numbers_[i]],
-                              category ? ColumnKind::integer_category : ColumnKind::numeric,
+      const bool category = is_plain(i) && integers_[i].is_category();
+      columns[numbers_[i]] = {name_of(i), category ? ColumnKind::integer_category : binned_kind(i),
                               category ? categories.size() : chosen_.size()};
       if (category)
         categories.push_back(integers_[i].category());
@@ -78,9 +75,18 @@ class TableFitter {
     }
   }
 
+  /// Of a column of numbers: that they are no dates.
+  bool is_plain(std::size_t i) const { return source_.kinds()[numbers_[i]] == FieldKind::number; }
+  ColumnKind binned_kind(std::size_t i) const {
+    const FieldKind kind = source_.kinds()[numbers_[i]];
+    return kind == FieldKind::date        ? ColumnKind::date
+           : kind == FieldKind::date_time ? ColumnKind::date_time
+                                          : ColumnKind::numeric;
+  }
+
   void take(const Chunk& chunk) {
+    for_each_column(texts_.size(), [&](std::size_t i) { text_counts_[i].add(chunk->texts[texts_[i]]); });
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      text_counts_[i].add(chunk->texts[texts_[i]]);
       if (text_counts_[i].size() > config_.most_texts)
         throw ValueError(fmt::format(
             "[tokenizer.fit] column '{}', rows up to {}: has more than {} different "
@@ -88,7 +94,7 @@ class TableFitter {
             printable(source_.names()[texts_[i]]), chunk->first_row + chunk->rows, config_.most_texts));
     }
     for_each_column(numbers_.size(), [&](std::size_t i) {
-      integers_[i].add(chunk->numbers[numbers_[i]], config_.integer_categories);
+      if (is_plain(i)) integers_[i].add(chunk->numbers[numbers_[i]], config_.integer_categories);
     });
     rows_ += chunk->rows;
     kept_.push_back(texts_.empty() ? chunk : numbers_alone(*chunk));
@@ -100,7 +106,8 @@ class TableFitter {
   static Chunk numbers_alone(const TableChunk& chunk) {
     auto copy = std::make_shared<TableChunk>();
     copy->rows = chunk.rows;
-    copy->numbers = chunk.numbers;
+    copy->numbers.resize(chunk.numbers.size());
+    for_each_column(copy->numbers.size(), [&](std::size_t c) { copy->numbers[c] = chunk.numbers[c]; });
     return copy;
   }
 
@@ -111,7 +118,8 @@ class TableFitter {
     std::iota(all.begin(), all.end(), std::size_t{0});
     for_each_group(all, [&](std::span<const std::size_t> group) {
       auto summaries = engine_.summarize(matrix(group), kept_rows_, sketch_error_);
-      for (std::size_t i = 0; i < summaries.size(); ++i) sketches_[group[i]].add(std::move(summaries[i]));
+      for_each_column(summaries.size(),
+                      [&](std::size_t i) { sketches_[group[i]].add(std::move(summaries[i])); });
     });
     kept_.clear();
     kept_rows_ = 0;
@@ -149,10 +157,26 @@ class TableFitter {
     if (streamed_) return fit_streamed();
     std::vector<ColumnFit> fits;
     for_each_group(chosen_, [&](std::span<const std::size_t> group) {
-      std::vector<std::string> names;
-      for (const std::size_t i : group) names.push_back(name_of(i));
-      const QuantileTokenizer fitted = engine_.fit(matrix(group), kept_rows_, config_.tokenizer, names);
-      fits.insert(fits.end(), fitted.columns().begin(), fitted.columns().end());
+      for (ColumnFit& fit : fit_group(group)) fits.push_back(std::move(fit));
+    });
+    return fits;
+  }
+
+  /// Of columns that are kept. Bins are counted here, by threads that have a column each: the backend counts
+  /// those of tensors, for which it needs much larger ones.
+  std::vector<ColumnFit> fit_group(std::span<const std::size_t> group) const {
+    std::vector<std::string> names;
+    for (const std::size_t i : group) names.push_back(name_of(i));
+    const std::vector<double> values = matrix(group);
+    const TokenizerConfig config = config_.tokenizer.with_statistics(false);
+    if (!config_.tokenizer.statistics) return engine_.fit(values, kept_rows_, config, names).columns();
+    const auto [fitted, tokens] = engine_.fit_transform(values, kept_rows_, config, names);
+    std::vector<ColumnFit> fits = fitted.columns();
+    for_each_column(fits.size(), [&, &tokens = tokens](std::size_t k) {
+      const auto rows = static_cast<std::size_t>(kept_rows_);
+      BinStatistics statistics(fits[k].edges.size() + 1);
+      statistics.add(std::span(values).subspan(k * rows, rows), tokens, k);
+      statistics.store(fits[k]);
     });
     return fits;
   }
@@ -160,44 +184,44 @@ class TableFitter {
   std::vector<ColumnFit> fit_streamed() {
     const TokenizerConfig& config = config_.tokenizer;
     std::vector<ColumnFit> fits(chosen_.size());
-    std::vector<std::vector<double>> quantiles(chosen_.size());
     std::vector<RankSummary> summaries;
+    std::vector<RankRefiner> refiners;
     for (const std::size_t i : chosen_) summaries.push_back(sketches_[i].summary());
     sketches_.clear();
-    if (config.rank_error > 0) {
-      for (std::size_t k = 0; k < fits.size(); ++k)
-        quantiles[k] = quantiles_of(summaries[k], config, &fits[k].rank_error_bound);
-    } else {
-      std::vector<RankRefiner> refiners;
-      for (const RankSummary& summary : summaries) refiners.emplace_back(summary, config);
-      for_each_chunk("refining", [&](const Chunk& chunk) {
-        for_each_column(fits.size(),
-                        [&](std::size_t k) { refiners[k].add(chunk->numbers[numbers_[chosen_[k]]]); });
-      });
-      for_each_column(fits.size(), [&](std::size_t k) { quantiles[k] = refiners[k].quantiles(); });
-    }
-    for (std::size_t k = 0; k < fits.size(); ++k) {
+    for (const RankSummary& summary : summaries) refiners.emplace_back(summary, config);
+    for_each_chunk("refining", [&](const Chunk& chunk) {
+      for_each_column(fits.size(), [&](std::size_t k) { refiners[k].add(column(*chunk, k)); });
+    });
+    for_each_column(fits.size(), [&](std::size_t k) {
+      const std::vector<double> quantiles = refiners[k].quantiles();
       fits[k].name = name_of(chosen_[k]);
       fits[k].count = summaries[k].count();
       fits[k].missing = rows_ - fits[k].count;
-      fits[k].least = quantiles[k].front();
-      fits[k].greatest = quantiles[k].back();
-      fits[k].edges = inner_edges(quantiles[k], config);
-      if (config.rank_error > 0) fits[k].summary = std::move(summaries[k]);
-    }
-    if (config.statistics || config.rank_error > 0) count_streamed(fits, quantiles);
+      fits[k].least = quantiles.front();
+      fits[k].greatest = quantiles.back();
+      fits[k].edges = inner_edges(quantiles, config);
+    });
+    if (config.statistics) count_streamed(fits);
     return fits;
   }
 
-  void count_streamed(std::vector<ColumnFit>& fits, const std::vector<std::vector<double>>& quantiles) {
-    std::vector<StreamedStatistics> statistics;
-    for (std::size_t k = 0; k < fits.size(); ++k)
-      statistics.emplace_back(fits[k], quantiles[k], config_.tokenizer);
+  void count_streamed(std::vector<ColumnFit>& fits) {
+    const QuantileTokenizer fitted(config_.tokenizer, fits);
+    std::vector<BinStatistics> statistics;
+    for (const ColumnFit& fit : fits) statistics.emplace_back(fit.edges.size() + 1);
     for_each_chunk("counting", [&](const Chunk& chunk) {
-      for_each_column(fits.size(),
-                      [&](std::size_t k) { statistics[k].add(chunk->numbers[numbers_[chosen_[k]]]); });
+      std::vector<double> values;
+      for (std::size_t k = 0; k < fits.size(); ++k)
+        values.insert(values.end(), column(*chunk, k).begin(), column(*chunk, k).end());
+      const HostTensor tokens = engine_.transform(fitted, values, chunk->rows);
+      for_each_column(fits.size(), [&](std::size_t k) { statistics[k].add(column(*chunk, k), tokens, k); });
     });
     for (std::size_t k = 0; k < fits.size(); ++k) statistics[k].store(fits[k]);
+  }
+
+  /// Of those that are binned.
+  const std::vector<double>& column(const TableChunk& chunk, std::size_t k) const {
+    return chunk.numbers[numbers_[chosen_[k]]];
   }
 
   TableSource& source_;

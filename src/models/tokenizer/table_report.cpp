@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ferrite/models/tokenizer/table_tokenizer.hpp"
+#include "models/tokenizer/dates.hpp"
 #include "models/tokenizer/table_text.hpp"
 
 namespace ferrite::tokenizer {
@@ -15,25 +16,25 @@ std::string share_text(double share) { return std::isnan(share) ? "-" : fmt::for
 
 /// The columns of the table, as text.
 struct Row {
-  std::string name, kind, values, missing, range, tokens, fullest, error;
+  std::string name, kind, values, missing, range, tokens, fullest, unknown;
 };
 
-Row row_of(const ColumnFit& c, bool exact) {
-  std::string error = "exact";
-  if (!exact)
-    error =
-        fmt::format("{} (at most {:.1e})",
-                    c.rank_error ? fmt::format("{:.1e}", *c.rank_error) : "not measured", c.rank_error_bound);
+/// A number of a column of this kind.
+std::string value_text(double value, ColumnKind kind) {
+  return is_date(kind) ? date_text(value, kind == ColumnKind::date) : fmt::format("{:.6g}", value);
+}
+
+Row row_of(ColumnKind kind, const ColumnFit& c) {
   return {c.name,
           c.count == 0      ? "empty"
           : c.is_constant() ? "constant"
-                            : "numeric",
+                            : std::string(to_string(kind)),
           std::to_string(c.count),
           std::to_string(c.missing),
-          c.count == 0 ? "-" : fmt::format("{:.6g} to {:.6g}", c.least, c.greatest),
+          c.count == 0 ? "-" : value_text(c.least, kind) + " to " + value_text(c.greatest, kind),
           std::to_string(c.bins()),
           share_text(c.largest_share()),
-          error};
+          "-"};
 }
 
 Row row_of(const std::string& name, ColumnKind kind, const CategoryFit& c) {
@@ -49,7 +50,7 @@ Row row_of(const std::string& name, ColumnKind kind, const CategoryFit& c) {
           c.names.empty() ? "-" : fmt::format("{} to {}", c.names.front(), c.names.back()),
           std::to_string(c.names.size()),
           c.names.empty() ? "-" : share_text(static_cast<double>(*top) / static_cast<double>(values)),
-          c.dropped == 0 ? "-" : fmt::format("{} rows unknown", c.dropped)};
+          c.dropped == 0 ? "-" : std::to_string(c.dropped)};
 }
 
 std::string shortened(const std::string& text, std::size_t most) {
@@ -79,7 +80,7 @@ std::string escaped(std::string_view text) {
 constexpr double picture_width = 640, picture_height = 120;
 
 /// Bars over the bins, as wide as they are and as high as values are dense in them; a tick per edge.
-std::string histogram(const ColumnFit& c) {
+std::string histogram(ColumnKind kind, const ColumnFit& c) {
   const auto finite_end = [&](double end, double edge) { return std::isinf(end) ? edge : end; };
   if (c.count == 0 || c.edges.empty()) return "";
   const double low = finite_end(c.least, c.edges.front()), high = finite_end(c.greatest, c.edges.back());
@@ -99,10 +100,10 @@ std::string histogram(const ColumnFit& c) {
     const auto [from, to] = bounds(bin);
     const double height = picture_height * density[bin] / top;
     svg += fmt::format(
-        "<rect x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}'><title>bin {}: {:.6g} to {:.6g}, {} "
+        "<rect x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}'><title>bin {}: {} to {}, {} "
         "values</title></rect>",
-        x_of(from), picture_height - height, std::max(x_of(to) - x_of(from) - 0.3, 0.2), height, bin, from,
-        to, c.bin_counts[bin]);
+        x_of(from), picture_height - height, std::max(x_of(to) - x_of(from) - 0.3, 0.2), height, bin,
+        value_text(from, kind), value_text(to, kind), c.bin_counts[bin]);
   }
   for (const double edge : c.edges)
     svg += fmt::format("<line x1='{0:.2f}' x2='{0:.2f}' y1='{1}' y2='{2}'/>", x_of(edge), picture_height,
@@ -147,15 +148,14 @@ rect{fill:var(--bar)}line{stroke:var(--soft);stroke-width:.6}.bars{width:100%}.b
 }  // namespace
 
 std::string TableTokenizer::report() const {
-  std::vector<Row> rows{{"column", "kind", "values", "missing", "range", "tokens", "fullest", "rank error"}};
+  std::vector<Row> rows{{"column", "kind", "values", "missing", "range", "tokens", "fullest", "unknown"}};
   for (const TableColumn& c : columns_)
-    rows.push_back(c.kind == ColumnKind::numeric
-                       ? row_of(numeric_.columns()[c.place], numeric_.config().rank_error == 0)
-                       : row_of(c.name, c.kind, categories_[c.place]));
+    rows.push_back(is_binned(c.kind) ? row_of(c.kind, numeric_.columns()[c.place])
+                                     : row_of(c.name, c.kind, categories_[c.place]));
   std::size_t name = 0, kind = 0, range = 0;
   for (Row& r : rows) {
     r.name = shortened(printable(r.name), 32);
-    r.range = shortened(printable(r.range), 40);
+    r.range = shortened(printable(r.range), 42);  // two dates with times
     name = std::max(name, r.name.size());
     kind = std::max(kind, r.kind.size());
     range = std::max(range, r.range.size());
@@ -163,7 +163,7 @@ std::string TableTokenizer::report() const {
   std::string text;
   for (const Row& r : rows)
     text += fmt::format("{:<{}}  {:<{}}  {:>10}  {:>10}  {:<{}}  {:>6}  {:>8}  {}\n", r.name, name, r.kind,
-                        kind, r.values, r.missing, r.range, range, r.tokens, r.fullest, r.error);
+                        kind, r.values, r.missing, r.range, range, r.tokens, r.fullest, r.unknown);
   return text + fmt::format("{} columns; tokens are {}, {} is missing, {} unknown\n", columns_.size(),
                             to_string(width()), missing_text(*this), unknown_token());
 }
@@ -178,15 +178,16 @@ std::string TableTokenizer::report_page(std::string_view title) const {
       escaped(title), style, columns_.size(), to_string(width()), missing_text(*this), unknown_token(),
       ferrite::to_string(numeric_.config().method), ferrite::to_string(numeric_.config().closed));
   for (const TableColumn& c : columns_) {
-    const bool numeric = c.kind == ColumnKind::numeric;
-    const Row r = numeric ? row_of(numeric_.columns()[c.place], numeric_.config().rank_error == 0)
-                          : row_of(c.name, c.kind, categories_[c.place]);
+    const bool binned = is_binned(c.kind);
+    const Row r =
+        binned ? row_of(c.kind, numeric_.columns()[c.place]) : row_of(c.name, c.kind, categories_[c.place]);
     html += fmt::format(
-        "<section><h2>{}</h2><p>{}; {} values, {} missing; {}; {} tokens, the fullest with {}; rank error: "
+        "<section><h2>{}</h2><p>{}; {} values, {} missing, {} unknown; {}; {} tokens, the fullest with "
         "{}</p>{}"
         "</section>",
-        escaped(r.name), r.kind, r.values, r.missing, escaped(r.range), r.tokens, r.fullest, escaped(r.error),
-        numeric ? histogram(numeric_.columns()[c.place]) : bars(categories_[c.place]));
+        escaped(r.name), r.kind, r.values, r.missing, r.unknown == "-" ? "0" : r.unknown, escaped(r.range),
+        r.tokens, r.fullest,
+        binned ? histogram(c.kind, numeric_.columns()[c.place]) : bars(categories_[c.place]));
   }
   return html + "</html>\n";
 }

@@ -19,8 +19,10 @@ std::string fingerprint_of(const std::filesystem::path& path, const TableConfig&
 using NameSet = std::unordered_set<std::string_view>;
 inline NameSet set_of(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
-/// ValueError if an option names a column that the table does not have.
-void check_options_name_columns(const std::vector<std::string>& names, const TableConfig& config,
-                                const std::filesystem::path& path);
+/// Of the columns of a table with these names, the places of those that the config chooses, in its order.
+/// ValueError if none is left or one is asked for twice, or naming all columns that an option names and the
+/// table does not have.
+std::vector<std::size_t> chosen_columns(const std::vector<std::string>& names, const TableConfig& config,
+                                        const std::filesystem::path& path);
 
 }  // namespace ferrite::tokenizer

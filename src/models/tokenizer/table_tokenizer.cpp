@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ferrite/core/thread_pool.hpp"
+#include "models/tokenizer/dates.hpp"
 #include "models/tokenizer/fingerprint.hpp"
 #include "models/tokenizer/table_text.hpp"
 #include "models/tokenizer/tokenizer_file.hpp"
@@ -15,9 +17,16 @@
 namespace ferrite::tokenizer {
 
 std::string_view to_string(ColumnKind kind) {
-  constexpr std::string_view names[] = {"numeric", "integer_category", "text_category", "date_category"};
+  constexpr std::string_view names[] = {"numeric", "integer_category", "text_category", "date_category",
+                                        "date",    "date_time"};
   return names[static_cast<std::size_t>(kind)];
 }
+
+namespace {
+bool is_text(ColumnKind kind) {
+  return kind == ColumnKind::text_category || kind == ColumnKind::date_category;
+}
+}  // namespace
 
 std::int64_t CategoryFit::rows() const {
   return std::accumulate(counts.begin(), counts.end(), missing + dropped);
@@ -52,7 +61,7 @@ void TableTokenizer::check() const {
                                  columns_.size(), count));
   std::vector<bool> taken(count);
   for (const TableColumn& c : columns_) {
-    const bool numeric = c.kind == ColumnKind::numeric;
+    const bool numeric = is_binned(c.kind);
     const auto reject = [&](std::string_view rule) {
       throw ValueError(fmt::format("[tokenizer] column '{}', {} {}: {}", printable(c.name), to_string(c.kind),
                                    c.place, rule));
@@ -85,8 +94,8 @@ void TableTokenizer::check() const {
 
 TableConfig TableTokenizer::reading(TableConfig config) const {
   for (const TableColumn& c : columns_) {
-    const bool text = c.kind == ColumnKind::text_category || c.kind == ColumnKind::date_category;
-    (text ? config.text : config.number).push_back(c.name);
+    config.columns.push_back(c.name);
+    (is_text(c.kind) ? config.text : is_date(c.kind) ? config.date : config.number).push_back(c.name);
   }
   config.missing.insert(config.missing.end(), missing_.begin(), missing_.end());
   return config;
@@ -96,14 +105,18 @@ void TableTokenizer::check_source(const TableSource& source) const {
   std::vector<std::string> wanted;
   for (const TableColumn& c : columns_) wanted.push_back(c.name);
   if (source.names() != wanted)
-    throw ValueError(fmt::format("[tokenizer.transform] columns {}: the fit has {}",
-                                 printable(source.names()), printable(wanted)));
+    throw ValueError(
+        fmt::format("[tokenizer.transform] columns {}: the fit has {}; open the table with reading(), which "
+                    "finds them by name",
+                    printable(source.names()), printable(wanted)));
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const bool text =
-        columns_[c].kind == ColumnKind::text_category || columns_[c].kind == ColumnKind::date_category;
-    if (text != (source.kinds()[c] == FieldKind::text))
+    const FieldKind kind = source.kinds()[c];
+    if (is_text(columns_[c].kind) != (kind == FieldKind::text) || is_date(columns_[c].kind) != is_date(kind))
       throw ValueError(fmt::format("[tokenizer.transform] column '{}' of {}: the fit has it as {}",
-                                   printable(columns_[c].name), text ? "numbers" : "text",
+                                   printable(columns_[c].name),
+                                   kind == FieldKind::text ? "text"
+                                   : is_date(kind)         ? "dates"
+                                                           : "numbers",
                                    to_string(columns_[c].kind)));
   }
 }
@@ -111,16 +124,18 @@ void TableTokenizer::check_source(const TableSource& source) const {
 HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engine) const {
   std::vector<std::size_t> places(numeric_.columns().size());  // of the numeric columns in the table
   for (std::size_t c = 0; c < columns_.size(); ++c)
-    if (columns_[c].kind == ColumnKind::numeric) places[columns_[c].place] = c;
-  std::vector<double> numbers;
-  for (const std::size_t c : places)
-    numbers.insert(numbers.end(), chunk.numbers[c].begin(), chunk.numbers[c].end());
+    if (is_binned(columns_[c].kind)) places[columns_[c].place] = c;
   const DType dtype = tensor_dtype(width());
+  const auto rows = static_cast<std::size_t>(chunk.rows), width = columns_.size();
+  std::vector<double> numbers(places.size() * rows);
+  parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t i) {
+    const auto k = static_cast<std::size_t>(i);
+    std::copy(chunk.numbers[places[k]].begin(), chunk.numbers[places[k]].end(), numbers.data() + k * rows);
+  });
   HostTensor binned;
   if (!places.empty() && chunk.rows > 0) binned = engine.transform(numeric_, numbers, chunk.rows);
   if (places.size() == columns_.size()) return binned;
 
-  const auto rows = static_cast<std::size_t>(chunk.rows), width = columns_.size();
   return HostTensor::make(
       dtype, {chunk.rows, static_cast<std::int64_t>(width)}, [&](std::span<std::byte> bytes) {
         const auto fill = [&]<class T>(T* out) {
@@ -128,7 +143,7 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
             for (std::size_t r = 0; r < rows; ++r)
               out[r * width + places[k]] = binned.as<T>()[r * places.size() + k];
           for (std::size_t c = 0; c < width; ++c) {
-            if (columns_[c].kind == ColumnKind::numeric) continue;
+            if (is_binned(columns_[c].kind)) continue;
             const CategoryFit& fit = categories_[columns_[c].place];
             if (columns_[c].kind == ColumnKind::integer_category) {
               for (std::size_t r = 0; r < rows; ++r) {
@@ -164,13 +179,19 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
 std::string TableTokenizer::inverse(std::int64_t token, std::size_t column, std::int64_t row,
                                     BinValue value) const {
   const TableColumn& c = columns_[column];
-  const bool numeric = c.kind == ColumnKind::numeric;
+  const bool numeric = is_binned(c.kind);
   const auto limit = numeric ? numeric_.columns()[c.place].bins()
                              : static_cast<std::int64_t>(categories_[c.place].names.size());
   if (token >= 0 && token < limit) {
     if (!numeric) return categories_[c.place].names[static_cast<std::size_t>(token)];
-    const double number = numeric_.columns()[c.place].value_of(token, value, numeric_.config().closed);
+    const ColumnFit& fit = numeric_.columns()[c.place];
+    const Closed closed = numeric_.config().closed;
+    const double number = fit.value_of(token, value, closed);
     if (number != number) return "";
+    if (is_date(c.kind)) {
+      const BinRange range = fit.bin_range(token, closed);
+      return date_text(number, c.kind == ColumnKind::date, range.least, range.greatest);
+    }
     char digits[32];
     return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
   }
@@ -180,6 +201,20 @@ std::string TableTokenizer::inverse(std::int64_t token, std::size_t column, std:
       fmt::format("[tokenizer.inverse] row {}, column {} '{}', token {}: has tokens 0 to {}, {} for "
                   "missing and {} for unknown values",
                   row, column, printable(c.name), token, limit - 1, missing, unknown_token()));
+}
+
+std::vector<std::string> TableTokenizer::notes() const {
+  std::vector<std::string> all;
+  for (const TableColumn& c : columns_) {
+    if (is_binned(c.kind)) continue;
+    const CategoryFit& fit = categories_[c.place];
+    if (2 * fit.dropped <= fit.rows()) continue;
+    all.push_back(
+        fmt::format("column '{0}': {1} of {2} rows hold none of its {3} most frequent texts and are unknown. "
+                    "--drop '{0}' leaves it out, --categories keeps more",
+                    printable(c.name), fit.dropped, fit.rows(), fit.names.size()));
+  }
+  return all;
 }
 
 SafeTensors TableTokenizer::file() const {

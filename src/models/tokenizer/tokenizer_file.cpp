@@ -20,7 +20,6 @@ Json to_json(const TokenizerConfig& c) {
           {"width", to_string(c.width)},
           {"missing", to_string(c.missing)},
           {"edge_precision", to_string(c.edge_precision)},
-          {"rank_error", c.rank_error},
           {"statistics", c.statistics}};
 }
 
@@ -35,15 +34,14 @@ TokenizerConfig config_of(const JsonReader& json) {
   c.width = json.get_enum<TokenWidth>("width");
   c.missing = json.get_enum<MissingPolicy>("missing");
   c.edge_precision = json.get_enum<EdgePrecision>("edge_precision");
-  c.rank_error = json.get<double>("rank_error");
   c.statistics = json.get<bool>("statistics");
   return c;
 }
 
 /// The numbers of all columns one after the other, as tensors.
 struct Numbers {
-  std::vector<double> range, edges, means, values;
-  std::vector<std::int64_t> counts, ranks;
+  std::vector<double> range, edges, means;
+  std::vector<std::int64_t> counts;
 };
 
 /// Hands out the elements of a tensor in order.
@@ -102,19 +100,12 @@ SafeTensors to_file(const QuantileTokenizer& tokenizer) {
                 {"values", c.count},
                 {"missing", c.missing},
                 {"edges", c.edges.size()},
-                {"statistics", !c.bin_counts.empty()},
-                {"rank_error_bound", c.rank_error_bound},
-                {"rank_error", c.rank_error ? Json(*c.rank_error) : Json()},
-                {"summary", c.summary.entries().size()}};
+                {"statistics", !c.bin_counts.empty()}};
     columns.push_back(std::move(column));
     all.range.insert(all.range.end(), {c.least, c.greatest});
     all.edges.insert(all.edges.end(), c.edges.begin(), c.edges.end());
     all.counts.insert(all.counts.end(), c.bin_counts.begin(), c.bin_counts.end());
     all.means.insert(all.means.end(), c.bin_means.begin(), c.bin_means.end());
-    for (const RankEntry& e : c.summary.entries()) {
-      all.values.push_back(e.value);
-      all.ranks.insert(all.ranks.end(), {e.least_below, e.most_up_to, e.known_equal});
-    }
   }
   const Json json{{"config", to_json(tokenizer.config())},
                   {"regular_tokens", tokenizer.token_count() - 2},
@@ -122,9 +113,10 @@ SafeTensors to_file(const QuantileTokenizer& tokenizer) {
   SafeTensors file;
   file.metadata = {
       {"format", "ferrite-tokenizer"}, {"version", std::to_string(file_version)}, {"tokenizer", json.dump()}};
-  file.tensors = {{"range", tensor_of(all.range)},           {"edges", tensor_of(all.edges)},
-                  {"bin_counts", tensor_of(all.counts)},     {"bin_means", tensor_of(all.means)},
-                  {"summary_values", tensor_of(all.values)}, {"summary_ranks", tensor_of(all.ranks)}};
+  file.tensors = {{"range", tensor_of(all.range)},
+                  {"edges", tensor_of(all.edges)},
+                  {"bin_counts", tensor_of(all.counts)},
+                  {"bin_means", tensor_of(all.means)}};
   return file;
 }
 
@@ -146,9 +138,8 @@ QuantileTokenizer from_file(const SafeTensors& file, std::string_view name) {
   const JsonReader json(root, name, "tokenizer");
   const auto config = json.get<nlohmann::json>("config"), list = json.get<nlohmann::json>("columns");
   if (!list.is_array()) reject_file(name, "tokenizer.columns", "must be an array");
-  Reader<double> range(file, "range", name), edges(file, "edges", name), means(file, "bin_means", name),
-      values(file, "summary_values", name);
-  Reader<std::int64_t> counts(file, "bin_counts", name), ranks(file, "summary_ranks", name);
+  Reader<double> range(file, "range", name), edges(file, "edges", name), means(file, "bin_means", name);
+  Reader<std::int64_t> counts(file, "bin_counts", name);
   std::vector<ColumnFit> columns;
   for (const nlohmann::json& item : list) {
     const JsonReader column(item, name, fmt::format("tokenizer.columns[{}]", columns.size()));
@@ -164,23 +155,9 @@ QuantileTokenizer from_file(const SafeTensors& file, std::string_view name) {
       c.bin_counts = counts.take(c.edges.size() + 1);
       c.bin_means = means.take(c.edges.size() + 1);
     }
-    c.rank_error_bound = column.get<double>("rank_error_bound");
-    if (const auto measured = column.get<nlohmann::json>("rank_error"); measured.is_number())
-      c.rank_error = measured.get<double>();
-    const std::vector<double> entry_values = values.take(column.get<std::size_t>("summary"));
-    std::vector<RankEntry> entries;
-    for (const double value : entry_values) {
-      const auto bounds = ranks.take(3);
-      entries.push_back({value, bounds[0], bounds[1], bounds[2]});
-    }
-    try {
-      if (!entries.empty()) c.summary = RankSummary::of_entries(std::move(entries), c.count);
-    } catch (const ValueError& e) {
-      reject_file(name, "column '" + c.name + "'", e.what());
-    }
     columns.push_back(std::move(c));
   }
-  range.finish(), edges.finish(), means.finish(), values.finish(), counts.finish(), ranks.finish();
+  range.finish(), edges.finish(), means.finish(), counts.finish();
   try {
     return {config_of(JsonReader(config, name, "tokenizer.config")), std::move(columns),
             json.get<std::int64_t>("regular_tokens")};

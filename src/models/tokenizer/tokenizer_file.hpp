@@ -11,7 +11,8 @@
 
 namespace ferrite::tokenizer {
 
-inline constexpr int file_version = 1;
+/// Version 1 had fits with approximate edges, and summaries of ranks beside them, which are passed over.
+inline constexpr int file_version = 2;
 
 /// Metadata "format", "version" and "tokenizer", and the tensors. Tables add a key of their own.
 SafeTensors to_file(const QuantileTokenizer& tokenizer);

@@ -129,7 +129,7 @@ TEST_F(TableFit, fit_is_saved_with_its_categories) {
   EXPECT_EQ(loaded.report(), fitted.report());
   SafeTensors file = read_safetensors(folder / "fit.safetensors");
   file.metadata["table"] =
-      R"({"columns":[{"name":"number","kind":"numeric","place":0},{"name":"a","kind":"numeric","place":9}],"categories":[]})";
+      R"({"columns":[{"name":"number","kind":"numeric","place":0},{"name":"a","kind":"date","place":9},{"name":"b","kind":"numeric","place":2}],"categories":[]})";
   write_safetensors(folder / "bad.safetensors", file);
   expect_part(error<ParseError>([&] { TableTokenizer::load(folder / "bad.safetensors"); }), "not there");
   file.metadata["table"] = R"({"columns":[{"name":"a","kind":"other","place":0}],"categories":[]})";

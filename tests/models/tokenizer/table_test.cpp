@@ -20,9 +20,8 @@ using Table = TableTest;
 TEST_F(Table, takes_columns_for_what_they_are) {
   const auto fitted = fit(mixed_rows(200), {}, {TokenizerConfig{}.with_bins(8)});
   ASSERT_EQ(fitted.columns().size(), 6u);
-  const ColumnKind kinds[] = {ColumnKind::numeric,       ColumnKind::integer_category,
-                              ColumnKind::text_category, ColumnKind::date_category,
-                              ColumnKind::text_category, ColumnKind::numeric};
+  const ColumnKind kinds[] = {ColumnKind::numeric,   ColumnKind::integer_category, ColumnKind::text_category,
+                              ColumnKind::date_time, ColumnKind::text_category,    ColumnKind::numeric};
   for (std::size_t c = 0; c < 6; ++c) EXPECT_EQ(fitted.columns()[c].kind, kinds[c]) << c;
   EXPECT_EQ(fitted.columns()[2].name, "city, state");
   const CategoryFit& city = fitted.categories()[fitted.columns()[2].place];
@@ -31,8 +30,9 @@ TEST_F(Table, takes_columns_for_what_they_are) {
   const CategoryFit& grade = fitted.categories()[fitted.columns()[1].place];
   EXPECT_EQ(grade.names, (std::vector<std::string>{"0", "1", "2", "3"}));
   EXPECT_EQ(fitted.numeric().columns()[0].missing, 12);
-  EXPECT_EQ(fitted.numeric().columns()[1].count, 0);  // only missing values
-  for (const char* part : {"constant", "empty", "date_category"}) expect_part(fitted.report(), part);
+  EXPECT_EQ(fitted.numeric().columns()[2].count, 0);  // only missing values
+  for (const char* part : {"constant", "empty", "date_time", "2024-01-07T10:00:00 to 2024-01-11T10:00:00"})
+    expect_part(fitted.report(), part);
 }
 
 TEST_F(Table, gives_the_same_tokens_however_the_file_is_cut) {
@@ -79,19 +79,10 @@ TEST_F(Table, larger_than_the_memory_limit_has_exactly_the_same_fit) {
       EXPECT_EQ(got.least, want.least);
       EXPECT_EQ(got.greatest, want.greatest);
       EXPECT_EQ(got.bin_counts, want.bin_counts);
-      for (std::size_t i = 0; i < got.bin_means.size(); ++i) {
-        EXPECT_EQ(std::isnan(got.bin_means[i]), std::isnan(want.bin_means[i]));
-        EXPECT_FALSE(std::abs(got.bin_means[i] - want.bin_means[i]) > 1e-12 * std::abs(want.bin_means[i]));
-      }
+      ASSERT_EQ(got.bin_means.size(), want.bin_means.size());
+      for (std::size_t i = 0; i < got.bin_means.size(); ++i)
+        EXPECT_TRUE(got.bin_means[i] == want.bin_means[i] || std::isnan(want.bin_means[i])) << i;
     }
-  }
-  TableFitConfig close{TokenizerConfig{}.with_bins(20).with_rank_error(0.01)};
-  close.memory_limit = 0;
-  const auto fitted = fit(text, small, close);
-  for (const ColumnFit& c : fitted.numeric().columns()) {
-    ASSERT_TRUE(c.rank_error.has_value());
-    EXPECT_LE(*c.rank_error, c.rank_error_bound);
-    EXPECT_LE(c.rank_error_bound, 0.01);
   }
 }
 
@@ -100,7 +91,7 @@ TEST_F(Table, names_line_and_column_of_what_is_wrong) {
   expect_part(csv_error("a,b\n1,2\n3,4,5\n"), "t.csv:3:5");
   expect_part(csv_error("a,b\n"), "only a header: at least one row of data is needed");
   expect_part(csv_error(""), "no rows");
-  expect_part(csv_error("a,a\n1,2\n"), "column \"a\": the name appears twice");
+  expect_part(csv_error("a,a\n1,2\n"), "column \"a\": the name appears twice; --rename-duplicates");
   expect_part(csv_error("a,b\n1,\"2\n"), "the quote is never closed");
   expect_part(csv_error("a,b\n1,x\xff\n"), "must be UTF-8");
   TableConfig config;
@@ -111,8 +102,7 @@ TEST_F(Table, names_line_and_column_of_what_is_wrong) {
   expect_part(csv_error("a,b\n1,2\n3,4\n5,six\n7,8\nx,9\n", config), "t.csv:4:3");
   config = {};
   config.drop = {"c"};
-  expect_part(error<ValueError>([&] { csv("a,b\n1,2\n", config); }),
-              "there is no column 'c'; there are a, b");
+  expect_part(error<ValueError>([&] { csv("a,b\n1,2\n", config); }), "t.csv, columns a, b: there is no c");
   expect_part(error<ValueError>([&] { open_table(folder / "t.xls"); }), "the name must end in .csv");
   EXPECT_NE(error<IoError>([&] { open_table(folder / "none.csv"); }), "no error of the expected kind");
 }
@@ -163,7 +153,7 @@ TEST_F(Table, of_other_columns_is_refused_by_a_fit) {
   const auto check = [&](const std::string& text) {
     return error<ValueError>([&] { fitted.check_source(*csv(text)); });
   };
-  expect_part(check("b,a\nx,1\n"), "columns b, a: the fit has a, b");
+  expect_part(check("b,a\nx,1\n"), "columns b, a: the fit has a, b; open the table with reading()");
   expect_part(check("a\n1\n"), "columns a: the fit has a, b");
   expect_part(check("a,b\n1,2\n"), "column 'b' of numbers: the fit has it as text_category");
   // With the kinds of the fit, the bad field itself is named.

@@ -58,12 +58,8 @@ struct FERRITE_API TokenizerConfig {
   TokenWidth width = TokenWidth::smallest;
   MissingPolicy missing = MissingPolicy::own_token;
   EdgePrecision edge_precision = EdgePrecision::f64;
-  /// 0: exact order statistics. Otherwise edges come from a mergeable summary of the ranks: quantiles are
-  /// made of elements whose ranks (all that equal ones have) differ from those asked for by no more than this
-  /// share of the column.
-  double rank_error = 0;
   /// Counts and means of all bins, which take one more pass over the data: for the report and for inverse by
-  /// bin mean. A fit with a rank error always takes it, to report the error it really has.
+  /// bin mean.
   bool statistics = false;
 
   TokenizerConfig with_bins(int v) const { return with(&TokenizerConfig::bins, v); }
@@ -77,7 +73,6 @@ struct FERRITE_API TokenizerConfig {
   TokenizerConfig with_edge_precision(EdgePrecision v) const {
     return with(&TokenizerConfig::edge_precision, v);
   }
-  TokenizerConfig with_rank_error(double v) const { return with(&TokenizerConfig::rank_error, v); }
   TokenizerConfig with_statistics(bool v) const { return with(&TokenizerConfig::statistics, v); }
 
   /// The tokens of KBinsDiscretizer(bins, encode="ordinal", subsample=None) of scikit-learn 1.9; earlier
@@ -93,7 +88,7 @@ struct FERRITE_API TokenizerConfig {
   /// The levels of all bins + 1 edges, 0 and 1 included.
   std::vector<double> edge_levels() const;
   /// Throws ValueError for what cannot be: bins outside [2, 65534], or [2, 254] for u8, a distance that is
-  /// negative or NaN, a rank error outside [0, 0.5).
+  /// negative or NaN.
   void check() const;
 
   friend bool operator==(const TokenizerConfig&, const TokenizerConfig&) = default;

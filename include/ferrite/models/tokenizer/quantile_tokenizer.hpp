@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/core/thread_pool.hpp"
 #include "ferrite/data/host.hpp"
 #include "ferrite/ferrite.hpp"
 #include "ferrite/models/tokenizer/column_fit.hpp"
+#include "ferrite/models/tokenizer/rank_summary.hpp"
 
 namespace ferrite::tokenizer {
 
@@ -38,19 +40,18 @@ class FERRITE_API QuantileTokenizer {
     Tensor<B> tokens = fitted.transform(x);
     return {std::move(fitted), std::move(tokens)};
   }
-  /// # Shapes: tokens integer [rows, columns] -> [rows, columns]; NaN for missing and unknown. A token that
+  /// # Shapes: tokens integer [rows, columns] -> [rows, columns]; NaN for missing and unknown. A value of a
+  /// floating dtype is one of its bin if the bin has any, so `transform` finds the token again. A token that
   /// its column does not have is a ValueError naming row and column, other tokens than integers a DTypeError.
   /// BinValue::mean needs TokenizerConfig::statistics (ValueError).
   template <class B>
   Tensor<B> inverse(const Tensor<B>& tokens, BinValue value = BinValue::midpoint,
                     DType dtype = DType::f32) const;
 
-  /// What a fit with this rank error keeps of every column of x, f32 or f64 [rows, columns].
+  /// What is known about the ranks of every column of x, f32 or f64 [rows, columns], from a few of its
+  /// elements: no rank is further from a known one than this share of the rows. Tables beyond memory need it.
   template <class B>
   static std::vector<RankSummary> summarize(const Tensor<B>& x, double rank_error);
-  /// One fit of all the rows the parts were fitted on. The parts need equal configs, with a rank error, and
-  /// equal columns (ValueError); statistics and measured errors are not known of the result.
-  static QuantileTokenizer merge(std::span<const QuantileTokenizer> parts);
 
   /// One safetensors file: versioned JSON in its metadata, edges and counts in binary. Written atomically.
   void save(const std::filesystem::path& path) const;
@@ -71,7 +72,7 @@ class FERRITE_API QuantileTokenizer {
   std::int64_t token_count() const { return regular_tokens_ + 2; }
   TokenWidth width() const { return resolve_width(config_.width, token_count()); }
 
-  /// One line per column: counts, range, bins, occupancy, errors.
+  /// One line per column: counts, range, bins, occupancy.
   std::string report() const;
 
  private:
@@ -80,24 +81,18 @@ class FERRITE_API QuantileTokenizer {
     if (x.dtype() == DType::f32 || x.dtype() == DType::f64) return x;
     return cast(x, is_floating(x.dtype()) ? DType::f32 : DType::f64);
   }
-  /// How many elements of each column [columns, edges + 1] lie behind so many edges; NaN not counted.
-  template <class B>
-  static std::vector<std::int64_t> count_bins(const Tensor<B>& x, const Tensor<B>& edges, Closed closed);
   template <class B>
   void measure_bins(const Tensor<B>& x);
-  template <class B>
-  void measure_rank_error(const Tensor<B>& x, const std::vector<std::vector<double>>& quantiles);
   template <class B>
   Tensor<B> edge_tensor(B& b, const std::vector<std::vector<double>>& rows) const;
 
   void check_columns(std::string_view what, const Shape& shape) const;
   static void check_token_dtype(DType dtype);
   std::vector<std::vector<double>> edge_rows() const;
-  std::vector<double> value_table(BinValue value) const;
+  std::vector<double> value_table(BinValue value, DType dtype) const;
   std::vector<std::int64_t> bin_limits() const;
   void set_statistics(const std::vector<std::int64_t>& counts, const std::vector<std::int64_t>& finite,
                       const std::vector<double>& sums);
-  void set_rank_errors(std::span<const std::int64_t> below, std::span<const std::int64_t> up_to);
   [[noreturn]] void reject_token(std::int64_t row, std::int64_t column, std::int64_t token) const;
 
   TokenizerConfig config_;
@@ -137,37 +132,25 @@ QuantileTokenizer QuantileTokenizer::fit(const Tensor<B>& x, const TokenizerConf
   std::vector<ColumnFit> columns = detail::named_columns(x.shape(), std::move(names));
   const Tensor<B> values = as_real(x);
   const std::vector<double> levels = config.edge_levels();
-  std::vector<std::vector<double>> quantiles(columns.size());
-  if (config.rank_error > 0) {
-    std::vector<RankSummary> summaries = summarize(values, config.rank_error);
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      columns[c].summary = std::move(summaries[c]);
-      columns[c].count = columns[c].summary.count();
-      quantiles[c] = quantiles_of(columns[c].summary, config, &columns[c].rank_error_bound);
-    }
-  } else {
-    const auto found = order_statistics(values, from_vector(x.backend(), levels), config.method);
-    const auto lower = found.lower.template to_vector<double>(),
-               upper = found.upper.template to_vector<double>();
-    const auto count = found.count.template to_vector<std::int64_t>();
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      columns[c].count = count[c];
-      for (std::size_t i = 0; i < levels.size(); ++i) {
-        const std::size_t at = c * levels.size() + i;
-        const double weight = count[c] ? quantile_position(config.method, levels[i], count[c]).weight : 0;
-        quantiles[c].push_back(interpolate_quantile(lower[at], upper[at], weight));
-      }
-    }
-  }
+  const auto found = order_statistics(values, from_vector(x.backend(), levels), config.method);
+  const auto lower = found.lower.template to_vector<double>(),
+             upper = found.upper.template to_vector<double>();
+  const auto count = found.count.template to_vector<std::int64_t>();
   for (std::size_t c = 0; c < columns.size(); ++c) {
+    std::vector<double> quantiles;
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      const std::size_t at = c * levels.size() + i;
+      const double weight = count[c] ? quantile_position(config.method, levels[i], count[c]).weight : 0;
+      quantiles.push_back(interpolate_quantile(lower[at], upper[at], weight));
+    }
+    columns[c].count = count[c];
     columns[c].missing = x.size(0) - columns[c].count;
-    columns[c].least = quantiles[c].front();
-    columns[c].greatest = quantiles[c].back();
-    columns[c].edges = inner_edges(quantiles[c], config);
+    columns[c].least = quantiles.front();
+    columns[c].greatest = quantiles.back();
+    columns[c].edges = inner_edges(quantiles, config);
   }
   QuantileTokenizer fitted(config, std::move(columns));
-  if (config.statistics || config.rank_error > 0) fitted.measure_bins(values);
-  if (config.rank_error > 0) fitted.measure_rank_error(values, quantiles);
+  if (config.statistics) fitted.measure_bins(values);
   return fitted;
 }
 
@@ -180,11 +163,15 @@ std::vector<RankSummary> QuantileTokenizer::summarize(const Tensor<B>& x, double
         order_statistics(chunk, from_vector(x.backend(), levels), QuantileMethod::inverted_cdf);
     const auto values = found.lower.template to_vector<double>();
     const auto count = found.count.template to_vector<std::int64_t>();
-    for (std::size_t c = 0; c < sketches.size(); ++c)
+    parallel_for(x.size(1), [&](std::int64_t column) {
+      const auto c = static_cast<std::size_t>(column);
       sketches[c].add(detail::summary_of(levels, values.data() + c * levels.size(), count[c]));
+    });
   });
-  std::vector<RankSummary> summaries;
-  for (const RankSketch& sketch : sketches) summaries.push_back(sketch.summary());
+  std::vector<RankSummary> summaries(sketches.size());
+  parallel_for(x.size(1), [&](std::int64_t c) {
+    summaries[static_cast<std::size_t>(c)] = sketches[static_cast<std::size_t>(c)].summary();
+  });
   return summaries;
 }
 
@@ -193,18 +180,6 @@ Tensor<B> QuantileTokenizer::transform(const Tensor<B>& x) const {
   check_columns("transform", x.shape());
   return bucketize(as_real(x), edge_tensor(x.backend(), edge_rows()), config_.closed, missing_token(),
                    tensor_dtype(width()));
-}
-
-template <class B>
-std::vector<std::int64_t> QuantileTokenizer::count_bins(const Tensor<B>& x, const Tensor<B>& edges,
-                                                        Closed closed) {
-  const std::int64_t bins = edges.size(1) + 1;
-  Tensor<B> counts = zeros(x.backend(), {bins + 1, x.size(1)}, DType::i64);  // the last row takes the NaN
-  detail::for_each_chunk(x, [&](const Tensor<B>& chunk) {
-    const Tensor<B> bin = cast(bucketize(chunk, edges, closed, bins), DType::i64);
-    counts = scatter_add(counts, 0, bin, ones(x.backend(), chunk.shape(), DType::i64));
-  });
-  return contiguous(transpose(slice(counts, 0, 0, bins), 0, 1)).template to_vector<std::int64_t>();
 }
 
 template <class B>
@@ -230,13 +205,6 @@ void QuantileTokenizer::measure_bins(const Tensor<B>& x) {
 }
 
 template <class B>
-void QuantileTokenizer::measure_rank_error(const Tensor<B>& x,
-                                           const std::vector<std::vector<double>>& quantiles) {
-  const Tensor<B> edges = edge_tensor(x.backend(), quantiles);
-  set_rank_errors(count_bins(x, edges, Closed::left), count_bins(x, edges, Closed::right));
-}
-
-template <class B>
 Tensor<B> QuantileTokenizer::inverse(const Tensor<B>& tokens, BinValue value, DType dtype) const {
   check_columns("inverse", tokens.shape());
   check_token_dtype(tokens.dtype());
@@ -250,7 +218,7 @@ Tensor<B> QuantileTokenizer::inverse(const Tensor<B>& tokens, BinValue value, DT
     reject_token(at / columns, at % columns,
                  select(reshape(token, {token.numel()}), 0, at).template item<std::int64_t>());
   }
-  const Tensor<B> table = cast(from_vector(b, value_table(value), {token_count(), columns}), dtype);
+  const Tensor<B> table = cast(from_vector(b, value_table(value, dtype), {token_count(), columns}), dtype);
   return gather(table, 0, token);
 }
 

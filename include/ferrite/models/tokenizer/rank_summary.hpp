@@ -22,7 +22,6 @@ struct RankEntry {
   /// count(x < v) is at most this, count(x <= v) at least that.
   std::int64_t most_below() const { return most_up_to - known_equal; }
   std::int64_t least_up_to() const { return least_below + known_equal; }
-  friend bool operator==(const RankEntry&, const RankEntry&) = default;
 };
 
 /// A value: entries ascend. The first is the minimum and the last the maximum of what was summarised.
@@ -33,8 +32,6 @@ class FERRITE_API RankSummary {
   /// ValueError otherwise.
   static RankSummary of_ranks(std::span<const double> values, std::span<const std::int64_t> ranks,
                               std::int64_t count);
-  /// From entries that were saved; ValueError if they contradict each other or hold NaN.
-  static RankSummary of_entries(std::vector<RankEntry> entries, std::int64_t count);
 
   /// Of the two columns one after the other.
   static RankSummary merge(const RankSummary& a, const RankSummary& b);
@@ -44,12 +41,6 @@ class FERRITE_API RankSummary {
   std::int64_t count() const { return count_; }
   const std::vector<RankEntry>& entries() const { return entries_; }
 
-  struct Found {
-    double value;
-    std::int64_t error;  // the ranks that hold `value` are no further than this from the rank asked for
-  };
-  /// The entry that is closest to the rank for sure. The summary must not be empty.
-  Found at(std::int64_t rank) const;
   /// low < x(rank) <= high; with from_start there is no lower bound: x(rank) <= high.
   struct Bracket {
     double low, high;

@@ -12,8 +12,10 @@
 
 namespace ferrite::tokenizer {
 
-/// What the fields of a column are.
-enum class FieldKind : std::uint8_t { number, text };
+/// What the fields of a column are. Dates of ISO 8601, days or with a time, are read as numbers: seconds
+/// since 1970-01-01 00:00:00 UTC.
+enum class FieldKind : std::uint8_t { number, text, date, date_time };
+constexpr bool is_date(FieldKind kind) { return kind == FieldKind::date || kind == FieldKind::date_time; }
 
 /// Text by code: codes[row] is a place in `distinct`, or -1 where the field is missing.
 struct TextColumn {
@@ -21,7 +23,8 @@ struct TextColumn {
   std::vector<std::string> distinct;
 };
 
-/// Some rows of a table. Column c is in numbers[c] (missing fields are NaN) or texts[c], by its kind.
+/// Some rows of a table. Column c is in texts[c] if its kind is text, else in numbers[c] (missing fields are
+/// NaN).
 struct TableChunk {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
@@ -40,9 +43,15 @@ struct TableConfig {
   std::vector<std::string> missing;
   /// Columns of these names are left out.
   std::vector<std::string> drop;
-  /// Columns of these names are text, or numbers, whatever they look like.
-  std::vector<std::string> text, number;
-  /// So many rows decide which columns of a CSV file are numbers; text in such a column is an error later.
+  /// The columns to read, in this order; none stands for all, in the order of the table.
+  std::vector<std::string> columns;
+  /// Columns of these names are text, numbers or dates, whatever they look like.
+  std::vector<std::string> text, number, date;
+  /// Of several columns of one name in a CSV file the second becomes name.1, the third name.2, and so on;
+  /// otherwise they are an error.
+  bool rename_duplicates = false;
+  /// So many rows decide which columns of a CSV file are numbers or dates; text in such a column is an error
+  /// later.
   std::int64_t inspected_rows = 10'000;
   TableLayout layout = TableLayout::rows;
   /// The tensor of an .npz or .safetensors file; none: its only matrix, or all its vectors, as columns.
@@ -67,16 +76,20 @@ class FERRITE_API TableSource {
   const std::string& fingerprint() const { return fingerprint_; }
   /// TableConfig::missing, in lower case and ascending.
   const std::vector<std::string>& missing() const { return missing_; }
+  /// What looks as if the table should be read otherwise, a sentence each, with the option that does it.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
   std::vector<std::string> names_;
   std::vector<FieldKind> kinds_;
   std::vector<std::string> missing_;
+  std::vector<std::string> notes_;
   std::string fingerprint_;
 };
 
 /// By the file's name: .csv, .tsv, .txt; .npy, .npz, .safetensors; .parquet where ferrite was built with
-/// Arrow. Throws IoError, ParseError, and ValueError for a name or an option that cannot be.
+/// Arrow. Throws IoError, ParseError, and ValueError for a name or an option that cannot be,
+/// such as columns that the table does not have, which it names.
 FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path& path,
                                                     const TableConfig& config = {});
 

@@ -11,10 +11,21 @@
 
 namespace ferrite::tokenizer {
 
-/// What a column was taken for. Dates (2024-01-31, 31/01/2024, with or without a time) stay text.
-enum class ColumnKind : std::uint8_t { numeric, integer_category, text_category, date_category };
+/// What a column was taken for. Dates of ISO 8601 (2024-01-31, with or without a time) are binned as numbers;
+/// those of other forms (31/01/2024) are texts.
+enum class ColumnKind : std::uint8_t {
+  numeric,
+  integer_category,
+  text_category,
+  date_category,
+  date,
+  date_time
+};
 FERRITE_API std::string_view to_string(ColumnKind kind);
-constexpr int count_of(ColumnKind) { return 4; }
+constexpr int count_of(ColumnKind) { return 6; }
+constexpr bool is_date(ColumnKind kind) { return kind == ColumnKind::date || kind == ColumnKind::date_time; }
+/// Columns of numbers and dates; the others have categories.
+constexpr bool is_binned(ColumnKind kind) { return kind == ColumnKind::numeric || is_date(kind); }
 
 /// The categories of a column; the token of one is its place. Which are kept (the most frequent) and their
 /// order (of bytes; integers by value) depend on the rows alone, not on their order.
@@ -40,7 +51,7 @@ struct TableFitConfig {
   /// Columns of integers with at most so many different ones, each ten times on average, are categories.
   std::int64_t integer_categories = 20;
   /// Numbers that are kept in memory while a table is fitted, in bytes; a few columns of them are copied at a
-  /// time. Beyond that an exact fit reads the table twice, and a third time for the statistics.
+  /// time. Beyond that a fit reads the table twice, and a third time for the statistics.
   std::int64_t memory_limit = std::int64_t{4} << 30;
   /// More different texts than this in one column are an error: it is no category.
   std::int64_t most_texts = 1 << 20;
@@ -55,6 +66,11 @@ class FERRITE_API TableEngine {
   virtual ~TableEngine() = default;
   virtual QuantileTokenizer fit(std::span<const double> columns, std::int64_t rows,
                                 const TokenizerConfig& config, std::vector<std::string> names) = 0;
+  /// Also the tokens [rows, columns], u8 or i32.
+  virtual std::pair<QuantileTokenizer, HostTensor> fit_transform(std::span<const double> columns,
+                                                                 std::int64_t rows,
+                                                                 const TokenizerConfig& config,
+                                                                 std::vector<std::string> names) = 0;
   virtual std::vector<RankSummary> summarize(std::span<const double> columns, std::int64_t rows,
                                              double rank_error) = 0;
   /// # Shapes: -> tokens [rows, columns], u8 or i32.
@@ -70,6 +86,14 @@ class TableEngineOn final : public TableEngine {
   QuantileTokenizer fit(std::span<const double> columns, std::int64_t rows, const TokenizerConfig& config,
                         std::vector<std::string> names) override {
     return QuantileTokenizer::fit(matrix(columns, rows), config, std::move(names));
+  }
+  std::pair<QuantileTokenizer, HostTensor> fit_transform(std::span<const double> columns, std::int64_t rows,
+                                                         const TokenizerConfig& config,
+                                                         std::vector<std::string> names) override {
+    const Tensor<B> x = matrix(columns, rows);
+    QuantileTokenizer fitted = QuantileTokenizer::fit(x, config, std::move(names));
+    HostTensor tokens = to_host(fitted.transform(x));
+    return {std::move(fitted), std::move(tokens)};
   }
   std::vector<RankSummary> summarize(std::span<const double> columns, std::int64_t rows,
                                      double rank_error) override {
@@ -113,15 +137,16 @@ class FERRITE_API TableTokenizer {
   std::int64_t unknown_token() const { return numeric_.unknown_token(); }
   TokenWidth width() const { return numeric_.width(); }
 
-  /// `config` with the kinds and the markers of missing values of the fit, for the table to be transformed.
+  /// `config` with the columns of the fit, their kinds and its markers of missing values, for the table to be
+  /// transformed. That may have more columns, and in another order.
   TableConfig reading(TableConfig config) const;
   /// ValueError naming what differs, unless the source has the columns of the fit, in its order.
   void check_source(const TableSource& source) const;
   /// # Shapes: -> tokens [rows, columns], u8 or i32. The chunk is one of a checked source.
   HostTensor transform(const TableChunk& chunk, TableEngine& engine) const;
-  /// The text that stands for a token: a category, a number, or nothing for missing and unknown values.
-  /// ValueError naming row and column for a token that the column does not have, and for bin means of a fit
-  /// without statistics.
+  /// The text that stands for a token: a category, a number, a date, or nothing for missing and unknown
+  /// values. Numbers and dates have the token again that they stand for. ValueError naming row and column for
+  /// a token that the column does not have, and for bin means of a fit without statistics.
   std::string inverse(std::int64_t token, std::size_t column, std::int64_t row, BinValue value) const;
 
   /// As QuantileTokenizer's, and with the same file format.
@@ -131,6 +156,9 @@ class FERRITE_API TableTokenizer {
   /// 16 hexadecimal digits that change with anything in the fit but the bin means, whose last bits depend on
   /// how the table was cut.
   std::string fingerprint() const;
+
+  /// What looks as if the fit were of little use, a sentence each, with the option that may help.
+  std::vector<std::string> notes() const;
 
   /// One line per column, as a table; and a page with a histogram and the edges of each.
   std::string report() const;
