@@ -72,6 +72,19 @@ ReplayRequest parse_request(const std::string& line, const std::string& backend)
   return request;
 }
 
+/// An error of a family's member names the op of the file too: "[unary tanh] 0 inputs given".
+template <class Call>
+auto named_as_in_the_file(const std::string& op, Call&& call) {
+  try {
+    return call();
+  } catch (Error& error) {
+    const std::string text = error.what();
+    if (text.starts_with('[') && text.find(op) == std::string::npos)
+      error.rename(fmt::format("{} {}", op, text.substr(1, text.find(']') - 1)));
+    throw;
+  }
+}
+
 /// The answer of `get`, or of what it throws.
 template <class Get>
 ReplayAnswer answer_of(Get&& get) {
@@ -122,8 +135,12 @@ ReplayResult Replayer::run(const ReplayRequest& request) const {
         "[replay] there is no op '{}' in this program: `ferrite ops` lists the library's, and a Replayer "
         "(ferrite/replay.hpp) takes your own",
         file.op));
-  ReplayResult result{
-      call->second(file, request.grad), file.op, file.attributes, backend, file.backend, request.out};
+  ReplayResult result{named_as_in_the_file(file.op, [&] { return call->second(file, request.grad); }),
+                      file.op,
+                      file.attributes,
+                      backend,
+                      file.backend,
+                      request.out};
   if (!result.out.empty()) write_results(result);
   return result;
 }
