@@ -91,7 +91,7 @@ TEST_F(KernelCli, AnArrayThatWasNeverSetIsAnErrorOfTheRun) {
                                  "    out[0] = s.a.shape[1]\n");
   const Reply reply = run_ferrite("kernel run " + file + " --dim 1");
   EXPECT_EQ(reply.code, 2) << reply.output;
-  expect_contains(reply.output, "unset.py:10:14: this array was never set");
+  expect_contains(reply.output, "unset.py:10:23: this array was never set");
 }
 
 TEST_F(KernelCli, WarnsOfRaces) {

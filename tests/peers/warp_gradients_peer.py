@@ -26,6 +26,7 @@ NOT_WARP = {
     "components": "an overwritten component keeps its adjoint",
     "matrix_elements": "an overwritten component keeps its adjoint",
     "local_array": "an overwritten element keeps its adjoint",
+    "windows": "an array of the thread whose elements are factors of a product, with indices from either end",
     "halves": "adjoints in f16, which round in another order",
 }
 
