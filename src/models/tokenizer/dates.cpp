@@ -130,6 +130,11 @@ std::string date_text(double seconds, bool days, double least, double greatest) 
   const auto time = static_cast<int>(whole - day_number * day_seconds);
   text += fmt::format("T{:02}:{:02}:{:02}", time / 3600, time / 60 % 60, time % 60);
   if (value == whole) return text;
+  for (const int places : {3, 6, 9}) {
+    const std::string fraction = fmt::format("{:.{}f}", value - whole, places);
+    if (fraction[0] == '0' && fits(whole + *io_detail::parse_number(fraction)))
+      return text + fraction.substr(1);
+  }
   char digits[400];  // "0.25", without an exponent
   const auto end_of =
       std::to_chars(digits, digits + sizeof digits, value - whole, std::chars_format::fixed).ptr;

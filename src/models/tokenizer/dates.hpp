@@ -18,8 +18,8 @@ struct Moment {
 std::optional<Moment> parse_date(std::string_view text);
 
 /// The date as text that parse_date reads as a number from `least` to `greatest`, which `seconds` is one of:
-/// the day alone if one lies there and `days` is true, else with a time, to the second if one lies there.
-/// Years other than 0 to 9999, which ISO 8601 does not know, are left as numbers of seconds.
+/// the day alone if one lies there and `days` is true, else with a time, in as few decimals of a second
+/// as will do. Years other than 0 to 9999, which ISO 8601 does not know, are left as numbers of seconds.
 std::string date_text(double seconds, bool days, double least, double greatest);
 /// Of the moment itself.
 inline std::string date_text(double seconds, bool days) { return date_text(seconds, days, seconds, seconds); }

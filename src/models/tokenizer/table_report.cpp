@@ -155,7 +155,7 @@ std::string TableTokenizer::report() const {
   std::size_t name = 0, kind = 0, range = 0;
   for (Row& r : rows) {
     r.name = shortened(printable(r.name), 32);
-    r.range = shortened(printable(r.range), 42);  // two dates with times
+    r.range = shortened(printable(r.range), 50);  // two dates with milliseconds
     name = std::max(name, r.name.size());
     kind = std::max(kind, r.kind.size());
     range = std::max(range, r.range.size());

@@ -77,6 +77,12 @@ TEST_F(Dates, are_binned_in_their_order_and_written_again) {
   }
 }
 
+TEST_F(Dates, are_written_in_as_few_places_as_will_do) {
+  for (const char* text : {"2024-01-05T10:00:00", "2024-01-05T10:00:00.129", "1965-02-17T14:41:26.000007",
+                           "1970-01-01T00:00:00.000000001", "9999-12-31T23:59:59"})
+    EXPECT_EQ(fit("d\n" + std::string(text) + "\n").inverse(0, 0, 0, BinValue::midpoint), text);
+}
+
 TEST_F(Dates, are_kept_by_the_file_of_a_fit) {
   const auto fitted = fit("d\n2024-01-05\n2024-01-07\n2024-01-09\n", {}, {TokenizerConfig{}.with_bins(3)});
   fitted.save(folder / "fit.safetensors");
