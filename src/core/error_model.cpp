@@ -177,11 +177,11 @@ void ErrorModel::run(const op::Unary& op, Ins in, Outs out) {
 
 void ErrorModel::run(const op::Binary& op, Ins in, Outs out) {
   run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
-    T error = errors.carried(op, in, y);
+    const T carried = errors.carried(op, in, y);
     const bool chooses = op.fn == op::BinaryFn::maximum || op.fn == op::BinaryFn::minimum;
-    if (is_floating(y.dtype()) && !chooses) error = Errors::plus(error, errors.rounding(y));
-    if (op.fn == op::BinaryFn::pow) error = Errors::plus(error, errors.conditioned(op, in, y));
-    return error;
+    if (!is_floating(y.dtype()) || chooses) return carried;
+    const T own = errors.rounding(y);
+    return Errors::plus(carried, op.fn == op::BinaryFn::pow ? own + errors.conditioned(op, in, y) : own);
   });
 }
 
