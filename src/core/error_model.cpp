@@ -154,7 +154,9 @@ void ErrorModel::run(const op::ArgReduce& op, Ins in, Outs out) {
 }
 void ErrorModel::run(const op::Random& op, Ins in, Outs out) {
   run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
-    return op.fn == op::RandomFn::normal ? errors.rounding(y) : T();
+    if (op.fn != op::RandomFn::normal) return T();
+    const T spread = abs(errors.values(y) - op.low);  // mean + spread may cancel
+    return (spread + std::abs(op.low)) * rounding_.relative + rounding_.absolute;
   });
 }
 void ErrorModel::run(const op::Copy& op, Ins in, Outs out) {
