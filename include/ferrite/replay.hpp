@@ -55,12 +55,18 @@ class FERRITE_API Replayer {
   /// said. A B is made for each call, by its default constructor. Throws ValueError for a name that is taken.
   template <class B, class... Own>
   Replayer& add(std::string name = "") {
-    if (name.empty()) name = backend_name(B());
-    Calls& calls = new_backend(std::move(name));
+    add_only<B, Own...>(std::move(name));
+    Calls& calls = backends_.back().second;
     for_each_op([&]<class Op>() { calls.emplace(Op::type_name, detail::replay_call<B, Op>); });
     if constexpr (Runs<B, op::Launch>)  // a kernel of the user
       calls.emplace(op::Launch::type_name, detail::replay_call<B, op::Launch>);
-    (calls.insert_or_assign(std::string_view(Own::type_name), detail::replay_call<B, Own>), ...);
+    return *this;
+  }
+  /// The same with these ops alone: for a backend that the library does not compile, a matter of seconds.
+  template <class B, class... Ops>
+  Replayer& add_only(std::string name = "") {
+    Calls& calls = new_backend(name.empty() ? backend_name(B()) : std::move(name));
+    (calls.emplace(std::string_view(Ops::type_name), detail::replay_call<B, Ops>), ...);
     return *this;
   }
   std::vector<std::string> backends() const;

@@ -154,7 +154,9 @@ void ErrorModel::run(const op::ArgReduce& op, Ins in, Outs out) {
 }
 void ErrorModel::run(const op::Random& op, Ins in, Outs out) {
   run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
-    return op.fn == op::RandomFn::normal ? errors.rounding(y) : T();
+    if (op.fn != op::RandomFn::normal) return T();
+    const T spread = abs(errors.values(y) - op.low);  // mean + spread may cancel
+    return (spread + std::abs(op.low)) * rounding_.relative + rounding_.absolute;
   });
 }
 void ErrorModel::run(const op::Copy& op, Ins in, Outs out) {
@@ -177,11 +179,11 @@ void ErrorModel::run(const op::Unary& op, Ins in, Outs out) {
 
 void ErrorModel::run(const op::Binary& op, Ins in, Outs out) {
   run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
-    T error = errors.carried(op, in, y);
+    const T carried = errors.carried(op, in, y);
     const bool chooses = op.fn == op::BinaryFn::maximum || op.fn == op::BinaryFn::minimum;
-    if (is_floating(y.dtype()) && !chooses) error = Errors::plus(error, errors.rounding(y));
-    if (op.fn == op::BinaryFn::pow) error = Errors::plus(error, errors.conditioned(op, in, y));
-    return error;
+    if (!is_floating(y.dtype()) || chooses) return carried;
+    const T own = errors.rounding(y);
+    return Errors::plus(carried, op.fn == op::BinaryFn::pow ? own + errors.conditioned(op, in, y) : own);
   });
 }
 
