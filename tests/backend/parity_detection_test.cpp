@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
 #include "backend/random_calls.hpp"
 #include "scratch_folder.hpp"
@@ -108,7 +107,6 @@ TEST(ParityDetection, finds_an_error_of_a_thousandth) {
 }
 
 TEST(ParityDetection, calls_a_derived_backend_by_its_own_name) {
-  ScratchFolder folder;
   EXPECT_EQ(backend_name(Tampered()), "Tampered");
   EXPECT_EQ(backend_name(Cpu()), "cpu");
   EXPECT_EQ(backend_name(Reference()), "reference");
