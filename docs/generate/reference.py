@@ -1,0 +1,282 @@
+"""Writes docs/reference/ from the public headers: python3 docs/generate/reference.py [--check]
+
+--check writes nothing; it fails if a page is out of date or a relative link of any document leads nowhere.
+"""
+
+import re
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headers import Declaration, read
+from links import broken_links, slug
+from pages import INTERNAL, PAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE, OUT = ROOT / "include/ferrite", ROOT / "docs/reference"
+
+
+@dataclass
+class Entry:
+    header: str
+    declarations: list[Declaration] = field(default_factory=list)
+
+    def names(self):
+        names = list(dict.fromkeys(d.name for d in self.declarations))
+        return [n for n in names if n != "to_string"] or names
+
+    def title(self):
+        names = self.names()
+        return ", ".join(names) if len(names) < 9 else ", ".join(names[:8]) + " and others"
+
+
+def is_listed(d):
+    """Whether a user looks it up."""
+    if d.space.split("::")[0] in ("op", "lazy", "cuda", "detail") or d.name in ("count_of", "get"):
+        return False
+    if d.kind == "variable" or d.name == "accepts":
+        return bool(d.contract) and "const Cpu&" not in d.signature and "const Cuda&" not in d.signature
+    return d.kind != "concept" or bool(d.contract) or d.name == "Backend"
+
+
+def entries_of(header, declarations):
+    """Declarations that belong together: overloads, and those that share one contract."""
+    entries, seen = [], set()
+    for d in filter(is_listed, declarations):
+        without_names = re.sub(r"\b\w+(?=[,)]| =)", "", d.signature)
+        if d.kind == "function" and without_names in seen:
+            continue  # the definition of what was declared before
+        seen.add(without_names)
+        same = [e for e in entries if d.name in e.names() and d.kind == "function" == e.declarations[0].kind]
+        if d.follows and entries and d.kind == entries[-1].declarations[-1].kind == "function":
+            entries[-1].declarations.append(d)
+        elif same:
+            same[0].declarations.append(d)
+        elif d.name == "to_string" and entries and entries[-1].declarations[0].kind == "enum":
+            entries[-1].declarations.append(d)
+        else:
+            entries.append(Entry(header, [d]))
+    return entries
+
+
+def escape(text):
+    """Markdown for plain text; what stands in backquotes is left alone."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(p if p.startswith("`") else p.replace("*", r"\*").replace("<", "&lt;") for p in parts)
+
+
+def prose(contract):
+    """A contract as Markdown: paragraphs, indented code, `# Shapes` in bold."""
+    blocks, paragraph, code = [], [], []
+
+    def flush():
+        if paragraph:
+            text = escape(" ".join(paragraph))
+            blocks.extend(re.sub(r"^# (\w+):", r"**\1:**", p) for p in re.split(r"\s+(?=# \w+:)", text))
+        if any(code):
+            blocks.append("```c++\n" + textwrap.dedent("\n".join(code)).strip("\n") + "\n```")
+        paragraph.clear()
+        code.clear()
+
+    for line in contract:
+        if line.startswith("    ") or (code and not line.strip()):
+            if not code:
+                flush()
+            code.append(line)
+        elif not line.strip():
+            flush()
+        else:
+            if code:
+                flush()
+            paragraph.append(line.strip())
+    flush()
+    return "\n\n".join(blocks)
+
+
+def cell(text):
+    return text.replace("|", r"\|").replace("\n", " ")
+
+
+def comment(contract):
+    return "".join(f"// {line}".rstrip() + "\n" for line in contract)
+
+
+def signature(d):
+    """A declaration as it stands in a code block, with its remark."""
+    text = d.signature
+    if d.kind == "enum" and "//" in (d.body or ""):
+        values = textwrap.indent(textwrap.dedent(d.body.strip("\n")).rstrip(), "  ")
+        text = text[: text.index("{")] + "{\n" + values + "\n}"
+    elif d.kind == "enum" and len(text) > 108:
+        text = textwrap.fill(text, 108, subsequent_indent="    ", break_long_words=False)
+    return text + ";" + (f"  // {d.remark}" if d.remark else "")
+
+
+def synopsis(d, members):
+    """A type with its public members, contracts as comments."""
+    lines = []
+    for m in members:
+        text = signature(m)
+        if m.kind == "type" and m.members:
+            text = synopsis(m, shown_members(m))
+        lines.append(textwrap.indent(comment(m.contract) + text, "  "))
+    body = "\n".join(lines)
+    return f"{d.signature} {{\n{body}\n}};" if lines else f"{d.signature};"
+
+
+def shown_members(d):
+    """Without kernels (listed apart) and overrides that have nothing to add to the base's contract."""
+    return [m for m in d.members if not re.match(r"void run\(const op::", m.signature)
+            and not (re.search(r" override$", m.signature) and not m.contract)
+            and not m.signature.startswith("operator ")]
+
+
+def options(d):
+    """The members of a config as a table, and the members that are none of its options."""
+    rows, rest = [], []
+    setters = {m.name for m in d.members if m.name.startswith("with_")}
+    for m in shown_members(d):
+        match = m.kind == "variable" and re.match(r"(.*?)\s*\b(\w+)(?: = (.*)|\{(.*)\})?$", m.signature, re.S)
+        if match and "," not in re.sub(r"<.*>|\(.*\)|\{.*\}", "", m.signature):
+            meaning = " ".join(filter(None, [*m.contract, m.remark]))
+            default = f"`{cell(match[3] or match[4])}`" if match[3] or match[4] else ""
+            setter = f"`with_{match[2]}`" if f"with_{match[2]}" in setters else ""
+            setters.discard(f"with_{match[2]}")
+            rows.append(f"| `{match[2]}` | `{cell(match[1])}` | {default} | {setter} | {cell(escape(meaning))} |")
+        elif not m.name.startswith("with_") or m.name in setters:
+            rest.append(m)
+    rest = [m for m in rest if m.name in setters or not m.name.startswith("with_")]
+    table = ["| option | type | default | set by | meaning |", "|---|---|---|---|---|", *rows]
+    return ("\n".join(table) if rows else ""), rest
+
+
+def type_text(d):
+    parts = [prose(d.contract)]
+    if re.search(r"(Config|Settings|Options|Weights)$", d.name):
+        table, rest = options(d)
+        parts += ["```c++\n" + synopsis(d, rest) + "\n```", table]
+    else:
+        for m in d.members:
+            shapes = re.search(r"# Shapes: (.*)", " ".join(m.contract))
+            if m.name == "forward" and shapes:
+                parts.append(f"**Shapes:** {escape(shapes[1])}")
+        parts.append("```c++\n" + synopsis(d, shown_members(d)) + "\n```")
+    kernels = re.findall(r"void run\(const op::(\w+)", "\n".join(m.signature for m in d.members))
+    if kernels:
+        parts.append("Kernels for " + ", ".join(f"`{k}`" for k in dict.fromkeys(kernels)) + ".")
+    return parts
+
+
+def op_contract(d, ops):
+    """What the op behind a function promises and the function does not say."""
+    used = re.search(r"\bop::(\w+)\{", d.body or "")
+    op = ops.get(used[1]) if used else None
+    if not op or "# Shapes" in " ".join(d.contract):
+        return []
+    if not d.contract:
+        return op.contract
+    return [s[0] for s in [re.search(r"# Shapes:.*", " ".join(op.contract))] if s]
+
+
+def render(entry, ops):
+    source = f"../../include/ferrite/{entry.header}"
+    parts = [f"### {escape(entry.title())}", f"Header: [`ferrite/{entry.header}`]({source})"]
+    block, texts = [], []
+
+    def flush():
+        if block:
+            parts.append("```c++\n" + "\n".join(block) + "\n```")
+        parts.extend(texts)
+        block.clear()
+        texts.clear()
+
+    for d in entry.declarations:
+        if d.kind == "type":
+            parts += type_text(d)
+            continue
+        if not d.follows:
+            flush()
+        block.append(signature(d))
+        text = prose([*d.contract, *([""] if d.contract else []), *op_contract(d, ops)])
+        if text and text not in texts and text not in parts:
+            texts.append(text)
+    flush()
+    return "\n\n".join(p for p in parts if p)
+
+
+def op_table(declarations):
+    """The op types of a family."""
+    rows = []
+    for d in declarations:
+        type_name = re.search(r'type_name = "(\w+)"', d.body or "")
+        if d.space != "op" or not type_name:
+            continue
+        fields = [m.signature.split(" = ")[0] for m in d.members
+                  if m.kind == "variable" and not m.signature.startswith("static") and m.name != "called"]
+        listed = ", ".join(f"`{f}`" for f in fields)
+        rows.append(f"| `op::{d.name}` | `{type_name[1]}` | {listed} | {cell(escape(' '.join(d.contract)))} |")
+    if not rows:
+        return ""
+    return "\n".join(["| op type | name | attributes | contract |", "|---|---|---|---|", *rows])
+
+
+def build():
+    """All pages: file name -> text."""
+    wanted = [h for page in PAGES for _, headers in page[4] for h in headers]
+    found = {str(p.relative_to(INCLUDE)) for p in INCLUDE.rglob("*.hpp")}
+    if stray := found.symmetric_difference([*wanted, *INTERNAL]):
+        sys.exit(f"{sorted(stray)}: every public header needs a place in docs/generate/pages.py, and no other has one")
+    texts = {h: (INCLUDE / h).read_text() for h in wanted}
+    parsed = {h: read(text) for h, text in texts.items()}
+    ops = {d.name: d for ds in parsed.values() for d in ds if d.space == "op" and d.kind == "type"}
+    written = "Written by `./dev docs` from the public headers: change those, not this page."
+    pages, index = {}, [f"# Reference\n\n{written}\n"]
+    for file, title, guide, introduction, sections in PAGES:
+        body, contents, used = [], [], {}
+        anchor = lambda heading: slug(heading, used)
+        anchor(title)
+        index.append(f"\n## [{title}]({file}.md)\n")
+        for section, headers in sections:
+            body.append(f"## {section}")
+            contents.append(f"- [{section}](#{anchor(section)})")
+            names, declarations = [], []
+            for header in headers:
+                about = re.match(r"((?://[^\n]*\n)+)#pragma once", texts[header])
+                if about:
+                    body.append(prose([line[3:] for line in about[1].splitlines()]))
+                for entry in entries_of(header, parsed[header]):
+                    place = anchor(escape(entry.title()))
+                    names += [f"[{escape(n)}]({{page}}#{place})" for n in entry.names()]
+                    body.append(render(entry, ops))
+                declarations += parsed[header]
+            if table := op_table(declarations):
+                heading = f"Op types: {section.lower()}"
+                anchor(heading)
+                body += [f"### {heading}", table]
+            index.append(f"{section}: " + ", ".join(n.replace("{page}", f"{file}.md") for n in names) + "\n")
+            contents[-1] += ": " + ", ".join(n.replace("{page}", "") for n in names) if names else ""
+        head = f"# {title}\n\n{introduction} The guide: [{guide}](../{guide}). All pages: [reference](README.md). {written}"
+        pages[f"{file}.md"] = "\n\n".join([head, "\n".join(contents), *body]) + "\n"
+    pages["README.md"] = "\n".join(index)
+    return pages
+
+
+def main():
+    pages = build()
+    if "--check" not in sys.argv:
+        OUT.mkdir(exist_ok=True)
+        for old in set(OUT.glob("*.md")) - {OUT / name for name in pages}:
+            old.unlink()
+        for name, text in pages.items():
+            (OUT / name).write_text(text)
+        return
+    committed = {p.name: p.read_text() for p in OUT.glob("*.md")}
+    stale = sorted(n for n in {*pages, *committed} if pages.get(n) != committed.get(n))
+    problems = [f"docs/reference/{name}: out of date with the headers; run ./dev docs" for name in stale]
+    problems += broken_links(ROOT)
+    sys.exit("\n".join(problems) or 0)
+
+
+if __name__ == "__main__":
+    main()
