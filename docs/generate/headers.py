@@ -144,8 +144,8 @@ def declare(head, body, contract, space):
     if match := re.search(r"(operator\s*(?:\(\)|\[\]|[^\s(\w]+|[\w:<> ]+)|[\w:<>]*?\w+)\s*\(", plain):
         first = plain.find("(")
         if " = " not in plain[:first] or "operator" in plain[:first]:
-            name = match[1].strip()
-            return None if "::" in name else Declaration("function", name, signature, contract, body, space=space)
+            name = match[1].strip().replace("operator ", "operator")
+            return None if "::" in name or "::" + match[1] in plain else Declaration("function", name, signature, contract, body, space=space)
     name = re.split(r"\s*(?:=|\{|\[)", plain)[0].split()[-1]
     return Declaration("variable", name, signature, contract, space=space)
 

@@ -6,7 +6,7 @@
 import re
 import sys
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headers import Declaration, read
@@ -28,7 +28,7 @@ class Entry:
 
     def title(self):
         names = self.names()
-        return ", ".join(names) if len(names) < 9 else ", ".join(names[:8]) + " and others"
+        return escape(", ".join(names) if len(names) < 9 else ", ".join(names[:8]) + " and others")
 
 
 def is_listed(d):
@@ -42,21 +42,22 @@ def is_listed(d):
 
 def entries_of(header, declarations):
     """Declarations that belong together: overloads, and those that share one contract."""
-    entries, seen = [], set()
+    entries, seen, last = [], set(), None
     for d in filter(is_listed, declarations):
         without_names = re.sub(r"\b\w+(?=[,)]| =)", "", d.signature)
         if d.kind == "function" and without_names in seen:
             continue  # the definition of what was declared before
         seen.add(without_names)
         same = [e for e in entries if d.name in e.names() and d.kind == "function" == e.declarations[0].kind]
-        if d.follows and entries and d.kind == entries[-1].declarations[-1].kind == "function":
-            entries[-1].declarations.append(d)
+        about_enum = d.name == "to_string" and last and last.declarations[0].kind == "enum"
+        if about_enum or (d.follows and last and d.kind == last.declarations[-1].kind == "function"):
+            pass
         elif same:
-            same[0].declarations.append(d)
-        elif d.name == "to_string" and entries and entries[-1].declarations[0].kind == "enum":
-            entries[-1].declarations.append(d)
+            last = same[0]
         else:
-            entries.append(Entry(header, [d]))
+            last = Entry(header)
+            entries.append(last)
+        last.declarations.append(d)
     return entries
 
 
@@ -134,19 +135,22 @@ def shown_members(d):
 
 def options(d):
     """The members of a config as a table, and the members that are none of its options."""
-    rows, rest = [], []
-    setters = {m.name for m in d.members if m.name.startswith("with_")}
+    rows, rest, setters = [], [], {}
+    for m in d.members:
+        if m.name.startswith("with_"):
+            for name in re.findall(r"&[\w:]*::(\w+),", m.body or "") or [m.name[5:]]:
+                setters.setdefault(name, []).append(m.name)
     for m in shown_members(d):
         match = m.kind == "variable" and re.match(r"(.*?)\s*\b(\w+)(?: = (.*)|\{(.*)\})?$", m.signature, re.S)
         if match and "," not in re.sub(r"<.*>|\(.*\)|\{.*\}", "", m.signature):
             meaning = " ".join(filter(None, [*m.contract, m.remark]))
             default = f"`{cell(match[3] or match[4])}`" if match[3] or match[4] else ""
-            setter = f"`with_{match[2]}`" if f"with_{match[2]}" in setters else ""
-            setters.discard(f"with_{match[2]}")
+            setter = ", ".join(f"`{name}`" for name in dict.fromkeys(setters.pop(match[2], [])))
             rows.append(f"| `{match[2]}` | `{cell(match[1])}` | {default} | {setter} | {cell(escape(meaning))} |")
-        elif not m.name.startswith("with_") or m.name in setters:
+        else:
             rest.append(m)
-    rest = [m for m in rest if m.name in setters or not m.name.startswith("with_")]
+    left = {name for names in setters.values() for name in names}  # those that set no option of that name
+    rest = [m for m in rest if m.contract or m.name in left or not m.name.startswith("with_")]
     table = ["| option | type | default | set by | meaning |", "|---|---|---|---|---|", *rows]
     return ("\n".join(table) if rows else ""), rest
 
@@ -155,13 +159,16 @@ def type_text(d):
     parts = [prose(d.contract)]
     if re.search(r"(Config|Settings|Options|Weights)$", d.name):
         table, rest = options(d)
-        parts += ["```c++\n" + synopsis(d, rest) + "\n```", table]
+        parts.append(table)
+        if rest or "template" in d.signature or ":" in d.signature:
+            parts.append("```c++\n" + synopsis(d, rest) + "\n```")
     else:
-        for m in d.members:
-            shapes = re.search(r"# Shapes: (.*)", " ".join(m.contract))
-            if m.name == "forward" and shapes:
-                parts.append(f"**Shapes:** {escape(shapes[1])}")
-        parts.append("```c++\n" + synopsis(d, shown_members(d)) + "\n```")
+        members = shown_members(d)
+        for i, m in enumerate(members):
+            if m.name == "forward" and m.contract and m.contract[0].startswith("# Shapes"):
+                parts.append(prose(m.contract))
+                members[i] = replace(m, contract=[])
+        parts.append("```c++\n" + synopsis(d, members) + "\n```")
     kernels = re.findall(r"void run\(const op::(\w+)", "\n".join(m.signature for m in d.members))
     if kernels:
         parts.append("Kernels for " + ", ".join(f"`{k}`" for k in dict.fromkeys(kernels)) + ".")
@@ -181,7 +188,7 @@ def op_contract(d, ops):
 
 def render(entry, ops):
     source = f"../../include/ferrite/{entry.header}"
-    parts = [f"### {escape(entry.title())}", f"Header: [`ferrite/{entry.header}`]({source})"]
+    parts = [f"### {entry.title()}", f"Header: [`ferrite/{entry.header}`]({source})"]
     block, texts = [], []
 
     def flush():
@@ -215,7 +222,7 @@ def op_table(declarations):
         fields = [m.signature.split(" = ")[0] for m in d.members
                   if m.kind == "variable" and not m.signature.startswith("static") and m.name != "called"]
         listed = ", ".join(f"`{f}`" for f in fields)
-        rows.append(f"| `op::{d.name}` | `{type_name[1]}` | {listed} | {cell(escape(' '.join(d.contract)))} |")
+        rows.append(f"| `op::{d.name}` | `{type_name[1]}` | {listed} | {cell(prose(d.contract))} |")
     if not rows:
         return ""
     return "\n".join(["| op type | name | attributes | contract |", "|---|---|---|---|", *rows])
@@ -244,10 +251,11 @@ def build():
             for header in headers:
                 about = re.match(r"((?://[^\n]*\n)+)#pragma once", texts[header])
                 if about:
-                    body.append(prose([line[3:] for line in about[1].splitlines()]))
+                    text = prose([line[3:] for line in about[1].splitlines()])
+                    body.append(textwrap.indent(text, "> ", lambda line: True))
                 for entry in entries_of(header, parsed[header]):
-                    place = anchor(escape(entry.title()))
-                    names += [f"[{escape(n)}]({{page}}#{place})" for n in entry.names()]
+                    label = escape(", ".join(entry.names())).replace("[]", r"\[\]")
+                    names.append(f"[{label}]({{page}}#{anchor(entry.title())})")
                     body.append(render(entry, ops))
                 declarations += parsed[header]
             if table := op_table(declarations):

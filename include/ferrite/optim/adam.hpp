@@ -32,8 +32,10 @@ class AdamFamily final : public Optimizer<B> {
   Config config_;
 };
 
+/// optim::Adam<B> optimizer(model.parameters(), optim::AdamConfig{}.with_lr(1e-3));
 template <class B>
 using Adam = AdamFamily<B, AdamConfig>;
+/// The same with decay apart from the gradient; AdamWConfig has a weight decay of 0.01.
 template <class B>
 using AdamW = AdamFamily<B, AdamWConfig>;
 
