@@ -194,7 +194,7 @@ def read(text, space="", public=True):
         one_line = "\n" not in text[at:end]
         at = end
         remark = ""
-        if match := re.match(r"[^\S\n]*//\s*([^\n]*)", text[at:]):
+        if match := re.match(r"[^\S\n]*///?<?\s*([^\n]*)", text[at:]):
             remark, at = match[1], at + match.end()
         if match := re.match(r"(?:inline )?namespace ([\w:]*)", head):
             inner = "::".join(p for p in [space, match[1]] if p)

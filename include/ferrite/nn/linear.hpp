@@ -14,7 +14,7 @@ struct LinearConfig {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = true;
-  /// Applied to the result, in the same kernel.
+  /// Applied to the result.
   Activation activation = Activation::none;
   DType dtype = DType::f32;
   Initializer weight_init = Initializer::kaiming_uniform(std::sqrt(5.0));
