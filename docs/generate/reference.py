@@ -81,9 +81,7 @@ def prose(contract):
         code.clear()
 
     for line in contract:
-        if line.startswith("    ") or (code and not line.strip()):
-            if not code:
-                flush()
+        if (line.startswith("  ") and not paragraph) or (code and not line.strip()):
             code.append(line)
         elif not line.strip():
             flush()
