@@ -126,7 +126,7 @@ def declare(head, body, contract, space):
         return None
     if re.search(r"= delete$", plain) or head.strip().startswith("template <>"):
         return None
-    plain = re.sub(r"\b(FERRITE_\w+|\[\[\w+\]\]) ", "", plain)
+    plain = re.sub(r"(\bFERRITE_\w+|\[\[\w+\]\]|\bdecltype\(auto\)) ", "", plain)
     if match := re.match(r"enum (?:class |struct )?(\w+)", plain):
         values = " ".join(re.sub(r"//[^\n]*", "", body).split())
         return Declaration("enum", match[1], f"{signature} {{ {values.strip()} }}", contract, body, space=space)

@@ -1,6 +1,6 @@
 """Which header stands on which page of the reference, and under which heading."""
 
-# (file, title, guide, introduction, sections); a section is (title, headers)
+# (file, title, guides, introduction, sections); a section is (title, headers)
 PAGES = [
     ("tensors", "Tensors", "tensors.md", "The value that everything computes with, and what it is made of.", [
         ("Tensor", ["tensor.hpp", "tensor_data.hpp"]),
@@ -11,7 +11,7 @@ PAGES = [
         ("Other libraries", ["interop/dlpack.hpp"]),
         ("Memory, for those who write backends", ["core/array.hpp", "core/layout.hpp"]),
     ]),
-    ("ops", "Ops", "tensors.md", "Functions of tensors, by family. Broadcasting and promotion are NumPy's "
+    ("ops", "Ops", "tensors.md own_op.md", "Functions of tensors, by family. Broadcasting and promotion are NumPy's "
      "([dtypes.md](../dtypes.md)). At the end of each family stand the op types behind the functions, for those who "
      "write kernels, read replay files or read a profile.", [
         ("Create", ["ops/fill.hpp", "ops/iota.hpp", "ops/random.hpp"]),
@@ -62,9 +62,8 @@ PAGES = [
         ("Checkpointing", ["autodiff/checkpoint.hpp"]),
         ("Writing a gradient", ["autodiff/engine.hpp"]),
     ]),
-    ("backends", "Backends and decorators", "parity.md", "A backend is a type; a decorator is a backend around another "
-     "one. [tensors.md](../tensors.md), [lazy.md](../lazy.md), [cuda.md](../cuda.md) and "
-     "[profiling.md](../profiling.md) have the guides.", [
+    ("backends", "Backends and decorators", "parity.md profiling.md lazy.md cuda.md",
+     "A backend is a type; a decorator is a backend around another one.", [
         ("Backends", ["backend/reference.hpp", "backend/cpu.hpp", "backend/cuda.hpp", "backend/cuda_device.hpp",
                       "backend/cuda_graph.hpp"]),
         ("Profiled", ["backend/profiled.hpp"]),
@@ -93,8 +92,7 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "tokenizer.md", "The guides are [tokenizer.md](../tokenizer.md), [priors.md](../priors.md) and "
-     "[irsynth.md](../irsynth.md).", [
+    ("models", "Models", "tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
         ("Tokenizer", ["models/tokenizer/quantile_tokenizer.hpp", "models/tokenizer/table_tokenizer.hpp",
                        "models/tokenizer/config.hpp", "models/tokenizer/table.hpp", "models/tokenizer/shards.hpp",
                        "models/tokenizer/column_fit.hpp", "models/tokenizer/rank_summary.hpp"]),

@@ -40,14 +40,16 @@ def is_listed(d):
     return d.kind != "concept" or bool(d.contract) or d.name == "Backend"
 
 
-def entries_of(header, declarations):
-    """Declarations that belong together: overloads, and those that share one contract."""
-    entries, seen, last = [], set(), None
+def entries_of(header, declarations, seen):
+    """Declarations that belong together: overloads, and those that share one contract. `seen` holds those before."""
+    entries, last = [], None
     for d in filter(is_listed, declarations):
         without_names = re.sub(r"\b\w+(?=[,)]| =)", "", d.signature)
-        if d.kind == "function" and without_names in seen:
-            continue  # the definition of what was declared before
-        seen.add(without_names)
+        if d.kind == "function" and without_names in seen:  # the definition of what was declared before
+            declared = seen[without_names]
+            declared.contract = declared.contract or d.contract
+            continue
+        seen[without_names] = d
         same = [e for e in entries if d.name in e.names() and d.kind == "function" == e.declarations[0].kind]
         about_enum = d.name == "to_string" and last and last.declarations[0].kind == "enum"
         if about_enum or (d.follows and last and d.kind == last.declarations[-1].kind == "function"):
@@ -105,7 +107,7 @@ def signature(d):
     """A declaration as it stands in a code block, with its remark."""
     text = d.signature
     if d.kind == "enum" and "//" in (d.body or ""):
-        values = textwrap.indent(textwrap.dedent(d.body.strip("\n")).rstrip(), "  ")
+        values = textwrap.indent(textwrap.dedent(d.body.strip("\n")).rstrip().replace("///", "//"), "  ")
         text = text[: text.index("{")] + "{\n" + values + "\n}"
     elif d.kind == "enum" and len(text) > 108:
         text = textwrap.fill(text, 108, subsequent_indent="    ", break_long_words=False)
@@ -238,7 +240,7 @@ def build():
     written = "Written by `./dev docs` from the public headers: change those, not this page."
     pages, index = {}, [f"# Reference\n\n{written}\n"]
     for file, title, guide, introduction, sections in PAGES:
-        body, contents, used = [], [], {}
+        body, contents, used, seen = [], [], {}, {}
         anchor = lambda heading: slug(heading, used)
         anchor(title)
         index.append(f"\n## [{title}]({file}.md)\n")
@@ -246,12 +248,13 @@ def build():
             body.append(f"## {section}")
             contents.append(f"- [{section}](#{anchor(section)})")
             names, declarations = [], []
+            entries = {h: entries_of(h, parsed[h], seen) for h in headers}
             for header in headers:
                 about = re.match(r"((?://[^\n]*\n)+)#pragma once", texts[header])
                 if about:
                     text = prose([line[3:] for line in about[1].splitlines()])
                     body.append(textwrap.indent(text, "> ", lambda line: True))
-                for entry in entries_of(header, parsed[header]):
+                for entry in entries[header]:
                     label = escape(", ".join(entry.names())).replace("[]", r"\[\]")
                     names.append(f"[{label}]({{page}}#{anchor(entry.title())})")
                     body.append(render(entry, ops))
@@ -262,7 +265,8 @@ def build():
                 body += [f"### {heading}", table]
             index.append(f"{section}: " + ", ".join(n.replace("{page}", f"{file}.md") for n in names) + "\n")
             contents[-1] += ": " + ", ".join(n.replace("{page}", "") for n in names) if names else ""
-        head = f"# {title}\n\n{introduction} The guide: [{guide}](../{guide}). All pages: [reference](README.md). {written}"
+        guides = ", ".join(f"[{g}](../{g})" for g in guide.split())
+        head = f"# {title}\n\n{introduction}\n\nTo learn it: {guides}. All pages: [reference](README.md). {written}"
         pages[f"{file}.md"] = "\n\n".join([head, "\n".join(contents), *body]) + "\n"
     pages["README.md"] = "\n".join(index)
     return pages

@@ -32,10 +32,10 @@ class AdamFamily final : public Optimizer<B> {
   Config config_;
 };
 
-/// optim::Adam<B> optimizer(model.parameters(), optim::AdamConfig{}.with_lr(1e-3));
+/// Decay is added to the gradient. A learning rate of 1e-3 and no decay unless said.
 template <class B>
 using Adam = AdamFamily<B, AdamConfig>;
-/// The same with decay apart from the gradient; AdamWConfig has a weight decay of 0.01.
+/// Decay is taken off the parameter, apart from the gradient. 1e-3 and a decay of 0.01 unless said.
 template <class B>
 using AdamW = AdamFamily<B, AdamWConfig>;
 
