@@ -186,8 +186,8 @@ def read(text, space="", public=True):
                 expanded = read(meaning, space)
                 for d in expanded:
                     d.contract, d.remark = shared, match[3] or ""
-                    d.follows = bool(found) and found[-1].kind == "function" and found[-1].contract is shared
-                found += expanded
+                    d.follows = bool(found) and found[-1].contract is shared
+                    found.append(d)
             at += len(line)
             continue
         head, body, end = read_declaration(text, at)
@@ -195,7 +195,7 @@ def read(text, space="", public=True):
         at = end
         remark = ""
         if match := re.match(r"[^\S\n]*///?<?\s*([^\n]*)", text[at:]):
-            remark, at = match[1], at + match.end()
+            remark, at = re.sub(r"NOLINT.*", "", match[1]), at + match.end()
         if match := re.match(r"(?:inline )?namespace ([\w:]*)", head):
             inner = "::".join(p for p in [space, match[1]] if p)
             inner = re.sub(r"^ferrite(::)?", "", inner)

@@ -107,7 +107,8 @@ def signature(d):
     """A declaration as it stands in a code block, with its remark."""
     text = d.signature
     if d.kind == "enum" and "//" in (d.body or ""):
-        values = textwrap.indent(textwrap.dedent(d.body.strip("\n")).rstrip().replace("///", "//"), "  ")
+        values = textwrap.indent(textwrap.dedent(d.body.strip("\n")).rstrip(), "  ")
+        values = re.sub(r"///<?", "//", values)
         text = text[: text.index("{")] + "{\n" + values + "\n}"
     elif d.kind == "enum" and len(text) > 108:
         text = textwrap.fill(text, 108, subsequent_indent="    ", break_long_words=False)
@@ -130,7 +131,7 @@ def shown_members(d):
     """Without kernels (listed apart) and overrides that have nothing to add to the base's contract."""
     return [m for m in d.members if not re.match(r"void run\(const op::", m.signature)
             and not (re.search(r" override$", m.signature) and not m.contract)
-            and not m.signature.startswith("operator ")]
+            and not re.match(r"operator |static void (fields|attributes)\(", m.signature)]
 
 
 def options(d):
@@ -146,13 +147,15 @@ def options(d):
             meaning = " ".join(filter(None, [*m.contract, m.remark]))
             default = f"`{cell(match[3] or match[4])}`" if match[3] or match[4] else ""
             setter = ", ".join(f"`{name}`" for name in dict.fromkeys(setters.pop(match[2], [])))
-            rows.append(f"| `{match[2]}` | `{cell(match[1])}` | {default} | {setter} | {cell(escape(meaning))} |")
+            rows.append([f"`{match[2]}`", f"`{cell(match[1])}`", default, setter, cell(escape(meaning))])
         else:
             rest.append(m)
     left = {name for names in setters.values() for name in names}  # those that set no option of that name
     rest = [m for m in rest if m.contract or m.name in left or not m.name.startswith("with_")]
-    table = ["| option | type | default | set by | meaning |", "|---|---|---|---|---|", *rows]
-    return ("\n".join(table) if rows else ""), rest
+    table = [["option", "type", "default", "set by", "meaning"], ["---"] * 5, *rows]
+    if not any(row[3] for row in rows):
+        table = [row[:3] + row[4:] for row in table]
+    return ("\n".join("| " + " | ".join(row) + " |" for row in table) if rows else ""), rest
 
 
 def type_text(d):
