@@ -145,7 +145,8 @@ def declare(head, body, contract, space):
         first = plain.find("(")
         if " = " not in plain[:first] or "operator" in plain[:first]:
             name = match[1].strip().replace("operator ", "operator")
-            return None if "::" in name or "::" + match[1] in plain else Declaration("function", name, signature, contract, body, space=space)
+            outside = "::" in name or re.search(r"::" + re.escape(match[1]) + r"\s*\(", plain)
+            return None if outside else Declaration("function", name, signature, contract, body, space=space)
     name = re.split(r"\s*(?:=|\{|\[)", plain)[0].split()[-1]
     return Declaration("variable", name, signature, contract, space=space)
 

@@ -151,7 +151,7 @@ def options(d):
         else:
             rest.append(m)
     left = {name for names in setters.values() for name in names}  # those that set no option of that name
-    rest = [m for m in rest if m.contract or m.name in left or not m.name.startswith("with_")]
+    rest = [m for m in rest if m.contract or m.name in left or "," in m.signature or not m.name.startswith("with_")]
     table = [["option", "type", "default", "set by", "meaning"], ["---"] * 5, *rows]
     if not any(row[3] for row in rows):
         table = [row[:3] + row[4:] for row in table]
