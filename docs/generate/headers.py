@@ -69,9 +69,9 @@ def without_template(head):
 def is_initializer(head):
     """Whether a brace behind `head` opens a value, not a body."""
     plain = without_template(head) + " "
-    if re.search(r"\brequires\s*(\(([^(){}]|\([^()]*\))*\))?\s*$", head) or re.match(r"(inline )?(constexpr )?concept\b", plain):
+    if plain.startswith("concept ") or re.search(r"\brequires\s*(\(([^(){}]|\([^()]*\))*\))?\s*$", head):
         return True
-    if head and head[-1] not in " \n":
+    if head[-1] not in " \n":
         return True
     if re.match(r"(class|struct|union|enum|namespace)\b", plain):
         return False
@@ -121,95 +121,128 @@ def tidy(head):
 def declare(head, body, contract, space):
     """What a head declares, or None for what no user looks up."""
     plain = without_template(head)
-    signature = tidy(head)
-    if re.match(r"(friend|static_assert|extern|using namespace|return|~|virtual ~)\b|~|virtual ~", plain):
+    if re.match(r"friend\b|static_assert\b|extern\b|using [^=]*$|(virtual )?~", plain):
         return None
-    if re.search(r"= delete$", plain) or head.strip().startswith("template <>"):
+    if plain.endswith("= delete") or head.strip().startswith("template <>"):
         return None
     plain = re.sub(r"(\bFERRITE_\w+|\[\[\w+\]\]|\bdecltype\(auto\)) ", "", plain)
+
+    def declaration(kind, name, **more):
+        common = {"signature": tidy(head), "contract": contract, "body": body, "space": space}
+        return Declaration(kind, name, **{**common, **more})
+
     if match := re.match(r"enum (?:class |struct )?(\w+)", plain):
         values = " ".join(re.sub(r"//[^\n]*", "", body).split())
-        return Declaration("enum", match[1], f"{signature} {{ {values.strip()} }}", contract, body, space=space)
+        return declaration("enum", match[1], signature=f"{tidy(head)} {{ {values} }}")
     if match := re.match(r"(?:class|struct|union) ([\w:]+)", plain):
         if body is None or plain[match.end() :].startswith("<"):
             return None  # defined elsewhere, or a specialisation
-        members = read(body, space, public=not plain.startswith("class"))
-        return Declaration("type", match[1], signature, contract, body, space=space, members=members)
+        return declaration("type", match[1], members=Reader(body, space, not plain.startswith("class")).read())
     if match := re.match(r"concept (\w+)", plain):
-        return Declaration("concept", match[1], signature, contract, space=space)
+        return declaration("concept", match[1])
     if match := re.match(r"using (\w+)\s*=", plain):
-        return Declaration("alias", match[1], signature, contract, space=space)
-    if plain.startswith("using"):
-        return None
-    if match := re.search(r"(operator\s*(?:\(\)|\[\]|[^\s(\w]+|[\w:<> ]+)|[\w:<>]*?\w+)\s*\(", plain):
-        first = plain.find("(")
-        if " = " not in plain[:first] or "operator" in plain[:first]:
-            name = match[1].strip().replace("operator ", "operator")
-            outside = "::" in name or re.search(r"::" + re.escape(match[1]) + r"\s*\(", plain)
-            return None if outside else Declaration("function", name, signature, contract, body, space=space)
-    name = re.split(r"\s*(?:=|\{|\[)", plain)[0].split()[-1]
-    return Declaration("variable", name, signature, contract, space=space)
+        return declaration("alias", match[1])
+    while "operator" not in plain and "<" in plain:  # std::function<void(int)> is no function
+        plain, there = re.subn(r"<[^<>]*>", "", plain)
+        if not there:
+            break
+    before = plain.partition("(")[0]
+    if "(" in plain and (" = " not in before or "operator" in before):
+        name = re.search(r"(operator\s*(?:\(\)|\[\]|[^\s(\w]+|[\w:<> ]+)|\w+)\s*\(", plain)
+        if plain[: name.start()].endswith("::"):
+            return None  # declared in its class
+        return declaration("function", name[1].strip().replace("operator ", "operator"))
+    return declaration("variable", re.split(r"\s*(?:=|\{|\[)", plain)[0].split()[-1])
 
 
-def read(text, space="", public=True):
-    """The public declarations of a header, a namespace or a class, in their order."""
-    found, contract, macros, at, near = [], [], {}, 0, False
-    while at < len(text):
-        line = text[at : (text.find("\n", at) + 1 or len(text) + 1) - 1]
-        if text[at].isspace():
-            near = near and not re.match(r"\s*?\n[ \t]*\n", text[at:])
-            at += len(re.match(r"\s+", text[at:])[0])
-            continue
-        if match := re.match(r"///? ?(.*)", line):
-            comment = line.startswith("///")
-            rest = text[at + len(line) :]
-            if comment or re.match(r"\s*(//[^\n]*\n\s*)*#define \w+\(", rest):
-                contract.append(match[1])
-            else:
-                contract = []
-            near, at = False, at + len(line)
-            continue
-        if line.startswith("#"):
-            while line.endswith("\\"):
-                line = text[at : text.find("\n", at + len(line) + 1)]
-            if match := re.match(r"#define (\w+)\(([^)]*)\)(.*)", line, re.S):
-                macros[match[1]] = (re.split(r",\s*", match[2]), match[3].replace("\\\n", "\n"), contract)
-            contract, at = [], at + len(line)
-            continue
-        if match := re.match(r"(public|private|protected):", line):
-            public, contract, at = match[1] == "public", [], at + match.end()
-            continue
-        if match := re.match(r"(FERRITE_\w+)\((.*?)\)[^\S\n]*(?://\s*(.*))?$", line):
-            if match[1] in macros:
-                names, meaning, shared = macros[match[1]]
-                for name, value in zip(names, re.split(r",\s*", match[2])):
-                    meaning = re.sub(rf"(?<!\w){name}(?!\w)(##)?", value, meaning)
-                expanded = read(meaning, space)
-                for d in expanded:
-                    d.contract, d.remark = shared, match[3] or ""
-                    d.follows = bool(found) and found[-1].contract is shared
-                    found.append(d)
-            at += len(line)
-            continue
-        head, body, end = read_declaration(text, at)
-        one_line = "\n" not in text[at:end]
-        at = end
-        remark = ""
-        if match := re.match(r"[^\S\n]*///?<?\s*([^\n]*)", text[at:]):
-            remark, at = re.sub(r"NOLINT.*", "", match[1]), at + match.end()
-        if match := re.match(r"(?:inline )?namespace ([\w:]*)", head):
-            inner = "::".join(p for p in [space, match[1]] if p)
-            inner = re.sub(r"^ferrite(::)?", "", inner)
-            if public and not {"detail", "std", ""} & set(re.split("::", match[1] or "")):
-                found += read(body, inner)
-            contract, near = [], False
-            continue
-        if public and (d := declare(head, body, contract, space)):
-            d.remark = remark
-            d.follows = near and not contract and bool(found)
-            found.append(d)
-            near = one_line
-        else:
-            near = False
-        contract = []
-    return found
+class Reader:
+    """Goes through a header, a namespace or the body of a class, and keeps what is public."""
+
+    def __init__(self, text, space="", public=True):
+        self.text, self.space, self.public = text, space, public
+        self.at = 0
+        self.found = []
+        self.contract = []  # the comment above what comes next
+        self.near = False  # directly below a declaration of one line
+        self.macros = {}  # name -> parameters, meaning, contract
+
+    def read(self):
+        """The declarations in their order."""
+        steps = [self.skip_space, self.read_comment, self.read_directive, self.read_access, self.expand_macro]
+        while self.at < len(self.text):
+            line = self.text[self.at :].partition("\n")[0]
+            if not any(step(line) for step in steps):
+                self.read_declaration()
+        return self.found
+
+    def skip_space(self, line):
+        space = re.match(r"\s*", self.text[self.at :])[0]
+        self.near = self.near and space.count("\n") < 2
+        self.at += len(space)
+        return space
+
+    def read_comment(self, line):
+        """A contract, or, above a macro, what is said about its uses; any other comment ends what was above it."""
+        if not (match := re.match(r"(///?) ?(.*)", line)):
+            return False
+        self.at += len(line)
+        above_macro = re.match(r"\s*(//[^\n]*\n\s*)*#define \w+\(", self.text[self.at :])
+        self.contract = [*self.contract, match[2]] if match[1] == "///" or above_macro else []
+        self.near = False
+        return True
+
+    def read_directive(self, line):
+        if not line.startswith("#"):
+            return False
+        text = re.match(r"(.*\\\n)*.*", self.text[self.at :])[0]
+        if match := re.match(r"#define (\w+)\(([^)]*)\)(.*)", text, re.S):
+            self.macros[match[1]] = (re.split(r",\s*", match[2]), match[3].replace("\\\n", "\n"), self.contract)
+        self.at += len(text)
+        self.contract = []
+        return True
+
+    def read_access(self, line):
+        if not (match := re.match(r"(public|private|protected):", line)):
+            return False
+        self.public = match[1] == "public"
+        self.at += match.end()
+        self.contract = []
+        return True
+
+    def expand_macro(self, line):
+        """FERRITE_UNARY(exp) declares what the macro above it says."""
+        match = re.match(r"(FERRITE_\w+)\((.*?)\)\s*(?://\s*(.*))?$", line)
+        if not match:
+            return False
+        self.at += len(line)
+        if match[1] in self.macros:
+            names, meaning, contract = self.macros[match[1]]
+            for name, value in zip(names, re.split(r",\s*", match[2])):
+                meaning = re.sub(rf"(?<!\w){name}(?!\w)(##)?", value, meaning)
+            for d in Reader(meaning, self.space).read():
+                d.contract, d.remark = contract, match[3] or ""
+                d.follows = bool(self.found) and self.found[-1].contract is contract
+                self.found.append(d)
+        return True
+
+    def read_declaration(self):
+        start, contract, self.contract = self.at, self.contract, []
+        head, body, self.at = read_declaration(self.text, start)
+        one_line = "\n" not in self.text[start : self.at]
+        remark = re.match(r"[^\S\n]*///?<?\s*([^\n]*)|", self.text[self.at :])
+        self.at += remark.end()
+        follows, self.near = self.near and not contract, False
+        if match := re.match(r"namespace ([\w:]*)", head):
+            if not {"detail", "std", ""} & set(match[1].split("::")):
+                inner = re.sub(r"^ferrite(::)?", "", f"{self.space}::{match[1]}".strip(":"))
+                self.found += Reader(body, inner).read()
+        elif self.public and (d := declare(head, body, contract, self.space)):
+            d.remark = re.sub(r"NOLINT.*", "", remark[1] or "")
+            d.follows = follows
+            self.found.append(d)
+            self.near = one_line
+
+
+def read(text):
+    """The public declarations of a header, in their order."""
+    return Reader(text).read()
