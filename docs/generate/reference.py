@@ -12,9 +12,11 @@ from pathlib import Path
 from headers import Declaration, read
 from links import broken_links, slug
 from pages import INTERNAL, PAGES
+from prose import cell, escape, prose
 
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE, OUT = ROOT / "include/ferrite", ROOT / "docs/reference"
+WRITTEN = "Written by `./dev docs` from the public headers: change those, not this page."
 
 
 @dataclass
@@ -61,42 +63,6 @@ def entries_of(header, declarations, seen):
             entries.append(last)
         last.declarations.append(d)
     return entries
-
-
-def escape(text):
-    """Markdown for plain text; what stands in backquotes is left alone."""
-    parts = re.split(r"(`[^`]*`)", text)
-    return "".join(p if p.startswith("`") else p.replace("*", r"\*").replace("<", "&lt;") for p in parts)
-
-
-def prose(contract):
-    """A contract as Markdown: paragraphs, indented code, `# Shapes` in bold."""
-    blocks, paragraph, code = [], [], []
-
-    def flush():
-        if paragraph:
-            text = escape(" ".join(paragraph))
-            blocks.extend(re.sub(r"^# (\w+):", r"**\1:**", p) for p in re.split(r"\s+(?=# \w+:)", text))
-        if any(code):
-            blocks.append("```c++\n" + textwrap.dedent("\n".join(code)).strip("\n") + "\n```")
-        paragraph.clear()
-        code.clear()
-
-    for line in contract:
-        if (line.startswith("  ") and not paragraph) or (code and not line.strip()):
-            code.append(line)
-        elif not line.strip():
-            flush()
-        else:
-            if code:
-                flush()
-            paragraph.append(line.strip())
-    flush()
-    return "\n\n".join(blocks)
-
-
-def cell(text):
-    return text.replace("|", r"\|").replace("\n", " ")
 
 
 def comment(contract):
@@ -231,46 +197,55 @@ def op_table(declarations):
     return "\n".join(["| op type | name | attributes | contract |", "|---|---|---|---|", *rows])
 
 
+def introduction_of(text):
+    """The comment at the head of a header, as a quotation."""
+    about = re.match(r"((?://[^\n]*\n)+)#pragma once", text)
+    return textwrap.indent(prose([line[3:] for line in about[1].splitlines()]), "> ", lambda _: True) if about else ""
+
+
+def page(title, guides, introduction, sections, sources, ops):
+    """The text of a page, and its table of contents: (section, links) with links below the page's own address."""
+    body, contents, used, seen = [], [], {}, {}
+    slug(title, used)
+    for section, headers in sections:
+        contents.append((f"[{section}](#{slug(section, used)})", []))
+        body.append(f"## {section}")
+        declarations = []
+        for header in headers:
+            text, parsed = sources[header]
+            body.append(introduction_of(text))
+            entries = entries_of(header, parsed, seen)
+            for entry in entries:
+                label = escape(", ".join(entry.names())).replace("[]", r"\[\]")
+                contents[-1][1].append(f"[{label}](#{slug(entry.title(), used)})")
+                body.append((entry, ops))  # rendered last: a definition may bring the contract
+            declarations += parsed
+        if table := op_table(declarations):
+            heading = f"Op types: {section.lower()}"
+            slug(heading, used)
+            body += [f"### {heading}", table]
+    guides = ", ".join(f"[{g}](../{g})" for g in guides.split())
+    head = f"# {title}\n\n{introduction}\n\nTo learn it: {guides}. All pages: [reference](README.md). {WRITTEN}"
+    listed = "\n".join(f"- {section}: " + ", ".join(links) for section, links in contents)
+    blocks = [part if isinstance(part, str) else render(*part) for part in body]
+    return "\n\n".join(filter(None, [head, listed, *blocks])) + "\n", contents
+
+
 def build():
     """All pages: file name -> text."""
-    wanted = [h for page in PAGES for _, headers in page[4] for h in headers]
+    wanted = [h for *_, sections in PAGES for _, headers in sections for h in headers]
     found = {str(p.relative_to(INCLUDE)) for p in INCLUDE.rglob("*.hpp")}
     if stray := found.symmetric_difference([*wanted, *INTERNAL]):
         sys.exit(f"{sorted(stray)}: every public header needs a place in docs/generate/pages.py, and no other has one")
     texts = {h: (INCLUDE / h).read_text() for h in wanted}
-    parsed = {h: read(text) for h, text in texts.items()}
-    ops = {d.name: d for ds in parsed.values() for d in ds if d.space == "op" and d.kind == "type"}
-    written = "Written by `./dev docs` from the public headers: change those, not this page."
-    pages, index = {}, [f"# Reference\n\n{written}\n"]
-    for file, title, guide, introduction, sections in PAGES:
-        body, contents, used, seen = [], [], {}, {}
-        anchor = lambda heading: slug(heading, used)
-        anchor(title)
+    sources = {h: (text, read(text)) for h, text in texts.items()}
+    ops = {d.name: d for _, parsed in sources.values() for d in parsed if d.space == "op" and d.kind == "type"}
+    pages, index = {}, [f"# Reference\n\n{WRITTEN}\n"]
+    for file, title, guides, introduction, sections in PAGES:
+        pages[f"{file}.md"], contents = page(title, guides, introduction, sections, sources, ops)
         index.append(f"\n## [{title}]({file}.md)\n")
-        for section, headers in sections:
-            body.append(f"## {section}")
-            contents.append(f"- [{section}](#{anchor(section)})")
-            names, declarations = [], []
-            entries = {h: entries_of(h, parsed[h], seen) for h in headers}
-            for header in headers:
-                about = re.match(r"((?://[^\n]*\n)+)#pragma once", texts[header])
-                if about:
-                    text = prose([line[3:] for line in about[1].splitlines()])
-                    body.append(textwrap.indent(text, "> ", lambda line: True))
-                for entry in entries[header]:
-                    label = escape(", ".join(entry.names())).replace("[]", r"\[\]")
-                    names.append(f"[{label}]({{page}}#{anchor(entry.title())})")
-                    body.append(render(entry, ops))
-                declarations += parsed[header]
-            if table := op_table(declarations):
-                heading = f"Op types: {section.lower()}"
-                anchor(heading)
-                body += [f"### {heading}", table]
-            index.append(f"{section}: " + ", ".join(n.replace("{page}", f"{file}.md") for n in names) + "\n")
-            contents[-1] += ": " + ", ".join(n.replace("{page}", "") for n in names) if names else ""
-        guides = ", ".join(f"[{g}](../{g})" for g in guide.split())
-        head = f"# {title}\n\n{introduction}\n\nTo learn it: {guides}. All pages: [reference](README.md). {written}"
-        pages[f"{file}.md"] = "\n\n".join([head, "\n".join(contents), *body]) + "\n"
+        for section, links in contents:
+            index.append(f"{section}: {', '.join(links)}\n".replace("](#", f"]({file}.md#"))
     pages["README.md"] = "\n".join(index)
     return pages
 
