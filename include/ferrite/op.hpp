@@ -10,12 +10,10 @@
 //   std::optional<Layout> view(const Layout&) const;     a view: metadata only, no backend runs it
 //   void assemble(B& b, Ins in, Outs out) const;         made of fills and copies into parts of the output
 //   Tensors<B> compose(B& b, TensorSpan<B> in) const;    made of other ops; the oracle of a fused kernel.
-//   Floating
-//                                                        inputs arrive in one dtype, f32 or f64, and results
-//                                                        are rounded once, to what infer says
-//   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or compute
-//   wide
-//                                                        themselves: inputs arrive in their own dtypes
+//                                                        Floating inputs arrive in one dtype, f32 or f64,
+//                                                        results are rounded once, to what infer says
+//   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or
+//                                                        compute wide: inputs arrive in their own dtypes
 //   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
 //   Op recorded() const;                                 of an op with one output: the form to run where that
 //                                                        gradient may be asked for, with more outputs for vjp

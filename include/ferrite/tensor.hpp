@@ -25,6 +25,8 @@ struct NothingRecorded {
 };
 }  // namespace detail
 
+/// A shape, a dtype, and a buffer that copies and views share. Ops leave it as it is: x += y binds x to a new
+/// value. Ops are functions (ops/) and run on the tensor's backend.
 template <class B>
 class Tensor {
  public:

@@ -112,6 +112,7 @@ template <class B>
 Tensor<B> from_bytes(B& b, const Meta& meta, const void* data) {
   return detail::upload(b, "from_bytes", meta, data);
 }
+/// The values of a span, row-major, of the dtype that goes with T (see from_vector).
 template <class B, class T>
 Tensor<B> from_span(B& b, std::span<const T> values, const Shape& shape) {
   return detail::from_values(b, "from_span", values, shape);

@@ -67,6 +67,8 @@ concept HasVjp = requires(const Op& op, Vjp<B>& v) {
   op.template vjp<B>(v);
 };
 
+/// A backend whose tensors remember how they were made, so that gradients can be asked for. A handle: copies
+/// share the inner backend.
 template <class B>
 class Autodiff {
  public:
@@ -253,6 +255,7 @@ template <class B>
 Tensor<B> value(const Tensor<Autodiff<B>>& x) {
   return {x.backend().inner(), x.primitive().value};
 }
+/// A tensor of the inner backend as one without history.
 template <class B>
 Tensor<Autodiff<B>> lift(Autodiff<B>& backend, const Tensor<B>& x) {
   if (!same_backend(x.backend(), backend.inner())) detail::throw_backend_mismatch("lift");

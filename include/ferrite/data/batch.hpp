@@ -15,6 +15,7 @@ struct HostBatch {
   std::vector<HostTensor> more = {};
   std::int64_t size() const { return x.shape()[0]; }
 };
+/// The same on a backend: what a step function gets.
 template <class B>
 struct Batch {
   Tensor<B> x, y;
@@ -22,6 +23,7 @@ struct Batch {
   std::int64_t size() const { return x.size(0); }
 };
 
+/// A copy of a batch on a backend.
 template <class B>
 Batch<B> to_batch(B& backend, const HostBatch& batch) {
   Batch<B> result{from_host(backend, batch.x), from_host(backend, batch.y)};

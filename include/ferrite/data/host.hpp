@@ -15,6 +15,7 @@ HostTensor to_host(const Tensor<B>& x) {
                           [&](std::span<std::byte> bytes) { owner.copy_to_host(dense, bytes.data()); });
 }
 
+/// A copy on a backend.
 template <class B>
 Tensor<B> from_host(B& backend, const HostTensor& x) {
   return from_bytes(backend, {x.shape(), x.dtype()}, x.bytes().data());

@@ -9,10 +9,12 @@
 
 namespace ferrite::data {
 
+/// shuffled: another order in every epoch, which depends on the seed and the epoch alone.
 enum class Order : std::uint8_t { shuffled, sequential };
 /// What happens to the last batch of an epoch where the batch size does not divide the data.
 enum class Remainder : std::uint8_t { keep, drop };
 
+/// How a DataLoader cuts its data into batches.
 struct LoaderConfig {
   std::int64_t batch_size = 32;
   Order order = Order::shuffled;

@@ -5,6 +5,8 @@
 
 namespace ferrite::nn {
 
+/// Conv2dConfig(in, out, extent): channels before and after, and the kernel. Stride 1, no padding, no
+/// dilation and one group unless with_ says otherwise.
 struct Conv2dConfig {
   std::int64_t in;
   std::int64_t out;
@@ -64,6 +66,7 @@ class Conv2d final : public Layer<B> {
   ferrite::Conv2dConfig geometry_;
 };
 
+/// The largest element of each window.
 template <class B>
 class MaxPool2d final : public Layer<B> {
  public:
@@ -76,6 +79,7 @@ class MaxPool2d final : public Layer<B> {
   PoolConfig config_;
 };
 
+/// The mean of each window.
 template <class B>
 class AvgPool2d final : public Layer<B> {
  public:

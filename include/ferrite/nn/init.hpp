@@ -24,6 +24,7 @@ FERRITE_API Fans fans_of(const Shape& weight);
 /// Which of the two a Kaiming initialisation keeps the variance of: activations (in) or gradients (out).
 enum class Fan : std::uint8_t { in, out };
 
+/// How the first values of a parameter are drawn. A value: configs hold one for each parameter.
 class FERRITE_API Initializer {
  public:
   static Initializer zeros() { return constant(0); }

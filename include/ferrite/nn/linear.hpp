@@ -9,10 +9,12 @@
 
 namespace ferrite::nn {
 
+/// LinearConfig{in, out}: features before and after.
 struct LinearConfig {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = true;
+  /// Applied to the result.
   Activation activation = Activation::none;
   DType dtype = DType::f32;
   Initializer weight_init = Initializer::kaiming_uniform(std::sqrt(5.0));
@@ -63,6 +65,7 @@ class Linear final : public Layer<B> {
   Activation activation_;
 };
 
+/// EmbeddingConfig{rows, dim}: how many ids there are, and how long a row is.
 struct EmbeddingConfig {
   std::int64_t rows = 0;
   std::int64_t dim = 0;

@@ -55,6 +55,7 @@ class Visitor {
   VisitPath path_;
 };
 
+/// What an optimiser takes: a parameter and its full name.
 template <class B>
 struct NamedParameter {
   std::string name;

@@ -6,8 +6,10 @@
 
 namespace ferrite::nn {
 
+/// NormConfig{dim}: the extent of the last axis.
 struct NormConfig {
   std::int64_t dim = 0;
+  /// Added to the variance (or mean square), so that rows of equal values divide by more than zero.
   double eps = 1e-5;
   DType dtype = DType::f32;
 
@@ -55,6 +57,7 @@ class RmsNorm final : public Layer<B> {
   double eps_;
 };
 
+/// BatchNormConfig{channels}: the extent of axis 1.
 struct BatchNormConfig {
   std::int64_t channels = 0;
   double eps = 1e-5;

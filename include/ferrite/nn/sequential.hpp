@@ -10,6 +10,7 @@
 
 namespace ferrite::nn {
 
+/// An activation as a layer.
 template <class B>
 class Activate final : public Layer<B> {
  public:
@@ -24,6 +25,7 @@ class Activate final : public Layer<B> {
   Activation activation_;
 };
 
+/// Merges all axes but the first.
 template <class B>
 class Flatten final : public Layer<B> {
  public:

@@ -10,6 +10,7 @@ namespace ferrite::nn {
 /// causal: a position sees itself and what came before. full: every position sees every other.
 enum class Sight : std::uint8_t { full, causal };
 
+/// MultiHeadAttentionConfig{dim, heads}: heads must divide dim.
 struct MultiHeadAttentionConfig {
   std::int64_t dim = 0;
   std::int64_t heads = 1;
@@ -74,6 +75,7 @@ class MultiHeadAttention final : public Layer<B> {
   Sight sight_;
 };
 
+/// FeedForwardConfig{dim, hidden}
 struct FeedForwardConfig {
   std::int64_t dim = 0;
   std::int64_t hidden = 0;
@@ -113,6 +115,7 @@ class FeedForward final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x) override { return down.forward(up.forward(x)); }
 };
 
+/// TransformerBlockConfig{dim, heads}: heads must divide dim.
 struct TransformerBlockConfig {
   std::int64_t dim = 0;
   std::int64_t heads = 1;
@@ -120,6 +123,7 @@ struct TransformerBlockConfig {
   std::int64_t hidden = 0;
   Sight sight = Sight::full;
   Activation activation = Activation::gelu;
+  /// The probability with which an element of either branch is zeroed in training.
   double dropout = 0;
   DType dtype = DType::f32;
 

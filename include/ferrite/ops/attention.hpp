@@ -98,6 +98,7 @@ void Attention::vjp(Vjp<B>& v) const {
 
 }  // namespace op
 
+/// causal: query t sees keys s <= t + S - T.
 struct AttentionConfig {
   bool causal = false;
   /// 0 stands for 1 / sqrt(D).

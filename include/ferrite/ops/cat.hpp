@@ -48,6 +48,7 @@ template <class B>
 Tensor<B> cat(const std::vector<Tensor<B>>& tensors, int axis = 0) {
   return eval_list(op::Cat{axis}, TensorSpan<B>(tensors))[0];
 }
+/// # Shapes: equal; the result has a new axis before position `axis`, as long as the list. Dtypes promote.
 template <class B>
 Tensor<B> stack(const std::vector<Tensor<B>>& tensors, int axis = 0) {
   std::vector<Tensor<B>> widened;

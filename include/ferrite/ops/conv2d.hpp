@@ -141,6 +141,7 @@ void Conv2d::vjp(Vjp<B>& v) const {
 
 }  // namespace op
 
+/// Stride 1, no padding, no dilation and one group unless said. Pairs are (vertical, horizontal).
 struct Conv2dConfig {
   op::ConvGeometry geometry;
   Conv2dConfig with_stride(std::int64_t v) const { return with_stride(v, v); }

@@ -31,22 +31,27 @@ template <class B>
 Tensor<B> full(B& b, const Shape& shape, Scalar value, DType dtype = DType::f32) {
   return create(b, op::Fill{shape, dtype, value, "full"});
 }
+/// full with the value 0.
 template <class B>
 Tensor<B> zeros(B& b, const Shape& shape, DType dtype = DType::f32) {
   return create(b, op::Fill{shape, dtype, 0, "zeros"});
 }
+/// full with the value 1.
 template <class B>
 Tensor<B> ones(B& b, const Shape& shape, DType dtype = DType::f32) {
   return create(b, op::Fill{shape, dtype, 1, "ones"});
 }
+/// full with the shape, dtype and backend of x.
 template <class B>
 Tensor<B> full_like(const Tensor<B>& x, Scalar value) {
   return create(x.backend(), op::Fill{x.shape(), x.dtype(), value, "full_like"});
 }
+/// zeros with the shape, dtype and backend of x.
 template <class B>
 Tensor<B> zeros_like(const Tensor<B>& x) {
   return create(x.backend(), op::Fill{x.shape(), x.dtype(), 0, "zeros_like"});
 }
+/// ones with the shape, dtype and backend of x.
 template <class B>
 Tensor<B> ones_like(const Tensor<B>& x) {
   return create(x.backend(), op::Fill{x.shape(), x.dtype(), 1, "ones_like"});

@@ -8,6 +8,7 @@
 
 namespace ferrite {
 
+/// What may follow in the same op; gelu is the tanh form.
 enum class Activation : std::uint8_t { none, relu, gelu, silu, tanh, sigmoid };
 constexpr int count_of(Activation) { return static_cast<int>(Activation::sigmoid) + 1; }
 

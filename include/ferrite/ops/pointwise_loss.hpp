@@ -89,12 +89,14 @@ Tensor<B> reduce_loss(const Tensor<B>& loss, Reduction reduction) {
 }
 }  // namespace detail
 
-/// # Shapes: prediction and target of one shape -> [] or, without reduction, that shape.
+/// (prediction - target)^2. # Shapes: prediction and target of one shape -> [] or, without reduction, that
+/// shape.
 template <class B>
 Tensor<B> mse_loss(const Tensor<B>& prediction, const Tensor<B>& target,
                    Reduction reduction = Reduction::mean) {
   return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::mse}, prediction, target), reduction);
 }
+/// |prediction - target|.
 template <class B>
 Tensor<B> l1_loss(const Tensor<B>& prediction, const Tensor<B>& target,
                   Reduction reduction = Reduction::mean) {

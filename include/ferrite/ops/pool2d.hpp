@@ -136,6 +136,7 @@ void AvgPool2d::vjp(Vjp<B>& v) const {
 
 }  // namespace op
 
+/// The windows of a pool.
 struct PoolConfig {
   op::PoolGeometry geometry;
   /// Windows of `extent` x `extent`, not overlapping unless with_stride says so.

@@ -46,6 +46,7 @@ Tensor<B> rand(B& b, const Shape& shape, Rng& rng, double low = 0, double high =
   const RandomKey key = rng.next();
   return create(b, op::Random{op::RandomFn::uniform, shape, dtype, key.seed, key.stream, low, high});
 }
+/// Normal with this mean and standard deviation.
 template <class B>
 Tensor<B> randn(B& b, const Shape& shape, Rng& rng, double mean = 0, double stddev = 1,
                 DType dtype = DType::f32) {

@@ -7,6 +7,7 @@
 
 namespace ferrite {
 
+/// Whether reduced axes stay, with extent 1.
 enum class KeepDim : bool { no, yes };
 
 namespace op {

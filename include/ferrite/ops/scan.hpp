@@ -27,6 +27,7 @@ struct FERRITE_API Scan {
 
 }  // namespace op
 
+/// Element i is the sum of the elements 0 to i along the axis.
 template <class B>
 Tensor<B> cumsum(const Tensor<B>& x, int axis = -1) {
   return eval(op::Scan{axis, false}, x);

@@ -172,8 +172,10 @@ struct FERRITE_API CrossEntropyLoss {
 
 }  // namespace op
 
+/// What becomes of a loss per element: itself, its mean, its sum.
 enum class Reduction : std::uint8_t { none, mean, sum };
 
+/// Rows whose target is ignore_index have no loss and do not count in the mean.
 struct CrossEntropyConfig {
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;

@@ -88,6 +88,7 @@ struct FERRITE_API Statistic {
 
 }  // namespace op
 
+/// Integers give float_result; f16 and bf16 are added up in f32. The mean of nothing is a ShapeError.
 template <class B>
 Tensor<B> mean(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) {
   return eval(op::Statistic{op::StatisticFn::mean, axes, keep == KeepDim::yes}, x);

@@ -86,6 +86,8 @@ struct FERRITE_API UnaryBackward {
 
 }  // namespace op
 
+// Element by element. neg, abs, sign, square and relu keep the dtype; floor, ceil and round leave integers as
+// they are; logical_not, isnan and isfinite give bool; of the others integers give a floating result.
 #define FERRITE_UNARY(fn)                       \
   template <class B>                            \
   Tensor<B> fn(const Tensor<B>& x) {            \
@@ -118,6 +120,7 @@ FERRITE_UNARY(isnan)
 FERRITE_UNARY(isfinite)
 #undef FERRITE_UNARY
 
+/// The tanh approximation, or exactly by erf.
 enum class Gelu : std::uint8_t { tanh, erf };
 /// x * Phi(x): by the tanh approximation of GPT-2 (default) or exactly.
 template <class B>
@@ -134,6 +137,7 @@ template <class B>
 Tensor<B> elu(const Tensor<B>& x, double alpha = 1) {
   return eval(op::Unary{op::UnaryFn::elu, alpha}, x);
 }
+/// x where x > 0, slope x elsewhere.
 template <class B>
 Tensor<B> leaky_relu(const Tensor<B>& x, double slope = 0.01) {
   return eval(op::Unary{op::UnaryFn::leaky_relu, slope}, x);

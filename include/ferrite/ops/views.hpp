@@ -132,6 +132,8 @@ FERRITE_API Slice resolve_slice(int axis, std::int64_t extent, std::optional<std
 
 }  // namespace op
 
+/// The same elements in row-major order under another shape. One extent may be -1: it is inferred. Copies
+/// only where no strides express the result.
 template <class B>
 Tensor<B> reshape(const Tensor<B>& x, const Shape& shape) {
   return eval(op::Reshape{shape}, x);
@@ -172,10 +174,12 @@ Tensor<B> unsqueeze(const Tensor<B>& x, int axis) {
   shape.insert(normalize_axis("unsqueeze", axis, x.rank() + 1), 1);
   return reshape(x, shape);
 }
+/// Axis i of the result is axis order[i] of x. # Shapes: order has x's rank, each axis once.
 template <class B>
 Tensor<B> permute(const Tensor<B>& x, const Shape& order) {
   return eval(op::Permute{order}, x);
 }
+/// Swaps two axes.
 template <class B>
 Tensor<B> transpose(const Tensor<B>& x, int a, int b) {
   Shape order;
@@ -209,6 +213,7 @@ template <class B>
 Tensor<B> select(const Tensor<B>& x, int axis, std::int64_t index) {
   return detail::select_place("select", x, axis, index);
 }
+/// x broadcast to a shape: axes of extent 1, and axes added in front, repeat without a copy.
 template <class B>
 Tensor<B> expand(const Tensor<B>& x, const Shape& shape) {
   return x.shape() == shape ? x : eval(op::Expand{shape}, x);

@@ -32,8 +32,10 @@ class AdamFamily final : public Optimizer<B> {
   Config config_;
 };
 
+/// Decay is added to the gradient. A learning rate of 1e-3 and no decay unless said.
 template <class B>
 using Adam = AdamFamily<B, AdamConfig>;
+/// Decay is taken off the parameter, apart from the gradient. 1e-3 and a decay of 0.01 unless said.
 template <class B>
 using AdamW = AdamFamily<B, AdamWConfig>;
 

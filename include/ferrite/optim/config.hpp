@@ -72,6 +72,7 @@ struct OptimizerConfig : OptimizerSettings {
   }
 };
 
+/// Whether the step looks ahead along the momentum.
 enum class Nesterov : bool { no, yes };
 
 /// PyTorch's defaults.
@@ -84,6 +85,7 @@ struct FERRITE_API SgdConfig : OptimizerConfig<SgdConfig> {
   void check() const;
 };
 
+/// What Adam and AdamW share.
 template <class Self>
 struct AdamFamilyConfig : OptimizerConfig<Self> {
   double beta1 = 0.9;

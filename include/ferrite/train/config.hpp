@@ -10,6 +10,7 @@
 
 namespace ferrite::train {
 
+/// Which values of a metric are better.
 enum class Better : std::uint8_t { lower, higher };
 
 /// What a trainer does about a loss that is NaN or inf. The weights never go to a checkpoint once they hold
@@ -28,6 +29,7 @@ inline constexpr int max_skipped = 10;
 /// Whether a run may go on from a checkpoint of a run with another schedule.
 enum class ScheduleChange : std::uint8_t { refuse, accept };
 
+/// How long a Trainer trains, and what happens on the way.
 struct TrainerConfig {
   /// Updates in the whole run, those before a resumption included. A resumed run may have more than planned
   /// at first. Its learning rates are those of `schedule` at the steps that follow: a cosine that has come to

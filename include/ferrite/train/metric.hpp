@@ -31,6 +31,8 @@ StepFunction<B> supervised(nn::Layer<B>& model, Loss loss) {
   };
 }
 
+/// Something to measure over many batches: reset, then add for each, then value. Its name stands in reports
+/// and is what with_best asks for.
 template <class B>
 class Metric {
  public:

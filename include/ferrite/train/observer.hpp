@@ -13,6 +13,7 @@
 
 namespace ferrite::train {
 
+/// Where a run stands.
 struct Progress {
   std::int64_t step = 0;  // done
   std::int64_t steps = 0;
@@ -30,6 +31,7 @@ struct FERRITE_API Evaluation {
   double operator[](std::string_view name) const;
 };
 
+/// Hears of a run as it goes on. Override what you want to know; the others do nothing.
 class FERRITE_API Observer {
  public:
   virtual ~Observer() = default;

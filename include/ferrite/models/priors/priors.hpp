@@ -141,6 +141,7 @@ struct Batch {
   Tensor<B> info;          ///< i32 [count, info_fields]
 };
 
+/// The datasets first, first + 1, ... first + count - 1 of a seed. Throws ValueError as Config::check does.
 template <class B>
 Batch<B> generate(B& b, const Config& config, std::uint64_t seed, std::int64_t first, std::int64_t count) {
   const op::PriorDatasets op{config, seed, first, count};

@@ -1,0 +1,111 @@
+"""Which header stands on which page of the reference, and under which heading."""
+
+# (file, title, guides, introduction, sections); a section is (title, headers)
+PAGES = [
+    ("tensors", "Tensors", "tensors.md", "The value that everything computes with, and what it is made of.", [
+        ("Tensor", ["tensor.hpp", "tensor_data.hpp"]),
+        ("Shapes, dtypes, scalars", ["core/shape.hpp", "core/dtype.hpp", "core/scalar.hpp", "core/stream.hpp"]),
+        ("Random numbers", ["core/rng.hpp"]),
+        ("Errors", ["core/error.hpp"]),
+        ("Threads", ["core/thread_pool.hpp"]),
+        ("Other libraries", ["interop/dlpack.hpp"]),
+        ("Memory, for those who write backends", ["core/array.hpp", "core/layout.hpp"]),
+    ]),
+    ("ops", "Ops", "tensors.md own_op.md", "Functions of tensors, by family. Broadcasting and promotion are NumPy's "
+     "([dtypes.md](../dtypes.md)). At the end of each family stand the op types behind the functions, for those who "
+     "write kernels, read replay files or read a profile.", [
+        ("Create", ["ops/fill.hpp", "ops/iota.hpp", "ops/random.hpp"]),
+        ("Views", ["ops/views.hpp", "ops/indexing.hpp"]),
+        ("Assemble and convert", ["ops/cat.hpp", "ops/pad.hpp", "ops/triangle.hpp", "ops/copy.hpp"]),
+        ("Unary", ["ops/unary.hpp"]),
+        ("Binary and selection", ["ops/binary.hpp", "ops/where.hpp"]),
+        ("Reductions", ["ops/reduce.hpp", "ops/argreduce.hpp", "ops/statistic.hpp", "ops/scan.hpp"]),
+        ("Order", ["ops/sort.hpp", "ops/order_statistics.hpp", "ops/bucketize.hpp"]),
+        ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/attention.hpp", "ops/conv2d.hpp"]),
+        ("Indices", ["ops/gather.hpp", "ops/scatter.hpp", "ops/scatter_add.hpp", "ops/embedding.hpp"]),
+        ("Softmax and norms", ["ops/softmax.hpp", "ops/layer_norm.hpp", "ops/rms_norm.hpp", "ops/batch_norm.hpp"]),
+        ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
+        ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
+        ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
+        ("Writing an op", ["op.hpp", "ops/attributes.hpp", "ops/list.hpp"]),
+    ]),
+    ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made of a backend, a config and, where it "
+     "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
+        ("Linear and embedding", ["nn/linear.hpp"]),
+        ("Convolution and pooling", ["nn/conv.hpp"]),
+        ("Norms", ["nn/norm.hpp"]),
+        ("Attention and transformer", ["nn/transformer.hpp"]),
+        ("Layers in a row, and those without weights", ["nn/sequential.hpp"]),
+        ("Modules of your own", ["nn/module.hpp", "nn/state.hpp"]),
+        ("Initial values", ["nn/init.hpp"]),
+    ]),
+    ("optimisers", "Optimisers", "training.md", "All are in `ferrite::optim`.", [
+        ("Optimisers", ["optim/sgd.hpp", "optim/adam.hpp", "optim/optimizer.hpp"]),
+        ("Settings", ["optim/config.hpp"]),
+        ("Learning rates", ["optim/schedule.hpp"]),
+    ]),
+    ("data", "Data", "training.md", "Data sets in host memory, batches, and where batches come from.", [
+        ("Data sets", ["data/dataset.hpp"]),
+        ("Batches and loaders", ["data/batch.hpp", "data/loader.hpp", "data/source.hpp", "data/prefetch.hpp"]),
+        ("Host memory", ["data/host.hpp", "data/finite.hpp"]),
+    ]),
+    ("training", "Training", "training.md", "All are in `ferrite::train`.", [
+        ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp"]),
+        ("Steps and metrics", ["train/metric.hpp"]),
+        ("Observers", ["train/observer.hpp"]),
+        ("Checkpoints and weights", ["train/checkpoint.hpp"]),
+        ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),
+    ]),
+    ("autodiff", "Autodiff", "autodiff.md", "Recording, gradients, checkpointing.", [
+        ("Recording and leaves", ["autodiff/autodiff.hpp"]),
+        ("Gradients", ["autodiff/gradients.hpp"]),
+        ("Checkpointing", ["autodiff/checkpoint.hpp"]),
+        ("Writing a gradient", ["autodiff/engine.hpp"]),
+    ]),
+    ("backends", "Backends and decorators", "parity.md profiling.md lazy.md cuda.md",
+     "A backend is a type; a decorator is a backend around another one.", [
+        ("Backends", ["backend/reference.hpp", "backend/cpu.hpp", "backend/cuda.hpp", "backend/cuda_device.hpp",
+                      "backend/cuda_graph.hpp"]),
+        ("Profiled", ["backend/profiled.hpp"]),
+        ("Parity", ["backend/parity.hpp", "backend/comparison.hpp"]),
+        ("Lazy", ["backend/lazy.hpp"]),
+        ("Names of usual stacks", ["stacks.hpp"]),
+        ("Replay", ["replay.hpp", "backend/replay_call.hpp"]),
+        ("Writing a backend", ["backend/concept.hpp", "backend/handle.hpp", "backend/evaluate.hpp",
+                               "backend/backend_name.hpp", "backend/error_model.hpp"]),
+    ]),
+    ("files", "Files", "training.md", "Reading and writing files. What is read lies in host memory; "
+     "`from_host(backend, tensor)` makes a tensor of it.", [
+        ("Tensors in host memory", ["io/host_tensor.hpp"]),
+        ("safetensors", ["io/safetensors.hpp"]),
+        ("npy and npz", ["io/npy.hpp", "io/npz.hpp"]),
+        ("CSV", ["io/csv.hpp", "io/csv_scanner.hpp"]),
+        ("Whole files", ["io/atomic_file.hpp", "io/mapped_file.hpp"]),
+    ]),
+    ("kernels", "Kernel language", "kernels.md", "All are in `ferrite::kernel`. The language itself, its types and its "
+     "built-in functions, is described in [kernels.md](../kernels.md).", [
+        ("Kernels and launches", ["kernel/kernel.hpp", "kernel/launch.hpp", "ops/launch.hpp"]),
+        ("Parsing and errors", ["kernel/parse.hpp", "kernel/error.hpp"]),
+        ("Running on the CPU", ["kernel/interpreter.hpp", "kernel/block.hpp"]),
+        ("Gradients and races", ["kernel/adjoint.hpp", "kernel/races.hpp"]),
+        ("Emitted text", ["kernel/emit.hpp", "kernel/emit_warp.hpp"]),
+        ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
+                      "kernel/structure.hpp"]),
+    ]),
+    ("models", "Models", "tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
+        ("Tokenizer", ["models/tokenizer/quantile_tokenizer.hpp", "models/tokenizer/table_tokenizer.hpp",
+                       "models/tokenizer/config.hpp", "models/tokenizer/table.hpp", "models/tokenizer/shards.hpp",
+                       "models/tokenizer/column_fit.hpp", "models/tokenizer/rank_summary.hpp"]),
+        ("Priors", ["models/priors/priors.hpp", "models/priors/config.hpp", "models/priors/stream.hpp",
+                    "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
+        ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",
+                      "models/irsynth/dataset.hpp"]),
+    ]),
+]
+
+# Public for the compiler only: nobody calls what they declare.
+INTERNAL = {
+    "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/forward.hpp",
+    "ops/primitives.hpp", "nn/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
+    "autodiff/node.hpp", "train/stacks.hpp",
+}
