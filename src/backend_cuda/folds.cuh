@@ -36,11 +36,14 @@ struct FloatSum {
       sums[u] = tree<lanes>(values, plus);
     }
     const Value sum = tree<count>(sums, plus);
-    if (std::is_same_v<Value, double> || ::isfinite(sum)) {
-      total += static_cast<double>(sum);
-      return;
+    if constexpr (!std::is_same_v<Value, double>) {
+      // Squares and sums of the largest floats leave the range of f32 where their mean or norm does not.
+      if (!::isfinite(sum)) return add_in_double(total, packs);
     }
-    // Squares and sums of the largest floats leave the range of f32 where their mean or norm does not.
+    total += static_cast<double>(sum);
+  }
+  template <int count, int lanes>
+  __device__ void add_in_double(Total& total, const Pack<T, lanes> (&packs)[count]) const {
     for (int u = 0; u < count; ++u) {
       for (int v = 0; v < lanes; ++v) {
         const auto x = convert_to<double>(packs[u].lane[v]);
@@ -272,9 +275,19 @@ struct Variance {
       values[i] -= centre;
       squares[i] = values[i] * values[i];
     }
+    if constexpr (!std::is_same_v<Value, double>) {
+      // Sums and squares of the largest floats leave the range of f32: infinity less infinity would be NaN.
+      if (!::isfinite(tree<n>(squares, plus))) return add_one_by_one(total, packs);
+    }
     const double off = static_cast<double>(tree<n>(values, plus)) / n;
     const double sum = static_cast<double>(tree<n>(squares, plus)) - off * off * n;
     merge(total, {n, static_cast<double>(centre) + off, sum < 0 ? 0 : sum});  // by underflow
+  }
+  template <int count, int lanes>
+  __device__ void add_one_by_one(Total& total, const Pack<T, lanes> (&packs)[count]) const {
+    for (int u = 0; u < count; ++u) {
+      for (int v = 0; v < lanes; ++v) merge(total, {1, convert_to<double>(packs[u].lane[v]), 0});
+    }
   }
   __device__ __forceinline__ void merge(Total& total, const Total& other) const {
     if (other.count == 0) return;

@@ -219,8 +219,8 @@ double SoftmaxCrossEntropyWithGradient::reduction_length(MetaSpan in) const {
 }
 
 Metas CrossEntropyLoss::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 2, 2);
-  const Meta result{{}, check_classes(type_name, in[0], in[1], label_smoothing).dtype};
+  detail::check_arity(name(), in.size(), 2, 2);
+  const Meta result{{}, check_classes(name(), in[0], in[1], label_smoothing).dtype};
   if (!with_gradient) return {result};
   return {result, in[0]};
 }

@@ -50,6 +50,7 @@ namespace op {
 /// Ranks are those of quantile_position; -0 may come back as 0.
 struct FERRITE_API OrderStatistics {
   static constexpr std::string_view type_name = "order_statistics";
+  static constexpr bool composes_as_given = true;
   QuantileMethod method = QuantileMethod::linear;
 
   Metas infer(MetaSpan in) const;

@@ -136,6 +136,8 @@ struct FERRITE_API CrossEntropyLoss {
   bool with_gradient = false;  // a second output: d loss / dlogits
   static constexpr bool composes_as_given = true;
 
+  /// What the user calls: it is the front of both ops.
+  std::string_view name() const { return SoftmaxCrossEntropy::type_name; }
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;

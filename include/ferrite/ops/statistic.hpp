@@ -78,9 +78,13 @@ struct FERRITE_API Statistic {
       default: {
         if (std::isinf(parameter)) return max(abs(x), axes, keep);
         if (parameter == 1) return sum(abs(x), axes, keep);
-        // The norm of zeros has the gradient 0, where that of sqrt is infinite.
-        const Tensor<B> squares = sum(square(x), axes, keep), zero = squares == 0;
-        return where(zero, 0, sqrt(where(zero, 1, squares)));
+        if (x.numel() == 0) return sum(x, axes, keep);
+        // Relative to the largest element, whose square may leave the range. The norm of zeros has the
+        // gradient 0, where that of sqrt is infinite.
+        const Tensor<B> top = max(abs(x), axes, KeepDim::yes).detach();
+        const Tensor<B> scale = where(logical_and(isfinite(top), top > 0), top, 1);
+        const Tensor<B> squares = sum(square(x / scale), axes, keep), zero = squares == 0;
+        return where(zero, 0, sqrt(where(zero, 1, squares))) * reshape(scale, squares.shape());
       }
     }
   }
