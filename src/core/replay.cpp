@@ -72,19 +72,6 @@ ReplayRequest parse_request(const std::string& line, const std::string& backend)
   return request;
 }
 
-/// An error of a family's member names the op of the file too: "[unary tanh] 0 inputs given".
-template <class Call>
-auto named_as_in_the_file(const std::string& op, Call&& call) {
-  try {
-    return call();
-  } catch (Error& error) {
-    const std::string text = error.what();
-    if (text.starts_with('[') && text.find(op) == std::string::npos)
-      error.rename(fmt::format("{} {}", op, text.substr(1, text.find(']') - 1)));
-    throw;
-  }
-}
-
 /// The answer of `get`, or of what it throws.
 template <class Get>
 ReplayAnswer answer_of(Get&& get) {
@@ -98,6 +85,12 @@ ReplayAnswer answer_of(Get&& get) {
 }
 
 }  // namespace
+
+void detail::name_as_in_the_file(Error& error, const ErasedOp& op) {
+  const std::string_view family = op.table->type_name, member = op.name();
+  if (family != member && std::string_view(error.what()).starts_with(fmt::format("[{}]", member)))
+    error.rename(fmt::format("{} {}", family, member));
+}
 
 Replayer::Calls& Replayer::new_backend(std::string name) {
   for (const auto& [known, calls] : backends_)
@@ -135,12 +128,8 @@ ReplayResult Replayer::run(const ReplayRequest& request) const {
         "[replay] there is no op '{}' in this program: `ferrite ops` lists the library's, and a Replayer "
         "(ferrite/replay.hpp) takes your own",
         file.op));
-  ReplayResult result{named_as_in_the_file(file.op, [&] { return call->second(file, request.grad); }),
-                      file.op,
-                      file.attributes,
-                      backend,
-                      file.backend,
-                      request.out};
+  ReplayResult result{
+      call->second(file, request.grad), file.op, file.attributes, backend, file.backend, request.out};
   if (!result.out.empty()) write_results(result);
   return result;
 }

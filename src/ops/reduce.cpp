@@ -121,8 +121,7 @@ Metas Statistic::infer(MetaSpan in) const {
   const Shape all = normalize_axes(name(), axes, in[0].shape.rank());
   const Shape shape = reduced_shape(in[0].shape, all, keepdim);
   const std::int64_t count = reduced_count(in[0].shape, all);
-  const bool needs_elements = fn != StatisticFn::norm || std::isinf(parameter);
-  if (needs_elements && count == 0 && shape.numel() > 0)
+  if (fn != StatisticFn::norm && count == 0 && shape.numel() > 0)
     throw ShapeError(fmt::format("[{}] {} over axes {}: no elements", name(), ferrite::to_string(in[0].shape),
                                  ferrite::to_string(all)));
   if (fn == StatisticFn::var && static_cast<double>(count) <= parameter && shape.numel() > 0)

@@ -177,14 +177,22 @@ void replay_backward(Autodiff<B>& b, const ReplayKernels<B>& kernels, const Eras
   }
 }
 
+/// "[tanh] 0 inputs given" becomes "[unary tanh] ...", since unary is what the file names.
+FERRITE_API void name_as_in_the_file(Error& error, const ErasedOp& op);
+
 template <class B>
 ReplayOutputs replay_on(const ReplayKernels<B>& kernels, const ErasedOp& op, const ReplayFile& file,
                         bool grad) {
-  ReplayOutputs result;
-  Autodiff<B> b;
-  replay_forward(b.inner(), kernels, op, file, result);
-  if (grad) replay_backward(b, kernels, op, file, result);
-  return result;
+  try {
+    ReplayOutputs result;
+    Autodiff<B> b;
+    replay_forward(b.inner(), kernels, op, file, result);
+    if (grad) replay_backward(b, kernels, op, file, result);
+    return result;
+  } catch (Error& error) {
+    name_as_in_the_file(error, op);
+    throw;
+  }
 }
 
 template <class B, class Op>

@@ -16,7 +16,8 @@ constexpr int count_of(StatisticFn) { return static_cast<int>(StatisticFn::norm)
 
 /// `parameter`: degrees of freedom taken off the count (var), order p of the norm (1, 2 or infinity).
 /// Integers give float_result. f16 and bf16 are computed in f32 and rounded once: a sum may exceed the range
-/// of f16 where its mean does not. Of nothing, the norms 1 and 2 are 0; all others are a ShapeError.
+/// of f16 where its mean does not. The norms of nothing are 0; all else of nothing is a
+/// ShapeError.
 struct FERRITE_API Statistic {
   static constexpr std::string_view type_name = "statistic";
   StatisticFn fn = StatisticFn::mean;
@@ -76,9 +77,9 @@ struct FERRITE_API Statistic {
         return keepdim ? y : reshape(y, reduced_shape(x.shape(), all, false));
       }
       default: {
+        if (x.numel() == 0) return sum(x, axes, keep);
         if (std::isinf(parameter)) return max(abs(x), axes, keep);
         if (parameter == 1) return sum(abs(x), axes, keep);
-        if (x.numel() == 0) return sum(x, axes, keep);
         // Relative to the largest element, whose square may leave the range. The norm of zeros has the
         // gradient 0, where that of sqrt is infinite.
         const Tensor<B> top = max(abs(x), axes, KeepDim::yes).detach();
