@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <utility>
 
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/iota.hpp"
@@ -45,8 +44,11 @@ std::string_view Random::name() const {
 }
 
 namespace {
-/// The integers that a dtype holds, from the first to below the second; of floats, those in its range.
-std::pair<double, double> integer_range(DType dtype) {
+/// The integers that a dtype holds; of floats, those in its range.
+struct IntegerRange {
+  double least, beyond;
+};
+IntegerRange integer_range(DType dtype) {
   switch (dtype) {
     case DType::bool_:
       return {0, 2};
