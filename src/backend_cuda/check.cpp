@@ -46,7 +46,8 @@ std::string_view advice(cudaError_t status) {
 
 }  // namespace
 
-// Not inline: the status is that of the CUDA runtime inside this library, of which a program may have another.
+// Not inline: the status is that of the CUDA runtime inside this library, of which a program may have
+// another.
 void check_launch(std::string_view op) { check(cudaPeekAtLastError(), op); }
 
 bool is_context_lost(cudaError_t status) noexcept {

@@ -4,6 +4,7 @@
 NAMES = {
     "random": lambda case: {"uniform": "rand", "normal": "randn", "integer": "randint"}.get(case["fn"], case["fn"]),
     "scan": lambda case: "cumsum",
+    "cross_entropy_loss": lambda case: "softmax_cross_entropy",
     "triangle": lambda case: "tril" if case["lower"] else "triu",
     "adam": lambda case: "adamw" if case["decoupled"] else "adam",
     "unary_backward": lambda case: "unary_backward",

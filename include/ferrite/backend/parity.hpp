@@ -295,7 +295,7 @@ class Parity {
   struct State {
     template <class... Args>
     explicit State(const ParityConfig& config, Args&&... args)
-        : inner(std::forward<Args>(args)...),
+        : inner(std::forward<Args>(args)...),  // first: the monitor asks for its name
           monitor(config, backend_name(inner), backend_name(reference)) {}
     B inner;
     Ref reference;
