@@ -33,7 +33,7 @@ bool is_beyond_trig(float x) { return fast::magnitude_bits(x) > fast::bits_of(fa
 template <class T, UnaryFn fn>
 [[gnu::flatten]] void unary_kernel(const void* const* in, void* out, std::int64_t n, double parameter) {
   const auto* x = static_cast<const T*>(in[0]);
-  const auto alpha = static_cast<T>(parameter);
+  const auto alpha = convert<T>(parameter);  // of integers nobody reads it
   if constexpr (std::is_same_v<T, float> && is_trigonometric(fn)) {
     if (exceeds_trig_limit(x, n)) {
       auto* y = static_cast<T*>(out);
@@ -56,7 +56,7 @@ template <class T, UnaryFn fn>
 [[gnu::flatten]] void backward_kernel(const void* const* in, void* out, std::int64_t n, double parameter) {
   const auto *s = static_cast<const T*>(in[0]), *dy = static_cast<const T*>(in[1]);
   auto* dx = static_cast<T*>(out);
-  const auto alpha = static_cast<T>(parameter);
+  const auto alpha = convert<T>(parameter);  // of integers nobody reads it
   if constexpr (std::is_same_v<T, float> && is_trigonometric(fn)) {
     if (exceeds_trig_limit(s, n)) {
       for (std::int64_t i = 0; i < n; ++i)
