@@ -113,12 +113,13 @@ FERRITE_INLINE float log1p(float x) {
   return with_sign_of(x, log(u) + (magnitude_bits(u) - 1u < infinity_bits - 1u ? lost : 0.0f));
 }
 
-/// e^-|x|, 0 where the result would be denormal (|x| > 87.3); also for NaN. Cheaper than exp(-|x|), as 2^n is
-/// in range.
+/// e^-|x| 2^lift, 0 where that would be denormal (|x| > 87.3 + 0.69 lift); also for NaN. Cheaper than
+/// exp(-|x|), as 2^n is in range.
+template <int lift = 0>
 FERRITE_INLINE float exp_of_negative(float x) {
-  constexpr float shifter =
-      0x1.8p23f + 127.0f;  // leaves n + 127 in the lowest bits, where 2^n has its exponent
-  const float a = limited_magnitude(x, 88.0f);
+  // leaves n + 127 + lift in the lowest bits, where 2^(n + lift) has its exponent
+  constexpr float shifter = 0x1.8p23f + 127.0f + lift;
+  const float a = limited_magnitude(x, 88.0f + 0.69f * lift);
   const float shifted = shifter - a * 1.44269504f;
   const float n = shifted - shifter;
   const float r = (a + n * 0.693359375f) + n * -2.12194440e-4f;
@@ -140,32 +141,48 @@ FERRITE_INLINE float tanh(float x) {
   return unless_nan(x, with_sign_of(x, y));
 }
 
+/// sigmoid(u) = over / under * scale, for u that is not NaN. What multiplies it comes before the scale: a
+/// product with a number above 1 can be in range where sigmoid(u) alone is not.
+struct Gate {
+  float over, under, scale;
+};
+FERRITE_INLINE Gate gate(float u) {
+  const float lifted = exp_of_negative<32>(u);
+  const bool negative = is_negative(u);
+  return {negative ? lifted : 1.0f, 1.0f + lifted * 0x1p-32f, negative ? 0x1p-32f : 1.0f};
+}
+
 /// Below 3 ulp.
 FERRITE_INLINE float sigmoid(float x) {
-  const float e = exp_of_negative(x);
-  return unless_nan(x, (is_negative(x) ? e : 1.0f) / (1.0f + e));
+  const Gate g = gate(x);
+  return unless_nan(x, g.over / g.under * g.scale);
 }
 
 /// x sigmoid(u), u NaN only where x is.
 FERRITE_INLINE float gated(float x, float u) {
-  const float e = exp_of_negative(u);
-  return (is_negative(u) ? x * e : x) / (1.0f + e);
+  const Gate g = gate(u);
+  return x * g.over / g.under * g.scale;
 }
 FERRITE_INLINE float silu(float x) { return gated(x, x); }
 /// x (1 + tanh u) / 2 = x sigmoid(2 u), without the cancellation for negative x. The rounding of u costs up
 /// to |u| ulp.
 FERRITE_INLINE float gelu_tanh(float x) { return gated(x, x * (x * x * 0.0713548163f + 1.5957691216f)); }
 
+/// sigmoid(u) (1 + slope (1 - sigmoid(u)))
+FERRITE_INLINE float gated_derivative(float u, float slope) {
+  const Gate g = gate(u);
+  const float part = g.over / g.under;
+  return (part + part * (slope * (1.0f - part * g.scale))) * g.scale;
+}
 FERRITE_INLINE float silu_derivative(float x) {
-  const float g = sigmoid(x);
-  const float a = with_sign_of(x, limited_magnitude(x, 100.0f));  // infinity times 0 would be NaN
-  return unless_nan(x, g + g * (a * (1.0f - g)));
+  const float a = with_sign_of(x, limited_magnitude(x, 120.0f));  // infinity times 0 would be NaN
+  return unless_nan(x, gated_derivative(x, a));
 }
 FERRITE_INLINE float gelu_tanh_derivative(float x) {
   const float a = with_sign_of(x, limited_magnitude(x, 20.0f));
   const float z = a * a;
-  const float g = sigmoid(a * (z * 0.0713548163f + 1.5957691216f));
-  return unless_nan(x, g + g * (1.0f - g) * (a * (z * 0.2140644489f + 1.5957691216f)));
+  return unless_nan(
+      x, gated_derivative(a * (z * 0.0713548163f + 1.5957691216f), a * (z * 0.2140644489f + 1.5957691216f)));
 }
 
 /// log(1 + e^x)

@@ -42,9 +42,12 @@ struct FloatSum {
     }
     total += static_cast<double>(sum);
   }
+  /// Unrolled: an index that is not a constant would send the packs of every batch through local memory.
   template <int count, int lanes>
   __device__ void add_in_double(Total& total, const Pack<T, lanes> (&packs)[count]) const {
+#pragma unroll
     for (int u = 0; u < count; ++u) {
+#pragma unroll
       for (int v = 0; v < lanes; ++v) {
         const auto x = convert_to<double>(packs[u].lane[v]);
         total += term == Term::value ? x : term == Term::square ? x * x : ::fabs(x);
@@ -283,11 +286,15 @@ struct Variance {
     const double sum = static_cast<double>(tree<n>(squares, plus)) - off * off * n;
     merge(total, {n, static_cast<double>(centre) + off, sum < 0 ? 0 : sum});  // by underflow
   }
+  /// From a copy: a loop over the packs themselves would send those of every batch through local memory.
   template <int count, int lanes>
   __device__ void add_one_by_one(Total& total, const Pack<T, lanes> (&packs)[count]) const {
-    for (int u = 0; u < count; ++u) {
-      for (int v = 0; v < lanes; ++v) merge(total, {1, convert_to<double>(packs[u].lane[v]), 0});
-    }
+    constexpr int n = count * lanes;
+    double values[n];
+#pragma unroll
+    for (int i = 0; i < n; ++i) values[i] = convert_to<double>(packs[i / lanes].lane[i % lanes]);
+#pragma unroll 1
+    for (int i = 0; i < n; ++i) merge(total, {1, values[i], 0});
   }
   __device__ __forceinline__ void merge(Total& total, const Total& other) const {
     if (other.count == 0) return;

@@ -80,6 +80,21 @@ TYPED_TEST_P(Range, OpsOf16BitsRoundOnce) {
   EXPECT_EQ(this->gradient(silu(x), x)[0], 1);
 }
 
+TYPED_TEST_P(Range, GatesOfNegativeNumbersEndWhereTheResultDoes) {
+  TypeParam b;
+  const auto sigmoid_of = [](double x) { return 1 / (1 + std::exp(-x)); };
+  for (const double x : {-88.0, -90.0, -10.04}) {  // where sigmoid alone is denormal, or nearly so
+    const auto t = this->make(b, {x}, DType::f32, {1});
+    const double given = t.template to_vector<double>()[0];
+    const double u = 1.5957691216057308 * (given + 0.044715 * given * given * given);
+    if (x < -80) {
+      EXPECT_NEAR(silu(t).template to_vector<double>()[0] / (given * sigmoid_of(given)), 1, 1e-4);
+    } else {
+      EXPECT_NEAR(gelu(t).template to_vector<double>()[0] / (given * sigmoid_of(u)), 1, 1e-4);
+    }
+  }
+}
+
 TYPED_TEST_P(Range, GradientsThatAreZeroAreNotNaN) {
   typename TestFixture::D b;
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
@@ -140,8 +155,8 @@ TYPED_TEST_P(Range, TargetsOutsideTheClassesAreRefused) {
 
 REGISTER_TYPED_TEST_SUITE_P(Range, DivisionByLargeAndSmallNumbersHasItsGradient,
                             ABiasIsAddedBeforeTheRounding, OpsOf16BitsRoundOnce,
-                            GradientsThatAreZeroAreNotNaN, MeansOfTheLargestNumbersAreNumbers,
-                            IntegerScalarsWrapToTheWidthOfTheTensor, MixedDtypesComputeInTheWidest,
-                            TargetsOutsideTheClassesAreRefused);
+                            GatesOfNegativeNumbersEndWhereTheResultDoes, GradientsThatAreZeroAreNotNaN,
+                            MeansOfTheLargestNumbersAreNumbers, IntegerScalarsWrapToTheWidthOfTheTensor,
+                            MixedDtypesComputeInTheWidest, TargetsOutsideTheClassesAreRefused);
 
 }  // namespace ferrite::range_tests
