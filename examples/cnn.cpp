@@ -52,13 +52,12 @@ void learn(B& backend, const examples::Options& options) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::printf("test accuracy %.2f %% after %lld steps in %.1f s\n", 100 * trainer.evaluate(test)["accuracy"],
               static_cast<long long>(options.steps), seconds);
-  if constexpr (requires { backend.inner().profile(); })
-    std::printf("\n%s", table(backend.inner().profile(), 5).c_str());
+  if (const auto profile = backend.inner().profile()) std::printf("\n%s", table(*profile, 5).c_str());
 }
 
 int main(int argc, char** argv) {
   examples::Options options;
   options.steps = 460;
   return examples::run(argc, argv, "A convolutional net on handwritten digits", options,
-                       [](auto& b, const auto& o) { learn(b, o); });
+                       learn<examples::Backend>);
 }

@@ -1,18 +1,36 @@
-// The flags that all examples share.
+// The flags that all examples share, and the backend that they name.
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 namespace examples {
+
+using namespace ferrite;
+
+namespace {
+
+/// Cpu and Cuda run under Profiled, so that their profile can be shown and traced.
+AnyBackend make_backend(const Options& options) {
+  const ProfiledConfig config = ProfiledConfig{}.with_trace(!options.trace.empty());
+  if (options.backend == "cpu") return AnyBackend(Profiled<Cpu>(config));
+  if (options.backend == "cuda") return AnyBackend(Profiled<Cuda>(config));
+  return AnyBackend(options.backend);
+}
+
+void write_trace(AnyBackend& backend, const std::string& path) {
+  if (const auto* cpu = backend.get_if<Profiled<Cpu>>()) cpu->write_trace(path);
+  if (const auto* cuda = backend.get_if<Profiled<Cuda>>()) cuda->write_trace(path);
+}
+
+}  // namespace
 
 std::optional<int> parse(int argc, char** argv, const std::string& description, Options& options) {
   CLI::App app(description);
   app.add_option(
          "--backend", options.backend,
-         "Where ops run; lazy- fuses them; parity checks cpu against reference, cuda-parity cuda against "
-         "cpu, lazy-parity and cuda-lazy-parity fused ops against plain ones")
-      ->check(CLI::IsMember({"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda", "parity", "cuda-parity",
-                             "lazy-parity", "cuda-lazy-parity"}))
+         "Where ops run: cpu, cuda, reference, lazy-cpu (which fuses ops), parity (cpu checked against "
+         "reference), cuda-parity, ... or auto")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
@@ -32,5 +50,19 @@ std::optional<int> parse(int argc, char** argv, const std::string& description, 
 }
 
 std::string data_file(const std::string& name) { return std::string(FERRITE_EXAMPLE_DATA) + "/" + name; }
+
+int run(int argc, char** argv, const std::string& description, Options options, Body* body) {
+  if (const auto code = parse(argc, argv, description, options)) return *code;
+  try {
+    Backend backend(make_backend(options));
+    body(backend, options);
+    if (!options.trace.empty()) write_trace(backend.inner(), options.trace);
+    if (!backend.inner().profile()) std::printf("\n%s", backend.inner().report().c_str());
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
 
 }  // namespace examples

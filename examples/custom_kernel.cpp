@@ -53,5 +53,5 @@ void show(B& backend, const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run(argc, argv, "A kernel of one's own", {}, [](auto& b, const auto& o) { show(b, o); });
+  return examples::run(argc, argv, "A kernel of one's own", {}, show<examples::Backend>);
 }

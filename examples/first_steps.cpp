@@ -28,6 +28,5 @@ void tour(B& backend, const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run(argc, argv, "First steps with ferrite", {},
-                       [](auto& b, const auto& o) { tour(b, o); });
+  return examples::run(argc, argv, "First steps with ferrite", {}, tour<examples::Backend>);
 }

@@ -52,5 +52,5 @@ int main(int argc, char** argv) {
   examples::Options options;
   options.steps = 300;
   return examples::run(argc, argv, "A multi-layer perceptron on the breast cancer set", options,
-                       [](auto& b, const auto& o) { learn(b, o); });
+                       learn<examples::Backend>);
 }

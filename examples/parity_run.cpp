@@ -53,5 +53,5 @@ int main(int argc, char** argv) {
   options.backend = "parity";
   options.steps = 30;
   return examples::run(argc, argv, "Every op of a training run on two backends", options,
-                       [](auto& b, const auto& o) { learn(b, o); });
+                       learn<examples::Backend>);
 }

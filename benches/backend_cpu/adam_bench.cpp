@@ -31,7 +31,7 @@ void step(benchmark::State& state, const Op& op, int lists) {
   }
   const Ins ins(refs.data(), refs.size());
   compare(
-      state, cpu, bytes, [&] { cpu.run(op, ins, Outs(out)); }, [&] { composed(cpu, op, in); });
+      state, cpu, bytes, [&] { run(cpu, op, ins, Outs(out)); }, [&] { composed(cpu, op, in); });
 }
 
 void global_norm_of_gradients(benchmark::State& state) {

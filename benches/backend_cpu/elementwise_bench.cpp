@@ -17,13 +17,15 @@ constexpr std::int64_t grain = 32768;
 
 Array random(const Shape& shape) {
   Array x = Cpu{}.allocate({shape, DType::f32});
-  Cpu{}.run(op::Random{op::RandomFn::uniform, shape, DType::f32, 1, 2, -3, 3}, Ins(nullptr, 0), Outs(&x, 1));
+  Cpu cpu;
+  run(cpu, op::Random{op::RandomFn::uniform, shape, DType::f32, 1, 2, -3, 3}, Ins(nullptr, 0), Outs(&x, 1));
   return x;
 }
 
 template <class Op>
 void run(const Op& op, std::initializer_list<const Array*> in, Array& out) {
-  Cpu{}.run(op, Ins(in.begin(), in.size()), Outs(&out, 1));
+  Cpu cpu;
+  run(cpu, op, Ins(in.begin(), in.size()), Outs(&out, 1));
 }
 
 /// Times the three in turn; `bytes` is what ours must read and write.

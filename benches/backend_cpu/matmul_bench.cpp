@@ -27,7 +27,8 @@ Array transposed(const Array& x) {
 
 void multiply(const Array& a, const Array& b, Array& c) {
   const Array* in[] = {&a, &b};
-  Cpu{}.run(op::Matmul{}, Ins(in, 2), Outs(&c, 1));
+  Cpu cpu;
+  run(cpu, op::Matmul{}, Ins(in, 2), Outs(&c, 1));
 }
 
 /// Dense f32 operands [batch, rows, columns] as stored, `batch` products one after the other.

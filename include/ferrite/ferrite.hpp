@@ -15,7 +15,7 @@
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/nn/sequential.hpp"
 #include "ferrite/nn/transformer.hpp"
-#include "ferrite/ops/list.hpp"
+#include "ferrite/ops/all.hpp"
 #include "ferrite/optim/adam.hpp"
 #include "ferrite/optim/schedule.hpp"
 #include "ferrite/optim/sgd.hpp"

@@ -19,6 +19,10 @@
 //                                                        gradient may be asked for, with more outputs for vjp
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
+//   Metas example(DType d);                              sets what attributes it cannot do without and
+//   returns the
+//                                                        inputs of a small valid call; else any matrix will
+//                                                        do
 #pragma once
 
 #include <concepts>
@@ -31,6 +35,11 @@
 #include "ferrite/core/error.hpp"
 
 namespace ferrite {
+
+// Backends, for which the headers of ops declare kernels (backend/concept.hpp).
+class Cpu;
+class Cuda;
+class Reference;
 
 using Metas = SmallVector<Meta, 3>;
 using MetaSpan = std::span<const Meta>;
@@ -135,6 +144,15 @@ double op_tolerance(const Op& op, MetaSpan in, MetaSpan out) {
   return tolerance_from(op_reduction_length(op, in), in, out);
 }
 
+/// The inputs of a small valid call of an op for tests and tables, with its attributes set to fit.
+template <class Op>
+Metas op_example(Op& op, DType dtype) {
+  if constexpr (requires { op.example(dtype); })
+    return op.example(dtype);
+  else
+    return {{{2, 3}, dtype}};
+}
+
 /// The attributes as JSON text ({"axis":-1}), for reports and replay files. parse_attributes is the
 /// inverse and throws ParseError on unknown or missing keys. Defined in ops/attributes.hpp.
 template <class Op>
@@ -143,6 +161,12 @@ template <class Op>
 Op parse_attributes(std::string_view json);
 
 namespace detail {
+/// Runs a kernel that the backend has: for ops that are assembled of others (backend/op_table.hpp).
+template <class B, class Op>
+void run_kernel(B& b, const Op& op, Ins in, Outs out);
+template <class B, class Op>
+void run_kernel(B& b, const Op& op, Ins in, Outs out, Accumulate mask);
+
 [[noreturn]] FERRITE_API void throw_attribute(std::string_view op, std::string_view attribute, double value,
                                               std::string_view rule);
 /// Throws ShapeError unless an op got between `least` and `most` inputs.
@@ -156,6 +180,11 @@ FERRITE_API void check_weight_decides(std::string_view op, std::string_view what
 FERRITE_API void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank);
 FERRITE_API void check_shape(std::string_view op, std::string_view what, const Shape& given,
                              const Shape& needed);
+// Inputs of examples: several alike, indices, and what ops keep in at least f32.
+FERRITE_API Metas alike(std::size_t count, const Shape& shape, DType dtype);
+FERRITE_API Meta ids(const Shape& shape);
+FERRITE_API Meta statistics(const Shape& shape, DType dtype);
+
 /// Throws ValueError unless an attribute meets the rule.
 inline void check_attribute(std::string_view op, std::string_view attribute, double value, bool meets,
                             std::string_view rule) {

@@ -2,7 +2,7 @@
 // backends; a program with its own makes a Replayer of them and is the same tool for its users:
 //
 //   Replayer replayer;
-//   replayer.add<MyCpu, op::Mish>().add<Cpu, op::Mish>("cpu");
+//   replayer.add_library<OpList<op::Mish>>().add<MyCpu, op::Mish>();
 //   const ReplayAnswer answer = replayer.answer({.file = "parity-reports/mish-1.safetensors"});
 //
 // A replay file is a .safetensors file. Parity writes them, programs in Python do too.
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "ferrite/backend/replay_call.hpp"
-#include "ferrite/ops/list.hpp"
+#include "ferrite/ops/all.hpp"
 
 namespace ferrite {
 
@@ -51,22 +51,28 @@ struct FERRITE_API ReplayAnswer {
 /// The ops and backends that replay files may name here.
 class FERRITE_API Replayer {
  public:
+  /// The library's ops and backends (AnyBackend::names), and the ops of other lists on these backends.
+  template <class... Lists>
+  Replayer& add_library() {
+    for (const auto& [name, meaning] : AnyBackend::names()) {
+      Calls& calls = new_backend(name);
+      add_ops<AnyBackend>(calls, op::Core{});
+      (add_ops<AnyBackend>(calls, Lists{}), ...);
+    }
+    return *this;
+  }
   /// Backend B with the ops of the library and `Own`. Its name is the one Parity writes (backend_name) unless
   /// said. A B is made for each call, by its default constructor. Throws ValueError for a name that is taken.
   template <class B, class... Own>
   Replayer& add(std::string name = "") {
     add_only<B, Own...>(std::move(name));
-    Calls& calls = backends_.back().second;
-    for_each_op([&]<class Op>() { calls.emplace(Op::type_name, detail::replay_call<B, Op>); });
-    if constexpr (Runs<B, op::Launch>)  // a kernel of the user
-      calls.emplace(op::Launch::type_name, detail::replay_call<B, op::Launch>);
+    add_ops<B>(backends_.back().second, op::Core{});
     return *this;
   }
   /// The same with these ops alone: for a backend that the library does not compile, a matter of seconds.
   template <class B, class... Ops>
   Replayer& add_only(std::string name = "") {
-    Calls& calls = new_backend(name.empty() ? backend_name(B()) : std::move(name));
-    (calls.emplace(std::string_view(Ops::type_name), detail::replay_call<B, Ops>), ...);
+    add_ops<B>(new_backend(name.empty() ? backend_name(B()) : std::move(name)), OpList<Ops...>{});
     return *this;
   }
   std::vector<std::string> backends() const;
@@ -81,9 +87,15 @@ class FERRITE_API Replayer {
   void serve(std::istream& requests, std::ostream& answers, const std::string& backend = "") const;
 
  private:
-  using Calls = std::map<std::string_view, ReplayOutputs (*)(const ReplayFile&, bool grad), std::less<>>;
+  using Call = ReplayOutputs (*)(const std::string& backend, const ReplayFile&, bool grad);
+  using Calls = std::map<std::string_view, Call, std::less<>>;
+  template <class B, class... Ops>
+  static void add_ops(Calls& calls, OpList<Ops...>) {
+    (calls.emplace(std::string_view(Ops::type_name), detail::replay_call<B, Ops>), ...);
+  }
   Calls& new_backend(std::string name);
-  const std::pair<std::string, Calls>& find(const std::string& asked, const ReplayFile& file) const;
+  /// The name of a backend, with the index of its GPU, and its calls.
+  std::pair<std::string, const Calls*> find(const std::string& asked, const ReplayFile& file) const;
 
   std::vector<std::pair<std::string, Calls>> backends_;  // in the order they were added
 };

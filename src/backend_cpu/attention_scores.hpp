@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "backend_cpu/gemm.hpp"
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backend_cpu/blocks.hpp"
+#include "ferrite/cpu/blocks.hpp"
 #include "ferrite/ops/conv2d.hpp"
 
 namespace ferrite::cpu {

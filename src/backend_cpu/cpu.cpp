@@ -30,13 +30,13 @@ void Cpu::copy_from_host(const Array& array, const void* source) {
   const Array host = borrowed(source, array.meta());
   const Array* in[] = {&host};
   Array out = array;
-  run(op::Copy{array.dtype()}, Ins(in, 1), Outs(&out, 1));
+  run(*this, op::Copy{array.dtype()}, Ins(in, 1), Outs(&out, 1));
 }
 
 void Cpu::copy_to_host(const Array& array, void* target) {
   Array host = borrowed(target, array.meta());
   const Array* in[] = {&array};
-  run(op::Copy{array.dtype()}, Ins(in, 1), Outs(&host, 1));
+  run(*this, op::Copy{array.dtype()}, Ins(in, 1), Outs(&host, 1));
 }
 
 MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }
@@ -46,9 +46,9 @@ std::string Cpu::describe() const {
   return fmt::format("cpu ({}, {} thread{})", simd::instruction_set, threads, threads == 1 ? "" : "s");
 }
 
-void Cpu::run(const op::Copy&, Ins in, Outs out, Accumulate mask) {
+void run(Cpu&, const op::Copy&, Ins in, Outs out, Accumulate mask) {
   const bool accumulate = accumulates(mask, 0);
-  const DType dtype = accumulate ? cpu::compute_dtype(out[0].dtype()) : in[0].dtype();
+  const DType dtype = accumulate ? compute_dtype(out[0].dtype()) : in[0].dtype();
   const cpu::Source source{&in[0], nullptr, dtype};
   cpu::run_elementwise({nullptr, dtype}, {&source, 1}, out[0], accumulate);
 }

@@ -69,13 +69,13 @@ void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::
 
 bool accepts(const Cpu&, const op::Attention&, MetaSpan in) { return accepts_attention(in, 3); }
 
-void Cpu::run(const op::Attention& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Attention& op, Ins in, Outs out) {
   const Shape& q = in[0].shape();
   const std::int64_t heads = q[0] * q[1], queries = q[2], width = in[2].shape()[3];
-  Destination o(*this, out[0], false), lse(*this, out[1], false);
+  Destination o(cpu, out[0], false), lse(cpu, out[1], false);
   visit_wide(in[0].dtype(), [&]<class T>() {
-    const Scores<T> scores(*this, in[0], in[1], in.size() > 3 ? &in[3] : nullptr, op.causal, op.scale);
-    const Heads<T> v(*this, in[2]);
+    const Scores<T> scores(cpu, in[0], in[1], in.size() > 3 ? &in[3] : nullptr, op.causal, op.scale);
+    const Heads<T> v(cpu, in[2]);
     const std::int64_t blocks = (queries + query_block - 1) / query_block;
     parallel_for(heads * blocks, [&](std::int64_t index) {
       const std::int64_t head = index / blocks, query = index % blocks * query_block;

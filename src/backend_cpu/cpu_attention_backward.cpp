@@ -117,18 +117,18 @@ void backward(const Problem<T>& p, std::int64_t heads, Gradient<T> dq, Gradient<
 
 bool accepts(const Cpu&, const op::AttentionBackward&, MetaSpan in) { return accepts_attention(in, 6); }
 
-void Cpu::run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu& cpu, const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {
   const Shape &q = in[1].shape(), &v = in[3].shape();
-  Destination gradients[] = {{*this, out[0], accumulates(mask, 0)},
-                             {*this, out[1], accumulates(mask, 1)},
-                             {*this, out[2], accumulates(mask, 2)}};
-  const Array lse = dense(*this, in[5]);
+  Destination gradients[] = {{cpu, out[0], accumulates(mask, 0)},
+                             {cpu, out[1], accumulates(mask, 1)},
+                             {cpu, out[2], accumulates(mask, 2)}};
+  const Array lse = dense(cpu, in[5]);
   visit_wide(lse.dtype(), [&]<class T>() {
     const Problem<T> problem{
-        Scores<T>(*this, in[1], in[2], in.size() > 6 ? &in[6] : nullptr, op.causal, op.scale),
-        Heads<T>(*this, in[3]),
-        Heads<T>(*this, in[0]),
-        Heads<T>(*this, in[4]),
+        Scores<T>(cpu, in[1], in[2], in.size() > 6 ? &in[6] : nullptr, op.causal, op.scale),
+        Heads<T>(cpu, in[3]),
+        Heads<T>(cpu, in[0]),
+        Heads<T>(cpu, in[4]),
         lse.data<T>(),
         q[2],
         v[2],

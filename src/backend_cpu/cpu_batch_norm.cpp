@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -76,11 +76,11 @@ template <class W>
 
 }  // namespace
 
-void Cpu::run(const op::BatchNorm& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::BatchNorm& op, Ins in, Outs out) {
   const Planes planes(in[0].shape());
   const std::int64_t n = planes.length, channels = planes.channels;
-  const Array x = dense(*this, planes.arrange(in[0]));
-  Destination y(*this, planes.arrange(out[0]), false), mean(*this, out[1], false), rstd(*this, out[2], false);
+  const Array x = dense(cpu, planes.arrange(in[0]));
+  Destination y(cpu, planes.arrange(out[0]), false), mean(cpu, out[1], false), rstd(cpu, out[2], false);
   visit_wide(out[0].dtype(), [&]<class W>() {
     std::vector<Moments> parts(static_cast<std::size_t>(planes.count()));
     for_row_ranges(planes.count(), n, [&](std::int64_t begin, std::int64_t end) {
@@ -102,7 +102,7 @@ void Cpu::run(const op::BatchNorm& op, Ins in, Outs out) {
       means[c] = static_cast<W>(centre);
       rstds[c] = static_cast<W>(1 / std::sqrt(squares / planes.per_channel() + op.eps));
     }
-    const Array weight = dense(*this, in[1], dtype_of<W>), bias = dense(*this, in[2], dtype_of<W>);
+    const Array weight = dense(cpu, in[1], dtype_of<W>), bias = dense(cpu, in[2], dtype_of<W>);
     for_row_ranges(planes.count(), n, [&](std::int64_t begin, std::int64_t end) {
       Reader<W> read(x, n);
       Writer<W> write(y, n);
@@ -119,15 +119,15 @@ void Cpu::run(const op::BatchNorm& op, Ins in, Outs out) {
   rstd.commit();
 }
 
-void Cpu::run(const op::BatchNormBackward&, Ins in, Outs out, Accumulate mask) {
+void run(Cpu& cpu, const op::BatchNormBackward&, Ins in, Outs out, Accumulate mask) {
   const Planes planes(in[1].shape());
   const std::int64_t n = planes.length, channels = planes.channels;
-  const Array dy = dense(*this, planes.arrange(in[0])), x = dense(*this, planes.arrange(in[1]));
-  Destination dx(*this, planes.arrange(out[0]), accumulates(mask, 0));
-  Destination dweight(*this, out[1], accumulates(mask, 1)), dbias(*this, out[2], accumulates(mask, 2));
+  const Array dy = dense(cpu, planes.arrange(in[0])), x = dense(cpu, planes.arrange(in[1]));
+  Destination dx(cpu, planes.arrange(out[0]), accumulates(mask, 0));
+  Destination dweight(cpu, out[1], accumulates(mask, 1)), dbias(cpu, out[2], accumulates(mask, 2));
   visit_wide(out[0].dtype(), [&]<class W>() {
-    const Array weight = dense(*this, in[2], dtype_of<W>);
-    const Array mean = dense(*this, in[3], dtype_of<W>), rstd = dense(*this, in[4], dtype_of<W>);
+    const Array weight = dense(cpu, in[2], dtype_of<W>);
+    const Array mean = dense(cpu, in[3], dtype_of<W>), rstd = dense(cpu, in[4], dtype_of<W>);
     const W* const means = mean.data<W>();
     const W* const rstds = rstd.data<W>();
     std::vector<Moments> parts(static_cast<std::size_t>(planes.count()));

@@ -2,11 +2,11 @@
 #include <array>
 #include <utility>
 
-#include "backend_cpu/blocks.hpp"
 #include "backend_cpu/elementwise.hpp"
 #include "backend_cpu/scalar_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/cpu/blocks.hpp"
 #include "ferrite/ops/where.hpp"
 
 namespace ferrite {
@@ -84,11 +84,11 @@ BlockKernel where_kernel_for(DType dtype) {
 }  // namespace
 }  // namespace cpu
 
-void Cpu::run(const op::Binary& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   const Meta metas[] = {in[0].meta(), in[in.size() - 1].meta()};
   const DType operand = op.operand_dtype(MetaSpan(metas, in.size()));
   const bool logical = op::is_logical(op.fn), accumulate = accumulates(mask, 0);
-  const DType dtype = logical ? DType::bool_ : cpu::compute_dtype(operand);
+  const DType dtype = logical ? DType::bool_ : compute_dtype(operand);
   const cpu::ScalarValue value(op.scalar, operand, dtype);
 
   cpu::Source sources[2];
@@ -111,11 +111,11 @@ void Cpu::run(const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   });
 }
 
-void Cpu::run(const op::Where& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu&, const op::Where& op, Ins in, Outs out, Accumulate mask) {
   // A choice computes nothing: elements pass through as they are, unless they are to be added.
   const DType given = out[0].dtype();
   const bool accumulate = accumulates(mask, 0);
-  const DType dtype = accumulate ? cpu::compute_dtype(given) : given;
+  const DType dtype = accumulate ? compute_dtype(given) : given;
   const cpu::ScalarValue value(op.scalar, given, dtype);
   cpu::Source sources[] = {
       {&in[0], nullptr, DType::bool_}, {nullptr, nullptr, dtype}, {nullptr, nullptr, dtype}};

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -140,8 +140,8 @@ bool accepts(const Cpu&, const op::Bucketize&, MetaSpan in) {
   return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[1].shape[1] <= most_edges;
 }
 
-void Cpu::run(const op::Bucketize& op, Ins in, Outs out) {
-  const Array edges = dense(*this, in[1]);
+void run(Cpu& cpu, const op::Bucketize& op, Ins in, Outs out) {
+  const Array edges = dense(cpu, in[1]);
   const auto run_typed = [&]<class T>() {
     const EdgeTable<T> table(edges, op.closed);
     if (op.dtype == DType::u8)

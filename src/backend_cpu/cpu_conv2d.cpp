@@ -4,8 +4,8 @@
 
 #include "backend_cpu/conv_patches.hpp"
 #include "backend_cpu/gemm.hpp"
-#include "backend_cpu/rows.hpp"
 #include "ferrite/backend/cpu.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -175,10 +175,10 @@ bool accepts(const Cpu&, const op::Conv2d&, MetaSpan in) { return all_f32_or_f64
 bool accepts(const Cpu&, const op::Conv2dInputGrad&, MetaSpan in) { return all_f32_or_f64(in); }
 bool accepts(const Cpu&, const op::Conv2dWeightGrad&, MetaSpan in) { return all_f32_or_f64(in); }
 
-void Cpu::run(const op::Conv2d& op, Ins in, Outs out) {
-  const Array x = dense(*this, in[0]), weight = dense(*this, in[1]);
-  const Array bias = in.size() > 2 ? dense(*this, in[2]) : Array();
-  Destination y(*this, out[0], false);
+void run(Cpu& cpu, const op::Conv2d& op, Ins in, Outs out) {
+  const Array x = dense(cpu, in[0]), weight = dense(cpu, in[1]);
+  const Array bias = in.size() > 2 ? dense(cpu, in[2]) : Array();
+  Destination y(cpu, out[0], false);
   visit_wide(x.dtype(), [&]<class T>() {
     convolve(ConvExtents(op.geometry, x.shape(), weight.shape(), out[0].shape()), x.data<const T>(),
              weight.data<const T>(), bias.defined() ? bias.data<const T>() : nullptr, y.array().data<T>());
@@ -186,9 +186,9 @@ void Cpu::run(const op::Conv2d& op, Ins in, Outs out) {
   y.commit();
 }
 
-void Cpu::run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask) {
-  const Array dy = dense(*this, in[0]), weight = dense(*this, in[1]);
-  Destination dx(*this, out[0], accumulates(mask, 0));
+void run(Cpu& cpu, const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask) {
+  const Array dy = dense(cpu, in[0]), weight = dense(cpu, in[1]);
+  Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(dy.dtype(), [&]<class T>() {
     input_gradient(ConvExtents(op.geometry, op.input, weight.shape(), dy.shape()), dy.data<const T>(),
                    weight.data<const T>(), dx.array().data<T>(), dx.add());
@@ -196,9 +196,9 @@ void Cpu::run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask) 
   dx.commit();
 }
 
-void Cpu::run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask) {
-  const Array dy = dense(*this, in[0]), x = dense(*this, in[1]);
-  Destination dweight(*this, out[0], accumulates(mask, 0));
+void run(Cpu& cpu, const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask) {
+  const Array dy = dense(cpu, in[0]), x = dense(cpu, in[1]);
+  Destination dweight(cpu, out[0], accumulates(mask, 0));
   visit_wide(dy.dtype(), [&]<class T>() {
     weight_gradient(ConvExtents(op.geometry, x.shape(), op.weight, dy.shape()), dy.data<const T>(),
                     x.data<const T>(), dweight.array().data<T>(), dweight.add());

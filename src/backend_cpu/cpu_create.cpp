@@ -23,7 +23,7 @@ void write_dense(Cpu& backend, Array& out, F&& f) {
   const Array dense = backend.allocate(out.meta());
   f(dense);
   const Array* in[] = {&dense};
-  backend.run(op::Copy{out.dtype()}, Ins(in, 1), Outs(&out, 1));
+  run(backend, op::Copy{out.dtype()}, Ins(in, 1), Outs(&out, 1));
 }
 
 // Words come in batches; every chunk of elements begins where a batch does.
@@ -123,15 +123,15 @@ void fill_batch(const op::Random& op, const Words& words, T* y, std::int64_t n) 
 }  // namespace
 }  // namespace cpu
 
-void Cpu::run(const op::Fill& op, Ins, Outs out) {
+void run(Cpu&, const op::Fill& op, Ins, Outs out) {
   const DType dtype = out[0].dtype();
   const cpu::ScalarValue value(op.value, dtype, dtype);
   const cpu::Source source{nullptr, value.bytes, dtype};
   cpu::run_elementwise({nullptr, dtype}, {&source, 1}, out[0]);
 }
 
-void Cpu::run(const op::Iota& op, Ins, Outs out) {
-  cpu::write_dense(*this, out[0], [&](const Array& target) {
+void run(Cpu& cpu, const op::Iota& op, Ins, Outs out) {
+  cpu::write_dense(cpu, out[0], [&](const Array& target) {
     visit_dtype(target.dtype(), [&]<class T>() {
       using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
       const auto start = op.start.to<Wide>(), step = op.step.to<Wide>();
@@ -144,8 +144,8 @@ void Cpu::run(const op::Iota& op, Ins, Outs out) {
   });
 }
 
-void Cpu::run(const op::Random& op, Ins, Outs out) {
-  cpu::write_dense(*this, out[0], [&](const Array& target) {
+void run(Cpu& cpu, const op::Random& op, Ins, Outs out) {
+  cpu::write_dense(cpu, out[0], [&](const Array& target) {
     visit_dtype(target.dtype(), [&]<class T>() {
       const bool wide =
           op.fn == op::RandomFn::integer || (op.fn == op::RandomFn::uniform && std::is_same_v<T, double>);

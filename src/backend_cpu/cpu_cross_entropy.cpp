@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
+#include "ferrite/cpu/rows.hpp"
 #include "ferrite/ops/softmax_cross_entropy.hpp"
 
 namespace ferrite {
@@ -91,11 +91,11 @@ template <class W>
 
 }  // namespace
 
-void Cpu::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
-  const Rows x = rows_of(*this, in[0]);
+void run(Cpu& cpu, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
+  const Rows x = rows_of(cpu, in[0]);
   const std::int64_t n = x.length;
-  const Array targets = checked_targets(*this, op.type_name, in[1], n, op.ignore_index);
-  Destination loss(*this, out[0], false), lse(*this, out[1], false);
+  const Array targets = checked_targets(cpu, op.type_name, in[1], n, op.ignore_index);
+  Destination loss(cpu, out[0], false), lse(cpu, out[1], false);
   visit_wide(out[0].dtype(), [&]<class W>() {
     for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
       Reader<W> read(x.array, n);
@@ -115,13 +115,13 @@ void Cpu::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
   lse.commit();
 }
 
-void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Rows x = rows_of(*this, in[1]);
+void run(Cpu& cpu, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Rows x = rows_of(cpu, in[1]);
   const std::int64_t n = x.length;
-  const Array targets = checked_targets(*this, op.type_name, in[2], n, op.ignore_index);
-  Destination dx(*this, out[0], accumulates(mask, 0));
+  const Array targets = checked_targets(cpu, op.type_name, in[2], n, op.ignore_index);
+  Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(out[0].dtype(), [&]<class W>() {
-    const Array dloss = dense(*this, in[0], dtype_of<W>), lse = dense(*this, in[3], dtype_of<W>);
+    const Array dloss = dense(cpu, in[0], dtype_of<W>), lse = dense(cpu, in[3], dtype_of<W>);
     const W smoothing = static_cast<W>(op.label_smoothing);
     for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
       Reader<W> read(x.array, n);
@@ -145,14 +145,14 @@ void Cpu::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accum
   dx.commit();
 }
 
-void Cpu::run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
-  const Rows x = rows_of(*this, in[0]);
+void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
+  const Rows x = rows_of(cpu, in[0]);
   const std::int64_t n = x.length;
-  const Array targets = checked_targets(*this, op.type_name, in[1], n, op.ignore_index);
-  Destination loss(*this, out[0], false), dx(*this, out[1], false);
+  const Array targets = checked_targets(cpu, op.type_name, in[1], n, op.ignore_index);
+  Destination loss(cpu, out[0], false), dx(cpu, out[1], false);
   visit_wide(out[0].dtype(), [&]<class W>() {
     const W smoothing = static_cast<W>(op.label_smoothing);
-    const W scale = dense(*this, in[2], dtype_of<W>).template data<const W>()[0];
+    const W scale = dense(cpu, in[2], dtype_of<W>).template data<const W>()[0];
     for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
       Reader<W> read(x.array, n);
       Writer<W> write(dx, n);

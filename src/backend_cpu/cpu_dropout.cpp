@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backend_cpu/random_words.hpp"
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -26,9 +26,9 @@ void drop_block(const std::uint32_t* words, std::uint32_t threshold, W scale, co
 
 }  // namespace
 
-void Cpu::run(const op::Dropout& op, Ins in, Outs out, Accumulate mask) {
-  const Array x = dense(*this, in[0]);
-  Destination y(*this, out[0], accumulates(mask, 0));
+void run(Cpu& cpu, const op::Dropout& op, Ins in, Outs out, Accumulate mask) {
+  const Array x = dense(cpu, in[0]);
+  Destination y(cpu, out[0], accumulates(mask, 0));
   const double scale = op.p < 1 ? 1 / (1 - op.p) : 0;
   const auto threshold = static_cast<std::uint32_t>(std::ceil(static_cast<float>(op.p) * 0x1p24f));
   visit_wide(x.dtype(), [&]<class W>() {

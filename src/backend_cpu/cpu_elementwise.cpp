@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend_cpu/blocks.hpp"
 #include "backend_cpu/elementwise.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite::cpu {
 namespace {

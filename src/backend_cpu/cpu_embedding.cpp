@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -105,28 +105,28 @@ bool accepts(const Cpu&, const op::IndexSelect& op, MetaSpan in) {
   return run >= 8;
 }
 
-void Cpu::run(const op::IndexSelect& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::IndexSelect& op, Ins in, Outs out) {
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
   const std::int64_t length = in[0].shape()[axis];
-  const auto ids = checked_ids(*this, in[1], length, [&](std::int64_t id, std::size_t position) {
+  const auto ids = checked_ids(cpu, in[1], length, [&](std::int64_t id, std::size_t position) {
     return fmt::format("[{}] index {} at position {} is out of range for axis {} of length {}", op.type_name,
                        id, position, axis, length);
   });
   select(in[0], axis, ids, out[0]);
 }
 
-void Cpu::run(const op::Embedding& op, Ins in, Outs out) {
-  const auto ids = checked_embedding_ids(*this, op.type_name, in[1], in[0].shape()[0]);
-  Destination target(*this, out[0], false);
+void run(Cpu& cpu, const op::Embedding& op, Ins in, Outs out) {
+  const auto ids = checked_embedding_ids(cpu, op.type_name, in[1], in[0].shape()[0]);
+  Destination target(cpu, out[0], false);
   const Shape rows{static_cast<std::int64_t>(ids.size()), in[0].shape()[1]};
   select(in[0], 0, ids, target.array().with_layout(*target.array().layout().reshape(rows)));
   target.commit();
 }
 
-void Cpu::run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Positions positions(checked_embedding_ids(*this, op.type_name, in[1], op.rows), op.rows);
-  const Rows dy = rows_of(*this, in[0]);
-  Destination dweight(*this, out[0], accumulates(mask, 0));
+void run(Cpu& cpu, const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Positions positions(checked_embedding_ids(cpu, op.type_name, in[1], op.rows), op.rows);
+  const Rows dy = rows_of(cpu, in[0]);
+  Destination dweight(cpu, out[0], accumulates(mask, 0));
   // Tasks are blocks of rows and columns, so that one id that is everywhere still makes work for several
   // threads.
   constexpr std::int64_t columns = 256;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "backend_cpu/blocks.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/cpu/blocks.hpp"
 #include "ferrite/ops/copy.hpp"
 #include "ferrite/ops/gather.hpp"
 #include "ferrite/ops/scatter.hpp"
@@ -20,7 +20,7 @@ namespace {
 void copy(Cpu& backend, const Array& from, const Array& to) {
   const Array* in[] = {&from};
   Array out = to;
-  backend.run(op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1));
+  run(backend, op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1));
 }
 
 [[noreturn]] void throw_out_of_range(std::string_view name, std::int64_t value, std::int64_t position,
@@ -181,35 +181,35 @@ void scatter(const Array& out, const Array& index, const Array& source, int axis
 }  // namespace
 }  // namespace cpu
 
-void Cpu::run(const op::Gather& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Gather& op, Ins in, Outs out) {
   const int axis = normalize_axis(op::Gather::type_name, op.axis, in[0].shape().rank());
   if (out[0].shape().numel() == 0) return;
-  const Array index = cpu::checked_index(*this, "gather", in[1], axis, in[0].shape()[axis]);
+  const Array index = cpu::checked_index(cpu, "gather", in[1], axis, in[0].shape()[axis]);
   cpu::visit_size(size_of(out[0].dtype()), [&]<class E>() { cpu::gather<E>(in[0], index, out[0], axis); });
 }
 
-void Cpu::run(const op::Scatter& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Scatter& op, Ins in, Outs out) {
   const int axis = normalize_axis(op::Scatter::type_name, op.axis, in[0].shape().rank());
-  const Array index = cpu::checked_index(*this, "scatter", in[1], axis, in[0].shape()[axis]);
-  cpu::copy(*this, in[0], out[0]);
+  const Array index = cpu::checked_index(cpu, "scatter", in[1], axis, in[0].shape()[axis]);
+  cpu::copy(cpu, in[0], out[0]);
   if (index.shape().numel() == 0) return;
   cpu::visit_size(size_of(out[0].dtype()),
                   [&]<class E>() { cpu::scatter<E>(out[0], index, in[2], axis, [](E& y, E x) { y = x; }); });
 }
 
-void Cpu::run(const op::ScatterAdd& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::ScatterAdd& op, Ins in, Outs out) {
   const int axis = normalize_axis(op::ScatterAdd::type_name, op.axis, in[0].shape().rank());
-  const Array index = cpu::checked_index(*this, "scatter_add", in[1], axis, in[0].shape()[axis]);
+  const Array index = cpu::checked_index(cpu, "scatter_add", in[1], axis, in[0].shape()[axis]);
   // 16-bit floats are added up in f32 and rounded once.
   const DType dtype = out[0].dtype();
   const bool narrow = dtype == DType::f16 || dtype == DType::bf16;
-  const Array sums = narrow ? allocate({out[0].shape(), DType::f32}) : out[0];
+  const Array sums = narrow ? cpu.allocate({out[0].shape(), DType::f32}) : out[0];
   Array source = in[2];
   if (narrow) {
-    source = allocate({in[2].shape(), DType::f32});
-    cpu::copy(*this, in[2], source);
+    source = cpu.allocate({in[2].shape(), DType::f32});
+    cpu::copy(cpu, in[2], source);
   }
-  cpu::copy(*this, in[0], sums);
+  cpu::copy(cpu, in[0], sums);
   if (index.shape().numel() > 0) {
     visit_dtype(sums.dtype(), [&]<class T>() {
       if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
@@ -220,7 +220,7 @@ void Cpu::run(const op::ScatterAdd& op, Ins in, Outs out) {
       }
     });
   }
-  if (narrow) cpu::copy(*this, sums, out[0]);
+  if (narrow) cpu::copy(cpu, sums, out[0]);
 }
 
 }  // namespace ferrite

@@ -69,13 +69,13 @@ void interpret_widened(Reference& b, const op::Launch& op, Ins in, Outs out) {
     b.copy_from_host(dense, host.bytes().data());
     const Array* source[] = {&dense};
     Array& target = out[static_cast<std::size_t>(slot.output)];
-    b.run(op::Copy{target.dtype()}, Ins(source, 1), Outs(&target, 1));
+    run(b, op::Copy{target.dtype()}, Ins(source, 1), Outs(&target, 1));
   }
 }
 
 }  // namespace
 
-void Cpu::run(const op::Launch& op, Ins in, Outs out) { op.run_on(*this, in, out); }
+void run(Cpu& cpu, const op::Launch& op, Ins in, Outs out) { op.run_on(cpu, in, out); }
 
 void Cpu::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   if (!compiler().empty()) return run_native(kernel, grid, arguments);
@@ -84,9 +84,9 @@ void Cpu::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, 
   kernel.program().run(extents(grid), arguments, options);
 }
 
-void Reference::run(const op::Launch& op, Ins in, Outs out) {
-  if (op.widened(detail::metas_of(in))) return interpret_widened(*this, op, in, out);
-  op.run_on(*this, in, out);
+void run(Reference& reference, const op::Launch& op, Ins in, Outs out) {
+  if (op.widened(detail::metas_of(in))) return interpret_widened(reference, op, in, out);
+  op.run_on(reference, in, out);
 }
 
 void Reference::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid,

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
+#include "ferrite/cpu/rows.hpp"
 #include "ferrite/ops/rms_norm.hpp"
 
 namespace ferrite {
@@ -136,13 +136,13 @@ void normalize_backward(Cpu& cpu, Ins in, Outs out, Accumulate mask) {
 
 }  // namespace
 
-void Cpu::run(const op::LayerNorm& op, Ins in, Outs out) { normalize<true>(*this, op, in, out); }
-void Cpu::run(const op::LayerNormBackward&, Ins in, Outs out, Accumulate mask) {
-  normalize_backward<true>(*this, in, out, mask);
+void run(Cpu& cpu, const op::LayerNorm& op, Ins in, Outs out) { normalize<true>(cpu, op, in, out); }
+void run(Cpu& cpu, const op::LayerNormBackward&, Ins in, Outs out, Accumulate mask) {
+  normalize_backward<true>(cpu, in, out, mask);
 }
-void Cpu::run(const op::RmsNorm& op, Ins in, Outs out) { normalize<false>(*this, op, in, out); }
-void Cpu::run(const op::RmsNormBackward&, Ins in, Outs out, Accumulate mask) {
-  normalize_backward<false>(*this, in, out, mask);
+void run(Cpu& cpu, const op::RmsNorm& op, Ins in, Outs out) { normalize<false>(cpu, op, in, out); }
+void run(Cpu& cpu, const op::RmsNormBackward&, Ins in, Outs out, Accumulate mask) {
+  normalize_backward<false>(cpu, in, out, mask);
 }
 
 }  // namespace ferrite

@@ -1,11 +1,11 @@
 // Linear: bias and activation are applied to each tile of the product while it is in the cache.
 #include "ferrite/ops/linear.hpp"
 
-#include "backend_cpu/blocks.hpp"
 #include "backend_cpu/gemm.hpp"
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/unary_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
+#include "ferrite/cpu/blocks.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -63,10 +63,10 @@ void linear(const Array& x, const Array& weight, const T* bias, Activation activ
 
 bool accepts(const Cpu&, const op::Linear&, MetaSpan in) { return all_f32_or_f64(in); }
 
-void Cpu::run(const op::Linear& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Linear& op, Ins in, Outs out) {
   visit_wide(out[0].dtype(), [&]<class T>() {
-    const Array bias = in.size() > 2 ? dense(*this, in[2]) : Array();
-    Destination y(*this, out[0], false), pre(*this, out.back(), false);
+    const Array bias = in.size() > 2 ? dense(cpu, in[2]) : Array();
+    Destination y(cpu, out[0], false), pre(cpu, out.back(), false);
     linear<T>(in[0], in[1], bias.defined() ? bias.data<T>() : nullptr, op.activation,
               out.size() > 1 ? pre.array() : y.array(), y.array().data<T>());
     y.commit();

@@ -99,13 +99,13 @@ void run_loss(BlockKernel narrow, BlockKernel wide, double delta, Ins in, const 
 
 }  // namespace
 
-void Cpu::run(const op::PointwiseLoss& op, Ins in, Outs out) {
+void run(Cpu&, const op::PointwiseLoss& op, Ins in, Outs out) {
   run_loss(choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, float>; }),
            choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, double>; }), op.delta, in,
            out[0], false);
 }
 
-void Cpu::run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu&, const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask) {
   run_loss(choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, float>; }),
            choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, double>; }), op.delta,
            in, out[0], accumulates(mask, 0));

@@ -2,9 +2,9 @@
 #include "ferrite/ops/matmul.hpp"
 
 #include "backend_cpu/gemm.hpp"
-#include "backend_cpu/rows.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -63,9 +63,9 @@ void matmul(const Array& lhs, const Array& rhs, const Array& out, bool add) {
 
 }  // namespace
 
-void Cpu::run(const op::Matmul&, Ins in, Outs out, Accumulate mask) {
+void run(Cpu& cpu, const op::Matmul&, Ins in, Outs out, Accumulate mask) {
   const DType dtype = out[0].dtype();
-  const auto converted = [&](const Array& x) { return x.dtype() == dtype ? x : dense(*this, x, dtype); };
+  const auto converted = [&](const Array& x) { return x.dtype() == dtype ? x : dense(cpu, x, dtype); };
   const Array lhs = converted(in[0]), rhs = converted(in[1]);
   visit_dtype(dtype, [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>) matmul<T>(lhs, rhs, out[0], accumulates(mask, 0));

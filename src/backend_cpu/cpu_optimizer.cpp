@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
+#include "ferrite/cpu/rows.hpp"
 #include "ferrite/ops/optimizer_steps.hpp"
 
 namespace ferrite {
@@ -122,9 +122,9 @@ template <class W>
 
 }  // namespace
 
-void Cpu::run(const op::GlobalNorm&, Ins in, Outs out) {
+void run(Cpu& cpu, const op::GlobalNorm&, Ins in, Outs out) {
   std::vector<Array> sources;
-  for (std::size_t i = 0; i < in.size(); ++i) sources.push_back(dense(*this, in[i]));
+  for (std::size_t i = 0; i < in.size(); ++i) sources.push_back(dense(cpu, in[i]));
   const std::vector<Piece> pieces = pieces_of(in, in.size());
   std::vector<double> partial(pieces.size());
   for_pieces(pieces, [&](const Piece& piece) {
@@ -140,16 +140,16 @@ void Cpu::run(const op::GlobalNorm&, Ins in, Outs out) {
   convert_block(DType::f64, &norm, out[0].dtype(), out[0].data(), 1);
 }
 
-void Cpu::run(const op::Adam& attributes, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Adam& attributes, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 4;
-  const double clip = scalar_value(*this, in[4 * count]);
+  const double clip = scalar_value(cpu, in[4 * count]);
   op::Adam op = attributes;
   if (in.size() > 4 * count + 1) {
-    const Array schedule = dense(*this, in[4 * count + 1]);
+    const Array schedule = dense(cpu, in[4 * count + 1]);
     op.lr *= schedule.data<double>()[0];
     op.step += static_cast<std::int64_t>(schedule.data<double>()[1]);
   }
-  update_lists<4, 3>(*this, in, out, count, [&](auto x, auto y, std::int64_t n) {
+  update_lists<4, 3>(cpu, in, out, count, [&](auto x, auto y, std::int64_t n) {
     if (op.decoupled)
       adam_block<true>(op, clip, x, y, n);
     else
@@ -157,24 +157,23 @@ void Cpu::run(const op::Adam& attributes, Ins in, Outs out) {
   });
 }
 
-void Cpu::run(const op::Sgd& attributes, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Sgd& attributes, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 3;
-  const double clip = scalar_value(*this, in[3 * count]);
+  const double clip = scalar_value(cpu, in[3 * count]);
   op::Sgd op = attributes;
-  if (in.size() > 3 * count + 1) op.lr *= dense(*this, in[3 * count + 1]).data<double>()[0];
+  if (in.size() > 3 * count + 1) op.lr *= dense(cpu, in[3 * count + 1]).data<double>()[0];
   if (op.momentum != 0) {
-    return update_lists<3, 2>(*this, in, out, count, [&](auto x, auto y, std::int64_t n) {
+    return update_lists<3, 2>(cpu, in, out, count, [&](auto x, auto y, std::int64_t n) {
       if (op.nesterov)
         momentum_sgd_block<true>(op, clip, x, y, n);
       else
         momentum_sgd_block<false>(op, clip, x, y, n);
     });
   }
-  update_lists<2, 1>(*this, in, out, count,
+  update_lists<2, 1>(cpu, in, out, count,
                      [&](auto x, auto y, std::int64_t n) { plain_sgd_block(op, clip, x, y, n); });
   for (std::size_t i = 0; i < count; ++i) {  // the buffers stay as they are, wherever they are
-    if (in[2 * count + i].data() != out[count + i].data())
-      copy_into(*this, in[2 * count + i], out[count + i]);
+    if (in[2 * count + i].data() != out[count + i].data()) copy_into(cpu, in[2 * count + i], out[count + i]);
   }
 }
 

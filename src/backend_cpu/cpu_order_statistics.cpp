@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend_cpu/radix_select.hpp"
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -120,9 +120,9 @@ bool accepts(const Cpu&, const op::OrderStatistics&, MetaSpan in) {
   return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < INT64_C(1) << 32;
 }
 
-void Cpu::run(const op::OrderStatistics& op, Ins in, Outs out) {
-  const Array &x = in[0], levels = dense(*this, in[1]);
-  Destination lower(*this, out[0], false), upper(*this, out[1], false), count(*this, out[2], false);
+void run(Cpu& cpu, const op::OrderStatistics& op, Ins in, Outs out) {
+  const Array &x = in[0], levels = dense(cpu, in[1]);
+  Destination lower(cpu, out[0], false), upper(cpu, out[1], false), count(cpu, out[2], false);
   const auto run_typed = [&]<class T>() {
     const Shape &shape = x.shape(), &stride = x.layout().strides;
     const Job<T> job{x.data<const T>(),

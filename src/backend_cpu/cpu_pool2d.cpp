@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -142,10 +142,10 @@ void for_planes(const Array& x, std::int64_t n, const Destination& out, std::int
 
 }  // namespace
 
-void Cpu::run(const op::MaxPool2d& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::MaxPool2d& op, Ins in, Outs out) {
   const Planes planes(op.geometry, in[0].shape(), out[0].shape());
-  const Array x = dense(*this, in[0]);
-  Destination y(*this, out[0], false), index(*this, out[1], false);
+  const Array x = dense(cpu, in[0]);
+  Destination y(cpu, out[0], false), index(cpu, out[1], false);
   // Planes with more places than 32 bits can name are computed in f64, whose places have 64.
   const bool vast = planes.input() > std::numeric_limits<std::int32_t>::max();
   visit_wide(vast ? DType::f64 : x.dtype(), [&]<class W>() {
@@ -160,10 +160,10 @@ void Cpu::run(const op::MaxPool2d& op, Ins in, Outs out) {
   index.commit();
 }
 
-void Cpu::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Array dy = dense(*this, in[0]), index = dense(*this, in[1], DType::i64);
+void run(Cpu& cpu, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Array dy = dense(cpu, in[0]), index = dense(cpu, in[1], DType::i64);
   const std::int64_t m = in[0].shape()[2] * in[0].shape()[3], n = op.input[2] * op.input[3];
-  Destination dx(*this, out[0], accumulates(mask, 0));
+  Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(dy.dtype(), [&]<class W>() {
     for_planes<W>(dy, m, dx, n, op.input[0] * op.input[1], [&](std::int64_t p, const W* from, W* to) {
       const std::int64_t* const place = index.data<const std::int64_t>() + p * m;
@@ -177,10 +177,10 @@ void Cpu::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask
   dx.commit();
 }
 
-void Cpu::run(const op::AvgPool2d& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::AvgPool2d& op, Ins in, Outs out) {
   const Planes planes(op.geometry, in[0].shape(), out[0].shape());
-  const Array x = dense(*this, in[0]);
-  Destination y(*this, out[0], false);
+  const Array x = dense(cpu, in[0]);
+  Destination y(cpu, out[0], false);
   visit_wide(x.dtype(), [&]<class W>() {
     for_planes<W>(x, planes.input(), y, planes.output(), planes.count,
                   [&](std::int64_t, const W* from, W* to) { mean_plane(planes, from, to); });
@@ -188,10 +188,10 @@ void Cpu::run(const op::AvgPool2d& op, Ins in, Outs out) {
   y.commit();
 }
 
-void Cpu::run(const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu& cpu, const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
   const Planes planes(op.geometry, op.input, in[0].shape());
-  const Array dy = dense(*this, in[0]);
-  Destination dx(*this, out[0], accumulates(mask, 0));
+  const Array dy = dense(cpu, in[0]);
+  Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(dy.dtype(), [&]<class W>() {
     for_planes<W>(dy, planes.output(), dx, planes.input(), planes.count,
                   [&](std::int64_t, const W* from, W* to) { mean_plane_backward(planes, from, to); });

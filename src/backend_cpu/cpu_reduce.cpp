@@ -252,7 +252,7 @@ void Reduction::run() {
 }  // namespace
 }  // namespace cpu
 
-void Cpu::run(const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu& cpu, const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
   const bool accumulate = accumulates(mask, 0);
   if (accumulate && op.fn != op::ReduceFn::sum)
     throw BackendError(fmt::format("[{}] accumulating output: only sums can be added up", op.name()));
@@ -260,13 +260,13 @@ void Cpu::run(const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
   if (in[0].shape().numel() == 0) {  // nothing to fold: sum and any give 0, prod and all 1
     if (accumulate) return;
     const bool one = op.fn == op::ReduceFn::prod || op.fn == op::ReduceFn::all;
-    return run(op::Fill{out[0].shape(), out[0].dtype(), one ? 1 : 0}, in, out);
+    return run(cpu, op::Fill{out[0].shape(), out[0].dtype(), one ? 1 : 0}, in, out);
   }
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   cpu::Reduction(cpu::folder_for(op.fn, in[0].dtype()), in[0], out[0], axes, op.keepdim, accumulate).run();
 }
 
-void Cpu::run(const op::ArgReduce& op, Ins in, Outs out) {
+void run(Cpu&, const op::ArgReduce& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
   cpu::Reduction(cpu::folder_for(op.fn, in[0].dtype()), in[0], out[0], {axis}, op.keepdim, false).run();

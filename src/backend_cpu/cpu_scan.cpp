@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backend_cpu/blocks.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite {
 namespace cpu {
@@ -121,7 +121,7 @@ class RunningSums {
 }  // namespace
 }  // namespace cpu
 
-void Cpu::run(const op::Scan& op, Ins in, Outs out) {
+void run(Cpu&, const op::Scan& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
   const auto from_start = [&](const Array& x) {

@@ -2,8 +2,8 @@
 // memory sees each input and each output once.
 #include "ferrite/ops/softmax.hpp"
 
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -65,20 +65,20 @@ void along_axis(Cpu& cpu, std::string_view name, int axis, Ins in, const Array& 
 
 }  // namespace
 
-void Cpu::run(const op::Softmax& op, Ins in, Outs out) {
-  along_axis(*this, op.type_name, op.axis, in, out[0], Accumulate::none,
+void run(Cpu& cpu, const op::Softmax& op, Ins in, Outs out) {
+  along_axis(cpu, op.type_name, op.axis, in, out[0], Accumulate::none,
              [](auto x, auto y, std::int64_t n) { softmax_row(x[0], y, n); });
 }
-void Cpu::run(const op::LogSoftmax& op, Ins in, Outs out) {
-  along_axis(*this, op.type_name, op.axis, in, out[0], Accumulate::none,
+void run(Cpu& cpu, const op::LogSoftmax& op, Ins in, Outs out) {
+  along_axis(cpu, op.type_name, op.axis, in, out[0], Accumulate::none,
              [](auto x, auto y, std::int64_t n) { log_softmax_row(x[0], y, n); });
 }
-void Cpu::run(const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
-  along_axis(*this, op.type_name, op.axis, in, out[0], mask,
+void run(Cpu& cpu, const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
+  along_axis(cpu, op.type_name, op.axis, in, out[0], mask,
              [](auto x, auto dx, std::int64_t n) { softmax_backward_row(x[0], x[1], dx, n); });
 }
-void Cpu::run(const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
-  along_axis(*this, op.type_name, op.axis, in, out[0], mask,
+void run(Cpu& cpu, const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
+  along_axis(cpu, op.type_name, op.axis, in, out[0], mask,
              [](auto x, auto dx, std::int64_t n) { log_softmax_backward_row(x[0], x[1], dx, n); });
 }
 

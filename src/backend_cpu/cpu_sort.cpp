@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -94,11 +94,11 @@ void sort_lines(const Rows& x, bool descending, const Array& values, const Array
 
 }  // namespace
 
-void Cpu::run(const op::Sort& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Sort& op, Ins in, Outs out) {
   if (in[0].shape().numel() == 0) return;
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
-  const Rows x = rows_of(*this, axis_last(in[0], axis));
-  Destination values(*this, axis_last(out[0], axis), false), indices(*this, axis_last(out[1], axis), false);
+  const Rows x = rows_of(cpu, axis_last(in[0], axis));
+  Destination values(cpu, axis_last(out[0], axis), false), indices(cpu, axis_last(out[1], axis), false);
   visit_dtype(in[0].dtype(), [&]<class T>() {
     constexpr bool narrow = sizeof(key_of(T{})) == 4;
     if (narrow && x.length <= std::int64_t{1} << 32)

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "backend_cpu/rows.hpp"
 #include "backend_cpu/simd.hpp"
+#include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
 
@@ -138,7 +138,7 @@ bool mean_by_sum(Cpu& cpu, const op::Statistic& op, const Array& x, std::int64_t
   const Array wide = dense(cpu, x, dtype_of<W>);
   Array total = cpu.allocate({out.shape(), dtype_of<W>});
   const Array* in[] = {&wide};
-  cpu.run(op::Reduce{op::ReduceFn::sum, op.axes, op.keepdim}, Ins(in, 1), Outs(&total, 1));
+  run(cpu, op::Reduce{op::ReduceFn::sum, op.axes, op.keepdim}, Ins(in, 1), Outs(&total, 1));
   W* const values = total.data<W>();
   for (std::int64_t i = 0; i < out.shape().numel(); ++i) {
     if (!std::isfinite(values[i])) return false;
@@ -150,16 +150,16 @@ bool mean_by_sum(Cpu& cpu, const op::Statistic& op, const Array& x, std::int64_t
 
 }  // namespace
 
-void Cpu::run(const op::Statistic& op, Ins in, Outs out) {
+void run(Cpu& cpu, const op::Statistic& op, Ins in, Outs out) {
   const std::int64_t results = out[0].shape().numel();
   if (results == 0) return;
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   const std::int64_t length = op::reduced_count(in[0].shape(), axes);
   const bool in_order = axes.rank() == 0 || axes[0] == in[0].shape().rank() - axes.rank();
   visit_wide(out[0].dtype(), [&]<class W>() {
-    if (!in_order && op.fn == StatisticFn::mean && mean_by_sum<W>(*this, op, in[0], length, out[0])) return;
-    const Rows rows = rows_of_length(*this, reduced_axes_last(in[0], axes), results, length);
-    Destination y(*this, out[0], false);
+    if (!in_order && op.fn == StatisticFn::mean && mean_by_sum<W>(cpu, op, in[0], length, out[0])) return;
+    const Rows rows = rows_of_length(cpu, reduced_axes_last(in[0], axes), results, length);
+    Destination y(cpu, out[0], false);
     for_row_ranges(results, length, [&](std::int64_t begin, std::int64_t end) {
       Reader<W> reader(rows.array, std::min(length, chunk_size));
       Writer<W> write(y, end - begin);

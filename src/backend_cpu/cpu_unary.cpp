@@ -2,10 +2,10 @@
 #include <array>
 #include <utility>
 
-#include "backend_cpu/blocks.hpp"
 #include "backend_cpu/elementwise.hpp"
 #include "backend_cpu/unary_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
+#include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite {
 namespace cpu {
@@ -82,14 +82,14 @@ using AllFunctions = std::make_index_sequence<op::unary_fn_count>;
 }  // namespace
 }  // namespace cpu
 
-void Cpu::run(const op::Unary& op, Ins in, Outs out, Accumulate mask) {
+void run(Cpu&, const op::Unary& op, Ins in, Outs out, Accumulate mask) {
   const bool accumulate = accumulates(mask, 0);
   if (op.fn == op::UnaryFn::logical_not) {
     const cpu::Source source{&in[0], nullptr, DType::bool_};
     return cpu::run_elementwise({cpu::logical_not_kernel, DType::bool_}, {&source, 1}, out[0], accumulate);
   }
   // Real functions of integers have float results; all others are computed in the input's kind.
-  const DType dtype = cpu::compute_dtype(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype());
+  const DType dtype = compute_dtype(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype());
   cpu::visit_compute(dtype, [&]<class T>() {
     static constexpr cpu::Kernels kernels = cpu::unary_kernels<T>(cpu::AllFunctions{});
     const cpu::Source source{&in[0], nullptr, dtype};
@@ -99,8 +99,8 @@ void Cpu::run(const op::Unary& op, Ins in, Outs out, Accumulate mask) {
   });
 }
 
-void Cpu::run(const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask) {
-  const DType dtype = cpu::compute_dtype(out[0].dtype());
+void run(Cpu&, const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask) {
+  const DType dtype = compute_dtype(out[0].dtype());
   const auto run_in = [&]<class T>() {
     static constexpr cpu::Kernels kernels = cpu::backward_kernels<T>(cpu::AllFunctions{});
     const cpu::Source sources[] = {{&in[0], nullptr, dtype}, {&in[1], nullptr, dtype}};

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "backend_cpu/blocks.hpp"
 #include "ferrite/core/scalar.hpp"
+#include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite::cpu {
 

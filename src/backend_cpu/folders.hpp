@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend_cpu/blocks.hpp"
+#include "ferrite/cpu/blocks.hpp"
 #include "ferrite/ops/argreduce.hpp"
 #include "ferrite/ops/reduce.hpp"
 

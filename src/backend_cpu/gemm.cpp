@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "backend_cpu/gemm_panels.hpp"
-#include "core/integers.hpp"
+#include "ferrite/core/integers.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cpu {

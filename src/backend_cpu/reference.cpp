@@ -37,7 +37,7 @@ Array converted(Reference& backend, const Array& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Array y = backend.allocate({x.shape(), dtype});
   const Array* in[] = {&x};
-  backend.run(op::Copy{dtype}, Ins(in, 1), Outs(&y, 1));
+  run(backend, op::Copy{dtype}, Ins(in, 1), Outs(&y, 1));
   return y;
 }
 
@@ -53,7 +53,7 @@ struct Operands {
     const auto take = [&](op::ScalarSide side) {
       if (op.side != side) return broadcast_to(converted(backend, in[next++], dtype), shape);
       Array value = backend.allocate({{}, dtype});
-      backend.run(op::Fill{{}, dtype, op.scalar}, Ins(nullptr, 0), Outs(&value, 1));
+      run(backend, op::Fill{{}, dtype, op.scalar}, Ins(nullptr, 0), Outs(&value, 1));
       return broadcast_to(value, shape);
     };
     left = take(op::ScalarSide::left);
@@ -80,14 +80,14 @@ void Reference::copy_to_host(const Array& source, void* target) {
 
 MemoryStats Reference::memory_stats() const { return host_allocator().stats(); }
 
-void Reference::run(const op::Fill& op, Ins, Outs out) {
+void run(Reference&, const op::Fill& op, Ins, Outs out) {
   visit_dtype(out[0].dtype(), [&]<class T>() {
     T* data = out[0].data<T>();
     for_each_offset(out[0].layout(), [&](std::int64_t at) { data[at] = op.value.to<T>(); });
   });
 }
 
-void Reference::run(const op::Iota& op, Ins, Outs out) {
+void run(Reference&, const op::Iota& op, Ins, Outs out) {
   visit_wide(out[0].dtype(), [&]<class Wide>() {
     const auto start = op.start.to<Wide>(), step = op.step.to<Wide>();
     std::vector<Wide> y(size(op.count));
@@ -98,7 +98,7 @@ void Reference::run(const op::Iota& op, Ins, Outs out) {
   });
 }
 
-void Reference::run(const op::Random& op, Ins, Outs out) {
+void run(Reference&, const op::Random& op, Ins, Outs out) {
   const RandomKey key{op.seed, op.stream};
   const auto low = convert<std::int64_t>(op.low), high = convert<std::int64_t>(op.high);
   const auto element = [&]<class T>(std::uint64_t i) {
@@ -122,11 +122,11 @@ void Reference::run(const op::Random& op, Ins, Outs out) {
   });
 }
 
-void Reference::run(const op::Copy&, Ins in, Outs out) {
+void run(Reference&, const op::Copy&, Ins in, Outs out) {
   visit_wide(in[0].dtype(), [&]<class Wide>() { write_values(out[0], read_values<Wide>(in[0])); });
 }
 
-void Reference::run(const op::Unary& op, Ins in, Outs out) {
+void run(Reference&, const op::Unary& op, Ins in, Outs out) {
   // Real functions of integers have float results; all others are computed in the input's kind.
   visit_wide(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype(), [&]<class Wide>() {
     std::vector<Wide> x = read_values<Wide>(in[0]);
@@ -135,9 +135,9 @@ void Reference::run(const op::Unary& op, Ins in, Outs out) {
   });
 }
 
-void Reference::run(const op::Binary& op, Ins in, Outs out) {
+void run(Reference& reference, const op::Binary& op, Ins in, Outs out) {
   const DType dtype = op.operand_dtype(detail::metas_of(in));
-  const Operands operands(*this, op, in, 0, dtype, out[0].shape());
+  const Operands operands(reference, op, in, 0, dtype, out[0].shape());
   visit_wide(dtype, [&]<class Wide>() {
     std::vector<Wide> a = read_values<Wide>(operands.left);
     const std::vector<Wide> b = read_values<Wide>(operands.right);
@@ -146,9 +146,9 @@ void Reference::run(const op::Binary& op, Ins in, Outs out) {
   });
 }
 
-void Reference::run(const op::Where& op, Ins in, Outs out) {
+void run(Reference& reference, const op::Where& op, Ins in, Outs out) {
   const std::vector<std::int64_t> condition = read_values<std::int64_t>(broadcast_to(in[0], out[0].shape()));
-  const Operands operands(*this, op, in, 1, out[0].dtype(), out[0].shape());
+  const Operands operands(reference, op, in, 1, out[0].dtype(), out[0].shape());
   visit_wide(out[0].dtype(), [&]<class Wide>() {
     std::vector<Wide> y = read_values<Wide>(operands.left);
     const std::vector<Wide> otherwise = read_values<Wide>(operands.right);
@@ -190,7 +190,7 @@ Fold<Wide> fold_of(op::ReduceFn fn) {
 
 }  // namespace
 
-void Reference::run(const op::Reduce& op, Ins in, Outs out) {
+void run(Reference&, const op::Reduce& op, Ins in, Outs out) {
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   const std::int64_t rows = out[0].shape().numel();
   const std::int64_t length = rows == 0 ? 0 : in[0].shape().numel() / rows;
@@ -207,7 +207,7 @@ void Reference::run(const op::Reduce& op, Ins in, Outs out) {
   });
 }
 
-void Reference::run(const op::ArgReduce& op, Ins in, Outs out) {
+void run(Reference&, const op::ArgReduce& op, Ins in, Outs out) {
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
   const std::int64_t rows = out[0].shape().numel(), length = in[0].shape()[axis];
   visit_wide(in[0].dtype(), [&]<class Wide>() {
@@ -226,7 +226,7 @@ void Reference::run(const op::ArgReduce& op, Ins in, Outs out) {
   });
 }
 
-void Reference::run(const op::Scan& op, Ins in, Outs out) {
+void run(Reference&, const op::Scan& op, Ins in, Outs out) {
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
   const auto rows_of = [&](const Array& x) {  // read from the far end, a reversed scan is a plain one
     const Array rows = axes_last(x, {axis});
@@ -242,7 +242,7 @@ void Reference::run(const op::Scan& op, Ins in, Outs out) {
   });
 }
 
-void Reference::run(const op::Matmul&, Ins in, Outs out) {
+void run(Reference&, const op::Matmul&, Ins in, Outs out) {
   const Shape& shape = out[0].shape();
   const int row_axis = shape.rank() - 2, column_axis = shape.rank() - 1;
   const std::int64_t rows = shape[row_axis], columns = shape[column_axis], inner = in[0].shape().back();
@@ -330,7 +330,7 @@ void scatter_with(std::string_view name, int given_axis, Ins in, const Array& ou
 
 }  // namespace
 
-void Reference::run(const op::Gather& op, Ins in, Outs out) {
+void run(Reference&, const op::Gather& op, Ins in, Outs out) {
   const int axis = normalize_axis("gather", op.axis, in[0].shape().rank());
   const Shape& shape = in[1].shape();
   const std::int64_t length = in[0].shape()[axis], count = shape[axis];
@@ -343,11 +343,11 @@ void Reference::run(const op::Gather& op, Ins in, Outs out) {
   });
 }
 
-void Reference::run(const op::Scatter& op, Ins in, Outs out) {
+void run(Reference&, const op::Scatter& op, Ins in, Outs out) {
   scatter_with("scatter", op.axis, in, out[0], [](auto, auto update) { return update; });
 }
 
-void Reference::run(const op::ScatterAdd& op, Ins in, Outs out) {
+void run(Reference&, const op::ScatterAdd& op, Ins in, Outs out) {
   scatter_with("scatter_add", op.axis, in, out[0],
                [](auto old, auto update) { return scalar::add(old, update); });
 }

@@ -2,8 +2,9 @@
 // has 16 x 16 threads; thread (x, y) owns rows y, y + 16, ... of a tile of results. All arithmetic is f32.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
-#include "backend_cuda/device.cuh"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda::attention {
 

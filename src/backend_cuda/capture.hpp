@@ -3,8 +3,9 @@
 
 #include <cstdint>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "ferrite/core/rng.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

@@ -1,5 +1,5 @@
 // The slow path of check.hpp: what a CUDA status means for the user.
-#include "backend_cuda/check.hpp"
+#include "ferrite/cuda/check.hpp"
 
 #include <fmt/format.h>
 

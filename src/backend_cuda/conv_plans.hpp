@@ -8,8 +8,9 @@
 #include <mutex>
 #include <vector>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/plan_key.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

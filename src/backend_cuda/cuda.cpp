@@ -5,9 +5,10 @@
 
 #include <atomic>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite {
 

@@ -7,9 +7,9 @@ namespace ferrite {
 
 using namespace cuda;
 
-void Cuda::run(const op::ArgReduce& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::ArgReduce& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op.name());
+  const Call call(cuda, op.name());
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
   const Reduction reduction(in[0], out[0], {axis}, op.keepdim, Positions::counted);
   const Extreme extreme = op.fn == op::ArgReduceFn::argmax ? Extreme::largest : Extreme::smallest;

@@ -98,10 +98,10 @@ bool accepts(const Cuda&, const op::Attention&, MetaSpan in) {
   return takes(in[0], in[2], in.size() > 3 ? &in[3] : nullptr);
 }
 
-void Cuda::run(const op::Attention& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {
   const Array &q = in[0], &k = in[1], &v = in[2], &lse = out[1];
   if (lse.shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
+  const Call call(cuda, op_name(op));
   const Problem p = problem_of(q, k, v, in.size() > 3 ? &in[3] : nullptr, op.causal, op.scale);
   const Shape& strides = lse.layout().strides;
   const std::int64_t blocks = q.shape()[0] * q.shape()[1] * divide_up(p.queries, tile);

@@ -151,13 +151,13 @@ bool accepts(const Cuda&, const op::AttentionBackward&, MetaSpan in) {
   return in[5].dtype == DType::f32 && takes(in[1], in[3], in.size() > 6 ? &in[6] : nullptr);
 }
 
-void Cuda::run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {
   const Array &grad = in[0], &q = in[1], &k = in[2], &v = in[3], &o = in[4];
   const std::int64_t heads = q.shape()[0] * q.shape()[1];
-  const Call call(*this, op_name(op));
+  const Call call(cuda, op_name(op));
   const Problem p = problem_of(q, k, v, in.size() > 6 ? &in[6] : nullptr, op.causal, op.scale);
   const std::int64_t rows = heads * p.queries;
-  const Array lse = dense(*this, in[5]);
+  const Array lse = dense(cuda, in[5]);
   const Scratch<float> delta(call, rows);
   visit(q.dtype(), std::max(p.depth, p.width), [&]<class T, int most>() {
     const Inputs<T> inputs{grad, q, k, v, lse.data<float>(), delta.data()};

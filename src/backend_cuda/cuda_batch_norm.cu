@@ -69,14 +69,14 @@ __global__ void __launch_bounds__(plane_threads, 4)
 
 using namespace cuda;
 
-void Cuda::run(const op::BatchNorm& op, Ins in, Outs out) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::BatchNorm& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
   if (out[0].shape().numel() == 0) return;
   const DType dtype = out[0].dtype();
   const Planes planes(in[0].shape());
-  const Array x = dense(*this, planes.arrange(in[0]), dtype);
-  const Array weight = dense(*this, in[1]), bias = dense(*this, in[2]);
-  Destination y(*this, planes.arrange(out[0]), false), mean(*this, out[1], false), rstd(*this, out[2], false);
+  const Array x = dense(cuda, planes.arrange(in[0]), dtype);
+  const Array weight = dense(cuda, in[1]), bias = dense(cuda, in[2]);
+  Destination y(cuda, planes.arrange(out[0]), false), mean(cuda, out[1], false), rstd(cuda, out[2], false);
   const std::int64_t length = planes.length();
   const int width = row_lanes(dtype, length, {{x.data(), length}, {y.array().data(), length}});
   BatchNormArgs args{

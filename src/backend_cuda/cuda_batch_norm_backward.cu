@@ -70,15 +70,15 @@ __global__ void __launch_bounds__(plane_threads, 4)
 
 using namespace cuda;
 
-void Cuda::run(const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   if (out[0].shape().numel() == 0) return;
   const DType dtype = out[0].dtype();
   const Planes planes(in[1].shape());
-  const Array dy = dense(*this, planes.arrange(in[0]), dtype), x = dense(*this, planes.arrange(in[1]), dtype);
-  const Array weight = dense(*this, in[2]), mean = dense(*this, in[3]), rstd = dense(*this, in[4]);
-  Destination dx(*this, planes.arrange(out[0]), accumulates(mask, 0));
-  Destination dweight(*this, out[1], accumulates(mask, 1)), dbias(*this, out[2], accumulates(mask, 2));
+  const Array dy = dense(cuda, planes.arrange(in[0]), dtype), x = dense(cuda, planes.arrange(in[1]), dtype);
+  const Array weight = dense(cuda, in[2]), mean = dense(cuda, in[3]), rstd = dense(cuda, in[4]);
+  Destination dx(cuda, planes.arrange(out[0]), accumulates(mask, 0));
+  Destination dweight(cuda, out[1], accumulates(mask, 1)), dbias(cuda, out[2], accumulates(mask, 2));
   const std::int64_t length = planes.length();
   const int width =
       row_lanes(dtype, length, {{dy.data(), length}, {x.data(), length}, {dx.array().data(), length}});

@@ -19,8 +19,8 @@ DType operand_dtype(const op::Binary& op, Ins in) {
 
 }  // namespace
 
-void Cuda::run(const op::Binary& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   const DType operand = operand_dtype(op, in);
   Elementwise kernel;
   Source sources[] = {{&in[0], operand}, {&in[in.size() - 1], operand}};

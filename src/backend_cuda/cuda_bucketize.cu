@@ -260,18 +260,18 @@ bool accepts(const Cuda&, const op::Bucketize&, MetaSpan in) {
   return in[1].shape[1] <= most_edges && in[0].shape[1] < 1 << 16;
 }
 
-void Cuda::run(const op::Bucketize& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Bucketize& op, Ins in, Outs out) {
   if (in[0].shape().numel() == 0) return;
-  const Call call(*this, op.type_name);
+  const Call call(cuda, op.type_name);
   const DType dtype = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Array edges = dense(*this, in[1]);
+  const Array edges = dense(cuda, in[1]);
   // As they lie, if their tables fit into shared memory, which those of rows need not.
   const bool by_columns = in[0].dtype() == dtype && in[0].layout().strides[0] == 1 && in[0].shape()[1] > 1 &&
                           EdgeTable<double>(edges.shape()[1]).bytes() <= table_room;
-  const Array x = by_columns ? in[0] : dense(*this, in[0], dtype);
-  Destination tokens(*this, out[0], false);
+  const Array x = by_columns ? in[0] : dense(cuda, in[0], dtype);
+  Destination tokens(cuda, out[0], false);
   const bool wide = op.dtype == DType::i64;
-  const Array target = wide ? allocate({x.shape(), DType::i32}) : tokens.array();
+  const Array target = wide ? cuda.allocate({x.shape(), DType::i32}) : tokens.array();
   const auto run_typed = [&]<class T>() {
     if (op.dtype == DType::u8)
       bucketize_typed<T, std::uint8_t>(call, op, x, by_columns, edges, target);
@@ -282,7 +282,7 @@ void Cuda::run(const op::Bucketize& op, Ins in, Outs out) {
     run_typed.operator()<double>();
   else
     run_typed.operator()<float>();
-  if (wide) copy_into(*this, target, tokens.array());
+  if (wide) copy_into(cuda, target, tokens.array());
   tokens.commit();
   call.finish();
 }

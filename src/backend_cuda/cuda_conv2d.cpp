@@ -121,7 +121,7 @@ void compute(Cuda& cuda, const Op& op, Ins in, const Array& out, Convolution c, 
   for (const Array* part : {&c.x, &c.w, &c.y}) {
     if (part->shape().numel() > 0) continue;  // a sum of nothing
     Array target = out;
-    if (!add) cuda.run(op::Fill{out.shape(), out.dtype(), 0}, Ins(nullptr, 0), Outs(&target, 1));
+    if (!add) run(cuda, op::Fill{out.shape(), out.dtype(), 0}, Ins(nullptr, 0), Outs(&target, 1));
     return;
   }
   if (!convolve_parts(cuda, call, c, add)) {
@@ -137,29 +137,29 @@ bool accepts(const Cuda&, const op::Conv2d&, MetaSpan in) { return is_one_floati
 bool accepts(const Cuda&, const op::Conv2dInputGrad&, MetaSpan in) { return is_one_floating_dtype(in); }
 bool accepts(const Cuda&, const op::Conv2dWeightGrad&, MetaSpan in) { return is_one_floating_dtype(in); }
 
-void Cuda::run(const op::Conv2d& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Conv2d& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
   // In 16 bits a sum that is rounded before the bias is added may leave the range; f32 and f64 have the room.
   const bool has_terms = in[0].shape().numel() > 0 && in[1].shape().numel() > 0;
   const bool fuses = in.size() > 2 && size_of(out[0].dtype()) == 2 && has_terms;
-  const Array fused = fuses ? laid_out_bias(*this, in[2]) : Array();
-  compute(*this, op, in, out[0], {ConvKind::forward, op.geometry, in[0], in[1], out[0], fused}, false);
+  const Array fused = fuses ? laid_out_bias(cuda, in[2]) : Array();
+  compute(cuda, op, in, out[0], {ConvKind::forward, op.geometry, in[0], in[1], out[0], fused}, false);
   if (in.size() < 3 || fuses) return;
   const Layout& bias = in[2].layout();
   const Array channels = in[2].with_layout({out[0].shape(), {0, bias.strides[0], 0, 0}, bias.offset});
   const Array* operands[] = {&out[0], &channels};
-  run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), out);
+  run(cuda, op::Binary{op::BinaryFn::add}, Ins(operands, 2), out);
 }
 
-void Cuda::run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask) {
   if (out[0].shape().numel() == 0) return;
-  compute(*this, op, in, out[0], {ConvKind::input_gradient, op.geometry, out[0], in[1], in[0]},
+  compute(cuda, op, in, out[0], {ConvKind::input_gradient, op.geometry, out[0], in[1], in[0]},
           accumulates(mask, 0));
 }
 
-void Cuda::run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask) {
   if (out[0].shape().numel() == 0) return;
-  compute(*this, op, in, out[0], {ConvKind::weight_gradient, op.geometry, in[1], out[0], in[0]},
+  compute(cuda, op, in, out[0], {ConvKind::weight_gradient, op.geometry, in[1], out[0], in[0]},
           accumulates(mask, 0));
 }
 

@@ -22,8 +22,8 @@ Elementwise copy_kernel(DType from, DType to, bool add) {
 
 }  // namespace
 
-void Cuda::run(const op::Copy& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::Copy& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   const DType from = in[0].dtype(), to = out[0].dtype();
   const bool add = accumulates(mask, 0);
   const bool reorders = !in[0].layout().is_contiguous() || !out[0].layout().is_contiguous();
@@ -35,8 +35,8 @@ void Cuda::run(const op::Copy& op, Ins in, Outs out, Accumulate mask) {
   call.finish();
 }
 
-void Cuda::run(const op::Fill& op, Ins, Outs out) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::Fill& op, Ins, Outs out) {
+  const Call call(cuda, op_name(op));
   const DType dtype = out[0].dtype();
   Elementwise kernel = copy_kernel(dtype, dtype, false);
   set_value(kernel, op.value, dtype);

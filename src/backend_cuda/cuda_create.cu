@@ -137,9 +137,9 @@ void (*random_kernel_for(RandomFn fn))(RandomArgs<T>) {
 
 using namespace cuda;
 
-void Cuda::run(const op::Iota& op, Ins, Outs out) {
-  const Call call(*this, op_name(op));
-  Destination target(*this, out[0], false);
+void run(Cuda& cuda, const op::Iota& op, Ins, Outs out) {
+  const Call call(cuda, op_name(op));
+  Destination target(cuda, out[0], false);
   visit_device_type(out[0].dtype(), [&]<class T>() {
     using Wide = typename IotaArgs<T>::Wide;
     T* const data = target.array().data<T>();
@@ -152,9 +152,9 @@ void Cuda::run(const op::Iota& op, Ins, Outs out) {
   call.finish();
 }
 
-void Cuda::run(const op::Random& op, Ins, Outs out) {
-  const Call call(*this, op_name(op));
-  Destination target(*this, out[0], false);
+void run(Cuda& cuda, const op::Random& op, Ins, Outs out) {
+  const Call call(cuda, op_name(op));
+  Destination target(cuda, out[0], false);
   const std::int64_t count = out[0].shape().numel();
   const auto low = convert<std::int64_t>(op.low), high = convert<std::int64_t>(op.high);
   visit_device_type(out[0].dtype(), [&]<class T>() {

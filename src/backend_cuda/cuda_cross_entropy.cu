@@ -117,10 +117,10 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 using namespace cuda;
 
-void Cuda::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
   const DType dtype = in[0].dtype();
-  const RowArray x = rows_of(*this, in[0]);
+  const RowArray x = rows_of(cuda, in[0]);
   const RowPlan plan(call, dtype, x.count, x.length, row_lanes(dtype, x.length, {x.place()}));
   const Loss loss{Targets(call, in[1], op.ignore_index, x.length),
                   Strided(out[0]),
@@ -137,12 +137,12 @@ void Cuda::run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
   call.finish();
 }
 
-void Cuda::run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
   const DType dtype = out[1].dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
-  const RowArray x = rows_of(*this, in[0]);
-  const Array scale = in[2].dtype() == wide ? in[2] : dense(*this, in[2], wide);
-  Destination gradient(*this, out[1], false);
+  const RowArray x = rows_of(cuda, in[0]);
+  const Array scale = in[2].dtype() == wide ? in[2] : dense(cuda, in[2], wide);
+  Destination gradient(cuda, out[1], false);
   const int lanes = row_lanes(dtype, x.length, {x.place(), {gradient.array().data(), x.length}});
   RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1});
   const Loss loss{Targets(call, in[1], op.ignore_index, x.length),

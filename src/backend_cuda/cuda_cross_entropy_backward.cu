@@ -44,14 +44,14 @@ __global__ void __launch_bounds__(most_row_threads, 2)
 
 using namespace cuda;
 
-void Cuda::run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   if (out[0].shape().numel() == 0) return;
   const DType dtype = out[0].dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
-  const auto as_wide = [&](const Array& a) { return a.dtype() == wide ? a : dense(*this, a, wide); };
-  const RowArray x = rows_of(*this, in[1], dtype);
+  const auto as_wide = [&](const Array& a) { return a.dtype() == wide ? a : dense(cuda, a, wide); };
+  const RowArray x = rows_of(cuda, in[1], dtype);
   const Array dloss = as_wide(in[0]), lse = as_wide(in[3]);
-  Destination dx(*this, out[0], accumulates(mask, 0));
+  Destination dx(cuda, out[0], accumulates(mask, 0));
   const int lanes = row_lanes(dtype, x.length, {x.place(), {dx.array().data(), x.length}});
   const RowPlan plan(call, dtype, x.count, x.length, lanes);
   const GradientArgs args{{plan.shape(), {x.place()}},

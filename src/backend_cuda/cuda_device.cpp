@@ -5,9 +5,9 @@
 
 #include <cstdlib>
 
-#include "backend_cuda/check.hpp"
 #include "backend_cuda/device_context.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/cuda/check.hpp"
 
 namespace ferrite {
 namespace cuda {

@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(block_threads) dropout_kernel(const __grid_con
 
 using namespace cuda;
 
-void Cuda::run(const op::Dropout& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
-  const Array x = dense(*this, in[0]);
-  Destination target(*this, out[0], accumulates(mask, 0));
+void run(Cuda& cuda, const op::Dropout& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
+  const Array x = dense(cuda, in[0]);
+  Destination target(cuda, out[0], accumulates(mask, 0));
   const std::int64_t count = x.shape().numel();
   const auto threshold = static_cast<std::uint32_t>(std::ceil(static_cast<float>(op.p) * 0x1p24f));
   visit_floating(x.dtype(), [&]<class T>() {

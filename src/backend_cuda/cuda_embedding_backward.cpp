@@ -7,11 +7,11 @@ namespace ferrite {
 
 using namespace cuda;
 
-void Cuda::run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask) {
   const Array &dy = in[0], &ids = in[1];
   const bool add = accumulates(mask, 0);
-  const Call call(*this, op.type_name);
-  if (!add && out[0].shape().numel() > 0) run(op::Fill{out[0].shape(), out[0].dtype(), 0}, in, out);
+  const Call call(cuda, op.type_name);
+  if (!add && out[0].shape().numel() > 0) run(cuda, op::Fill{out[0].shape(), out[0].dtype(), 0}, in, out);
   Shape along = ids.layout().strides, across = Shape::filled(along.rank(), 0);
   along.push_back(0);
   across.push_back(out[0].layout().strides[1]);

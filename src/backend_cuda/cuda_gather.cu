@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "backend_cuda/axes.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/indices.cuh"
-#include "backend_cuda/launch.hpp"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/embedding.hpp"
 #include "ferrite/ops/gather.hpp"
 
@@ -94,9 +95,9 @@ Array seen_as(const Array& x, const Shape& shape, const Shape& strides) {
 
 using namespace cuda;
 
-void Cuda::run(const op::Gather& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Gather& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op.type_name);
+  const Call call(cuda, op.type_name);
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
   Shape strides = in[0].layout().strides;
   const std::int64_t axis_stride = std::exchange(strides[axis], 0);
@@ -105,9 +106,9 @@ void Cuda::run(const op::Gather& op, Ins in, Outs out) {
   call.finish();
 }
 
-void Cuda::run(const op::IndexSelect& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::IndexSelect& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op.type_name);
+  const Call call(cuda, op.type_name);
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
   Shape strides = in[0].layout().strides, along = Shape::filled(strides.rank(), 0);
   const std::int64_t axis_stride = std::exchange(strides[axis], 0);
@@ -117,9 +118,9 @@ void Cuda::run(const op::IndexSelect& op, Ins in, Outs out) {
   call.finish();
 }
 
-void Cuda::run(const op::Embedding& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Embedding& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op.type_name);
+  const Call call(cuda, op.type_name);
   const Layout& table = in[0].layout();
   Shape along = in[1].layout().strides, across = Shape::filled(along.rank(), 0);
   along.push_back(0);

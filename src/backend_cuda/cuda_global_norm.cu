@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(piece_threads)
 }  // namespace
 }  // namespace cuda
 
-void Cuda::run(const op::GlobalNorm& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::GlobalNorm& op, Ins in, Outs out) {
   using namespace cuda;
-  const Call call(*this, op_name(op));
+  const Call call(cuda, op_name(op));
   std::int64_t pieces = 0;
   std::vector<Array> rows[8][1];  // by dtype
   for (std::size_t i = 0; i < in.size(); ++i) {
-    rows[static_cast<int>(in[i].dtype())][0].push_back(dense(*this, in[i]));
+    rows[static_cast<int>(in[i].dtype())][0].push_back(dense(cuda, in[i]));
     pieces += divide_up(in[i].shape().numel(), piece_size);
   }
   const Scratch<double> partial(call, pieces + 1);

@@ -4,12 +4,13 @@
 #include <bit>
 #include <limits>
 
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/kernel_images.hpp"
-#include "backend_cuda/launch.hpp"
 #include "backend_cuda/libraries.hpp"
 #include "backend_cuda/stopwatch.hpp"
-#include "core/integers.hpp"
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/core/integers.hpp"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/launch.hpp"
 #include "kernel/block_program.hpp"
 #include "kernel/machine.hpp"
@@ -106,7 +107,7 @@ class KernelLaunch {
 
 }  // namespace
 
-void Cuda::run(const op::Launch& op, Ins in, Outs out) { op.run_on(*this, in, out); }
+void run(Cuda& cuda, const op::Launch& op, Ins in, Outs out) { op.run_on(cuda, in, out); }
 
 void Cuda::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   const Call call(*this, op_name_of_launches);

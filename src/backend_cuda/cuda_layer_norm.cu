@@ -3,9 +3,9 @@
 
 namespace ferrite {
 
-void Cuda::run(const op::LayerNorm& op, Ins in, Outs out) {
-  const cuda::Call call(*this, op_name(op));
-  cuda::run_norm<true>(*this, call, op.eps, in, out);
+void run(Cuda& cuda, const op::LayerNorm& op, Ins in, Outs out) {
+  const cuda::Call call(cuda, op_name(op));
+  cuda::run_norm<true>(cuda, call, op.eps, in, out);
 }
 
 }  // namespace ferrite

@@ -231,13 +231,13 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
 
 using namespace cuda;
 
-void Cuda::run(const op::LayerNormBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
-  run_norm_backward<true>(*this, call, in, out, mask);
+void run(Cuda& cuda, const op::LayerNormBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
+  run_norm_backward<true>(cuda, call, in, out, mask);
 }
-void Cuda::run(const op::RmsNormBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
-  run_norm_backward<false>(*this, call, in, out, mask);
+void run(Cuda& cuda, const op::RmsNormBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
+  run_norm_backward<false>(cuda, call, in, out, mask);
 }
 
 }  // namespace ferrite

@@ -28,21 +28,21 @@ bool accepts(const Cuda&, const op::Linear&, MetaSpan in) {
          std::all_of(in.begin(), in.end(), [&](const Meta& m) { return m.dtype == in[0].dtype; });
 }
 
-void Cuda::run(const op::Linear& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Linear& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
+  const Call call(cuda, op_name(op));
   const DType dtype = out[0].dtype();
   const auto plain = [&](const Array& x) {
     const Shape &shape = x.shape(), &strides = x.layout().strides;
-    return is_plain(shape[0], shape[1], {x.data<void>(), strides[0], strides[1]}) ? x : dense(*this, x);
+    return is_plain(shape[0], shape[1], {x.data<void>(), strides[0], strides[1]}) ? x : dense(cuda, x);
   };
   const Array x = plain(in[0]), weight = plain(in[1]);
-  Destination y(*this, out[0], false), kept(*this, out.back(), false);
+  Destination y(cuda, out[0], false), kept(cuda, out.back(), false);
   Array result = y.array(), pre = out.size() > 1 ? kept.array() : result;
-  Array bias = in.size() > 2 ? dense(*this, in[2]) : Array();
+  Array bias = in.size() > 2 ? dense(cuda, in[2]) : Array();
   if (bias.defined() && !is_aligned(bias)) {
-    const Array copy = allocate(bias.meta());
-    copy_into(*this, bias, copy);
+    const Array copy = cuda.allocate(bias.meta());
+    copy_into(cuda, bias, copy);
     bias = copy;
   }
 
@@ -57,7 +57,7 @@ void Cuda::run(const op::Linear& op, Ins in, Outs out) {
                     {to.data<void>(), to.shape()[1], 1}};
     const bool gelu = epilogue == Epilogue::gelu || epilogue == Epilogue::gelu_bias;
     const Finish finish{epilogue, with_bias ? bias.data<void>() : nullptr, gelu ? pre.data<void>() : nullptr};
-    if (library_product(call, p, float32_products(), finish)) return true;
+    if (library_product(call, p, cuda.float32_products(), finish)) return true;
     if (epilogue == Epilogue::none) plain_product(call, p);
     return epilogue == Epilogue::none;
   };
@@ -74,17 +74,17 @@ void Cuda::run(const op::Linear& op, Ins in, Outs out) {
     }
   };
   const auto run_one = [&](const auto& step, std::initializer_list<const Array*> operands, Array& to) {
-    run(step, Ins(operands.begin(), operands.size()), Outs(&to, 1));
+    run(cuda, step, Ins(operands.begin(), operands.size()), Outs(&to, 1));
   };
 
   const bool has_inner = x.shape()[1] > 0;
   if (!has_inner || !everything()) {
-    if (!has_inner) run(op::Fill{pre.shape(), dtype, 0}, Ins(nullptr, 0), Outs(&pre, 1));
+    if (!has_inner) run(cuda, op::Fill{pre.shape(), dtype, 0}, Ins(nullptr, 0), Outs(&pre, 1));
     const bool bias_done = has_inner && bias.defined() && multiply(pre, Epilogue::bias, true);
     // In 16 bits a product that is rounded before the bias is added may leave the range.
     if (has_inner && bias.defined() && !bias_done && size_of(dtype) == 2) {
-      const auto values = detail::evaluate_composed(*this, op, in);
-      for (std::size_t i = 0; i < out.size(); ++i) copy_into(*this, values[i], out[i]);
+      const auto values = detail::evaluate_composed(cuda, op, in);
+      for (std::size_t i = 0; i < out.size(); ++i) copy_into(cuda, values[i], out[i]);
       return call.finish();
     }
     if (has_inner && !bias_done) multiply(pre, Epilogue::none, false);

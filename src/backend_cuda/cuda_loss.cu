@@ -31,8 +31,8 @@ bool any_is_f64(Ins in) {
 
 using namespace cuda;
 
-void Cuda::run(const op::PointwiseLoss& op, Ins in, Outs out) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::PointwiseLoss& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
   Elementwise kernel;
   visit_floating(out[0].dtype(), [&]<class T>() {
     kernel.typed = {dense_kernel<Losses, T, T, T>, row_kernel<Losses, T, T, T>};
@@ -41,8 +41,8 @@ void Cuda::run(const op::PointwiseLoss& op, Ins in, Outs out) {
   run_loss(call, op, kernel, in, out[0], false);
 }
 
-void Cuda::run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   Elementwise kernel;
   visit_floating(out[0].dtype(), [&]<class T>() {
     kernel.typed = {dense_kernel<Gradients, T, T, T, T>, row_kernel<Gradients, T, T, T, T>};

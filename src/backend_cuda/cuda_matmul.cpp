@@ -105,38 +105,38 @@ Array dense_batch(Cuda& cuda, const Array& x, const Shape& shape) {
 
 }  // namespace
 
-void Cuda::run(const op::Matmul& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::Matmul& op, Ins in, Outs out, Accumulate mask) {
   const Array& y = out[0];
   const bool add = accumulates(mask, 0);
   if (y.shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
+  const Call call(cuda, op_name(op));
   if (in[0].shape().back() == 0) {
-    if (!add) run(op::Fill{y.shape(), y.dtype(), 0}, Ins(nullptr, 0), out);
+    if (!add) run(cuda, op::Fill{y.shape(), y.dtype(), 0}, Ins(nullptr, 0), out);
     return;
   }
   const auto converted = [&](const Array& x) {
-    return x.dtype() == y.dtype() ? x : dense(*this, x, y.dtype());
+    return x.dtype() == y.dtype() ? x : dense(cuda, x, y.dtype());
   };
   Array lhs = converted(in[0]), rhs = converted(in[1]);
   if (!is_floating(y.dtype())) {
     plain_product(call, product_of(lhs, rhs, y, add));
     return call.finish();
   }
-  if (!is_plain(lhs)) lhs = dense(*this, lhs);
-  if (!is_plain(rhs)) rhs = dense(*this, rhs);
+  if (!is_plain(lhs)) lhs = dense(cuda, lhs);
+  if (!is_plain(rhs)) rhs = dense(cuda, rhs);
   std::optional<Destination> temporary;
-  if (!is_plain(y)) temporary.emplace(*this, y, add);
+  if (!is_plain(y)) temporary.emplace(cuda, y, add);
   const auto product = [&] {
     return product_of(lhs, rhs, temporary ? temporary->array() : y, temporary ? temporary->add() : add);
   };
   Product p = product();
   constexpr std::int64_t most_loops = 16;  // beyond, repeating the shared operand is cheaper than launches
   if (loops_of(p) > most_loops) {
-    lhs = dense_batch(*this, lhs, y.shape());
-    rhs = dense_batch(*this, rhs, y.shape());
+    lhs = dense_batch(cuda, lhs, y.shape());
+    rhs = dense_batch(cuda, rhs, y.shape());
     p = product();
   }
-  multiply(call, p, float32_products());
+  multiply(call, p, cuda.float32_products());
   if (temporary) temporary->commit();
   call.finish();
 }

@@ -4,10 +4,11 @@
 // right, if slow, for any indices. Sums are in the order of the outputs: no atomics, the same bits always.
 #include <climits>
 
-#include "backend_cuda/arrays.hpp"
-#include "backend_cuda/device.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/indices.cuh"
 #include "backend_cuda/shared_memory.hpp"
+#include "ferrite/cuda/call.hpp"
+#include "ferrite/cuda/device.cuh"
 #include "ferrite/ops/pool2d.hpp"
 
 namespace ferrite {
@@ -103,11 +104,11 @@ bool accepts(const Cuda&, const op::MaxPool2dBackward& op, MetaSpan in) {
   return op.input[2] + op.input[3] + y[2] + y[3] <= most_extents;
 }
 
-void Cuda::run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
-  const Array dy = dense(*this, in[0]), index = dense(*this, in[1], DType::i64);
-  Destination dx(*this, out[0], accumulates(mask, 0));
+  const Call call(cuda, op_name(op));
+  const Array dy = dense(cuda, in[0]), index = dense(cuda, in[1], DType::i64);
+  Destination dx(cuda, out[0], accumulates(mask, 0));
   const Shape &x = op.input, &y = dy.shape();
   const std::int64_t planes = x[0] * x[1];
   const int processors = call.context().properties().multiProcessorCount;

@@ -234,27 +234,27 @@ struct DeviceNumbers {
 }  // namespace
 }  // namespace cuda
 
-void Cuda::run(const op::Adam& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Adam& op, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 4;
   cuda::Numbers numbers{
       op.lr,   op.beta1, op.beta2,     op.eps, op.weight_decay, 0, static_cast<double>(op.step), nullptr,
       nullptr, false,    op.decoupled, false};
-  const cuda::DeviceNumbers device(*this, in, 4 * count);
+  const cuda::DeviceNumbers device(cuda, in, 4 * count);
   device.put_into(numbers);
-  cuda::update<cuda::AdamStep>(*this, op_name(op), in, out, count, numbers);
+  cuda::update<cuda::AdamStep>(cuda, op_name(op), in, out, count, numbers);
 }
 
-void Cuda::run(const op::Sgd& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Sgd& op, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 3;
   cuda::Numbers numbers{op.lr, 0,       0,       0,     op.weight_decay, op.momentum,
                         0,     nullptr, nullptr, false, false,           op.nesterov};
-  const cuda::DeviceNumbers device(*this, in, 3 * count);
+  const cuda::DeviceNumbers device(cuda, in, 3 * count);
   device.put_into(numbers);
-  if (op.momentum != 0) return cuda::update<cuda::MomentumSgd>(*this, op_name(op), in, out, count, numbers);
-  cuda::update<cuda::PlainSgd>(*this, op_name(op), in, out, count, numbers);
+  if (op.momentum != 0) return cuda::update<cuda::MomentumSgd>(cuda, op_name(op), in, out, count, numbers);
+  cuda::update<cuda::PlainSgd>(cuda, op_name(op), in, out, count, numbers);
   for (std::size_t i = 0; i < count; ++i) {  // the buffers stay as they are, wherever they are
     if (in[2 * count + i].data() != out[count + i].data())
-      cuda::copy_into(*this, in[2 * count + i], out[count + i]);
+      cuda::copy_into(cuda, in[2 * count + i], out[count + i]);
   }
 }
 

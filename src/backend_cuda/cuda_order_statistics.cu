@@ -90,13 +90,13 @@ bool accepts(const Cuda&, const op::OrderStatistics&, MetaSpan in) {
          in[1].shape[0] <= most_levels;
 }
 
-void Cuda::run(const op::OrderStatistics& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::OrderStatistics& op, Ins in, Outs out) {
   if (in[0].shape()[1] == 0) return;
-  const Call call(*this, op.type_name);
-  const Array levels = dense(*this, in[1]);
-  Destination lower(*this, out[0], false), upper(*this, out[1], false), count(*this, out[2], false);
+  const Call call(cuda, op.type_name);
+  const Array levels = dense(cuda, in[1]);
+  Destination lower(cuda, out[0], false), upper(cuda, out[1], false), count(cuda, out[2], false);
   const auto run_typed = [&]<class T>() {
-    cuda::order_statistics<T>(*this, call, op, in[0], levels, lower.array(), upper.array(), count.array());
+    cuda::order_statistics<T>(cuda, call, op, in[0], levels, lower.array(), upper.array(), count.array());
   };
   if (in[0].dtype() == DType::f64)
     run_typed.operator()<double>();

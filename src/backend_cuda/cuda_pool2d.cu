@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend_cuda/arrays.hpp"
-#include "backend_cuda/device.cuh"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+#include "ferrite/cuda/device.cuh"
 #include "ferrite/ops/pool2d.hpp"
 
 namespace ferrite {
@@ -192,11 +193,11 @@ void run_pool(const Call& call, const Planes& p, const Array& x, const Array& y,
 
 }  // namespace
 
-void Cuda::run(const op::MaxPool2d& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::MaxPool2d& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
-  const Array x = dense(*this, in[0]);
-  Destination y(*this, out[0], false), index(*this, out[1], false);
+  const Call call(cuda, op_name(op));
+  const Array x = dense(cuda, in[0]);
+  Destination y(cuda, out[0], false), index(cuda, out[1], false);
   run_pool<MaxPool>(call, Planes(op.geometry, x.shape(), out[0].shape()), x, y.array(),
                     index.array().data<std::int64_t>());
   y.commit();
@@ -204,21 +205,21 @@ void Cuda::run(const op::MaxPool2d& op, Ins in, Outs out) {
   call.finish();
 }
 
-void Cuda::run(const op::AvgPool2d& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::AvgPool2d& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
-  const Array x = dense(*this, in[0]);
-  Destination y(*this, out[0], false);
+  const Call call(cuda, op_name(op));
+  const Array x = dense(cuda, in[0]);
+  Destination y(cuda, out[0], false);
   run_pool<MeanPool>(call, Planes(op.geometry, x.shape(), out[0].shape()), x, y.array(), nullptr);
   y.commit();
   call.finish();
 }
 
-void Cuda::run(const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op_name(op));
-  const Array dy = dense(*this, in[0]);
-  Destination dx(*this, out[0], accumulates(mask, 0));
+  const Call call(cuda, op_name(op));
+  const Array dy = dense(cuda, in[0]);
+  Destination dx(cuda, out[0], accumulates(mask, 0));
   const Planes p(op.geometry, op.input, dy.shape());
   visit_floating(dy.dtype(), [&]<class T>() {
     const auto kernel =

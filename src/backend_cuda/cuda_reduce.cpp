@@ -10,7 +10,7 @@ namespace ferrite {
 
 using namespace cuda;
 
-void Cuda::run(const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
+void run(Cuda& cuda, const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
   using op::ReduceFn;
   const bool add = accumulates(mask, 0);
   if (add && op.fn != ReduceFn::sum)
@@ -19,9 +19,9 @@ void Cuda::run(const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
   if (in[0].shape().numel() == 0) {  // nothing to take in: sum and any give 0, prod and all 1
     if (add) return;
     const bool one = op.fn == ReduceFn::prod || op.fn == ReduceFn::all;
-    return run(op::Fill{out[0].shape(), out[0].dtype(), one ? 1 : 0}, in, out);
+    return run(cuda, op::Fill{out[0].shape(), out[0].dtype(), one ? 1 : 0}, in, out);
   }
-  const Call call(*this, op.name());
+  const Call call(cuda, op.name());
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   const Reduction reduction(in[0], out[0], axes, op.keepdim);
   const DType dtype = in[0].dtype();

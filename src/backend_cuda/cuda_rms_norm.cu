@@ -3,9 +3,9 @@
 
 namespace ferrite {
 
-void Cuda::run(const op::RmsNorm& op, Ins in, Outs out) {
-  const cuda::Call call(*this, op_name(op));
-  cuda::run_norm<false>(*this, call, op.eps, in, out);
+void run(Cuda& cuda, const op::RmsNorm& op, Ins in, Outs out) {
+  const cuda::Call call(cuda, op_name(op));
+  cuda::run_norm<false>(cuda, call, op.eps, in, out);
 }
 
 }  // namespace ferrite

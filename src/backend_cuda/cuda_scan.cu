@@ -7,8 +7,9 @@
 #include <optional>
 
 #include "backend_cuda/axes.cuh"
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/packs.cuh"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/scan.hpp"
 
 namespace ferrite {
@@ -251,12 +252,12 @@ void visit_sum_type(DType dtype, F&& f) {
 
 using namespace cuda;
 
-void Cuda::run(const op::Scan& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Scan& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
-  const Call call(*this, op.name());
+  const Call call(cuda, op.name());
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
   const DType dtype = out[0].dtype();
-  const Array x = in[0].dtype() == dtype ? in[0] : dense(*this, in[0], dtype);
+  const Array x = in[0].dtype() == dtype ? in[0] : dense(cuda, in[0], dtype);
   const Layout source = x.layout().slice(axis, 0, 1, 1), target = out[0].layout().slice(axis, 0, 1, 1);
   const Layout* layouts[] = {&source, &target};
   const LoopNest lines(layouts);
@@ -269,8 +270,8 @@ void Cuda::run(const op::Scan& op, Ins in, Outs out) {
     visit_sum_type(dtype,
                    [&]<class T>() { scan_columns<T>(call, from_start(x), from_start(out[0]), lines, axis); });
   } else {
-    const Array rows = dense(*this, axis_last(x, axis));
-    Destination y(*this, axis_last(out[0], axis), false);
+    const Array rows = dense(cuda, axis_last(x, axis));
+    Destination y(cuda, axis_last(out[0], axis), false);
     const std::int64_t length = x.shape()[axis];
     visit_sum_type(dtype, [&]<class T>() {
       scan_rows<T>(call, reinterpret_cast<const T*>(rows.data()), reinterpret_cast<T*>(y.array().data()),

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "backend_cuda/axes.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/indices.cuh"
-#include "backend_cuda/launch.hpp"
 #include "backend_cuda/packs.cuh"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/scatter.hpp"
 
 namespace ferrite {
@@ -98,10 +99,10 @@ void scatter(const Call& call, const Array& out, const Array& index, const Array
 
 using namespace cuda;
 
-void Cuda::run(const op::Scatter& op, Ins in, Outs out) {
-  if (out[0].shape().numel() > 0) copy_into(*this, in[0], out[0]);
+void run(Cuda& cuda, const op::Scatter& op, Ins in, Outs out) {
+  if (out[0].shape().numel() > 0) copy_into(cuda, in[0], out[0]);
   if (in[1].shape().numel() == 0) return;
-  const Call call(*this, op.type_name);
+  const Call call(cuda, op.type_name);
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
   const std::int64_t count = in[1].shape()[axis];
   const auto slab = [&](const Array& x, std::int64_t start, std::int64_t length) {

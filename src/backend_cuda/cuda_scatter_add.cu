@@ -3,10 +3,11 @@
 #include <utility>
 
 #include "backend_cuda/axes.cuh"
-#include "backend_cuda/device.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/indexed_sums.hpp"
 #include "backend_cuda/indices.cuh"
-#include "backend_cuda/launch.hpp"
+#include "ferrite/cuda/device.cuh"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/scatter_add.hpp"
 
 namespace ferrite {
@@ -69,20 +70,20 @@ void add_lines(const Call& call, const Array& out, const Array& index, const Arr
 
 using namespace cuda;
 
-void Cuda::run(const op::ScatterAdd& op, Ins in, Outs out) {
-  const Call call(*this, op.type_name);
+void run(Cuda& cuda, const op::ScatterAdd& op, Ins in, Outs out) {
+  const Call call(cuda, op.type_name);
   const Array &x = in[0], &index = in[1], &source = in[2];
   const int axis = normalize_axis(op.type_name, op.axis, x.shape().rank());
   const std::int64_t indices = index.shape().numel(), count = index.shape()[axis];
   const bool by_lines = indices > 0 && (count <= few_indices || indices / count >= many_lines);
   if (by_lines && size_of(x.dtype()) == 2 && count > 1) {
     // 16-bit floats are added up in f32 and rounded once.
-    const Array sums = dense(*this, x, DType::f32);
-    add_lines(call, sums, index, dense(*this, source, DType::f32), axis);
-    copy_into(*this, sums, out[0]);
+    const Array sums = dense(cuda, x, DType::f32);
+    add_lines(call, sums, index, dense(cuda, source, DType::f32), axis);
+    copy_into(cuda, sums, out[0]);
     return call.finish();
   }
-  if (x.shape().numel() > 0) copy_into(*this, x, out[0]);
+  if (x.shape().numel() > 0) copy_into(cuda, x, out[0]);
   if (by_lines) {
     add_lines(call, out[0], index, source, axis);
   } else if (indices > 0) {

@@ -87,13 +87,13 @@ void run_softmax(Cuda& cuda, const Call& call, int axis, bool log, const Array& 
 
 using namespace cuda;
 
-void Cuda::run(const op::Softmax& op, Ins in, Outs out) {
-  const Call call(*this, op_name(op));
-  run_softmax(*this, call, op.axis, false, in[0], out[0]);
+void run(Cuda& cuda, const op::Softmax& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
+  run_softmax(cuda, call, op.axis, false, in[0], out[0]);
 }
-void Cuda::run(const op::LogSoftmax& op, Ins in, Outs out) {
-  const Call call(*this, op_name(op));
-  run_softmax(*this, call, op.axis, true, in[0], out[0]);
+void run(Cuda& cuda, const op::LogSoftmax& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
+  run_softmax(cuda, call, op.axis, true, in[0], out[0]);
 }
 
 }  // namespace ferrite

@@ -97,13 +97,13 @@ void run_softmax_backward(Cuda& cuda, const Call& call, int axis, bool log, Ins 
 
 using namespace cuda;
 
-void Cuda::run(const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
-  run_softmax_backward(*this, call, op.axis, false, in, out[0], mask);
+void run(Cuda& cuda, const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
+  run_softmax_backward(cuda, call, op.axis, false, in, out[0], mask);
 }
-void Cuda::run(const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
-  run_softmax_backward(*this, call, op.axis, true, in, out[0], mask);
+void run(Cuda& cuda, const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
+  run_softmax_backward(cuda, call, op.axis, true, in, out[0], mask);
 }
 
 }  // namespace ferrite

@@ -5,9 +5,10 @@
 #include <bit>
 
 #include "backend_cuda/axes.cuh"
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/ordered_keys.cuh"
 #include "backend_cuda/radix_sort.hpp"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/sort.hpp"
 
 namespace ferrite {
@@ -167,12 +168,12 @@ bool accepts(const Cuda&, const op::Sort& op, MetaSpan in) {
   return in[0].shape[normalize_axis(op.type_name, op.axis, in[0].shape.rank())] < std::int64_t{1} << 32;
 }
 
-void Cuda::run(const op::Sort& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Sort& op, Ins in, Outs out) {
   if (in[0].shape().numel() == 0) return;
-  const Call call(*this, op.type_name);
+  const Call call(cuda, op.type_name);
   const int axis = normalize_axis(op.type_name, op.axis, in[0].shape().rank());
-  const Array x = dense(*this, axis_last(in[0], axis));
-  Destination values(*this, axis_last(out[0], axis), false), indices(*this, axis_last(out[1], axis), false);
+  const Array x = dense(cuda, axis_last(in[0], axis));
+  Destination values(cuda, axis_last(out[0], axis), false), indices(cuda, axis_last(out[1], axis), false);
   const std::int64_t length = x.shape().back();
   visit_device_type(x.dtype(), [&]<class Element>() {
     using T = std::conditional_t<std::is_same_v<Element, bool>, std::uint8_t, Element>;

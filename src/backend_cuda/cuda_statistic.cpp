@@ -10,15 +10,15 @@ namespace ferrite {
 
 using namespace cuda;
 
-void Cuda::run(const op::Statistic& op, Ins in, Outs out) {
+void run(Cuda& cuda, const op::Statistic& op, Ins in, Outs out) {
   using op::StatisticFn;
   if (out[0].shape().numel() == 0) return;
   if (in[0].shape().numel() == 0)  // the norm of nothing; the others are refused before
-    return run(op::Fill{out[0].shape(), out[0].dtype(), 0}, in, out);
-  const Call call(*this, op.name());
+    return run(cuda, op::Fill{out[0].shape(), out[0].dtype(), 0}, in, out);
+  const Call call(cuda, op.name());
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   // Integers become the floats that the result is of.
-  const Array x = is_floating(in[0].dtype()) ? in[0] : dense(*this, in[0], out[0].dtype());
+  const Array x = is_floating(in[0].dtype()) ? in[0] : dense(cuda, in[0], out[0].dtype());
   const Reduction reduction(x, out[0], axes, op.keepdim);
   switch (op.fn) {
     case StatisticFn::mean:

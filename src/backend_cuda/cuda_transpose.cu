@@ -1,8 +1,9 @@
 // Transposed copies through tiles of shared memory: moves elements by their size, whatever they are.
-#include "backend_cuda/device.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/elementwise.cuh"
-#include "backend_cuda/launch.hpp"
 #include "backend_cuda/transpose.hpp"
+#include "ferrite/cuda/device.cuh"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 namespace {

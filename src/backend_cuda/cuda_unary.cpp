@@ -5,8 +5,8 @@ namespace ferrite {
 
 using namespace cuda;
 
-void Cuda::run(const op::Unary& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::Unary& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   const DType given = in[0].dtype();
   // Real functions of integers have float results; all others are computed in the input's kind.
   const DType computed = is_floating(out[0].dtype()) ? out[0].dtype() : given;
@@ -21,8 +21,8 @@ void Cuda::run(const op::Unary& op, Ins in, Outs out, Accumulate mask) {
   call.finish();
 }
 
-void Cuda::run(const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   const DType dtype = out[0].dtype();
   Elementwise kernel;
   visit_dtype(dtype, [&]<class T>() {

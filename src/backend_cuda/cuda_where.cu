@@ -7,8 +7,8 @@ namespace ferrite {
 using namespace cuda;
 using op::ScalarSide;
 
-void Cuda::run(const op::Where& op, Ins in, Outs out, Accumulate mask) {
-  const Call call(*this, op_name(op));
+void run(Cuda& cuda, const op::Where& op, Ins in, Outs out, Accumulate mask) {
+  const Call call(cuda, op_name(op));
   const DType dtype = out[0].dtype();
   using Choice = Only<WhereSet, 0>;
   Elementwise kernel;

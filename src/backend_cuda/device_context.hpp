@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "backend_cuda/check.hpp"
 #include "backend_cuda/pool.hpp"
 #include "core/spin.hpp"
+#include "ferrite/cuda/check.hpp"
 
 namespace ferrite {
 struct CudaDeviceInfo;
@@ -29,25 +29,30 @@ FERRITE_API std::string why_no_device(cudaError_t status, int driver, int runtim
 /// Starts CUDA on it. Throws BackendError where the GPU fails.
 CudaDeviceInfo describe_device(int index);
 
-/// Makes a GPU the current one of this thread. Costs nothing where there is only one.
+/// Makes a GPU the current one of this thread, and returns the one that was; negative if there is nothing to
+/// restore. Costs nothing where there is only one.
+inline int make_current(int index) {
+  if (device_count() <= 1) return -1;
+  int previous = -1;
+  check(cudaGetDevice(&previous), "cuda");
+  if (previous == index) return -1;
+  check(cudaSetDevice(index), "cuda");
+  return previous;
+}
+inline void make_current_again(int previous) noexcept {
+  if (previous >= 0) static_cast<void>(cudaSetDevice(previous));
+}
+
+/// The same for a scope.
 class DeviceGuard {
  public:
-  explicit DeviceGuard(int index) {
-    if (device_count() <= 1) return;
-    check(cudaGetDevice(&previous_), "cuda");
-    if (previous_ == index)
-      previous_ = -1;
-    else
-      check(cudaSetDevice(index), "cuda");
-  }
-  ~DeviceGuard() {
-    if (previous_ >= 0) static_cast<void>(cudaSetDevice(previous_));
-  }
+  explicit DeviceGuard(int index) : previous_(make_current(index)) {}
+  ~DeviceGuard() { make_current_again(previous_); }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
  private:
-  int previous_ = -1;  // to restore, if not negative
+  int previous_;
 };
 
 /// Events of one GPU without timing, kept for reuse: making one takes microseconds.

@@ -8,8 +8,9 @@
 #include <bit>
 #include <cub/block/block_scan.cuh>
 
-#include "backend_cuda/device.cuh"
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/device.cuh"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/bucketize.hpp"
 
 namespace ferrite::cuda {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "core/integers.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/core/integers.hpp"
 
 namespace ferrite::cuda {
 namespace {

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-#include "backend_cuda/device.cuh"
 #include "backend_cuda/elementwise.hpp"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda {
 

@@ -11,8 +11,9 @@
 
 #include <span>
 
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "ferrite/core/scalar.hpp"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 
@@ -88,11 +89,6 @@ struct Elementwise {
 void run_elementwise(const Call& call, const Elementwise& op, std::span<const Source> sources,
                      const Array& out, bool add);
 
-/// What elements of a dtype are computed in: f32 for f16 and bf16, i64 for the integers and bool.
-constexpr DType compute_dtype(DType dtype) {
-  if (dtype == DType::f64) return DType::f64;
-  return is_floating(dtype) ? DType::f32 : DType::i64;
-}
 /// Calls f.template operator()<C>() with float, double or std::int64_t.
 template <class F>
 decltype(auto) visit_compute(DType dtype, F&& f) {

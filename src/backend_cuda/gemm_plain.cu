@@ -2,8 +2,8 @@
 // at a time through shared memory, 4 x 4 sums per thread; strides and batches of any kind.
 #include <algorithm>
 
-#include "backend_cuda/device.cuh"
 #include "backend_cuda/gemm.hpp"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda {
 namespace {

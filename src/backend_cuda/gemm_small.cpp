@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "backend_cuda/launch.hpp"
-#include "core/integers.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/core/integers.hpp"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "backend_cuda/device.cuh"
 #include "backend_cuda/gemm_small.hpp"
 #include "backend_cuda/ptx.cuh"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda::small_gemm {
 

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "backend_cuda/axes.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/indices.cuh"
-#include "backend_cuda/launch.hpp"
 #include "backend_cuda/packs.cuh"
 #include "backend_cuda/radix_sort.hpp"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 namespace {

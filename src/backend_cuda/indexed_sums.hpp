@@ -1,7 +1,8 @@
 // Sums of what indices bring together: scatter_add and the gradient of embedding.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

@@ -4,8 +4,9 @@
 
 #include <string>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

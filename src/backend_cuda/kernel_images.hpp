@@ -11,7 +11,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/kernel/kernel.hpp"
 #include "kernel/binary_cache.hpp"
 

@@ -6,13 +6,14 @@
 #include <mutex>
 #include <utility>
 
-#include "backend_cuda/arrays.hpp"
 #include "backend_cuda/compile_times.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/outside_capture.hpp"
 #include "backend_cuda/stopwatch.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/profiled.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/ops/matmul.hpp"
 
 namespace ferrite {
@@ -209,7 +210,7 @@ Ceilings Cuda::ceilings() const {
   const Array a = matrix(0), b = matrix(1);
   Array c = matrix(2);
   const Array* in[] = {&a, &b};
-  const double product = fastest(cuda, [&] { cuda.run(op::Matmul{}, Ins(in, 2), Outs(&c, 1)); });
+  const double product = fastest(cuda, [&] { run(cuda, op::Matmul{}, Ins(in, 2), Outs(&c, 1)); });
   result = {2.0 * bytes / copy, 2.0 * n * n * n / product};
   return result;
 }

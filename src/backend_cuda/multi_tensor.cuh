@@ -4,8 +4,9 @@
 
 #include <vector>
 
-#include "backend_cuda/arrays.hpp"
-#include "backend_cuda/device.cuh"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda {
 

@@ -1,6 +1,6 @@
 #include "backend_cuda/norm_sums.hpp"
 
-#include "backend_cuda/device.cuh"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda {
 namespace {

@@ -2,7 +2,8 @@
 // taken block by block.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

@@ -8,9 +8,10 @@
 
 #include <cub/block/block_scan.cuh>
 
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/key_tree.cuh"
-#include "backend_cuda/launch.hpp"
 #include "backend_cuda/sample.hpp"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/order_statistics.hpp"
 
 namespace ferrite::cuda {

@@ -1,7 +1,7 @@
 // Packs read and written with one access, whatever the copying of their elements looks like.
 #pragma once
 
-#include "backend_cuda/device.cuh"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda {
 

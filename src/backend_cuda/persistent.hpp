@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/shared_memory.hpp"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 

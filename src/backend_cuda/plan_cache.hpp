@@ -7,10 +7,11 @@
 
 #include <optional>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/gemm_small.hpp"
 #include "backend_cuda/plan_key.hpp"
 #include "core/spin.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

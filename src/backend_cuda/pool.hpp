@@ -56,9 +56,10 @@ class FERRITE_API OpScope {
   OpScope& operator=(const OpScope&) = delete;
 
   static std::string_view current() noexcept;
+  /// Names the op and returns the name that stood there.
+  static std::string_view exchange(std::string_view op) noexcept;
 
  private:
-  static std::string_view exchange(std::string_view op) noexcept;
   std::string_view outer_;
 };
 

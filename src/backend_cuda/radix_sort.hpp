@@ -1,7 +1,8 @@
 // Stable sorting of keys with a 32-bit value each, by CUB: what sort and the deterministic scatters stand on.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

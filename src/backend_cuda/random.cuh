@@ -3,8 +3,9 @@
 #pragma once
 
 #include "backend_cuda/capture.hpp"
-#include "backend_cuda/device.cuh"
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/device.cuh"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 

@@ -12,9 +12,10 @@
 
 #include <optional>
 
-#include "backend_cuda/launch.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "backend_cuda/packs.cuh"
 #include "backend_cuda/reduction.hpp"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 

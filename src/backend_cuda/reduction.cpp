@@ -6,8 +6,9 @@
 #include <bit>
 #include <cstdlib>
 
-#include "backend_cuda/launch.hpp"
-#include "core/integers.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/core/integers.hpp"
+#include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
 namespace {

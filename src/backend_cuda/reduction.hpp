@@ -2,9 +2,10 @@
 // All of it depends on layouts and alignment alone, so a sum has the same bits on every run.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
 #include "backend_cuda/axes.cuh"
+#include "backend_cuda/device_context.hpp"
 #include "ferrite/core/small_vector.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

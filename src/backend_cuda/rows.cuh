@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "backend_cuda/device.cuh"
 #include "backend_cuda/rows.hpp"
+#include "ferrite/cuda/device.cuh"
 
 namespace ferrite::cuda {
 

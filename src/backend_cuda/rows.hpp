@@ -10,7 +10,8 @@
 #include <initializer_list>
 #include <optional>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

@@ -1,7 +1,8 @@
 // Shared memory beyond the 48 KiB that a block may have without asking.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

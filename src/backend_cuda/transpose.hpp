@@ -2,7 +2,8 @@
 // a tile of shared memory, so that both sides of the memory see whole sectors.
 #pragma once
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/op_samples.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::cli {
@@ -17,7 +16,11 @@ namespace {
 /// Those of this build.
 std::vector<std::string> known_backends() {
   std::vector<std::string> names{"reference", "cpu"};
-  if (FERRITE_HAS_CUDA) names.push_back("cuda");
+  try {
+    op_table<Cuda>();
+    names.push_back("cuda");
+  } catch (const DeviceError&) {  // a build without CUDA
+  }
   return names;
 }
 
@@ -75,11 +78,9 @@ void for_each_function(F&& f) {
 template <class B, class Op>
 Support support_of(const B& b, const Op& op, MetaSpan in) {
   if constexpr (ViewOp<Op>) return Support::view;
-  constexpr bool composes = detail::Composes<B, Op> || detail::Assembles<B, Op>;
-  if constexpr (Runs<B, Op>) {
-    if (detail::kernel_accepts(b, op, in)) return composes ? Support::fused : Support::kernel;
-  }
-  return composes ? Support::composed : Support::missing;
+  const OpEntry<B>& entry = op_entry<B, Op>();
+  if (entry.run && entry.accepts(b, &op, in)) return entry.composes ? Support::fused : Support::kernel;
+  return entry.composes ? Support::composed : Support::missing;
 }
 
 /// The dtypes some function of the op takes, and the least the backend does with them.
@@ -89,7 +90,7 @@ ByDType survey(const B& b) {
   for_each_function<Op>([&](const Op& member) {
     for (const DType dtype : all_dtypes) {
       Op op = member;
-      const Inputs in = sample(op, dtype);
+      const Metas in = op_example(op, dtype);
       try {
         op.infer(in);
       } catch (const DTypeError&) {
@@ -128,12 +129,10 @@ void pair_with_backward(std::map<std::string, Row>& rows) {
 std::vector<Row> collect(const std::vector<std::string>& backends) {
   const Reference reference;
   const Cpu cpu;
-#if FERRITE_HAS_CUDA
   const Cuda cuda = Cuda::without_device();
-#endif
   std::map<std::string, Row> rows;
   std::vector<std::string> order;
-  for_each_op([&]<class Op>() {
+  op::Core::for_each([&]<class Op>() {
     const std::string name(Op::type_name);
     Row& row = rows[name];
     order.push_back(name);
@@ -145,9 +144,7 @@ std::vector<Row> collect(const std::vector<std::string>& backends) {
     for (const std::string& backend : backends) {
       if (backend == "reference") row.backends[backend] = survey<Reference, Op>(reference);
       if (backend == "cpu") row.backends[backend] = survey<Cpu, Op>(cpu);
-#if FERRITE_HAS_CUDA
       if (backend == "cuda") row.backends[backend] = survey<Cuda, Op>(cuda);
-#endif
     }
   });
   pair_with_backward(rows);

@@ -1,5 +1,6 @@
 // Which prior is meant.
 #include "cli/prior_options.hpp"
+#include "cli/backend_option.hpp"
 
 #include <fmt/format.h>
 
@@ -46,9 +47,7 @@ void PriorOptions::add_to(CLI::App& command) {
   command.add_option("--seed", seed, "Another seed, other datasets")
       ->check(whole_number)
       ->capture_default_str();
-  command.add_option("--backend", backend, "Where they are made")
-      ->check(CLI::IsMember({"reference", "cpu", "cuda"}))
-      ->capture_default_str();
+  add_backend_option(&command, backend, "Where they are made");
 }
 
 Config PriorOptions::prior() const {

@@ -23,8 +23,7 @@ struct Options : PriorOptions {
   bool json = false;
 };
 
-template <class B>
-std::vector<TableStatistics> drawn(B& backend, const Options& options, const Config& config) {
+std::vector<TableStatistics> drawn(AnyBackend& backend, const Options& options, const Config& config) {
   std::vector<TableStatistics> tables;
   ProgressBar bar(options.json);
   for (std::int64_t done = 0; done < options.datasets;) {
@@ -41,20 +40,8 @@ std::vector<TableStatistics> drawn(B& backend, const Options& options, const Con
 std::vector<TableStatistics> drawn(const Options& options) {
   const Config config = options.prior();
   op::PriorDatasets{config, options.seed, options.first, options.datasets}.infer({});
-  if (options.backend == "reference") {
-    Reference backend;
-    return drawn(backend, options, config);
-  }
-  if (options.backend == "cpu") {
-    Cpu backend;
-    return drawn(backend, options, config);
-  }
-  Cuda backend;  // throws where there is none, and says why
-#if FERRITE_HAS_CUDA
+  AnyBackend backend(options.backend);
   return drawn(backend, options, config);
-#else
-  return {};
-#endif
 }
 
 /// Chunks of text columns each have their own codes; here a text has one number in the whole file.

@@ -40,8 +40,8 @@ int describe_one(const Options& options, const Config& config) {
 }
 
 /// One file if the name says so, a folder of shards otherwise; without a name the datasets are only counted.
-template <class B>
-void make(B& backend, const Options& options, ShardPlan plan, PriorStatistics& statistics, ProgressBar& bar) {
+void make(AnyBackend& backend, const Options& options, ShardPlan plan, PriorStatistics& statistics,
+          ProgressBar& bar) {
   const auto show = [&](std::int64_t done) {
     bar("datasets", static_cast<double>(done) / static_cast<double>(plan.datasets));
   };
@@ -75,18 +75,8 @@ int run(const Options& options) {
   double seconds = 0;
   {
     ProgressBar bar;
-    if (options.backend == "reference") {
-      Reference backend;
-      make(backend, options, plan, statistics, bar);
-    } else if (options.backend == "cpu") {
-      Cpu backend;
-      make(backend, options, plan, statistics, bar);
-    } else {
-      Cuda backend;  // throws where there is none, and says why
-#if FERRITE_HAS_CUDA
-      make(backend, options, plan, statistics, bar);
-#endif
-    }
+    AnyBackend backend(options.backend);
+    make(backend, options, plan, statistics, bar);
     seconds = bar.seconds();
   }
   if (options.json) {

@@ -4,8 +4,9 @@
 
 #include <iostream>
 
-#include "cli/command.hpp"
-#include "cli/replay_backends.hpp"
+#include "cli/backend_option.hpp"
+#include "ferrite/models/priors/priors.hpp"
+#include "ferrite/replay.hpp"
 
 namespace ferrite::cli {
 
@@ -17,9 +18,7 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const Replayer replayer = library_replayer();
-  if (!FERRITE_HAS_CUDA && options.backend.find("cuda") != std::string::npos)
-    Cuda missing;  // throws, and says what is missing
+  const Replayer replayer = Replayer().add_library<priors::Ops>();
   if (options.serve) {
     replayer.serve(std::cin, std::cout, options.backend);
     return success;
@@ -45,10 +44,7 @@ void add_replay(CLI::App& app, Action& action) {
   CLI::Option* file =
       command->add_option("file", options->file,
                           "Written by Parity, or by hand: metadata op and attributes, tensors in0, in1, ...");
-  command->add_option(
-      "--backend", options->backend,
-      "reference, cpu, cuda, lazy-cpu, lazy-cuda, parity (cpu checked against reference), or cuda-parity "
-      "(cuda against cpu); without it the one that the file names, or cpu");
+  add_backend_option(command, options->backend, "Where it runs, if not where the file says, or on cpu");
   CLI::Option* op = command->add_option("--op", options->op, "The op, instead of the file's");
   CLI::Option* attributes = command->add_option("--attributes", options->attributes,
                                                 "Its attributes as JSON, instead of the file's");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/backend_option.hpp"
 #include "cli/command.hpp"
 #include "cli/progress_bar.hpp"
 #include "ferrite/io/atomic_file.hpp"
@@ -16,26 +17,6 @@ namespace ferrite::cli {
 namespace {
 
 using namespace tokenizer;
-
-/// Calls f(engine) with the backend of that name.
-template <class F>
-auto with_engine(const std::string& backend, F&& f) {
-  if (backend == "reference") {
-    Reference b;
-    TableEngineOn<Reference> engine(b);
-    return f(engine);
-  }
-#if FERRITE_HAS_CUDA
-  if (backend == "cuda") {
-    Cuda b;
-    TableEngineOn<Cuda> engine(b);
-    return f(engine);
-  }
-#endif
-  Cpu b;
-  TableEngineOn<Cpu> engine(b);
-  return f(engine);
-}
 
 template <class E>
 std::map<std::string, E> choices() {
@@ -78,12 +59,8 @@ struct Options {
 };
 
 void add_table_options(CLI::App* command, Options& o) {
-  std::vector<std::string> backends{"reference", "cpu"};
-  if (FERRITE_HAS_CUDA) backends.push_back("cuda");
   command->add_option("input", o.input, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
-  command->add_option("--backend", o.backend, "Where numbers are binned")
-      ->check(CLI::IsMember(backends))
-      ->capture_default_str();
+  add_backend_option(command, o.backend, "Where numbers are binned");
   command->add_option("--header", o.header, "Whether the first row of a CSV file has names")
       ->check(CLI::IsMember({"automatic", "present", "absent"}))
       ->capture_default_str();
@@ -125,13 +102,13 @@ int run_fit(Options& o) {
   warn(source->notes());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
   ProgressBar bar(o.quiet);
-  with_engine(o.backend, [&](TableEngine& engine) {
-    const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
-    warn(fitted.notes());
-    fitted.save(o.out);
-    if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
-    if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
-  });
+  AnyBackend backend(o.backend);
+  TableEngineOn<AnyBackend> engine(backend);
+  const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
+  warn(fitted.notes());
+  fitted.save(o.out);
+  if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
+  if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
   return success;
 }
 
@@ -140,9 +117,9 @@ int run_transform(const Options& o) {
   const auto source = open_table(o.input, fitted.reading(o.table_config()));
   warn(source->notes());
   ProgressBar bar(o.quiet);
-  const ShardResult done = with_engine(o.backend, [&](TableEngine& engine) {
-    return write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));
-  });
+  AnyBackend backend(o.backend);
+  TableEngineOn<AnyBackend> engine(backend);
+  const ShardResult done = write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));
   if (!o.quiet)
     fmt::print("{} rows in {} shards ({} of an earlier run): {}\n", done.rows, done.shards, done.kept, o.out);
   return success;

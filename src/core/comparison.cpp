@@ -172,7 +172,7 @@ Bounded evaluate_with_errors(const ComparedCall& call, const Rounding& rounding)
   for (const Array& a : arrays) refs.push_back(&a);
   Bounded result;
   std::size_t k = 0;
-  for (const Array& y : call.op.table->evaluate(call.op.op, model, Ins(refs.data(), refs.size()))) {
+  for (const Array& y : call.op.info->evaluate(call.op.op, model, Ins(refs.data(), refs.size()))) {
     auto& output = result.outputs.emplace_back(as_doubles(HostTensor::make(
         y.dtype(), y.shape(), [&](std::span<std::byte> bytes) { model.copy_to_host(y, bytes.data()); })));
     auto& error = result.errors.emplace_back(model.errors(y));
@@ -211,7 +211,7 @@ std::vector<std::vector<double>> evaluate_in_double(const ComparedCall& call) {
 
 std::vector<Comparison> compare_outputs(const ComparedCall& call) {
   const Metas in = metas_of(call.inputs), out = metas_of(call.outputs);
-  const double tolerance = call.op.table->tolerance(call.op.op, in, out);
+  const double tolerance = call.op.info->tolerance(call.op.op, in, out);
   // The bound takes a few runs of the op, so it is asked for only where the tolerance alone leaves little
   // room.
   constexpr double ample = 0.25;
@@ -219,7 +219,7 @@ std::vector<Comparison> compare_outputs(const ComparedCall& call) {
   std::vector<Comparison> results;
   for (std::size_t k = 0; k < call.outputs.size(); ++k) {
     const HostTensor &value = call.outputs[k], &expected = call.expected[k];
-    if (const auto rule = call.op.table->places(call.op.op, k, in)) {
+    if (const auto rule = call.op.info->places(call.op.op, k, in)) {
       results.push_back(compare_places(value, expected, call.inputs[rule->input], *rule, tolerance));
       continue;
     }

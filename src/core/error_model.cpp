@@ -44,7 +44,7 @@ class Errors {
         error.defined() ? where(logical_and(isfinite(y), logical_not(isnan(error))), error, zero) : zero;
     Array target(shadow, out.layout(), DType::f64);
     const Array* source[] = {&clean.primitive()};
-    reference_.run(op::Copy{DType::f64}, Ins(source, 1), Outs(&target, 1));
+    run(reference_, op::Copy{DType::f64}, Ins(source, 1), Outs(&target, 1));
   }
 
   /// One rounding of each element.
@@ -125,13 +125,13 @@ double terms(const Op& op, Ins in) {
 /// an input (parts of a sum are added in place), so the error is found before the result goes there.
 template <class Op, class Error>
 void run_step(Reference& reference, const Rounding& rounding, const Op& op, Ins in, Outs out, Error&& error) {
-  if (rounding.relative == 0) return reference.run(op, in, out);
+  if (rounding.relative == 0) return run(reference, op, in, out);
   const Errors errors(reference, rounding);
   Array y = reference.allocate(out[0].meta());
-  reference.run(op, in, Outs(&y, 1));
+  run(reference, op, in, Outs(&y, 1));
   const T found = error(errors, y);
   const Array* source[] = {&y};
-  reference.run(op::Copy{y.dtype()}, Ins(source, 1), out);
+  run(reference, op::Copy{y.dtype()}, Ins(source, 1), out);
   errors.set(out[0], found);
 }
 
@@ -143,42 +143,42 @@ std::vector<double> ErrorModel::errors(const Array& array) {
   return Errors(reference_, rounding_).or_zeros(array).to_vector<double>();
 }
 
-void ErrorModel::run(const op::Fill& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, exact);
+void run(ErrorModel& model, const op::Fill& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, exact);
 }
-void ErrorModel::run(const op::Iota& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, exact);
+void run(ErrorModel& model, const op::Iota& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, exact);
 }
-void ErrorModel::run(const op::ArgReduce& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, exact);
+void run(ErrorModel& model, const op::ArgReduce& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, exact);
 }
-void ErrorModel::run(const op::Random& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Random& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     if (op.fn != op::RandomFn::normal) return T();
     const T spread = abs(errors.values(y) - op.low);  // mean + spread may cancel
-    return (spread + std::abs(op.low)) * rounding_.relative + rounding_.absolute;
+    return (spread + std::abs(op.low)) * model.rounding_.relative + model.rounding_.absolute;
   });
 }
-void ErrorModel::run(const op::Copy& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Copy& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T error = errors.of(in[0]);
     const bool keeps = is_floating(y.dtype()) || y.dtype() == DType::bool_;
     return error.defined() && keeps ? error + 0 : T();  // not the shadow itself: it may be written
   });
 }
 
-void ErrorModel::run(const op::Unary& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Unary& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T carried = errors.carried(op, in, y);
     if (!is_floating(y.dtype()) || !rounds(op.fn)) return carried;
     // A part of the function may underflow before it is multiplied by the argument.
-    const T x = errors.values(in[0]), underflow = where(isfinite(x), abs(x), 0) * rounding_.absolute;
+    const T x = errors.values(in[0]), underflow = where(isfinite(x), abs(x), 0) * model.rounding_.absolute;
     return Errors::plus(carried, errors.conditioned(op, in, y) + errors.rounding(y) + underflow);
   });
 }
 
-void ErrorModel::run(const op::Binary& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Binary& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T carried = errors.carried(op, in, y);
     const bool chooses = op.fn == op::BinaryFn::maximum || op.fn == op::BinaryFn::minimum;
     if (!is_floating(y.dtype()) || chooses) return carried;
@@ -187,18 +187,18 @@ void ErrorModel::run(const op::Binary& op, Ins in, Outs out) {
   });
 }
 
-void ErrorModel::run(const op::Where& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Where& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T error = errors.carried(op, in, y, 1), doubt = errors.of(in[0]);
     if (!doubt.defined()) return error;
     // A comparison that could go the other way.
-    const T other = logical_not(T(reference_, in[0]));
+    const T other = logical_not(T(model.reference_, in[0]));
     return Errors::plus(error, where(doubt > 0, errors.change(op, in, 0, other, errors.values(y)), 0));
   });
 }
 
-void ErrorModel::run(const op::Reduce& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Reduce& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T error = errors.carried(op, in, y);
     const double n = terms(op, in);
     if (!is_floating(y.dtype()) || n <= 1) return error;
@@ -211,16 +211,16 @@ void ErrorModel::run(const op::Reduce& op, Ins in, Outs out) {
   });
 }
 
-void ErrorModel::run(const op::Scan& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Scan& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T error = errors.carried(op, in, y);
     if (!is_floating(y.dtype())) return error;
     return Errors::plus(error, errors.rounding_of_sum(eval(op, square(errors.values(in[0]))), terms(op, in)));
   });
 }
 
-void ErrorModel::run(const op::Matmul& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::Matmul& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     if (!is_floating(y.dtype())) return T();
     const T a = abs(errors.values(in[0])), b = abs(errors.values(in[1]));
     const T of_a = errors.of(in[0]), of_b = errors.of(in[1]);
@@ -231,34 +231,34 @@ void ErrorModel::run(const op::Matmul& op, Ins in, Outs out) {
   });
 }
 
-void ErrorModel::run(const op::Gather& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array&) {
+void run(ErrorModel& model, const op::Gather& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array&) {
     const T error = errors.of(in[0]);
-    return error.defined() ? eval(op, error, T(reference_, in[1])) : T();
+    return error.defined() ? eval(op, error, T(model.reference_, in[1])) : T();
   });
 }
 
-void ErrorModel::run(const op::Scatter& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array&) {
-    return eval(op, errors.or_zeros(in[0]), T(reference_, in[1]), errors.or_zeros(in[2]));
+void run(ErrorModel& model, const op::Scatter& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array&) {
+    return eval(op, errors.or_zeros(in[0]), T(model.reference_, in[1]), errors.or_zeros(in[2]));
   });
 }
 
-void ErrorModel::run(const op::ScatterAdd& op, Ins in, Outs out) {
-  run_step(reference_, rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
+void run(ErrorModel& model, const op::ScatterAdd& op, Ins in, Outs out) {
+  run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     if (!is_floating(y.dtype())) return T();
-    const T index(reference_, in[1]);
+    const T index(model.reference_, in[1]);
     const T squares = eval(op, square(errors.values(in[0])), index, square(errors.values(in[2])));
     return eval(op, errors.or_zeros(in[0]), index, errors.or_zeros(in[2])) +
            errors.rounding_of_sum(squares, terms(op, in));
   });
 }
 
-void ErrorModel::run(const op::Launch& op, Ins in, Outs out) {
-  reference_.run(op, in, out);
-  if (rounding_.relative == 0) return;
+void run(ErrorModel& model, const op::Launch& op, Ins in, Outs out) {
+  run(model.reference_, op, in, out);
+  if (model.rounding_.relative == 0) return;
   constexpr std::uint64_t rounds = 8;
-  const Errors errors(reference_, rounding_);
+  const Errors errors(model.reference_, model.rounding_);
   std::vector<T> squares(out.size());
   for (std::uint64_t round = 0; round < rounds; ++round) {
     Rng rng(round);
@@ -266,15 +266,15 @@ void ErrorModel::run(const op::Launch& op, Ins in, Outs out) {
     std::vector<const Array*> refs;
     moved.reserve(in.size());
     for (std::size_t i = 0; i < in.size(); ++i) {
-      moved.push_back(T(reference_, in[i]));
+      moved.push_back(T(model.reference_, in[i]));
       if (is_floating(in[i].dtype())) {
-        const T sides = bernoulli(reference_, in[i].shape(), rng, 0.5);
+        const T sides = bernoulli(model.reference_, in[i].shape(), rng, 0.5);
         const T step = errors.or_zeros(in[i]) + errors.rounding(in[i]);
         moved.back() = cast(errors.values(in[i]) + where(sides, step, -step), in[i].dtype());
       }
       refs.push_back(&moved.back().primitive());
     }
-    const auto results = evaluate(reference_, op, Ins(refs.data(), refs.size()));
+    const auto results = evaluate(model.reference_, op, Ins(refs.data(), refs.size()));
     for (std::size_t k = 0; k < out.size(); ++k) {
       const T change = errors.values(results[k]) - errors.values(out[k]);
       squares[k] = Errors::plus(squares[k], where(isfinite(change), square(change), 0));

@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "ferrite/io/safetensors.hpp"
+#include "ferrite/ops/all.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "ferrite/ops/list.hpp"
 
 namespace ferrite {
 
@@ -84,8 +84,8 @@ std::string joined(const std::vector<Meta>& metas) {
 
 bool is_of_library(std::string_view op, std::string_view backend) {
   constexpr std::string_view backends[] = {"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda"};
-  bool known = op == op::Launch::type_name;
-  for_each_op([&]<class Op>() { known = known || op == Op::type_name; });
+  bool known = false;
+  op::Core::for_each([&]<class Op>() { known = known || op == Op::type_name; });
   return known && std::find(std::begin(backends), std::end(backends), backend) != std::end(backends);
 }
 
@@ -186,10 +186,10 @@ ParityReport ParityMonitor::describe(const detail::ComparedCall& call, std::size
                                      const Comparison& comparison) const {
   ParityReport report;
   report.op = call.op.name();
-  report.attributes = call.op.table->attributes(call.op.op);
+  report.attributes = call.op.info->attributes(call.op.op);
   report.backend = backend_;
   report.reference = reference_;
-  report.own = !is_of_library(call.op.table->type_name, backend_);
+  report.own = !is_of_library(call.op.info->type_name, backend_);
   for (const Meta& m : detail::metas_of(call.inputs)) report.inputs.push_back(m);
   for (const Meta& m : detail::metas_of(call.outputs)) report.outputs.push_back(m);
   report.output = output;
@@ -214,7 +214,7 @@ void ParityMonitor::write(ParityReport& report, const detail::ComparedCall& call
   SafeTensors content;
   content.metadata = {{"format", "ferrite replay 1"},
                       {"ferrite", FERRITE_VERSION},
-                      {"op", std::string(call.op.table->type_name)},
+                      {"op", std::string(call.op.info->type_name)},
                       {"attributes", report.attributes},
                       {"backend", backend_},
                       {"reference", reference_},

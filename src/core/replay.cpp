@@ -87,7 +87,7 @@ ReplayAnswer answer_of(Get&& get) {
 }  // namespace
 
 void detail::name_as_in_the_file(Error& error, const ErasedOp& op) {
-  const std::string_view family = op.table->type_name, member = op.name();
+  const std::string_view family = op.info->type_name, member = op.name();
   if (family != member && std::string_view(error.what()).starts_with(fmt::format("[{}]", member)))
     error.rename(fmt::format("{} {}", family, member));
 }
@@ -106,13 +106,15 @@ std::vector<std::string> Replayer::backends() const {
   return names;
 }
 
-const std::pair<std::string, Replayer::Calls>& Replayer::find(const std::string& asked,
+std::pair<std::string, const Replayer::Calls*> Replayer::find(const std::string& asked,
                                                               const ReplayFile& file) const {
   if (backends_.empty()) throw ValueError("[replay] this program has no backends: add one to its Replayer");
-  const std::string& name = asked.empty() ? file.backend : asked;
-  if (name.empty()) return backends_.front();
-  for (const auto& entry : backends_)
-    if (entry.first == name) return entry;
+  const std::string name = !asked.empty()          ? asked
+                           : !file.backend.empty() ? file.backend
+                                                   : backends_.front().first;
+  const std::string stem = name.substr(0, name.find(':'));  // cuda:1 is one of cuda
+  for (const auto& [known, calls] : backends_)
+    if (known == name || known == stem) return {name, &calls};
   throw ValueError(fmt::format(
       "[replay] backend '{}'{} is not one of this program: it has {}; name one of these, or add yours to a "
       "Replayer (ferrite/replay.hpp)",
@@ -121,15 +123,19 @@ const std::pair<std::string, Replayer::Calls>& Replayer::find(const std::string&
 
 ReplayResult Replayer::run(const ReplayRequest& request) const {
   const ReplayFile file = ReplayFile::read(request.file, request.op, request.attributes);
-  const auto& [backend, calls] = find(request.backend, file);
-  const auto call = calls.find(file.op);
-  if (call == calls.end())
+  const auto [backend, calls] = find(request.backend, file);
+  const auto call = calls->find(file.op);
+  if (call == calls->end())
     throw ParseError(fmt::format(
         "[replay] there is no op '{}' in this program: `ferrite ops` lists the library's, and a Replayer "
         "(ferrite/replay.hpp) takes your own",
         file.op));
-  ReplayResult result{
-      call->second(file, request.grad), file.op, file.attributes, backend, file.backend, request.out};
+  ReplayResult result{call->second(backend, file, request.grad),
+                      file.op,
+                      file.attributes,
+                      backend,
+                      file.backend,
+                      request.out};
   if (!result.out.empty()) write_results(result);
   return result;
 }

@@ -4,25 +4,10 @@
 #include <array>
 #include <memory>
 
-#if FERRITE_HAS_CUDA
-#include "backend_cuda/pool.hpp"
-#endif
+#include "backend_cuda/foreign_use.hpp"
 
 namespace ferrite::detail {
 namespace {
-
-/// The consumer may have given work on the memory to its own stream before it let go. Ours would not wait for
-/// that; CUDA's default stream does, for every stream that was not made to ignore it.
-void wait_for_consumer([[maybe_unused]] const Array& array) noexcept {
-#if FERRITE_HAS_CUDA
-  if (array.device().kind != DeviceKind::cuda) return;
-  try {
-    void* const default_stream = reinterpret_cast<void*>(0x1);  // cudaStreamLegacy
-    cuda::Pool::record_use(*array.buffer(), default_stream);
-  } catch (...) {  // CUDA is lost or shut down: nothing runs any more
-  }
-#endif
-}
 
 DLDataType dl_type(DType dtype) {
   const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
@@ -70,7 +55,7 @@ Managed* make(const Array& array) {
   owner->managed.manager_ctx = owner.get();
   owner->managed.deleter = [](Managed* self) {
     auto* const own = static_cast<Export<Managed>*>(self->manager_ctx);
-    wait_for_consumer(own->array);
+    cuda::wait_for_consumer(own->array);
     delete own;
   };
   return &owner.release()->managed;

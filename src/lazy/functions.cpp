@@ -13,11 +13,6 @@ using op::BinaryFn;
 using op::ReduceFn;
 using op::UnaryFn;
 
-DType compute_dtype(DType dtype) {
-  if (!is_floating(dtype)) return DType::i64;
-  return dtype == DType::f64 ? DType::f64 : DType::f32;
-}
-
 Expr Statements::let(Expr value, std::string_view name) {
   if (value.kind == kernel::ExprKind::variable || value.kind == kernel::ExprKind::literal) return value;
   const int index = kernel::add_variable(

@@ -17,9 +17,6 @@ namespace ferrite::lazy {
 
 using kernel::scalar_type;
 
-/// f32 for f16, bf16 and f32; f64; i64 for integers and bool.
-DType compute_dtype(DType dtype);
-
 /// Writes statements into a body; every value that is used twice gets a variable.
 class Statements {
  public:

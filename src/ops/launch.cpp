@@ -207,6 +207,14 @@ bool Launch::widened(MetaSpan in) const {
   return wide && !narrow;
 }
 
+Metas Launch::example(DType d) {
+  call.kernel = kernel::Kernel::from_source(
+      "import warp as wp\n\n@wp.kernel\ndef double_all(x: wp.array[float]):\n    x[wp.tid()] *= 2.0\n");
+  call.grid = 6;
+  call.values.resize(1);
+  return {{{6}, d}};
+}
+
 Metas Launch::infer(MetaSpan in) const {
   const kernel::Kernel& k = call.kernel;
   const std::vector<Slot> arrays = slots();

@@ -130,8 +130,7 @@ Metas check_attention(std::string_view op, MetaSpan in) {
       throw DTypeError(fmt::format("[{}] mask is {}: needs bool (true keeps) or a floating dtype (added)", op,
                                    ferrite::to_string(in[3].dtype)));
   }
-  return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype},
-          Meta{{q[0], q[1], q[2]}, LayerNorm::statistics_dtype(in[0].dtype)}};
+  return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype}, Meta{{q[0], q[1], q[2]}, wide_dtype(in[0].dtype)}};
 }
 }  // namespace
 

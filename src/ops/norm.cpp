@@ -48,7 +48,7 @@ void check_channels(std::string_view op, const Meta& x) {
 }
 
 /// One number per row or channel, as the forward gave it.
-Meta statistic_of(const Meta& x, const Shape& shape) { return {shape, LayerNorm::statistics_dtype(x.dtype)}; }
+Meta statistic_of(const Meta& x, const Shape& shape) { return {shape, wide_dtype(x.dtype)}; }
 
 void check_statistic(std::string_view op, std::string_view what, const Meta& given, const Meta& needed) {
   detail::check_shape(op, what, given.shape, needed.shape);

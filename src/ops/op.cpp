@@ -28,6 +28,18 @@ DType wide_dtype(MetaSpan metas) {
 
 namespace detail {
 
+Metas alike(std::size_t count, const Shape& shape, DType dtype) {
+  Metas metas;
+  for (std::size_t i = 0; i < count; ++i) metas.push_back(Meta{shape, dtype});
+  return metas;
+}
+Meta ids(const Shape& shape) { return {shape, DType::i64}; }
+Meta statistics(const Shape& shape, DType dtype) { return {shape, wide_dtype(dtype)}; }
+
+}  // namespace detail
+
+namespace detail {
+
 void check_arity(std::string_view op, std::size_t given, std::size_t least, std::size_t most) {
   if (given >= least && given <= most) return;
   const std::string needed = least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);

@@ -7,8 +7,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "ferrite/ops/layer_norm.hpp"
-
 namespace ferrite::op {
 
 namespace {
@@ -25,7 +23,7 @@ std::size_t check_lists(std::string_view op, MetaSpan in, std::size_t lists) {
     detail::check_floating(op, "parameter", in[i].dtype);
     detail::check_floating(op, "gradient", in[n + i].dtype);
     detail::check_shape(op, "gradient", in[n + i].shape, in[i].shape);
-    const DType wide = LayerNorm::statistics_dtype(in[i].dtype);
+    const DType wide = wide_dtype(in[i].dtype);
     for (std::size_t list = 2; list < lists; ++list) {
       const Meta& state = in[list * n + i];
       detail::check_shape(op, "state", state.shape, in[i].shape);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/integers.hpp"
+#include "ferrite/core/integers.hpp"
 #include "ferrite/ops/conv2d.hpp"
 #include "ferrite/ops/pool2d.hpp"
 

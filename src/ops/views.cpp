@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/integers.hpp"
+#include "ferrite/core/integers.hpp"
 #include "ferrite/ops/cat.hpp"
 #include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/triangle.hpp"

@@ -1,7 +1,3 @@
-// Every op on Reference, compiled once.
-#include "ferrite/stacks.hpp"
+#include "stacks/compile.hpp"
 
-namespace ferrite {
-#define FERRITE_DEFINE(Op) FERRITE_EVALUATE(, Reference, Op)
-FERRITE_ALL_OPS(FERRITE_DEFINE)
-}  // namespace ferrite
+FERRITE_COMPILE_STACK(Reference)

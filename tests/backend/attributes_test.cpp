@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "ferrite/ops/all.hpp"
 #include "ferrite/ops/attributes.hpp"
-#include "ferrite/ops/list.hpp"
 
 namespace ferrite {
 namespace {
@@ -55,18 +55,24 @@ std::string message_of(F&& f) {
   return "(no ParseError)";
 }
 
+template <class Op>
+void check_round_trip() {
+  Op op;
+  Op::attributes(op, Scramble{});
+  const std::string text = format_attributes(op);
+  expect_equal(parse_attributes<Op>(text), op);
+  EXPECT_EQ(format_attributes(parse_attributes<Op>(text)), text);
+  const Op plain{};
+  if (text != "{}") {
+    EXPECT_NE(text, format_attributes(plain)) << Op::type_name;
+  }
+  expect_equal(parse_attributes<Op>(format_attributes(plain)), plain);
+}
+
 TEST(Attributes, of_every_op_survive_the_way_through_text) {
-  for_each_op([]<class Op>() {
-    Op op;
-    Op::attributes(op, Scramble{});
-    const std::string text = format_attributes(op);
-    expect_equal(parse_attributes<Op>(text), op);
-    EXPECT_EQ(format_attributes(parse_attributes<Op>(text)), text);
-    const Op plain{};
-    if (text != "{}") {
-      EXPECT_NE(text, format_attributes(plain)) << Op::type_name;
-    }
-    expect_equal(parse_attributes<Op>(format_attributes(plain)), plain);
+  op::Core::for_each([]<class Op>() {
+    if constexpr (!std::same_as<Op, op::Launch>)
+      check_round_trip<Op>();  // tests/kernel has the text of kernels
   });
 }
 

@@ -18,11 +18,10 @@ struct Increment {
 };
 
 struct Extended : Cpu {
-  using Cpu::run;
   int increments = 0;
-  void run(const Increment&, Ins in, Outs out) {
-    ++increments;
-    Cpu::run(op::Binary{op::BinaryFn::add, op::ScalarSide::right, 1}, in, out);
+  friend void run(Extended& b, const Increment&, Ins in, Outs out) {
+    ++b.increments;
+    run(static_cast<Cpu&>(b), op::Binary{op::BinaryFn::add, op::ScalarSide::right, 1}, in, out);
   }
   friend bool accepts(const Extended&, const Increment&, MetaSpan in) { return in[0].dtype == DType::f32; }
 };

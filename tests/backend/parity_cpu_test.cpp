@@ -30,25 +30,26 @@ void expect_contains(const std::string& text, const std::string& part) {
 }
 
 struct WrongSoftmax : Cpu {
-  using Cpu::run;
-  void run(const op::Softmax& op, Ins in, Outs out) {
-    Cpu::run(op, in, out);
+  friend void run(WrongSoftmax& b, const op::Softmax& op, Ins in, Outs out) {
+    run(static_cast<Cpu&>(b), op, in, out);
     out[0].data<float>()[1] += 1e-3f;
   }
 };
 
 struct WrongSoftmaxBackward : Cpu {
-  using Cpu::run;
-  void run(const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none) {
-    Cpu::run(op, in, out, mask);
+  friend void run(WrongSoftmaxBackward& b, const op::SoftmaxBackward& op, Ins in, Outs out,
+                  Accumulate mask = Accumulate::none) {
+    run(static_cast<Cpu&>(b), op, in, out, mask);
     out[0].data<float>()[3] *= 0.5f;
   }
 };
 
 /// Takes beta 0 for every product.
 struct NeverAccumulates : Cpu {
-  using Cpu::run;
-  void run(const op::Matmul& op, Ins in, Outs out, Accumulate = Accumulate::none) { Cpu::run(op, in, out); }
+  friend void run(NeverAccumulates& b, const op::Matmul& op, Ins in, Outs out,
+                  Accumulate = Accumulate::none) {
+    run(static_cast<Cpu&>(b), op, in, out);
+  }
 };
 
 template <class B>
@@ -92,8 +93,8 @@ void train(Autodiff<CpuParity>& b, DType dtype) {
   std::vector<Tensor<CpuParity>> parameters, first, second;
   for (std::size_t i = 0; i < std::size(shapes); ++i) {
     parameters.push_back(cast(normal(inner, shapes[i], i) * 0.3, dtype));
-    first.push_back(zeros(inner, shapes[i], op::LayerNorm::statistics_dtype(dtype)));
-    second.push_back(zeros(inner, shapes[i], op::LayerNorm::statistics_dtype(dtype)));
+    first.push_back(zeros(inner, shapes[i], wide_dtype(dtype)));
+    second.push_back(zeros(inner, shapes[i], wide_dtype(dtype)));
   }
   const Tensor<D> x = normal(b, {6, 1, 8, 8}, 40, dtype);
   const Tensor<D> labels = from_vector(b, std::vector<std::int64_t>{0, 1, 2, 3, 4, -100});

@@ -20,14 +20,14 @@ class Tampered : public Cpu {
 
   template <class Op>
   requires Runs<Cpu, Op>
-  void run(const Op& o, Ins in, Outs out) {
-    Cpu::run(o, in, out);
+  friend void run(Tampered& b, const Op& o, Ins in, Outs out) {
+    run(static_cast<Cpu&>(b), o, in, out);
     spoil(Op::type_name, out);
   }
   template <class Op>
   requires RunsAccumulating<Cpu, Op>
-  void run(const Op& o, Ins in, Outs out, Accumulate mask) {
-    Cpu::run(o, in, out, mask);
+  friend void run(Tampered& b, const Op& o, Ins in, Outs out, Accumulate mask) {
+    run(static_cast<Cpu&>(b), o, in, out, mask);
     spoil(Op::type_name, out);
   }
 

@@ -39,7 +39,7 @@ void expect_ample(CpuParity& b, const std::string& what) {
 
 TEST(ParityRandom, passes_right_kernels_with_room_to_spare) {
   ScratchFolder folder;
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     for (const auto& [name, call] : random_calls<D>()) {
       D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
       for (std::uint64_t seed = 0; seed < 12 * rounds(); ++seed) run_random_call(b, call, {seed, dtype});

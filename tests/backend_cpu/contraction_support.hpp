@@ -107,10 +107,10 @@ void run_into(const Op& op, std::initializer_list<Array> in, std::span<Array> ou
   std::vector<const Array*> inputs;
   for (const Array& x : in) inputs.push_back(&x);
   const Ins ins(inputs.data(), inputs.size());
-  if constexpr (requires { cpu.run(op, ins, out, Accumulate{}); })
-    cpu.run(op, ins, out, static_cast<Accumulate>(accumulate));
+  if constexpr (requires { run(cpu, op, ins, out, Accumulate{}); })
+    run(cpu, op, ins, out, static_cast<Accumulate>(accumulate));
   else
-    cpu.run(op, ins, out);
+    run(cpu, op, ins, out);
 }
 
 /// Runs the op's kernel into fresh arrays full of NaN (or large numbers), so that an element left out shows.

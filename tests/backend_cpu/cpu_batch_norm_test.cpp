@@ -59,7 +59,7 @@ TEST(CpuBatchNorm, BackwardMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
     for (const Shape& shape : shapes) {
       SCOPED_TRACE(to_string(Meta{shape, dtype}));
-      const DType wide = op::LayerNorm::statistics_dtype(dtype);
+      const DType wide = wide_dtype(dtype);
       const Shape channels{shape[1]};
       const Array dy = uniform(shape, dtype, 4), x = uniform(shape, dtype, 5),
                   weight = uniform(channels, dtype, 6);

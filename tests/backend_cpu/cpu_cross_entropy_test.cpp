@@ -58,7 +58,7 @@ TEST(CpuCrossEntropy, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
         const auto n = at(shape[1]);
         check(op::SoftmaxCrossEntropy{-100, smoothing}, {x, targets},
               [&](const Lists& in) { return losses(in, n, -100, smoothing); }, {8, 8});
-        const DType wide = op::LayerNorm::statistics_dtype(dtype);
+        const DType wide = wide_dtype(dtype);
         const Array dloss = uniform({shape[0]}, wide, 2),
                     lse = run_list(op::SoftmaxCrossEntropy{}, {x, targets})[1];
         check(op::SoftmaxCrossEntropyBackward{-100, smoothing}, {dloss, x, targets, lse},

@@ -81,7 +81,7 @@ TEST_P(CpuLayerNorm, BackwardMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
     for (const Shape& shape : shapes) {
       SCOPED_TRACE(to_string(Meta{shape, dtype}));
       const Shape channels{shape.back()};
-      const DType wide = op::LayerNorm::statistics_dtype(dtype);
+      const DType wide = wide_dtype(dtype);
       const Array dy = uniform(shape, dtype, 4), x = uniform(shape, dtype, 5),
                   weight = uniform(channels, dtype, 6);
       const Array mean = uniform(leading(shape), wide, 7, -1, 1),

@@ -112,7 +112,7 @@ template <class Op, class... Mask>
 void run_into(const Op& op, std::initializer_list<Array> inputs, Array out, Mask... mask) {
   std::vector<const Array*> in;
   for (const Array& x : inputs) in.push_back(&x);
-  cpu().run(op, Ins(in.data(), in.size()), Outs(&out, 1), mask...);
+  run(cpu(), op, Ins(in.data(), in.size()), Outs(&out, 1), mask...);
 }
 
 /// The op's result, in an array of the shape and dtype it infers.

@@ -72,9 +72,9 @@ void run_into(const Op& op, const std::vector<Array>& in, std::vector<Array>& ou
   for (const Array& x : in) refs.push_back(&x);
   const Ins ins(refs.data(), refs.size());
   if constexpr (RunsAccumulating<Cpu, Op>)
-    cpu.run(op, ins, Outs(out), static_cast<Accumulate>(mask));
+    run(cpu, op, ins, Outs(out), static_cast<Accumulate>(mask));
   else
-    cpu.run(op, ins, Outs(out));
+    run(cpu, op, ins, Outs(out));
 }
 
 /// Into fresh arrays full of NaN, so that an element nobody wrote shows.

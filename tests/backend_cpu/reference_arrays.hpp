@@ -36,7 +36,7 @@ template <class Op>
 void run_into(const Op& op, std::initializer_list<Array> inputs, Array out) {
   std::vector<const Array*> in;
   for (const Array& x : inputs) in.push_back(&x);
-  backend().run(op, Ins(in.data(), in.size()), Outs(&out, 1));
+  run(backend(), op, Ins(in.data(), in.size()), Outs(&out, 1));
 }
 
 /// The op's result in an array allocated by its shape rule.

@@ -1,19 +1,19 @@
-// The conformance suite on Cuda against Reference, and once more with every op checked against Cpu.
+// The suite on the GPU: against Reference, fused, and with every op checked against Cpu or Cuda.
+#include <gtest/gtest.h>
+
 #include "conformance/suite.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 
 namespace ferrite::conformance {
 namespace {
 
-bool register_cuda() {
-  if (cuda_device_count() == 0) {
-    add_test("Conformance", "OnCuda", [] { GTEST_SKIP() << cuda_unavailable_reason(); });
-    return true;
-  }
-  return register_suite<Cuda>("Cuda") && register_suite<CudaParity>("CudaParity");
-}
-
-const bool registered = register_cuda();
+const bool registered = [] {
+  if (cuda_device_count() > 0)
+    return register_suite("Cuda", "cuda") && register_suite("CudaParity", "cuda-parity") &&
+           register_suite("LazyCuda", "lazy-cuda") && register_suite("LazyCudaParity", "cuda-lazy-parity");
+  add_test("Conformance", "OnCuda", [] { GTEST_SKIP() << cuda_unavailable_reason(); });
+  return true;
+}();
 
 }  // namespace
 }  // namespace ferrite::conformance

@@ -73,10 +73,10 @@ void run_into(Cuda& cuda, const Op& op, std::initializer_list<Gpu> in, std::vect
   std::vector<Array> outputs;
   for (const Gpu& y : out) outputs.push_back(y.primitive());
   const Ins ins(inputs.data(), inputs.size());
-  if constexpr (requires { cuda.run(op, ins, Outs(outputs), Accumulate{}); })
-    cuda.run(op, ins, outputs, static_cast<Accumulate>(accumulate));
+  if constexpr (requires { run(cuda, op, ins, Outs(outputs), Accumulate{}); })
+    run(cuda, op, ins, outputs, static_cast<Accumulate>(accumulate));
   else
-    cuda.run(op, ins, outputs);
+    run(cuda, op, ins, outputs);
 }
 
 /// Views of one shape that lie in memory in awkward ways, the plain one first. The values are random.

@@ -120,24 +120,24 @@ TEST_F(CudaElementwise, AddsToOutputsOfEveryLayout) {
   for (const DType dtype : number_dtypes) {
     const auto a = numbers({70, 96}, dtype), b = numbers({96}, dtype), old = numbers({70, 96}, dtype);
     for (const int layout : {0, 1, 2}) {
-      const auto run = [&](auto& backend, auto x, auto y, auto target) {
+      const auto change = [&](auto& backend, auto x, auto y, auto target) {
         auto out = clone(target);  // dense; transposed; every second column
         if (layout == 1) out = transpose(clone(transpose(target, 0, 1)), 0, 1);
         if (layout == 2) out = slice(clone(repeat(target, {1, 2})), 1, 0, std::nullopt, 2);
         const auto before = clone(out);
         const Array* in[] = {&x.primitive(), &y.primitive()};
-        backend.run(op::Binary{BinaryFn::mul}, Ins(in, 2), Outs(&out.primitive(), 1), Accumulate{1});
-        backend.run(op::Copy{dtype}, Ins(in, 1), Outs(&out.primitive(), 1), Accumulate{1});
+        run(backend, op::Binary{BinaryFn::mul}, Ins(in, 2), Outs(&out.primitive(), 1), Accumulate{1});
+        run(backend, op::Copy{dtype}, Ins(in, 1), Outs(&out.primitive(), 1), Accumulate{1});
         return cast(out, DType::f64) - cast(before, DType::f64);
       };
-      const auto got = run(*gpu, to(*gpu, a), to(*gpu, b), to(*gpu, old)).to_vector<double>();
-      const auto want = run(cpu, a, b, old).to_vector<double>();
+      const auto got = change(*gpu, to(*gpu, a), to(*gpu, b), to(*gpu, old)).to_vector<double>();
+      const auto want = change(cpu, a, b, old).to_vector<double>();
       EXPECT_EQ(got, want) << to_string(dtype) << " layout " << layout;
     }
   }
   auto flags = to(*gpu, numbers({5}, DType::bool_));
   const Array* in[] = {&flags.primitive(), &flags.primitive()};
-  EXPECT_THROW(gpu->run(op::Binary{BinaryFn::lt}, Ins(in, 2), Outs(&flags.primitive(), 1), Accumulate{1}),
+  EXPECT_THROW(run(*gpu, op::Binary{BinaryFn::lt}, Ins(in, 2), Outs(&flags.primitive(), 1), Accumulate{1}),
                BackendError);
 }
 
@@ -146,7 +146,7 @@ TEST_F(CudaElementwise, WritesOverAnInput) {
   auto x = to(*gpu, a);
   const auto y = to(*gpu, b);
   const Array* in[] = {&x.primitive(), &y.primitive()};
-  gpu->run(op::Binary{BinaryFn::sub}, Ins(in, 2), Outs(&x.primitive(), 1));
+  run(*gpu, op::Binary{BinaryFn::sub}, Ins(in, 2), Outs(&x.primitive(), 1));
   EXPECT_TRUE(to_bytes(x) == to_bytes(a - b));
 }
 

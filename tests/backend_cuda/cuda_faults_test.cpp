@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "backend_cuda/arrays.hpp"
+#include "backend_cuda/device_context.hpp"
 #include "cuda_faults_support.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::testing {

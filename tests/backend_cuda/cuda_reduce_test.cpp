@@ -203,7 +203,7 @@ TEST_F(CudaReduce, ThreeBillionElements) {
   constexpr std::int64_t n = 3'000'000'000;
   const auto x = full(*gpu, {n}, 1, DType::u8);
   Array one = slice(x, 0, 2'900'000'001, 2'900'000'002).primitive();
-  gpu->run(op::Fill{{1}, DType::u8, 9}, Ins(nullptr, 0), Outs(&one, 1));
+  run(*gpu, op::Fill{{1}, DType::u8, 9}, Ins(nullptr, 0), Outs(&one, 1));
   EXPECT_EQ(sum(x).item<std::int64_t>(), n + 8);
   EXPECT_EQ(max(x).item<int>(), 9);
   EXPECT_EQ(argmax(x).item<std::int64_t>(), 2'900'000'001);

@@ -6,7 +6,7 @@
 #include "cli/cli_test.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/ops/list.hpp"
+#include "ferrite/ops/all.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -56,7 +56,8 @@ TEST(OpsCommand, lists_every_op_for_every_backend) {
     for (const auto& [dtype, support] : row["support"]["reference"].items())
       EXPECT_NE(support, "missing") << row;
   }
-  for_each_op([&]<class Op>() { EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name; });
+  op::Core::for_each(
+      [&]<class Op>() { EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name; });
 }
 
 TEST(OpsCommand, tells_kernels_views_and_compositions_apart_by_dtype) {

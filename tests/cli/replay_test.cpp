@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_test.hpp"
-#include "cli/op_samples.hpp"
 #include "ferrite/io/safetensors.hpp"
 #include "ferrite/ops/attributes.hpp"
 #include "ferrite/ops/launch.hpp"
@@ -50,7 +49,7 @@ class Replay : public ::testing::Test {
 };
 
 TEST_F(Replay, runs_every_op_on_every_backend) {
-  for_each_op([&]<class Op>() {
+  op::Core::for_each([&]<class Op>() {
     SCOPED_TRACE(Op::type_name);
     Op op;
     Reference b;
@@ -58,7 +57,7 @@ TEST_F(Replay, runs_every_op_on_every_backend) {
     SafeTensors file{{{"op", std::string(Op::type_name)}}, {}};
     std::vector<Array> inputs;
     std::vector<const Array*> refs;
-    for (const Meta& meta : cli::sample(op, DType::f32)) inputs.push_back(draw(b, meta, rng).primitive());
+    for (const Meta& meta : op_example(op, DType::f32)) inputs.push_back(draw(b, meta, rng).primitive());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       refs.push_back(&inputs[i]);
       file.tensors["in" + std::to_string(i)] = to_host({b, inputs[i]});

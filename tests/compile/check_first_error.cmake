@@ -1,5 +1,5 @@
 # Compiles SOURCE and expects at most ERRORS errors, the first of which contains EXPECTED; with -DCOMPLETE it must compile.
-set(compile ${CXX} -std=c++20 -fsyntax-only -DFERRITE_HAS_CUDA=0 -I${INCLUDE})
+set(compile ${CXX} -std=c++20 -fsyntax-only -I${INCLUDE})
 execute_process(COMMAND ${compile} -DCOMPLETE ${SOURCE} RESULT_VARIABLE complete ERROR_VARIABLE noise)
 if(NOT complete EQUAL 0)
   message(FATAL_ERROR "the complete program does not compile:\n${noise}")

@@ -9,8 +9,7 @@ struct MyOp {
 };
 
 struct MyBackend : ferrite::Cpu {
-  using ferrite::Cpu::run;
-  void run(const MyOp&, ferrite::Ins, ferrite::Outs) {}
+  friend void run(MyBackend&, const MyOp&, ferrite::Ins, ferrite::Outs) {}
 #ifdef COMPLETE
   friend bool accepts(const MyBackend&, const MyOp&, ferrite::MetaSpan) { return true; }
 #else

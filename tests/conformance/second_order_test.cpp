@@ -1,5 +1,7 @@
 // Every gradient is differentiated once more: the map from inputs to gradients is itself a case, and its
 // gradient under Autodiff<Autodiff<Reference>> is checked against central differences.
+#include "all_cases.hpp"
+#include "checks.hpp"
 #include "suite.hpp"
 
 namespace ferrite::conformance {

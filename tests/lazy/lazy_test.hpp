@@ -138,9 +138,9 @@ TYPED_TEST_P(LazyTest, ReadsComeBeforeLaterWrites) {
     Array target = x.primitive();
     if (way == 0) {
       const Array* in[] = {&target};
-      b.run(op::Binary{op::BinaryFn::add, op::ScalarSide::right, 100}, Ins(in, 1), Outs(&target, 1));
+      run(b, op::Binary{op::BinaryFn::add, op::ScalarSide::right, 100}, Ins(in, 1), Outs(&target, 1));
     } else if (way == 1) {
-      b.run(op::Iota{8, DType::f32, 100, 1}, Ins(nullptr, 0), Outs(&target, 1));
+      run(b, op::Iota{8, DType::f32, 100, 1}, Ins(nullptr, 0), Outs(&target, 1));
     } else {
       b.copy_from_host(target, std::vector<float>(8, 5).data());
     }
@@ -157,7 +157,7 @@ TYPED_TEST_P(LazyTest, OverlappingViewsKeepTheOrderOfOps) {
   // tail += 10 through the view, then a read of the other view.
   Array target = tail.primitive();
   const Array* in[] = {&target};
-  b.run(op::Binary{op::BinaryFn::add, op::ScalarSide::right, 10}, Ins(in, 1), Outs(&target, 1));
+  run(b, op::Binary{op::BinaryFn::add, op::ScalarSide::right, 10}, Ins(in, 1), Outs(&target, 1));
   const auto after = head * 1;
   EXPECT_EQ(after.to_vector(), (std::vector<float>{1, 12, 13, 14}));
   EXPECT_EQ(before.to_vector(), (std::vector<float>{3, 5, 7, 9}));
@@ -172,8 +172,8 @@ TYPED_TEST_P(LazyTest, InPlaceChainsFuse) {
   const Array* in[] = {&target};
   const auto old = x + 0.5;
   for (int i = 0; i < 3; ++i)
-    b.run(op::Binary{op::BinaryFn::mul, op::ScalarSide::right, 2}, Ins(in, 1), Outs(&target, 1));
-  b.run(op::Unary{op::UnaryFn::neg}, Ins(in, 1), Outs(&target, 1), Accumulate{1});  // x += -x
+    run(b, op::Binary{op::BinaryFn::mul, op::ScalarSide::right, 2}, Ins(in, 1), Outs(&target, 1));
+  run(b, op::Unary{op::UnaryFn::neg}, Ins(in, 1), Outs(&target, 1), Accumulate{1});  // x += -x
   const auto result = x + 1;
   EXPECT_EQ(result.to_vector(), (std::vector<float>{1, 1, 1}));
   EXPECT_EQ(old.to_vector(), (std::vector<float>{1.5, 2.5, 3.5}));
@@ -314,7 +314,7 @@ TYPED_TEST_P(LazyTest, ReductionsOfValuesThatAreOverwrittenLater) {
   const auto total = sum(x);
   Array target = x.primitive();
   const Array* in[] = {&target};
-  b.run(op::Binary{op::BinaryFn::mul, op::ScalarSide::right, 10}, Ins(in, 1), Outs(&target, 1));
+  run(b, op::Binary{op::BinaryFn::mul, op::ScalarSide::right, 10}, Ins(in, 1), Outs(&target, 1));
   EXPECT_EQ(total.template item<float>(), 20);
   EXPECT_EQ(x.to_vector(), (std::vector<float>{20, 40, 60, 80}));
 }

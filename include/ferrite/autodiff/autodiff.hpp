@@ -108,7 +108,8 @@ class Autodiff {
       if (has_vjp(op, needed)) {
         if constexpr (requires { op.recorded(); }) {
           SmallVector<Meta, 6> metas;
-          for (std::size_t i = 0; i < in.size(); ++i) metas.push_back({in[i].layout().shape, in[i].dtype()});
+          for (std::size_t i = 0; i < in.size(); ++i)
+            metas.push_back(Meta{in[i].layout().shape, in[i].dtype()});
           auto out = record(op.recorded(), in);
           out.resize(op.infer(metas).size());  // the others are for backward alone
           return out;

@@ -61,7 +61,7 @@ class Engine {
     if constexpr (RunsKernels<B>) {
       if (writable(slot.grad)) {
         const Array* operands[] = {&slot.grad, &value};
-        backend_.run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&slot.grad, 1));
+        detail::run_kernel(backend_, op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&slot.grad, 1));
         return;
       }
     }
@@ -157,8 +157,8 @@ class Vjp {
         const Array* in[] = {&tensors.primitive()...};
         const Ins operands(in, sizeof...(tensors));
         const Metas metas = detail::metas_of(operands);
-        if (op.infer(metas)[0] == sink->meta() && detail::kernel_accepts(backend(), op, metas)) {
-          backend().run(op, operands, Outs(sink, 1), Accumulate{1});
+        if (op.infer(metas)[0] == sink->meta() && detail::kernel_adds(backend(), op, metas)) {
+          detail::run_kernel(backend(), op, operands, Outs(sink, 1), Accumulate{1});
           return;
         }
       }
@@ -176,7 +176,7 @@ class Vjp {
       if (!sink || sink->dtype() != part.dtype()) return false;
       Array target = sink->with_layout(*view.view(sink->layout()));
       const Array* operands[] = {&target, &part.primitive()};
-      backend().run(op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&target, 1));
+      detail::run_kernel(backend(), op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&target, 1));
       return true;
     } else {
       return false;
@@ -200,7 +200,7 @@ class Vjp {
     const Array* in[] = {&tensors.primitive()...};
     const Ins operands(in, sizeof...(tensors));
     const Metas metas = detail::metas_of(operands);
-    if (!detail::kernel_accepts(backend(), op, metas)) return false;
+    if (!detail::kernel_adds(backend(), op, metas)) return false;
     const Metas results = op.infer(metas);
     SmallVector<Array, 3> outs;
     std::uint32_t mask = 0;
@@ -212,7 +212,7 @@ class Vjp {
       outs.push_back(sink ? *sink : detail::allocate_for(backend(), op_name(op), results[k]));
       ++k;
     }
-    backend().run(op, operands, Outs(outs), static_cast<Accumulate>(mask));
+    detail::run_kernel(backend(), op, operands, Outs(outs), static_cast<Accumulate>(mask));
     k = 0;
     for (std::size_t target : targets) {
       if (needs(target) && !((mask >> k) & 1u)) engine_.add_primitive(node_.inputs()[target].get(), outs[k]);

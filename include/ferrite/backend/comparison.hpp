@@ -78,7 +78,7 @@ bool draws_bits(const Op&) {
 inline bool draws_bits(const op::Random& op) { return op.fn != op::RandomFn::normal; }
 
 /// What a comparison asks of an op, with its type erased: kernels are many, this code is compiled once.
-struct OpTable {
+struct OpInfo {
   std::string_view type_name;
   std::string_view (*name)(const void*);
   std::string (*attributes)(const void*);
@@ -101,19 +101,19 @@ struct OpAdapter {
   static Primitives<ErrorModel> evaluate(const void* op, ErrorModel& b, Ins in) {
     return ferrite::evaluate(b, of(op), in);
   }
-  static constexpr OpTable table{Op::type_name, name, attributes, tolerance, places, evaluate};
+  static constexpr OpInfo info{Op::type_name, name, attributes, tolerance, places, evaluate};
 };
 
 /// A borrowed op without its type.
 struct ErasedOp {
   const void* op;
-  const OpTable* table;
+  const OpInfo* info;
 
   template <class Op>
   static ErasedOp of(const Op& op) {
-    return {&op, &OpAdapter<Op>::table};
+    return {&op, &OpAdapter<Op>::info};
   }
-  std::string_view name() const { return table->name(op); }
+  std::string_view name() const { return info->name(op); }
 };
 
 /// One call of an op on two backends. `before` holds what accumulating outputs held (shape [0] for the

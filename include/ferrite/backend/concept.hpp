@@ -1,4 +1,12 @@
-// What a backend is: an allocator, host copies, and an overload set `run(op, in, out)`.
+// What a backend is: an allocator, host copies, and kernels: free functions
+//
+//   void run(MyBackend&, const Op&, Ins in, Outs out);                    writes the outputs
+//   void run(MyBackend&, const Op&, Ins in, Outs out, Accumulate mask);   or adds to what they hold
+//   bool accepts(const MyBackend&, const Op&, MetaSpan in);               which calls the kernel takes
+//
+// that argument-dependent lookup finds. They are declared in the header of the backend or of the op, and
+// nowhere else, so that everyone who sees both sees the kernel. Anyone may add a kernel for an op of their
+// own to a backend of the library. Kernels of a backend are also those of the classes derived from it.
 #pragma once
 
 #include "ferrite/op.hpp"
@@ -6,17 +14,31 @@
 
 namespace ferrite {
 
+namespace detail {
+void run() = delete;  // hides what ordinary lookup would find: kernels are found by their arguments alone
+
+template <class B, class Op>
+concept HasKernel = requires(B& b, const Op& op, Ins in, Outs out) {
+  run(b, op, in, out);
+};
+template <class B, class Op>
+concept HasAddingKernel = requires(B& b, const Op& op, Ins in, Outs out, Accumulate mask) {
+  run(b, op, in, out, mask);
+};
+/// The call itself, where a member called `run` may stand in the way.
+template <class B, class Op, class... Mask>
+void call_kernel(B& b, const Op& op, Ins in, Outs out, Mask... mask) {
+  run(b, op, in, out, mask...);
+}
+}  // namespace detail
+
 /// The backend has its own kernel for Op.
 template <class B, class Op>
-concept Runs = requires(B& b, const Op& op, Ins in, Outs out) {
-  b.run(op, in, out);
-};
+concept Runs = detail::HasKernel<B, Op>;
 
 /// ... and that kernel can add to what the outputs already hold.
 template <class B, class Op>
-concept RunsAccumulating = requires(B& b, const Op& op, Ins in, Outs out, Accumulate mask) {
-  b.run(op, in, out, mask);
-};
+concept RunsAccumulating = detail::HasAddingKernel<B, Op>;
 
 /// Memory and transfers. copy_from_host and copy_to_host move dense row-major bytes; the array is contiguous.
 template <class B>
@@ -98,12 +120,7 @@ struct Anything {
 }  // namespace detail
 
 /// Run-time side of Runs: a backend may take an op for some dtypes or attributes only. What it refuses is
-/// composed. It says so by a free function of its own namespace (a friend, for instance),
-///
-///   bool accepts(const MyBackend&, const Op&, MetaSpan in);
-///
-/// which argument-dependent lookup finds. Those of a backend hold for the classes derived from it, whatever
-/// they declare. A kernel for which there is none takes everything.
+/// composed. A kernel for which there is no `accepts` takes everything.
 inline bool accepts(detail::Anything, detail::Anything, MetaSpan) { return true; }
 
 namespace detail {
@@ -115,6 +132,14 @@ bool kernel_accepts(const B& b, const Op& op, MetaSpan in) {
       "accepts is a free function: write `friend bool accepts(const MyBackend&, const MyOp&, MetaSpan)`, "
       "a member would hide those of a base class");
   return accepts(b, op, in);
+}
+/// True if a kernel would add to the outputs by itself; only for ops that RunsAccumulating holds for.
+template <class B, class Op>
+bool kernel_adds(const B& b, const Op& op, MetaSpan in) {
+  if constexpr (requires { b.adds(op, in); })  // a backend that is chosen at run time
+    return b.adds(op, in);
+  else
+    return kernel_accepts(b, op, in);
 }
 }  // namespace detail
 

@@ -11,9 +11,13 @@
 
 #include "ferrite/core/time_span.hpp"
 #include "ferrite/op.hpp"
-#include "ferrite/ops/forward.hpp"
 
 namespace ferrite {
+
+namespace kernel {
+class Kernel;
+struct Grid;
+}  // namespace kernel
 
 namespace cuda {
 class DeviceContext;
@@ -89,74 +93,8 @@ class FERRITE_API Cuda {
   /// For the library's own kernels.
   cuda::DeviceContext& context() const { return *context_; }
 
-  // Primitives. Those with a mask add to outputs whose bit is set; bool results cannot be added
-  // (BackendError).
-  void run(const op::Fill& op, Ins in, Outs out);
-  void run(const op::Iota& op, Ins in, Outs out);
-  void run(const op::Random& op, Ins in, Outs out);
-  void run(const op::Copy& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Unary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Binary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  /// Accumulates sums only; another function with a mask is a BackendError.
-  void run(const op::Reduce& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::ArgReduce& op, Ins in, Outs out);
-  void run(const op::Scan& op, Ins in, Outs out);
-  void run(const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Gather& op, Ins in, Outs out);
-  void run(const op::Scatter& op, Ins in, Outs out);
-  void run(const op::ScatterAdd& op, Ins in, Outs out);
-
-  // Fused: linear, convolution, attention.
-  void run(const op::Linear& op, Ins in, Outs out);
-  void run(const op::Conv2d& op, Ins in, Outs out);
-  void run(const op::Conv2dInputGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Conv2dWeightGrad& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Attention& op, Ins in, Outs out);
-  void run(const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-
-  // Fused: softmax, norms, losses, pools, optimisers. Computed in f32 (f64 for f64), rounded once.
-  void run(const op::Softmax& op, Ins in, Outs out);
-  void run(const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::LogSoftmax& op, Ins in, Outs out);
-  void run(const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::LayerNorm& op, Ins in, Outs out);
-  void run(const op::LayerNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::RmsNorm& op, Ins in, Outs out);
-  void run(const op::RmsNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::BatchNorm& op, Ins in, Outs out);
-  void run(const op::BatchNormBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
-  void run(const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
-  void run(const op::MaxPool2d& op, Ins in, Outs out);
-  void run(const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::AvgPool2d& op, Ins in, Outs out);
-  void run(const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Dropout& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::Embedding& op, Ins in, Outs out);
-  void run(const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::IndexSelect& op, Ins in, Outs out);
-  void run(const op::PointwiseLoss& op, Ins in, Outs out);
-  void run(const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
-  void run(const op::GlobalNorm& op, Ins in, Outs out);
-  void run(const op::Sgd& op, Ins in, Outs out);
-  void run(const op::Adam& op, Ins in, Outs out);
-  void run(const op::Statistic& op, Ins in, Outs out);
-  void run(const op::Sort& op, Ins in, Outs out);
-  void run(const op::OrderStatistics& op, Ins in, Outs out);
-  void run(const op::Bucketize& op, Ins in, Outs out);
-  // Synthetic datasets (models/priors), one dataset at a time in each block; the bits of the Cpu.
-  void run(const op::FormulaPrior& op, Ins in, Outs out);
-  void run(const op::PriorDatasets& op, Ins in, Outs out);
-
-  /// Kernels of the user: compiled by NVRTC at the first launch, or from the cache on disk; the threads of a
-  /// block and the elements of a thread are measured (docs/kernels.md). Inside a capture a kernel must have
-  /// been launched or prepared before (BackendError).
-  void run(const op::Launch& op, Ins in, Outs out);
-  /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp): arrays are in
-  /// the memory of this GPU.
+  /// A kernel of the user with a pointer to each argument, as emitted code takes them (kernel/emit.hpp):
+  /// arrays are in the memory of this GPU.
   void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
   /// Compiles and loads a kernel, and with it all that came from the same Kernel::all().
   void prepare(const kernel::Kernel& kernel, int block_dim = 256);
@@ -169,18 +107,6 @@ class FERRITE_API Cuda {
       std::make_shared<std::atomic<Float32Products>>(Float32Products::exact);
   cuda::DeviceContext* context_;
 };
-
-// What the kernels take (backend/concept.hpp).
-FERRITE_API bool accepts(const Cuda&, const op::Linear&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::Conv2d&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::Conv2dInputGrad&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::Conv2dWeightGrad&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::Attention&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::AttentionBackward&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::MaxPool2dBackward&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::Sort&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::OrderStatistics&, MetaSpan in);
-FERRITE_API bool accepts(const Cuda&, const op::Bucketize&, MetaSpan in);
 
 /// Times with device events what runs on the GPU between construction and stop. What Profiled<Cuda> measures
 /// with. Where the GPU waits for the host, that is part of the time; choosing plans is not. Those of one

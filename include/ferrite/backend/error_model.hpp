@@ -38,22 +38,22 @@ class FERRITE_API ErrorModel {
   MemoryStats memory_stats() const { return reference_.memory_stats(); }
   std::string describe() const { return "error model"; }
 
-  void run(const op::Fill& op, Ins in, Outs out);
-  void run(const op::Iota& op, Ins in, Outs out);
-  void run(const op::Random& op, Ins in, Outs out);
-  void run(const op::Copy& op, Ins in, Outs out);
-  void run(const op::Unary& op, Ins in, Outs out);
-  void run(const op::Binary& op, Ins in, Outs out);
-  void run(const op::Where& op, Ins in, Outs out);
-  void run(const op::Reduce& op, Ins in, Outs out);
-  void run(const op::ArgReduce& op, Ins in, Outs out);
-  void run(const op::Scan& op, Ins in, Outs out);
-  void run(const op::Matmul& op, Ins in, Outs out);
-  void run(const op::Gather& op, Ins in, Outs out);
-  void run(const op::Scatter& op, Ins in, Outs out);
-  void run(const op::ScatterAdd& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Fill& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Iota& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Random& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Copy& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Unary& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Binary& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Where& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Reduce& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::ArgReduce& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Scan& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Matmul& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Gather& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Scatter& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::ScatterAdd& op, Ins in, Outs out);
   /// A kernel of the user has no composition: its inputs are moved together, several times with random signs.
-  void run(const op::Launch& op, Ins in, Outs out);
+  friend FERRITE_API void run(ErrorModel&, const op::Launch& op, Ins in, Outs out);
 
  private:
   Reference reference_;

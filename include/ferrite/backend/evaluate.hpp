@@ -2,16 +2,9 @@
 // the backend's own kernel runs where there is one, and the op's composition where there is not.
 #pragma once
 
-#include "ferrite/backend/concept.hpp"
+#include "ferrite/backend/op_table.hpp"
 
 namespace ferrite {
-
-template <class B>
-using Primitives = SmallVector<typename B::Primitive, 2>;
-
-/// A backend that runs kernels on arrays, as opposed to a decorator with a primitive of its own.
-template <class B>
-concept RunsKernels = std::same_as<typename B::Primitive, Array>;
 
 namespace detail {
 [[noreturn]] FERRITE_API void throw_backend_mismatch(std::string_view op);
@@ -59,7 +52,7 @@ Array contiguous(B& b, const Array& x) {
   if (x.layout().is_contiguous()) return x;
   Array out = b.allocate(x.meta());
   const Array* in[] = {&x};
-  b.run(op::Copy{x.dtype()}, Ins(in, 1), Outs(&out, 1));
+  run_kernel(b, op::Copy{x.dtype()}, Ins(in, 1), Outs(&out, 1));
   return out;
 }
 
@@ -137,6 +130,9 @@ auto announce_composed(B& b, const Op& op, MetaSpan in) {
 
 template <RunsKernels B, class Op>
 Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
+  static_assert(
+      !requires(Outs out) { b.run(op, in, out); },
+      "a kernel is a free function: write `friend void run(MyBackend&, const MyOp&, Ins, Outs)`");
   if constexpr (ViewOp<Op>) {
     check_arity(op_name(op), in.size(), 1, 1);
     check_devices(op_name(op), b.device(), in);
@@ -150,7 +146,7 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
     if constexpr (Runs<B, Op>) {
       if (kernel_accepts(b, op, metas)) {
         auto out = allocate_all(b, op_name(op), results);
-        b.run(op, in, out);
+        call_kernel(b, op, in, out);
         return out;
       }
     }
@@ -170,40 +166,125 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
 }
 }  // namespace detail
 
-/// Runs one op. Decorators with a primitive of their own (Autodiff) bring `evaluate` as a member.
+namespace detail {
+
+/// Decorators with a primitive of their own (Autodiff), and a backend that is chosen at run time, bring
+/// `evaluate` as a member.
 template <class B, class Op>
-Primitives<B> evaluate(B& b, const Op& op, Refs<typename B::Primitive> in) {
+Primitives<B> evaluate_here(B& b, const Op& op, Refs<typename B::Primitive> in) {
   if constexpr (requires { b.evaluate(op, in); })
     return b.evaluate(op, in);
   else
-    return detail::evaluate_kernel(b, op, in);
+    return evaluate_kernel(b, op, in);
+}
+
+template <RunsKernels B, class Op>
+void evaluate_in_place_here(B& b, const Op& op, Ins in, Outs out) {
+  const Metas metas = metas_of(in);
+  check_devices(op_name(op), b.device(), in);
+  const Metas results = infer_results(op, metas);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    check_shape(op_name(op), "in-place output", out[i].shape(), results[i].shape);
+  bool done = false;
+  if constexpr (Runs<B, Op>) {
+    if ((done = kernel_accepts(b, op, metas))) call_kernel(b, op, in, out);
+  }
+  if (!done) {
+    if constexpr (Composes<B, Op>) {
+      [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
+      auto values = evaluate_composed(b, op, in, metas, results);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const Array* source[] = {&values[i]};
+        run_kernel(b, op::Copy{out[i].dtype()}, Ins(source, 1), out.subspan(i, 1));
+      }
+    } else {
+      throw_cannot_run(op_name(op), b.describe(), metas);
+    }
+  }
+}
+
+/// The entry of an op, compiled here.
+template <class B, class Op>
+constexpr OpEntry<B> make_entry() {
+  OpEntry<B> entry{};
+  entry.evaluate = [](B& b, const void* op, Refs<typename B::Primitive> in) {
+    return evaluate_here(b, *static_cast<const Op*>(op), in);
+  };
+  if constexpr (RunsKernels<B>) {
+    if constexpr (Runs<B, Op>) {
+      entry.run = [](B& b, const void* op, Ins in, Outs out) {
+        call_kernel(b, *static_cast<const Op*>(op), in, out);
+      };
+      entry.accepts = [](const B& b, const void* op, MetaSpan in) {
+        return kernel_accepts(b, *static_cast<const Op*>(op), in);
+      };
+    }
+    if constexpr (RunsAccumulating<B, Op>) {
+      entry.run_adding = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
+        call_kernel(b, *static_cast<const Op*>(op), in, out, mask);
+      };
+      entry.adds = [](const B& b, const void* op, MetaSpan in) {
+        return kernel_adds(b, *static_cast<const Op*>(op), in);
+      };
+    }
+    if constexpr (!ViewOp<Op>)
+      entry.evaluate_in_place = [](B& b, const void* op, Ins in, Outs out) {
+        evaluate_in_place_here(b, *static_cast<const Op*>(op), in, out);
+      };
+    entry.composes = Composes<B, Op> || Assembles<B, Op>;
+  }
+  return entry;
+}
+template <class B, class Op>
+inline constexpr OpEntry<B> own_entry = make_entry<B, Op>();
+
+template <class B, class... Ops>
+constexpr OpTable<B> make_table(OpList<Ops...>) {
+  return {make_entry<B, Ops>()...};
+}
+template <class B>
+inline constexpr OpTable<B> own_table = make_table<B>(op::Core{});
+
+}  // namespace detail
+
+/// What B does with every op of the list; the table of a stack that the library does not compile is compiled
+/// here.
+template <class B>
+const OpTable<B>& all_entries() {
+  if constexpr (CompiledStack<B>)
+    return op_table<B>();
+  else
+    return detail::own_table<B>;
+}
+
+/// What B does with ops of type Op: from the table of the stack, or compiled here.
+template <class B, class Op>
+const OpEntry<B>& op_entry() {
+  if constexpr (InTable<B, Op>)
+    return op_table<B>()[op::Core::index_of<Op>()];
+  else
+    return detail::own_entry<B, Op>;
+}
+
+/// Runs one op.
+template <class B, class Op>
+Primitives<B> evaluate(B& b, const Op& op, Refs<typename B::Primitive> in) {
+  if constexpr (InTable<B, Op>)
+    return op_entry<B, Op>().evaluate(b, &op, in);
+  else
+    return detail::evaluate_here(b, op, in);
 }
 
 /// Runs an op whose results go into existing arrays (optimisers update parameters in place). Outputs may be
 /// inputs. Counts as an in-place write for tensors saved by a graph.
 template <RunsKernels B, class Op>
 void evaluate_in_place(B& b, const Op& op, Ins in, Outs out) {
-  const Metas metas = detail::metas_of(in);
-  detail::check_devices(op_name(op), b.device(), in);
-  const Metas results = detail::infer_results(op, metas);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    detail::check_shape(op_name(op), "in-place output", out[i].shape(), results[i].shape);
-  bool done = false;
-  if constexpr (Runs<B, Op>) {
-    if ((done = detail::kernel_accepts(b, op, metas))) b.run(op, in, out);
-  }
-  if (!done) {
-    if constexpr (detail::Composes<B, Op>) {
-      [[maybe_unused]] const auto scope = detail::announce_composed(b, op, metas);
-      auto values = detail::evaluate_composed(b, op, in, metas, results);
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const Array* source[] = {&values[i]};
-        b.run(op::Copy{out[i].dtype()}, Ins(source, 1), out.subspan(i, 1));
-      }
-    } else {
-      detail::throw_cannot_run(op_name(op), b.describe(), metas);
-    }
-  }
+  if constexpr (requires { b.evaluate_in_place(op, in, out); })
+    b.evaluate_in_place(op, in, out);
+  else if constexpr (InTable<B, Op>)
+    op_entry<B, Op>().evaluate_in_place(b, &op, in, out);
+  else
+    detail::evaluate_in_place_here(b, op, in, out);
   for (Array& a : out) a.buffer()->bump_version();
 }
 

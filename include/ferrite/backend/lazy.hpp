@@ -175,21 +175,21 @@ class Lazy {
   }
   template <class Op>
   requires Runs<B, Op>
-  void run(const Op& op, Ins in, Outs out) {
+  friend void run(Lazy& b, const Op& op, Ins in, Outs out) {
     if constexpr (lazy::Recordable<Op>) {
-      if (recorder().record(lazy::RecordedOp(op), in, out, Accumulate::none)) return;
+      if (b.recorder().record(lazy::RecordedOp(op), in, out, Accumulate::none)) return;
     }
-    lazy::Settled arrays(recorder(), op_name(op), in, out);
-    inner().run(op, arrays.in(), arrays.out());
+    lazy::Settled arrays(b.recorder(), op_name(op), in, out);
+    detail::run_kernel(b.inner(), op, arrays.in(), arrays.out());
   }
   template <class Op>
   requires RunsAccumulating<B, Op>
-  void run(const Op& op, Ins in, Outs out, Accumulate mask) {
+  friend void run(Lazy& b, const Op& op, Ins in, Outs out, Accumulate mask) {
     if constexpr (lazy::Recordable<Op>) {
-      if (recorder().record(lazy::RecordedOp(op), in, out, mask)) return;
+      if (b.recorder().record(lazy::RecordedOp(op), in, out, mask)) return;
     }
-    lazy::Settled arrays(recorder(), op_name(op), in, out);
-    inner().run(op, arrays.in(), arrays.out(), mask);
+    lazy::Settled arrays(b.recorder(), op_name(op), in, out);
+    detail::run_kernel(b.inner(), op, arrays.in(), arrays.out(), mask);
   }
 
  private:
@@ -203,9 +203,9 @@ class Lazy {
       std::visit(
           [&]<class Op>(const Op& o) {
             if constexpr (RunsAccumulating<B, Op>)
-              inner_.run(o, in, out, mask);
+              detail::run_kernel(inner_, o, in, out, mask);
             else if constexpr (Runs<B, Op>)
-              inner_.run(o, in, out);
+              detail::run_kernel(inner_, o, in, out);
           },
           op);
     }

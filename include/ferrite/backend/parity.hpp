@@ -156,45 +156,40 @@ class Parity {
   }
   template <class Op>
   requires Runs<B, Op>
-  void run(const Op& op, Ins in, Outs out) {
-    follow(erase(op, [](B& b, const void* o, Ins i, Outs y,
-                        Accumulate) { b.run(*static_cast<const Op*>(o), i, y); }),
-           in, out, Accumulate::none);
+  friend void run(Parity& b, const Op& op, Ins in, Outs out) {
+    b.follow(ErasedCall::of(op), in, out, Accumulate::none);
   }
   template <class Op>
   requires RunsAccumulating<B, Op>
-  void run(const Op& op, Ins in, Outs out, Accumulate mask) {
-    follow(erase(op, [](B& b, const void* o, Ins i, Outs y,
-                        Accumulate m) { b.run(*static_cast<const Op*>(o), i, y, m); }),
-           in, out, mask);
+  friend void run(Parity& b, const Op& op, Ins in, Outs out, Accumulate mask) {
+    b.follow(ErasedCall::of(op), in, out, mask);
   }
 
  private:
   using Arrays = SmallVector<Array, 6>;
-  using Kernel = void (*)(B&, const void* op, Ins, Outs, Accumulate);
 
   /// An op on both backends without its type, so that `follow` is compiled once and not per op.
-  struct Erased : detail::ErasedOp {
-    Kernel kernel;
-    Primitives<Ref> (*evaluate)(Ref&, const void* op, Ins);
-    bool (*has_kernel)(const Ref&, const void* op, MetaSpan);
+  struct ErasedCall : detail::ErasedOp {
+    const OpEntry<B>& tested;
+    const OpEntry<Ref>& trusted;
+
+    template <class Op>
+    static ErasedCall of(const Op& op) {
+      return {detail::ErasedOp::of(op), op_entry<B, Op>(), op_entry<Ref, Op>()};
+    }
+    void run(B& b, Ins in, Outs out, Accumulate mask) const {
+      if (mask == Accumulate::none)
+        tested.run(b, op, in, out);
+      else
+        tested.run_adding(b, op, in, out, mask);
+    }
   };
-  template <class Op>
-  static Erased erase(const Op& op, Kernel kernel) {
-    return {detail::ErasedOp::of(op), kernel,
-            [](Ref& ref, const void* o, Ins in) {
-              return ferrite::evaluate(ref, *static_cast<const Op*>(o), in);
-            },
-            [](const Ref& ref, const void* o, MetaSpan in) {
-              return Runs<Ref, Op> && detail::kernel_accepts(ref, *static_cast<const Op*>(o), in);
-            }};
-  }
 
   bool free_running() const { return monitor().config().mode == ParityMode::free_running; }
 
-  void follow(const Erased& op, Ins in, Outs out, Accumulate mask) {
+  void follow(const ErasedCall& op, Ins in, Outs out, Accumulate mask) {
     const bool compared = monitor().begin(op.name());
-    if (!compared && !free_running()) return op.kernel(inner(), op.op, in, out, mask);
+    if (!compared && !free_running()) return op.run(inner(), in, out, mask);
 
     // Copies come first: an output may be an input, and an accumulating one has a past.
     Arrays copies, shadows, before;
@@ -204,19 +199,18 @@ class Parity {
     }
     for (std::size_t k = 0; k < out.size(); ++k)
       before.push_back(accumulates(mask, k) ? copy_of_old(out[k]) : Array());
-    op.kernel(inner(), op.op, in, out, mask);
+    op.run(inner(), in, out, mask);
 
     Arrays expected = evaluate_on_reference(op, free_running() ? shadows : copies);
     for (std::size_t k = 0; k < out.size(); ++k)
       if (before[k].defined()) expected[k] = sum_on_reference(before[k], expected[k]);
     if (compared) compare(op, mask, in, copies, before, out, expected);
     for (std::size_t k = 0; free_running() && k < out.size(); ++k)
-      copy_on_reference(
-          op.table->type_name == op::Random::type_name ? copy_to_reference(out[k]) : expected[k],
-          shadow_of(out[k]));
+      copy_on_reference(op.info->type_name == op::Random::type_name ? copy_to_reference(out[k]) : expected[k],
+                        shadow_of(out[k]));
   }
 
-  void compare(const Erased& op, Accumulate mask, Ins in, const Arrays& copies, const Arrays& before,
+  void compare(const ErasedCall& op, Accumulate mask, Ins in, const Arrays& copies, const Arrays& before,
                Outs out, const Arrays& expected) {
     detail::ComparedCall call{op, mask, {}, {}, {}, {}};
     std::vector<Layout> layouts;
@@ -234,10 +228,10 @@ class Parity {
 
   /// A composition rounds every intermediate to 16 bits where a kernel rounds once; from f32 inputs it is a
   /// fair oracle. The comparison still allows what the narrow dtype allows.
-  Arrays evaluate_on_reference(const Erased& op, Arrays inputs) {
+  Arrays evaluate_on_reference(const ErasedCall& op, Arrays inputs) {
     Metas metas;
     for (const Array& x : inputs) metas.push_back(x.meta());
-    const bool widen = !op.has_kernel(reference(), op.op, metas);
+    const bool widen = !(op.trusted.run && op.trusted.accepts(reference(), op.op, metas));
     SmallVector<const Array*, 6> refs;
     for (Array& x : inputs) {
       if (widen && (x.dtype() == DType::f16 || x.dtype() == DType::bf16)) {
@@ -248,7 +242,7 @@ class Parity {
       refs.push_back(&x);
     }
     Arrays results;
-    for (Array& y : op.evaluate(reference(), op.op, Ins(refs.data(), refs.size())))
+    for (Array& y : op.trusted.evaluate(reference(), op.op, Ins(refs.data(), refs.size())))
       results.push_back(std::move(y));
     return results;
   }
@@ -280,7 +274,7 @@ class Parity {
   }
   void copy_on_reference(const Array& source, Array target) {
     const Array* in[] = {&source};
-    reference().run(op::Copy{target.dtype()}, Ins(in, 1), Outs(&target, 1));
+    detail::run_kernel(reference(), op::Copy{target.dtype()}, Ins(in, 1), Outs(&target, 1));
   }
   Array sum_on_reference(const Array& a, const Array& b) {
     const Array* in[] = {&a, &b};

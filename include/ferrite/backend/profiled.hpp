@@ -228,17 +228,17 @@ class Profiled {
   }
   template <class Op>
   requires Runs<B, Op>
-  void run(const Op& op, Ins in, Outs out) {
-    auto watch = stopwatch();
-    inner().run(op, in, out);
-    record(op, stopped(watch), in, out);
+  friend void run(Profiled& b, const Op& op, Ins in, Outs out) {
+    auto watch = b.stopwatch();
+    detail::run_kernel(b.inner(), op, in, out);
+    b.record(op, stopped(watch), in, out);
   }
   template <class Op>
   requires RunsAccumulating<B, Op>
-  void run(const Op& op, Ins in, Outs out, Accumulate mask) {
-    auto watch = stopwatch();
-    inner().run(op, in, out, mask);
-    record(op, stopped(watch), in, out);
+  friend void run(Profiled& b, const Op& op, Ins in, Outs out, Accumulate mask) {
+    auto watch = b.stopwatch();
+    detail::run_kernel(b.inner(), op, in, out, mask);
+    b.record(op, stopped(watch), in, out);
   }
 
   /// Measures a composed op from now until the result dies. Called by evaluate.

@@ -7,10 +7,15 @@
 #include <string_view>
 
 #include "ferrite/op.hpp"
-#include "ferrite/ops/forward.hpp"
+#include "ferrite/ops/list.hpp"
 #include "ferrite/ops/primitives.hpp"
 
 namespace ferrite {
+
+namespace kernel {
+class Kernel;
+struct Grid;
+}  // namespace kernel
 
 /// Runs the primitives, and kernels of the user, and nothing else: every fused op is composed, so it is also
 /// the oracle of the fusions. Inputs are read whole before an output is written, so an output may share
@@ -33,25 +38,26 @@ class FERRITE_API Reference {
   MemoryStats memory_stats() const;
   std::string describe() const { return "reference"; }
 
-  void run(const op::Fill& op, Ins in, Outs out);
-  void run(const op::Iota& op, Ins in, Outs out);
-  void run(const op::Random& op, Ins in, Outs out);
-  void run(const op::Copy& op, Ins in, Outs out);
-  void run(const op::Unary& op, Ins in, Outs out);
-  void run(const op::Binary& op, Ins in, Outs out);
-  void run(const op::Where& op, Ins in, Outs out);
-  void run(const op::Reduce& op, Ins in, Outs out);
-  void run(const op::ArgReduce& op, Ins in, Outs out);
-  void run(const op::Scan& op, Ins in, Outs out);
-  void run(const op::Matmul& op, Ins in, Outs out);
-  /// Of several indices out of range the error names the first in row-major order, and nothing is written.
-  void run(const op::Gather& op, Ins in, Outs out);
-  void run(const op::Scatter& op, Ins in, Outs out);
-  void run(const op::ScatterAdd& op, Ins in, Outs out);
-  /// Kernels of the user, by the interpreter (kernel/interpreter.hpp).
-  void run(const op::Launch& op, Ins in, Outs out);
-  /// The same with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
+  /// A kernel of the user with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
   void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
 };
+
+FERRITE_API void run(Reference&, const op::Fill& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Iota& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Random& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Copy& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Unary& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Binary& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Where& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Reduce& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::ArgReduce& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Scan& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Matmul& op, Ins in, Outs out);
+/// Of several indices out of range the error names the first in row-major order, and nothing is written.
+FERRITE_API void run(Reference&, const op::Gather& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::Scatter& op, Ins in, Outs out);
+FERRITE_API void run(Reference&, const op::ScatterAdd& op, Ins in, Outs out);
+/// Kernels of the user, by the interpreter (kernel/interpreter.hpp).
+FERRITE_API void run(Reference&, const op::Launch& op, Ins in, Outs out);
 
 }  // namespace ferrite

@@ -70,62 +70,41 @@ Array upload(B& b, const HostTensor& x, const Layout& layout) {
   Array view = room.primitive().with_layout(layout);
   const Array dense = upload(host, x);
   const Array* source[] = {&dense};
-  host.run(op::Copy{x.dtype()}, Ins(source, 1), Outs(&view, 1));
+  detail::run_kernel(host, op::Copy{x.dtype()}, Ins(source, 1), Outs(&view, 1));
   return upload(b, download(host, room.primitive())).with_layout(layout);
 }
 
-/// One op on one backend with its type erased: for every op of every backend only these are compiled.
+/// One op on one backend, and on its Autodiff, with its type erased.
 template <class B>
-struct ReplayKernels {
-  using D = Autodiff<B>;
-  using Primitive = typename D::Primitive;
-
-  Primitives<B> (*evaluate)(B&, const void* op, Ins);
-  Primitives<D> (*record)(D&, const void* op, Refs<Primitive>);
-  /// Null where no kernel of the backend accumulates.
-  void (*accumulate)(B&, const void* op, Ins, Outs, Accumulate) = nullptr;
-  bool (*accepts)(const B&, const void* op, MetaSpan);
+struct ReplayCall : ErasedOp {
+  const OpEntry<B>& plain;
+  const OpEntry<Autodiff<B>>& recorded;
   Metas (*infer)(const void* op, MetaSpan);
 
   template <class Op>
-  static ReplayKernels of() {
-    ReplayKernels kernels;
-    kernels.evaluate = [](B& b, const void* op, Ins in) {
-      return ferrite::evaluate(b, *static_cast<const Op*>(op), in);
-    };
-    kernels.record = [](D& d, const void* op, Refs<Primitive> in) {
-      return ferrite::evaluate(d, *static_cast<const Op*>(op), in);
-    };
-    if constexpr (RunsAccumulating<B, Op>)
-      kernels.accumulate = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
-        b.run(*static_cast<const Op*>(op), in, out, mask);
-      };
-    kernels.accepts = [](const B& b, const void* op, MetaSpan in) {
-      return detail::kernel_accepts(b, *static_cast<const Op*>(op), in);
-    };
-    kernels.infer = [](const void* op, MetaSpan in) { return static_cast<const Op*>(op)->infer(in); };
-    return kernels;
+  static ReplayCall of(const Op& op) {
+    return {ErasedOp::of(op), op_entry<B, Op>(), op_entry<Autodiff<B>, Op>(),
+            [](const void* o, MetaSpan in) { return static_cast<const Op*>(o)->infer(in); }};
   }
 };
 
 /// Adds to what accumulating outputs held before: inside the kernel where the backend has one that can.
 template <class B>
-Primitives<B> replay_accumulating(B& b, const ReplayKernels<B>& kernels, const void* op, Ins in,
-                                  const ReplayFile& file) {
-  const Metas metas = metas_of(in), results = kernels.infer(op, metas);
+Primitives<B> replay_accumulating(B& b, const ReplayCall<B>& call, Ins in, const ReplayFile& file) {
+  const Metas metas = metas_of(in), results = call.infer(call.op, metas);
   SmallVector<Array, 3> before;
   for (std::size_t k = 0; k < results.size(); ++k) {
     const bool adds = accumulates(file.accumulate, k);
     if (adds) check_shape("replay", "before" + std::to_string(k), file.before[k].shape(), results[k].shape);
     before.push_back(adds ? upload(b, file.before[k]) : b.allocate(results[k]));
   }
-  if (kernels.accumulate && kernels.accepts(b, op, metas)) {
+  if (call.plain.adds && call.plain.adds(b, call.op, metas)) {
     Primitives<B> out;
     for (Array& y : before) out.push_back(y);
-    kernels.accumulate(b, op, in, out, file.accumulate);
+    call.plain.run_adding(b, call.op, in, out, file.accumulate);
     return out;
   }
-  Primitives<B> out = kernels.evaluate(b, op, in);
+  Primitives<B> out = call.plain.evaluate(b, call.op, in);
   for (std::size_t k = 0; k < out.size(); ++k) {
     const Array* operands[] = {&before[k], &out[k]};
     if (accumulates(file.accumulate, k))
@@ -137,24 +116,23 @@ Primitives<B> replay_accumulating(B& b, const ReplayKernels<B>& kernels, const v
 FERRITE_API void compare_with_file(const ErasedOp& op, const ReplayFile& file, ReplayOutputs& result);
 
 template <class B>
-void replay_forward(B& b, const ReplayKernels<B>& kernels, const ErasedOp& op, const ReplayFile& file,
-                    ReplayOutputs& result) {
+void replay_forward(B& b, const ReplayCall<B>& call, const ReplayFile& file, ReplayOutputs& result) {
   std::vector<Array> inputs;
   std::vector<const Array*> refs;
   for (std::size_t i = 0; i < file.inputs.size(); ++i)
     inputs.push_back(upload(b, file.inputs[i], file.layouts[i]));
   for (const Array& x : inputs) refs.push_back(&x);
   const Ins in(refs.data(), refs.size());
-  const auto out = file.accumulate == Accumulate::none ? kernels.evaluate(b, op.op, in)
-                                                       : replay_accumulating(b, kernels, op.op, in, file);
+  const auto out = file.accumulate == Accumulate::none ? call.plain.evaluate(b, call.op, in)
+                                                       : replay_accumulating(b, call, in, file);
   for (const Array& y : out) result.outputs.push_back(download(b, y));
-  compare_with_file(op, file, result);
+  compare_with_file(call, file, result);
 }
 
 /// Every floating input becomes a leaf; the root gradient is grad0 or ones.
 template <class B>
-void replay_backward(Autodiff<B>& b, const ReplayKernels<B>& kernels, const ErasedOp& op,
-                     const ReplayFile& file, ReplayOutputs& result) {
+void replay_backward(Autodiff<B>& b, const ReplayCall<B>& call, const ReplayFile& file,
+                     ReplayOutputs& result) {
   using D = Autodiff<B>;
   std::vector<Tensor<D>> inputs;
   std::vector<const typename D::Primitive*> refs;
@@ -163,7 +141,7 @@ void replay_backward(Autodiff<B>& b, const ReplayKernels<B>& kernels, const Eras
     inputs.push_back(is_floating(x.dtype()) ? parameter(x, "in" + std::to_string(i)) : x);
   }
   for (const Tensor<D>& x : inputs) refs.push_back(&x.primitive());
-  const auto out = kernels.record(b, op.op, Refs<typename D::Primitive>(refs.data(), refs.size()));
+  const auto out = call.recorded.evaluate(b, call.op, Refs<typename D::Primitive>(refs.data(), refs.size()));
   const Tensor<B> root = file.root_gradient ? Tensor<B>(b.inner(), upload(b.inner(), *file.root_gradient))
                                             : full(b.inner(), out[0].layout().shape, 1, out[0].dtype());
   const Gradients<B> grads = b.backward(out[0], BackwardConfig<B>{}.with_root(cast(root, out[0].dtype())));
@@ -180,25 +158,33 @@ void replay_backward(Autodiff<B>& b, const ReplayKernels<B>& kernels, const Eras
 /// "[tanh] 0 inputs given" becomes "[unary tanh] ...", since unary is what the file names.
 FERRITE_API void name_as_in_the_file(Error& error, const ErasedOp& op);
 
+/// The backend of a replay: of AnyBackend the one of that name.
 template <class B>
-ReplayOutputs replay_on(const ReplayKernels<B>& kernels, const ErasedOp& op, const ReplayFile& file,
-                        bool grad) {
+B make_backend([[maybe_unused]] const std::string& name) {
+  if constexpr (std::same_as<B, AnyBackend>)
+    return AnyBackend(name);
+  else
+    return B();
+}
+
+template <class B>
+ReplayOutputs replay_on(B backend, const ReplayCall<B>& call, const ReplayFile& file, bool grad) {
   try {
     ReplayOutputs result;
-    Autodiff<B> b;
-    replay_forward(b.inner(), kernels, op, file, result);
-    if (grad) replay_backward(b, kernels, op, file, result);
+    Autodiff<B> b(std::move(backend));
+    replay_forward(b.inner(), call, file, result);
+    if (grad) replay_backward(b, call, file, result);
     return result;
   } catch (Error& error) {
-    name_as_in_the_file(error, op);
+    name_as_in_the_file(error, call);
     throw;
   }
 }
 
 template <class B, class Op>
-ReplayOutputs replay_call(const ReplayFile& file, bool grad) {
+ReplayOutputs replay_call(const std::string& backend, const ReplayFile& file, bool grad) {
   const Op op = parse_attributes<Op>(file.attributes);
-  return replay_on(ReplayKernels<B>::template of<Op>(), ErasedOp::of(op), file, grad);
+  return replay_on(make_backend<B>(backend), ReplayCall<B>::of(op), file, grad);
 }
 
 }  // namespace detail

@@ -43,6 +43,10 @@ constexpr std::size_t size_of(DType dtype) {
 }
 
 constexpr bool is_floating(DType d) { return d <= DType::bf16; }
+/// What sums and statistics of a dtype are kept in: f64 for f64, else f32.
+constexpr DType wide_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+/// What elements of a dtype are computed in: f32 for f16 and bf16, i64 for the integers and bool.
+constexpr DType compute_dtype(DType dtype) { return is_floating(dtype) ? wide_dtype(dtype) : DType::i64; }
 constexpr bool is_integer(DType d) { return d == DType::i32 || d == DType::i64 || d == DType::u8; }
 
 /// Machine epsilon of a floating type; 0 for integers and bool, whose results are exact.

@@ -12,7 +12,7 @@
 #include "ferrite/data/host.hpp"
 #include "ferrite/nn/state.hpp"
 #include "ferrite/nn/visit_path.hpp"
-#include "ferrite/ops/list.hpp"
+#include "ferrite/ops/all.hpp"
 
 namespace ferrite::nn {
 
@@ -39,10 +39,10 @@ class Visitor {
   }
   /// A generator the module draws from; checkpoints store its position.
   void rng(std::string_view name, Rng& generator) { on_rng(path_.claim(name), generator); }
-  void child(std::string_view name, Module<B>& module) {
+  void child(std::string_view name, Module<B>& part) {
     const VisitPath::Scope scope(path_, name);
-    on_module(module);
-    module.visit(*this);
+    on_module(part);
+    part.visit(*this);
   }
 
  protected:

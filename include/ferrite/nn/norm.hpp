@@ -84,8 +84,8 @@ class BatchNorm2d final : public Layer<B> {
   BatchNorm2d(B& backend, const BatchNormConfig& config)
       : weight(parameter(ones(backend, {config.channels}, config.dtype), "weight")),
         bias(parameter(zeros(backend, {config.channels}, config.dtype), "bias")),
-        running_mean(zeros(backend, {config.channels}, op::LayerNorm::statistics_dtype(config.dtype))),
-        running_var(ones(backend, {config.channels}, op::LayerNorm::statistics_dtype(config.dtype))),
+        running_mean(zeros(backend, {config.channels}, wide_dtype(config.dtype))),
+        running_var(ones(backend, {config.channels}, wide_dtype(config.dtype))),
         config_(config) {}
 
   void visit(Visitor<B>& v) override {

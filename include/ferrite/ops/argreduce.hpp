@@ -29,6 +29,10 @@ struct FERRITE_API ArgReduce {
 
 }  // namespace op
 
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::ArgReduce& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::ArgReduce& op, Ins in, Outs out);
+
 template <class B>
 Tensor<B> argmax(const Tensor<B>& x, int axis = -1, KeepDim keep = KeepDim::no) {
   return eval(op::ArgReduce{op::ArgReduceFn::argmax, axis, keep == KeepDim::yes}, x);

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "ferrite/op.hpp"
-#include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {
@@ -23,6 +22,7 @@ struct FERRITE_API Attention {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(3, {1, 2, 3, 4}, d); }
   static void attributes(auto& self, auto&& visit) {
     visit("causal", self.causal);
     visit("scale", self.scale);
@@ -70,6 +70,11 @@ struct FERRITE_API AttentionBackward {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const {
+    Metas in = detail::alike(5, {1, 2, 3, 4}, d);
+    in.push_back(detail::statistics({1, 2, 3}, d));
+    return in;
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("causal", self.causal);
     visit("scale", self.scale);
@@ -97,6 +102,19 @@ void Attention::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+/// No buffer of all scores: scratch is a few blocks per thread.
+FERRITE_API void run(Cpu&, const op::Attention& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Attention& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cpu&, const op::Attention& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Attention& op, MetaSpan in);
+FERRITE_API void run(Cpu&, const op::AttentionBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::AttentionBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API bool accepts(const Cpu&, const op::AttentionBackward& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::AttentionBackward& op, MetaSpan in);
 
 /// causal: query t sees keys s <= t + S - T.
 struct AttentionConfig {

@@ -15,6 +15,7 @@ struct FERRITE_API BatchNorm {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, {{3}, d}, {{3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
 
   /// All axes but the channels', and [C] spread so that it broadcasts against x.
@@ -43,6 +44,9 @@ struct FERRITE_API BatchNormBackward {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const {
+    return {{{2, 3}, d}, {{2, 3}, d}, {{3}, d}, detail::statistics({3}, d), detail::statistics({3}, d)};
+  }
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -64,6 +68,14 @@ void BatchNorm::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::BatchNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::BatchNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::BatchNormBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::BatchNormBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 /// y, and the batch's mean and rstd (for running statistics).
 template <class B>

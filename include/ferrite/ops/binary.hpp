@@ -61,6 +61,7 @@ struct FERRITE_API Binary {
   Metas infer(MetaSpan in) const;
   /// The dtype both operands are converted to before the function is applied.
   DType operand_dtype(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(side == ScalarSide::none ? 2 : 1, {2, 3}, d); }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
     visit("side", self.side);
@@ -78,6 +79,10 @@ struct FERRITE_API Binary {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Binary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 
 #define FERRITE_BINARY(name, fn)                                            \
   template <class B>                                                        \

@@ -39,6 +39,7 @@ struct FERRITE_API Bucketize {
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  Metas example(DType d) const { return {{{4, 3}, d}, {{3, 5}, DType::f64}}; }
   static void attributes(auto& self, auto&& visit) {
     visit("closed", self.closed);
     visit("missing", self.missing);
@@ -57,6 +58,12 @@ struct FERRITE_API Bucketize {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Bucketize& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Bucketize& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cpu&, const op::Bucketize& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Bucketize& op, MetaSpan in);
 
 /// See op::Bucketize.
 template <class B>

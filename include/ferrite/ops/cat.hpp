@@ -25,7 +25,7 @@ struct FERRITE_API Cat {
       const std::int64_t n = in[i].shape()[a];
       Array target = out[0].with_layout(out[0].layout().slice(a, start, n, 1));
       const Array* source[] = {&in[i]};
-      b.run(Copy{target.dtype()}, Ins(source, 1), Outs(&target, 1));
+      detail::run_kernel(b, Copy{target.dtype()}, Ins(source, 1), Outs(&target, 1));
       start += n;
     }
   }

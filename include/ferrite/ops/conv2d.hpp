@@ -72,6 +72,7 @@ struct FERRITE_API Conv2d {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{1, 2, 4, 4}, d}, {{3, 2, 3, 3}, d}, {{3}, d}}; }
   static void attributes(auto& self, auto&& visit) { ConvGeometry::attributes(self.geometry, visit); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -98,6 +99,10 @@ struct FERRITE_API Conv2dInputGrad {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    input = {1, 2, 4, 4};
+    return {{{1, 3, 2, 2}, d}, {{3, 2, 3, 3}, d}};
+  }
   static void attributes(auto& self, auto&& visit) {
     ConvGeometry::attributes(self.geometry, visit);
     visit("input", self.input);
@@ -121,6 +126,10 @@ struct FERRITE_API Conv2dWeightGrad {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    weight = {3, 2, 3, 3};
+    return {{{1, 3, 2, 2}, d}, {{1, 2, 4, 4}, d}};
+  }
   static void attributes(auto& self, auto&& visit) {
     ConvGeometry::attributes(self.geometry, visit);
     visit("weight", self.weight);
@@ -140,6 +149,24 @@ void Conv2d::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Conv2d& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Conv2d& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cpu&, const op::Conv2d& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Conv2d& op, MetaSpan in);
+FERRITE_API void run(Cpu&, const op::Conv2dInputGrad& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Conv2dInputGrad& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API bool accepts(const Cpu&, const op::Conv2dInputGrad& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Conv2dInputGrad& op, MetaSpan in);
+FERRITE_API void run(Cpu&, const op::Conv2dWeightGrad& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Conv2dWeightGrad& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API bool accepts(const Cpu&, const op::Conv2dWeightGrad& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Conv2dWeightGrad& op, MetaSpan in);
 
 /// Stride 1, no padding, no dilation and one group unless said. Pairs are (vertical, horizontal).
 struct Conv2dConfig {

@@ -12,6 +12,10 @@ struct FERRITE_API Copy {
   DType dtype = DType::f32;
 
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    dtype = d;
+    return detail::alike(1, {2, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) { visit("dtype", self.dtype); }
   Saves saves() const { return {}; }
   template <class B>
@@ -21,6 +25,10 @@ struct FERRITE_API Copy {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Copy& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Copy& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 
 /// Element conversion as described at core/dtype.hpp `convert`. Shares the buffer if the dtype is the same.
 template <class B>

@@ -37,6 +37,10 @@ struct FERRITE_API Dropout {
 
 }  // namespace op
 
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Dropout& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Dropout& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+
 /// Takes the generator's next stream. p = 0 returns x itself.
 template <class B>
 Tensor<B> dropout(const Tensor<B>& x, double p, Rng& rng) {

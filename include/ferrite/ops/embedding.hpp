@@ -15,6 +15,8 @@ struct FERRITE_API IndexSelect {
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  /// Large enough for a backend that leaves small selections to gather.
+  Metas example(DType d) const { return {{{64, 64}, d}, detail::ids({32})}; }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -32,6 +34,7 @@ struct FERRITE_API Embedding {
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  Metas example(DType d) const { return {{{5, 3}, d}, detail::ids({4})}; }
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -53,6 +56,10 @@ struct FERRITE_API EmbeddingBackward {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    rows = 5;
+    return {{{4, 3}, d}, detail::ids({4})};
+  }
   static void attributes(auto& self, auto&& visit) { visit("rows", self.rows); }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
@@ -75,6 +82,11 @@ struct FERRITE_API OneHot {
   DType dtype = DType::f32;
 
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    dtype = d;
+    classes = 3;
+    return {detail::ids({2})};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("classes", self.classes);
     visit("dtype", self.dtype);
@@ -86,6 +98,18 @@ struct FERRITE_API OneHot {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Embedding& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Embedding& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::EmbeddingBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::EmbeddingBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cpu&, const op::IndexSelect& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::IndexSelect& op, Ins in, Outs out);
+/// Runs of a few elements are left to gather.
+FERRITE_API bool accepts(const Cpu&, const op::IndexSelect& op, MetaSpan in);
 
 template <class B>
 Tensor<B> index_select(const Tensor<B>& x, int axis, const Tensor<B>& index) {

@@ -17,6 +17,10 @@ struct FERRITE_API Fill {
 
   std::string_view name() const { return called; }
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    dtype = d;
+    return {};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("shape", self.shape);
     visit("dtype", self.dtype);
@@ -25,6 +29,10 @@ struct FERRITE_API Fill {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Fill& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Fill& op, Ins in, Outs out);
 
 /// # Shapes: result `shape`, every element `value` converted to `dtype`.
 template <class B>

@@ -14,6 +14,7 @@ struct FERRITE_API Gather {
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2, 3})}; }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   Saves saves() const { return {2u, 0}; }
   template <class B>
@@ -21,6 +22,10 @@ struct FERRITE_API Gather {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Gather& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Gather& op, Ins in, Outs out);
 
 template <class B>
 Tensor<B> gather(const Tensor<B>& x, int axis, const Tensor<B>& index) {

@@ -20,6 +20,10 @@ struct FERRITE_API Iota {
 
   std::string_view name() const { return called; }
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    dtype = d;
+    return {};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("count", self.count);
     visit("dtype", self.dtype);
@@ -32,6 +36,10 @@ struct FERRITE_API Iota {
 FERRITE_API std::int64_t arange_count(Scalar start, Scalar stop, Scalar step);
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Iota& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Iota& op, Ins in, Outs out);
 
 /// 0, 1, ..., count - 1 as i64.
 template <class B>

@@ -50,11 +50,13 @@ struct FERRITE_API Launch {
   static constexpr std::string_view type_name = "launch";
   kernel::LaunchCall call;
 
-  std::string_view name() const { return call.kernel.name(); }
+  std::string_view name() const { return call.kernel.defined() ? call.kernel.name() : type_name; }
   /// Throws ShapeError or DTypeError for arrays that do not fit their parameters. All floating ones may be
   /// f64 instead of what the kernel says: Reference then computes in f64, as the oracle of the others.
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) { visit("call", self.call); }
+  /// Doubles the elements of an array of f32.
+  Metas example(DType d);
   bool widened(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   /// Threads that may add to one element.
@@ -86,7 +88,7 @@ void Launch::run_on(B& b, Ins in, Outs out) const {
   SmallVector<std::pair<std::size_t, std::size_t>, 2> back;  // held, out
   const auto copy = [&](const Array& from, Array& to) {
     const Array* source[] = {&from};
-    b.run(op::Copy{to.dtype()}, Ins(source, 1), Outs(&to, 1));
+    detail::run_kernel(b, op::Copy{to.dtype()}, Ins(source, 1), Outs(&to, 1));
   };
   std::size_t i = 0;
   for (const Slot& slot : slots()) {
@@ -119,4 +121,12 @@ void Launch::run_on(B& b, Ins in, Outs out) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+/// Kernels of the user, by blocks of threads (kernel/block.hpp).
+FERRITE_API void run(Cpu&, const op::Launch& op, Ins in, Outs out);
+/// Kernels of the user: compiled by NVRTC at the first launch, or from the cache on disk; the threads of a
+/// block and the elements of a thread are measured (docs/kernels.md). Inside a capture a kernel must have
+/// been launched or prepared before (BackendError).
+FERRITE_API void run(Cuda&, const op::Launch& op, Ins in, Outs out);
 }  // namespace ferrite

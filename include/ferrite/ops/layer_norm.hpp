@@ -17,6 +17,7 @@ struct FERRITE_API LayerNorm {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, {{3}, d}, {{3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -29,8 +30,6 @@ struct FERRITE_API LayerNorm {
   Saves saves() const { return {3u, 6u}; }  // x, weight; mean, rstd
   template <class B>
   void vjp(Vjp<B>& v) const;
-
-  static DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 };
 
 /// Inputs (dy, x, weight, mean, rstd) -> dx like x, dweight [C], dbias [C].
@@ -40,6 +39,9 @@ struct FERRITE_API LayerNormBackward {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const {
+    return {{{2, 3}, d}, {{2, 3}, d}, {{3}, d}, detail::statistics({2}, d), detail::statistics({2}, d)};
+  }
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -59,6 +61,14 @@ void LayerNorm::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::LayerNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::LayerNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::LayerNormBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::LayerNormBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 /// # Shapes: x [..., C], weight [C], bias [C] -> [..., C]
 template <class B>

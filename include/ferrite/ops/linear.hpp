@@ -27,6 +27,7 @@ struct FERRITE_API Linear {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, {{4, 3}, d}, {{4}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("activation", self.activation); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -52,6 +53,12 @@ struct FERRITE_API Linear {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Linear& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Linear& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cpu&, const op::Linear& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::Linear& op, MetaSpan in);
 
 using op::to_string;  // for argument-dependent lookup, which seeks it beside the enum
 

@@ -1,111 +1,107 @@
-// The list of ops. It is also the test list, the bench list, the capability table of `ferrite ops`, what a
-// replay file may name, and what every backend stack is instantiated for. A new op is one more entry.
+// The list of ops: what every backend stack is compiled for, what `ferrite ops` shows, what a replay file may
+// name, what the conformance suite tests. A new op of the library is one more line here; its header goes into
+// ops/all.hpp. Models and programs have lists of their own.
 #pragma once
 
-#include "ferrite/ops/attention.hpp"
-#include "ferrite/ops/batch_norm.hpp"
-#include "ferrite/ops/bucketize.hpp"
-#include "ferrite/ops/cat.hpp"
-#include "ferrite/ops/conv2d.hpp"
-#include "ferrite/ops/dropout.hpp"
-#include "ferrite/ops/embedding.hpp"
-#include "ferrite/ops/layer_norm.hpp"
-#include "ferrite/ops/linear.hpp"
-#include "ferrite/ops/optimizer_steps.hpp"
-#include "ferrite/ops/order_statistics.hpp"
-#include "ferrite/ops/pad.hpp"
-#include "ferrite/ops/pointwise_loss.hpp"
-#include "ferrite/ops/pool2d.hpp"
-#include "ferrite/ops/primitives.hpp"
-#include "ferrite/ops/rms_norm.hpp"
-#include "ferrite/ops/softmax.hpp"
-#include "ferrite/ops/softmax_cross_entropy.hpp"
-#include "ferrite/ops/sort.hpp"
-#include "ferrite/ops/statistic.hpp"
-#include "ferrite/ops/triangle.hpp"
-#include "ferrite/ops/views.hpp"
-
-// Required of every backend.
-#define FERRITE_PRIMITIVE_OPS(X) \
-  X(Fill)                        \
-  X(Iota)                        \
-  X(Random)                      \
-  X(Copy)                        \
-  X(Unary)                       \
-  X(Binary)                      \
-  X(Where)                       \
-  X(Reduce)                      \
-  X(ArgReduce)                   \
-  X(Scan)                        \
-  X(Matmul)                      \
-  X(Gather)                      \
-  X(Scatter)                     \
-  X(ScatterAdd)
-
-// Metadata only; no backend runs them.
-#define FERRITE_VIEW_OPS(X) \
-  X(Reshape)                \
-  X(Permute)                \
-  X(Slice)                  \
-  X(Expand)                 \
-  X(Windows)
-
-// Made of the primitives unless a backend has a kernel.
-#define FERRITE_COMPOSITE_OPS(X)     \
-  X(Fold)                            \
-  X(Pad)                             \
-  X(Cat)                             \
-  X(Sort)                            \
-  X(OrderStatistics)                 \
-  X(Bucketize)                       \
-  X(UnaryBackward)                   \
-  X(Statistic)                       \
-  X(Triangle)                        \
-  X(OneHot)                          \
-  X(IndexSelect)                     \
-  X(Embedding)                       \
-  X(EmbeddingBackward)               \
-  X(Softmax)                         \
-  X(SoftmaxBackward)                 \
-  X(LogSoftmax)                      \
-  X(LogSoftmaxBackward)              \
-  X(LayerNorm)                       \
-  X(LayerNormBackward)               \
-  X(RmsNorm)                         \
-  X(RmsNormBackward)                 \
-  X(BatchNorm)                       \
-  X(BatchNormBackward)               \
-  X(Linear)                          \
-  X(Attention)                       \
-  X(AttentionBackward)               \
-  X(SoftmaxCrossEntropy)             \
-  X(SoftmaxCrossEntropyBackward)     \
-  X(SoftmaxCrossEntropyWithGradient) \
-  X(CrossEntropyLoss)                \
-  X(Conv2d)                          \
-  X(Conv2dInputGrad)                 \
-  X(Conv2dWeightGrad)                \
-  X(MaxPool2d)                       \
-  X(MaxPool2dBackward)               \
-  X(AvgPool2d)                       \
-  X(AvgPool2dBackward)               \
-  X(Dropout)                         \
-  X(PointwiseLoss)                   \
-  X(PointwiseLossBackward)           \
-  X(GlobalNorm)                      \
-  X(Sgd)                             \
-  X(Adam)
-
-#define FERRITE_ALL_OPS(X) FERRITE_PRIMITIVE_OPS(X) FERRITE_VIEW_OPS(X) FERRITE_COMPOSITE_OPS(X)
+#include <concepts>
+#include <cstddef>
 
 namespace ferrite {
 
-/// Calls f.template operator()<Op>() for every op type.
-template <class F>
-void for_each_op(F&& f) {
-#define FERRITE_VISIT_OP(Name) f.template operator()<op::Name>();
-  FERRITE_ALL_OPS(FERRITE_VISIT_OP)
-#undef FERRITE_VISIT_OP
-}
+/// Op types, which need only be declared.
+template <class... Ops>
+struct OpList {
+  static constexpr std::size_t size = sizeof...(Ops);
+  template <class Op>
+  static constexpr bool contains = (... || std::same_as<Op, Ops>);
+  /// The place of an op of the list.
+  template <class Op>
+  static constexpr std::size_t index_of() {
+    static_assert(contains<Op>);
+    std::size_t index = 0;
+    bool found = false;
+    ((found = found || std::same_as<Op, Ops>, index += found ? 0 : 1), ...);
+    return index;
+  }
+  /// f.template operator()<Op>() for each.
+  template <class F>
+  static constexpr void for_each(F&& f) {
+    (f.template operator()<Ops>(), ...);
+  }
+};
 
+namespace op {
+
+// clang-format off
+using Core = OpList<
+    // Primitives, required of every backend (ops/primitives.hpp).
+    struct Fill,
+    struct Iota,
+    struct Random,
+    struct Copy,
+    struct Unary,
+    struct Binary,
+    struct Where,
+    struct Reduce,
+    struct ArgReduce,
+    struct Scan,
+    struct Matmul,
+    struct Gather,
+    struct Scatter,
+    struct ScatterAdd,
+    // Views: metadata only, no backend runs them.
+    struct Reshape,
+    struct Permute,
+    struct Slice,
+    struct Expand,
+    struct Windows,
+    // Made of the primitives unless a backend has a kernel.
+    struct Fold,
+    struct Pad,
+    struct Cat,
+    struct Sort,
+    struct OrderStatistics,
+    struct Bucketize,
+    struct UnaryBackward,
+    struct Statistic,
+    struct Triangle,
+    struct OneHot,
+    struct IndexSelect,
+    struct Embedding,
+    struct EmbeddingBackward,
+    struct Softmax,
+    struct SoftmaxBackward,
+    struct LogSoftmax,
+    struct LogSoftmaxBackward,
+    struct LayerNorm,
+    struct LayerNormBackward,
+    struct RmsNorm,
+    struct RmsNormBackward,
+    struct BatchNorm,
+    struct BatchNormBackward,
+    struct Linear,
+    struct Attention,
+    struct AttentionBackward,
+    struct SoftmaxCrossEntropy,
+    struct SoftmaxCrossEntropyBackward,
+    struct SoftmaxCrossEntropyWithGradient,
+    struct CrossEntropyLoss,
+    struct Conv2d,
+    struct Conv2dInputGrad,
+    struct Conv2dWeightGrad,
+    struct MaxPool2d,
+    struct MaxPool2dBackward,
+    struct AvgPool2d,
+    struct AvgPool2dBackward,
+    struct Dropout,
+    struct PointwiseLoss,
+    struct PointwiseLossBackward,
+    struct GlobalNorm,
+    struct Sgd,
+    struct Adam,
+    // Kernels of the user: no composition, every backend runs them.
+    struct Launch>;
+// clang-format on
+
+}  // namespace op
 }  // namespace ferrite

@@ -16,6 +16,7 @@ struct FERRITE_API Matmul {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, {{3, 4}, d}}; }
   static void attributes(auto&, auto&&) {}
   Saves saves() const { return {3u, 0}; }
   template <class B>
@@ -26,6 +27,10 @@ struct FERRITE_API Matmul {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 
 /// As NumPy's matmul: a 1-d operand is a row on the left, a column on the right, and its axis is dropped
 /// from the result. A stack of matrices times one matrix runs as a single product.

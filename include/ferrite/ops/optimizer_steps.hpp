@@ -47,6 +47,9 @@ struct FERRITE_API Sgd {
   double weight_decay = 0;
 
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) const {
+    return {{{3}, d}, {{3}, d}, detail::statistics({3}, d), detail::statistics({}, d)};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("lr", self.lr);
     visit("momentum", self.momentum);
@@ -91,6 +94,13 @@ struct FERRITE_API Adam {
   std::string_view name() const { return decoupled ? "adamw" : "adam"; }
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  Metas example(DType d) const {
+    return {{{3}, d},
+            {{3}, d},
+            detail::statistics({3}, d),
+            detail::statistics({3}, d),
+            detail::statistics({}, d)};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("lr", self.lr);
     visit("beta1", self.beta1);
@@ -146,6 +156,14 @@ struct FERRITE_API Adam {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::GlobalNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::GlobalNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::Sgd& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Sgd& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::Adam& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Adam& op, Ins in, Outs out);
 
 /// # Shapes: any -> []
 template <class B>

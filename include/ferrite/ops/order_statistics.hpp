@@ -55,6 +55,7 @@ struct FERRITE_API OrderStatistics {
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  Metas example(DType d) const { return {{{4, 3}, d}, {{5}, DType::f64}}; }
   static void attributes(auto& self, auto&& visit) { visit("method", self.method); }
 
   template <class B>
@@ -76,6 +77,12 @@ struct FERRITE_API OrderStatistics {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::OrderStatistics& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::OrderStatistics& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cpu&, const op::OrderStatistics& op, MetaSpan in);
+FERRITE_API bool accepts(const Cuda&, const op::OrderStatistics& op, MetaSpan in);
 
 template <class B>
 struct OrderStatistics {

@@ -20,6 +20,10 @@ struct FERRITE_API Pad {
   Scalar value = 0;
 
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    low = high = interior = {0, 0};
+    return detail::alike(1, {2, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("low", self.low);
     visit("high", self.high);
@@ -31,9 +35,9 @@ struct FERRITE_API Pad {
 
   template <class B>
   void assemble(B& b, Ins in, Outs out) const {
-    b.run(Fill{out[0].shape(), out[0].dtype(), value}, Ins(nullptr, 0), out);
+    detail::run_kernel(b, Fill{out[0].shape(), out[0].dtype(), value}, Ins(nullptr, 0), out);
     Array target = out[0].with_layout(inner(out[0].layout(), in[0].shape()));
-    b.run(Copy{target.dtype()}, in, Outs(&target, 1));
+    detail::run_kernel(b, Copy{target.dtype()}, in, Outs(&target, 1));
   }
   Saves saves() const { return {}; }
   template <class B>
@@ -81,7 +85,7 @@ void Fold::assemble(B& b, Ins in, Outs out) const {
   // Sums of 16-bit elements are rounded once.
   const bool narrow = size_of(out[0].dtype()) == 2;
   Array sums = narrow ? b.allocate({out[0].shape(), DType::f32}) : out[0];
-  b.run(Fill{sums.shape(), sums.dtype(), 0}, Ins(nullptr, 0), Outs(&sums, 1));
+  detail::run_kernel(b, Fill{sums.shape(), sums.dtype(), 0}, Ins(nullptr, 0), Outs(&sums, 1));
   const Layout& x = in[0].layout();
   const int a = normalize_axis(type_name, axis, x.shape.rank() - 1);
   const int last = x.shape.rank() - 1;
@@ -91,10 +95,10 @@ void Fold::assemble(B& b, Ins in, Outs out) const {
     const Array part = in[0].with_layout(*x.slice(last, k, 1, 1).reshape(shape));
     Array target = sums.with_layout(sums.layout().slice(a, k * dilation, x.shape[a], step));
     const Array* operands[] = {&target, &part};
-    b.run(Binary{BinaryFn::add}, Ins(operands, 2), Outs(&target, 1));
+    detail::run_kernel(b, Binary{BinaryFn::add}, Ins(operands, 2), Outs(&target, 1));
   }
   const Array* source[] = {&sums};
-  if (narrow) b.run(Copy{out[0].dtype()}, Ins(source, 1), out);
+  if (narrow) detail::run_kernel(b, Copy{out[0].dtype()}, Ins(source, 1), out);
 }
 
 }  // namespace op

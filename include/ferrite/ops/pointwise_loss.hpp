@@ -19,6 +19,7 @@ struct FERRITE_API PointwiseLoss {
 
   std::string_view name() const { return to_string(fn); }
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(2, {2, 3}, d); }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
     visit("delta", self.delta);
@@ -54,6 +55,7 @@ struct FERRITE_API PointwiseLossBackward {
 
   std::string_view name() const;
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(3, {2, 3}, d); }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
     visit("delta", self.delta);
@@ -80,6 +82,14 @@ void PointwiseLoss::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::PointwiseLoss& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::PointwiseLoss& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::PointwiseLossBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::PointwiseLossBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 namespace detail {
 template <class B>

@@ -42,6 +42,7 @@ struct FERRITE_API MaxPool2d {
   PoolGeometry geometry;
 
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(1, {1, 2, 4, 4}, d); }
   static void attributes(auto& self, auto&& visit) { PoolGeometry::attributes(self.geometry, visit); }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
@@ -68,6 +69,10 @@ struct FERRITE_API MaxPool2dBackward {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    input = {1, 2, 4, 4};
+    return {{{1, 2, 2, 2}, d}, detail::ids({1, 2, 2, 2})};
+  }
   static void attributes(auto& self, auto&& visit) { visit("input", self.input); }
   [[noreturn]] void throw_place(std::int64_t index, std::int64_t position) const;
   template <class B>
@@ -89,6 +94,7 @@ struct FERRITE_API AvgPool2d {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(1, {1, 2, 4, 4}, d); }
   static void attributes(auto& self, auto&& visit) { PoolGeometry::attributes(self.geometry, visit); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -108,6 +114,10 @@ struct FERRITE_API AvgPool2dBackward {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    input = {1, 2, 4, 4};
+    return detail::alike(1, {1, 2, 2, 2}, d);
+  }
   static void attributes(auto& self, auto&& visit) {
     PoolGeometry::attributes(self.geometry, visit);
     visit("input", self.input);
@@ -135,6 +145,21 @@ void AvgPool2d::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::MaxPool2d& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::MaxPool2d& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::MaxPool2dBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::MaxPool2dBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API bool accepts(const Cuda&, const op::MaxPool2dBackward& op, MetaSpan in);
+FERRITE_API void run(Cpu&, const op::AvgPool2d& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::AvgPool2d& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::AvgPool2dBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::AvgPool2dBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 /// The windows of a pool.
 struct PoolConfig {

@@ -23,6 +23,10 @@ struct FERRITE_API Random {
 
   std::string_view name() const;
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    dtype = d;
+    return {};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
     visit("shape", self.shape);
@@ -38,6 +42,10 @@ FERRITE_API std::string_view to_string(RandomFn fn);
 constexpr int count_of(RandomFn) { return static_cast<int>(RandomFn::integer) + 1; }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Random& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Random& op, Ins in, Outs out);
 
 /// Uniform in [low, high). Each call takes the generator's next stream.
 template <class B>

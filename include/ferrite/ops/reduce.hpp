@@ -46,6 +46,11 @@ FERRITE_API std::int64_t reduced_count(const Shape& shape, const Shape& axes);
 
 }  // namespace op
 
+// Kernels (backend/concept.hpp).
+/// Accumulates sums only; another function with a mask is a BackendError.
+FERRITE_API void run(Cpu&, const op::Reduce& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Reduce& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+
 #define FERRITE_REDUCE(fn)                                                               \
   template <class B>                                                                     \
   Tensor<B> fn(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) { \

@@ -15,6 +15,7 @@ struct FERRITE_API RmsNorm {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, {{3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("eps", self.eps); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -33,6 +34,7 @@ struct FERRITE_API RmsNormBackward {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, {{2, 3}, d}, {{3}, d}, detail::statistics({2}, d)}; }
   static void attributes(auto&, auto&&) {}
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -49,6 +51,14 @@ void RmsNorm::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::RmsNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::RmsNorm& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::RmsNormBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::RmsNormBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 /// # Shapes: x [..., C], weight [C] -> [..., C]
 template <class B>

@@ -27,6 +27,10 @@ struct FERRITE_API Scan {
 
 }  // namespace op
 
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Scan& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Scan& op, Ins in, Outs out);
+
 /// Element i is the sum of the elements 0 to i along the axis.
 template <class B>
 Tensor<B> cumsum(const Tensor<B>& x, int axis = -1) {

@@ -28,6 +28,7 @@ struct FERRITE_API Scatter {
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2, 3}), {{2, 3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   Saves saves() const { return {2u, 0}; }
   template <class B>
@@ -40,6 +41,10 @@ struct FERRITE_API Scatter {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Scatter& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Scatter& op, Ins in, Outs out);
 
 template <class B>
 Tensor<B> scatter(const Tensor<B>& x, int axis, const Tensor<B>& index, const Tensor<B>& source) {

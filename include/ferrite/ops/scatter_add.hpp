@@ -15,6 +15,7 @@ struct FERRITE_API ScatterAdd {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2, 3}), {{2, 3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   Saves saves() const { return {2u, 0}; }
   template <class B>
@@ -31,6 +32,10 @@ void Gather::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::ScatterAdd& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::ScatterAdd& op, Ins in, Outs out);
 
 template <class B>
 Tensor<B> scatter_add(const Tensor<B>& x, int axis, const Tensor<B>& index, const Tensor<B>& source) {

@@ -35,6 +35,7 @@ struct FERRITE_API SoftmaxBackward {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(2, {2, 3}, d); }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -69,6 +70,7 @@ struct FERRITE_API LogSoftmaxBackward {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return detail::alike(2, {2, 3}, d); }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -86,6 +88,20 @@ void LogSoftmax::vjp(Vjp<B>& v) const {
 }
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Softmax& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Softmax& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::SoftmaxBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::SoftmaxBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cpu&, const op::LogSoftmax& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::LogSoftmax& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::LogSoftmaxBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::LogSoftmaxBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 template <class B>
 Tensor<B> softmax(const Tensor<B>& x, int axis = -1) {

@@ -8,7 +8,6 @@
 
 #include "ferrite/op.hpp"
 #include "ferrite/ops/embedding.hpp"
-#include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {
@@ -29,6 +28,7 @@ struct FERRITE_API SoftmaxCrossEntropy {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2})}; }
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
@@ -62,6 +62,9 @@ struct FERRITE_API SoftmaxCrossEntropyBackward {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const {
+    return {detail::statistics({2}, d), {{2, 3}, d}, detail::ids({2}), detail::statistics({2}, d)};
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
@@ -97,6 +100,7 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2}), detail::statistics({}, d)}; }
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
@@ -141,6 +145,7 @@ struct FERRITE_API CrossEntropyLoss {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2})}; }
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
@@ -149,7 +154,7 @@ struct FERRITE_API CrossEntropyLoss {
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
-    const DType wide = LayerNorm::statistics_dtype(in[0].dtype());
+    const DType wide = wide_dtype(in[0].dtype());
     const Tensor<B> counted = mean ? cast(sum(in[1] != ignore_index), wide) : full(b, {}, 1, wide);
     if (!with_gradient)
       return {sum(eval(SoftmaxCrossEntropy{ignore_index, label_smoothing}, in[0], in[1])) / counted};
@@ -173,6 +178,16 @@ struct FERRITE_API CrossEntropyLoss {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropy& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cpu&, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
 
 /// What becomes of a loss per element: itself, its mean, its sum.
 enum class Reduction : std::uint8_t { none, mean, sum };

@@ -46,6 +46,11 @@ struct FERRITE_API Sort {
 
 }  // namespace op
 
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Sort& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Sort& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cuda&, const op::Sort& op, MetaSpan in);
+
 enum class Order : bool { ascending, descending };
 
 /// (sorted values, indices into x).

@@ -28,6 +28,10 @@ struct FERRITE_API Statistic {
   std::string_view name() const { return to_string(fn); }
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    if (fn == StatisticFn::norm) parameter = 2;
+    return detail::alike(1, {2, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
     visit("axes", self.axes);
@@ -92,6 +96,10 @@ struct FERRITE_API Statistic {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Statistic& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Statistic& op, Ins in, Outs out);
 
 /// Integers give float_result; f16 and bf16 are added up in f32. The mean of nothing is a ShapeError.
 template <class B>

@@ -76,6 +76,10 @@ struct FERRITE_API UnaryBackward {
 
   std::string_view name() const;
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) {
+    fn = UnaryFn::exp;
+    return detail::alike(2, {2, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
     visit("alpha", self.alpha);
@@ -85,6 +89,13 @@ struct FERRITE_API UnaryBackward {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Unary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Unary& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cpu&, const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::UnaryBackward& op, Ins in, Outs out,
+                     Accumulate mask = Accumulate::none);
 
 // Element by element. neg, abs, sign, square and relu keep the dtype; floor, ceil and round leave integers as
 // they are; logical_not, isnan and isfinite give bool; of the others integers give a floating result.

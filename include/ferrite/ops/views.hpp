@@ -17,6 +17,10 @@ struct FERRITE_API Reshape {
 
   Metas infer(MetaSpan in) const;
   std::optional<Layout> view(const Layout& layout) const;
+  Metas example(DType d) {
+    shape = {6};
+    return detail::alike(1, {2, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
   Saves saves() const { return {}; }
   template <class B>
@@ -32,6 +36,10 @@ struct FERRITE_API Permute {
   Metas infer(MetaSpan in) const;
   std::optional<Layout> view(const Layout& layout) const;
   Shape inverse() const;
+  Metas example(DType d) {
+    order = {1, 0};
+    return detail::alike(1, {2, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) { visit("order", self.order); }
   Saves saves() const { return {}; }
   template <class B>
@@ -67,6 +75,10 @@ struct FERRITE_API Expand {
 
   Metas infer(MetaSpan in) const;
   std::optional<Layout> view(const Layout& layout) const;
+  Metas example(DType d) {
+    shape = {2, 3};
+    return detail::alike(1, {1, 3}, d);
+  }
   static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
   Saves saves() const { return {}; }
   template <class B>
@@ -107,6 +119,10 @@ struct FERRITE_API Fold {
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    length = 2;
+    return detail::alike(1, {2, 1}, d);
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("axis", self.axis);
     visit("length", self.length);

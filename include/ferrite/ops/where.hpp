@@ -16,6 +16,11 @@ struct FERRITE_API Where {
   Scalar scalar = 0;
 
   Metas infer(MetaSpan in) const;
+  Metas example(DType d) const {
+    Metas in{{{2, 3}, DType::bool_}, {{2, 3}, d}};
+    if (side == ScalarSide::none) in.push_back(in[1]);
+    return in;
+  }
   static void attributes(auto& self, auto&& visit) {
     visit("side", self.side);
     visit("scalar", self.scalar);
@@ -32,6 +37,10 @@ struct FERRITE_API Where {
 };
 
 }  // namespace op
+
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
+FERRITE_API void run(Cuda&, const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 
 template <class B>
 Tensor<B> where(const Tensor<B>& condition, const Tensor<B>& on_true, const Tensor<B>& on_false) {

@@ -134,7 +134,7 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
     if (p.tensor.numel() > largest.numel()) largest = p.tensor.shape();
   // Scratch is never read back, so that one buffer, seen in every shape, serves all parameters.
   const auto zeros_of = [&](const Shape& shape, DType dtype) {
-    return zeros(kernels(), shape, op::LayerNorm::statistics_dtype(dtype)).primitive();
+    return zeros(kernels(), shape, wide_dtype(dtype)).primitive();
   };
   for (auto& slot : slots_) {
     std::map<DType, Array> shared;

@@ -14,14 +14,14 @@ template <class B>
 class Rewind {
  public:
   /// `own`: generators that are not the module's.
-  Rewind(nn::Module<B>& module, const std::map<std::string, Rng*>& own) {
+  Rewind(nn::Module<B>& model, const std::map<std::string, Rng*>& own) {
     struct Collector final : nn::Visitor<B> {
       Rewind& rewind;
       explicit Collector(Rewind& r) : rewind(r) {}
       void on_buffer(const std::string&, Tensor<B>& t) override { rewind.buffers_.push_back({&t, t}); }
       void on_rng(const std::string& name, Rng& rng) override { rewind.rngs_["model." + name] = &rng; }
     } collector(*this);
-    module.visit(collector);
+    model.visit(collector);
     rngs_.insert(own.begin(), own.end());
     mark();
   }

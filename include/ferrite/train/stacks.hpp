@@ -1,6 +1,6 @@
-// Layers, optimisers and trainers on the backend stacks of ferrite/stacks.hpp, compiled once in the library
-// so that a user's program only refers to them. Other stacks work too, and are then compiled where they are
-// used.
+// Layers, optimisers and trainers, compiled once in the library for the CPU and for a backend chosen at run
+// time, so that a user's program only refers to them. Other stacks work too, and are then compiled where they
+// are used.
 #pragma once
 
 #include "ferrite/nn/conv.hpp"
@@ -44,21 +44,9 @@
 
 namespace ferrite {
 
-FERRITE_LAYERS(extern template class FERRITE_API, Reference)
 FERRITE_LAYERS(extern template class FERRITE_API, Cpu)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Reference>)
+FERRITE_LAYERS(extern template class FERRITE_API, AnyBackend)
 FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cpu>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cpu>>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CpuParity>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Lazy<Cpu>>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<LazyParity>)
-#if FERRITE_HAS_CUDA
-FERRITE_LAYERS(extern template class FERRITE_API, Cuda)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Cuda>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Profiled<Cuda>>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CudaParity>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<Lazy<Cuda>>)
-FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<CudaLazyParity>)
-#endif
+FERRITE_TRAINING(extern template class FERRITE_API, Autodiff<AnyBackend>)
 
 }  // namespace ferrite

@@ -1,16 +1,11 @@
 // The C interface: exceptions become a return value and a message.
-#include <fmt/format.h>
-
-#include <charconv>
 #include <memory>
 #include <string>
 
-#include "ferrite/backend/cpu.hpp"
-#include "ferrite/backend/cuda.hpp"
-#include "ferrite/backend/reference.hpp"
 #include "ferrite/interop/dlpack.hpp"
 #include "ferrite/models/priors/priors.h"
 #include "ferrite/models/priors/priors.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -30,39 +25,13 @@ struct CallDeleter {
   void operator()(DLManagedTensor* tensor) const { tensor->deleter(tensor); }
 };
 
-template <class B>
-void export_batch(B& backend, const op::PriorDatasets& op, DLManagedTensor** out) {
-  const Batch<B> batch = generate(backend, op.config, op.seed, op.first, op.count);
-  const Tensor<B>* tensors[] = {&batch.x,      &batch.y,   &batch.row_mask, &batch.feature_mask,
-                                &batch.levels, &batch.info};
+void export_batch(AnyBackend backend, const op::PriorDatasets& op, DLManagedTensor** out) {
+  const Batch<AnyBackend> batch = generate(backend, op.config, op.seed, op.first, op.count);
+  const Tensor<AnyBackend>* tensors[] = {&batch.x,      &batch.y,   &batch.row_mask, &batch.feature_mask,
+                                         &batch.levels, &batch.info};
   std::unique_ptr<DLManagedTensor, CallDeleter> exports[FERRITE_PRIOR_TENSORS];
   for (int i = 0; i < FERRITE_PRIOR_TENSORS; ++i) exports[i].reset(to_dlpack(*tensors[i]));
   for (int i = 0; i < FERRITE_PRIOR_TENSORS; ++i) out[i] = exports[i].release();
-}
-
-int cuda_index(std::string_view name) {
-  int index = 0;
-  if (name == "cuda") return 0;
-  const std::string_view digits = name.substr(name.find(':') + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (!name.starts_with("cuda:") || error != std::errc{} || end != digits.data() + digits.size())
-    throw ValueError(fmt::format("[priors] backend '{}': must be reference, cpu, cuda or cuda:N", name));
-  return index;
-}
-
-void generate_on(std::string_view name, const op::PriorDatasets& op, DLManagedTensor** out) {
-  if (name == "cpu") {
-    Cpu backend;
-    return export_batch(backend, op, out);
-  }
-  if (name == "reference") {
-    Reference backend;
-    return export_batch(backend, op, out);
-  }
-  Cuda backend(cuda_index(name));  // throws where there is none, and says why
-#if FERRITE_HAS_CUDA
-  export_batch(backend, op, out);
-#endif
 }
 
 }  // namespace
@@ -74,7 +43,7 @@ int ferrite_priors_generate(const char* backend, const char* config, uint64_t se
   if (!backend || !config || !out)
     return failed("[priors] a null pointer: needs a backend, a config and out");
   try {
-    generate_on(backend, {Config::from_json(config), seed, first, count}, out);
+    export_batch(ferrite::AnyBackend(backend), {Config::from_json(config), seed, first, count}, out);
     return 0;
   } catch (const std::exception& e) {
     return failed(e.what());

@@ -178,7 +178,7 @@ void FormulaPrior::fill_host(std::span<void* const> out) const {
 
 }  // namespace op
 
-void Cpu::run(const op::PriorDatasets& op, Ins, Outs out) {
+void run(Cpu&, const op::PriorDatasets& op, Ins, Outs out) {
   const std::vector<void*> pointers = pointers_of(out);
   ScratchPool pool(op.config);
   parallel_for(op.count, [&](std::int64_t i) {
@@ -187,7 +187,7 @@ void Cpu::run(const op::PriorDatasets& op, Ins, Outs out) {
   });
 }
 
-void Cpu::run(const op::FormulaPrior& op, Ins, Outs out) {
+void run(Cpu&, const op::FormulaPrior& op, Ins, Outs out) {
   const FormulaLaw law = formula_law(op.formula(), static_cast<int>(op.features));
   float *x = out[0].data<float>(), *y = out[1].data<float>();
   parallel_ranges(op.count, 256, [&](std::int64_t begin, std::int64_t end) {

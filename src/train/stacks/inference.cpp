@@ -1,7 +1,7 @@
-// Layers on the plain backends, compiled once.
+// Layers without gradients, compiled once.
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite {
 FERRITE_LAYERS(template class, Cpu)
-FERRITE_LAYERS(template class, Reference)
+FERRITE_LAYERS(template class, AnyBackend)
 }  // namespace ferrite

@@ -1,6 +1,4 @@
 // QuantileTokenizer on the GPU against Cpu: the same fits and the same tokens.
-#if FERRITE_HAS_CUDA
-
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
@@ -67,5 +65,3 @@ TEST_F(CudaTokenizer, ColumnsMayLieDense) {
 
 }  // namespace
 }  // namespace ferrite::testing
-
-#endif

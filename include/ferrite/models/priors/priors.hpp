@@ -105,6 +105,12 @@ struct FERRITE_API FormulaPrior {
 
 }  // namespace op
 
+// Kernels (backend/concept.hpp).
+FERRITE_API void run(Cpu&, const op::FormulaPrior& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::FormulaPrior& op, Ins in, Outs out);
+FERRITE_API void run(Cpu&, const op::PriorDatasets& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::PriorDatasets& op, Ins in, Outs out);
+
 namespace detail {
 /// Computes the outputs in host memory and copies them over.
 template <class B, class Op>
@@ -127,6 +133,9 @@ void op::FormulaPrior::assemble(B& b, Ins, Outs out) const {
 }
 
 namespace priors {
+
+/// For those who treat all ops alike (ferrite/replay.hpp).
+using Ops = OpList<op::FormulaPrior, op::PriorDatasets>;
 
 /// `count` datasets, padded to R = config.rows.max rows and F = config.features.max features. Rows [0,
 /// train_rows) of a dataset are for training, the others up to its rows for testing. Missing values are NaN.

@@ -1,0 +1,15 @@
+// The priors' kernels for GPUs in a build without CUDA, where nobody can have a Cuda to call them with.
+#include "ferrite/models/priors/priors.hpp"
+#include "ferrite/backend/cuda.hpp"
+#include "ferrite/backend/cuda_device.hpp"
+
+namespace ferrite {
+
+void run(Cuda&, const op::FormulaPrior&, Ins, Outs) {
+  throw DeviceError("[formula_prior] " + cuda_unavailable_reason());
+}
+void run(Cuda&, const op::PriorDatasets&, Ins, Outs) {
+  throw DeviceError("[prior_datasets] " + cuda_unavailable_reason());
+}
+
+}  // namespace ferrite

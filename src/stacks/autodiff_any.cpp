@@ -1,0 +1,3 @@
+#include "stacks/compile.hpp"
+
+FERRITE_COMPILE_STACK(Autodiff<AnyBackend>)
