@@ -6,8 +6,8 @@
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "kernel/machine.hpp"
-#include "kernel/packed_values.hpp"
+#include "kernel/interpret/machine.hpp"
+#include "kernel/interpret/packed_values.hpp"
 
 namespace ferrite {
 

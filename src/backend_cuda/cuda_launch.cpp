@@ -11,8 +11,8 @@
 #include "core/integers.hpp"
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "kernel/block_program.hpp"
-#include "kernel/machine.hpp"
+#include "kernel/interpret/machine.hpp"
+#include "kernel/ir/element_layout.hpp"
 
 namespace ferrite {
 

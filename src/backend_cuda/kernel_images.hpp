@@ -13,7 +13,7 @@
 
 #include "backend_cuda/arrays.hpp"
 #include "ferrite/kernel/kernel.hpp"
-#include "kernel/binary_cache.hpp"
+#include "kernel/compile/binary_cache.hpp"
 
 namespace ferrite::cuda {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "ferrite/kernel/parse.hpp"
-#include "kernel/parser.hpp"
+#include "kernel/parse/parser.hpp"
 #include "kernel/warp_lowering.hpp"
 
 namespace ferrite::kernel {

@@ -1,7 +1,7 @@
 // Calls: casts, constructors, builtins and functions of the module.
 #include <fmt/format.h>
 
-#include "kernel/library.hpp"
+#include "kernel/builtins/library.hpp"
 #include "kernel/warp_lowering.hpp"
 
 namespace ferrite::kernel::warp {

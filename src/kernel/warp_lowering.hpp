@@ -6,7 +6,7 @@
 #include <deque>
 #include <set>
 
-#include "kernel/checker.hpp"
+#include "kernel/check/checker.hpp"
 #include "kernel/warp_value.hpp"
 
 namespace ferrite::kernel::warp {

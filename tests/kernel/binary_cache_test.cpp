@@ -1,5 +1,5 @@
 // The cache of compiled code: it finds what it kept, and whatever happens to its files is no error.
-#include "kernel/binary_cache.hpp"
+#include "kernel/compile/binary_cache.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/parse.hpp"
-#include "kernel/native.hpp"
-#include "kernel/nvrtc.hpp"
+#include "kernel/compile/native.hpp"
+#include "kernel/compile/nvrtc.hpp"
 
 namespace ferrite::kernel {
 

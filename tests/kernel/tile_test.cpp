@@ -1,6 +1,6 @@
 // Tile programs against the interpreter: arithmetic, choices, functions, rests of rows, broadcasting, loops,
 // and what they leave to others.
-#include "kernel/tile_program.hpp"
+#include "kernel/cpu/tile/program.hpp"
 
 #include <gtest/gtest.h>
 
