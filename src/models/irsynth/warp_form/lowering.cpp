@@ -1,9 +1,9 @@
 // Variables and lines: what every step of the walk writes.
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
 #include <fmt/format.h>
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 namespace {
 
@@ -196,4 +196,4 @@ std::optional<Origin> Lowering::origin_of(const Variable* v) const {
   return v->origin;
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "kernel/builtins/library.hpp"
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 /// Warp evaluates an argument, and once more if it is a constant with a path: wp.pi takes two numbers.
 Variable* Lowering::argument(const syntax::Expr& e) {
@@ -195,4 +195,4 @@ std::vector<Variable*> Lowering::function(const Function& callee, const std::vec
   return made;
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

@@ -1,15 +1,17 @@
 // The text around lowered kernels and functions, for CUDA and for the CPU.
-#include "ferrite/kernel/emit_warp.hpp"
+#include "ferrite/models/irsynth/emit_warp.hpp"
 
 #include <fmt/format.h>
 
 #include "ferrite/kernel/parse.hpp"
 #include "kernel/parse/parser.hpp"
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
-namespace ferrite::kernel {
+namespace ferrite::irsynth {
 
 namespace {
+
+using namespace kernel;
 
 using warp::Lowered;
 
@@ -26,7 +28,7 @@ class WarpWriter {
     const bool backward = options_.backward && kernel.enable_backward;
     if (backward && lowered.no_backward) throw *lowered.no_backward;
     add_functions(lowered, backward);
-    if (options_.device == WarpOptions::Device::cuda)
+    if (options_.device == Device::cuda)
       cuda_kernel(lowered, backward);
     else
       cpu_kernel(lowered, backward);
@@ -81,11 +83,11 @@ class WarpWriter {
         reference(f.results[i], fmt::format("adj_ret_{}", i));
       if (f.results.size() == 1) reference(f.results[0], "adj_ret");
     }
-    return fmt::format(
-        "\n// {}:{}\nstatic {}{} {}{}_0(\n    {})\n{{\n{}}}\n\n", source_.file, f.definition->head.line,
-        options_.device == WarpOptions::Device::cuda ? "CUDA_CALLABLE " : "", adjoint ? "void" : result,
-        adjoint ? "adj_" : "", f.function->name, fmt::join(list, separator),
-        adjoint ? backward_body(f, "    ", "return;") : forward_body(f, "    ", "return;"));
+    return fmt::format("\n// {}:{}\nstatic {}{} {}{}_0(\n    {})\n{{\n{}}}\n\n", source_.file,
+                       f.definition->head.line, options_.device == Device::cuda ? "CUDA_CALLABLE " : "",
+                       adjoint ? "void" : result, adjoint ? "adj_" : "", f.function->name,
+                       fmt::join(list, separator),
+                       adjoint ? backward_body(f, "    ", "return;") : forward_body(f, "    ", "return;"));
   }
 
   std::string variables(const Lowered& f, const std::string& indent) const {
@@ -238,14 +240,15 @@ std::string emit(const Module& module, const std::vector<std::string>& kernels, 
 
 }  // namespace
 
-std::string emit_warp(const Module& module, const Function& kernel, const WarpOptions& options) {
+std::string emit_warp(const kernel::Module& module, const kernel::Function& kernel,
+                      const WarpOptions& options) {
   return emit(module, {kernel.name}, options);
 }
 
-std::string emit_warp(const Module& module, const WarpOptions& options) {
+std::string emit_warp(const kernel::Module& module, const WarpOptions& options) {
   std::vector<std::string> names;
   for (const Function& k : module.kernels) names.push_back(k.name);
   return emit(module, names, options);
 }
 
-}  // namespace ferrite::kernel
+}  // namespace ferrite::irsynth

@@ -1,9 +1,9 @@
 // What can be indexed and assigned to: elements of arrays, components, fields, and chains of them.
 #include <fmt/format.h>
 
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 using Groups = std::vector<std::vector<const syntax::Expr*>>;
 
@@ -229,4 +229,4 @@ bool is_atomic(Type type, const std::string& operation) {
   return !operation.empty() && !type.is_struct() && has_atomics(type.scalar, operation);
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

@@ -1,9 +1,9 @@
 // Expressions: operands from left to right, each with the next number.
 #include <fmt/format.h>
 
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 Variable* Lowering::value(const syntax::Expr& e) {
   at(start_of(e));
@@ -247,4 +247,4 @@ Variable* Lowering::conditional(const syntax::Expr& e) {
   return call(library("where"), choices, stripped(choices[1]->type));
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

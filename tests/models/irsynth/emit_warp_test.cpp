@@ -1,16 +1,18 @@
 // Warp's form: golden texts, which tests/peers/warp_form_peer.py finds equal to Warp's own, and what Warp
 // refuses.
-#include "ferrite/kernel/emit_warp.hpp"
+#include "ferrite/models/irsynth/emit_warp.hpp"
 
 #include "kernel/kernel_test.hpp"
 
-namespace ferrite::kernel {
+namespace ferrite::irsynth {
 
 namespace {
 
+using namespace kernel;
+
 namespace fs = std::filesystem;
 
-using Device = WarpOptions::Device;
+const fs::path warp_folder = FERRITE_SOURCE_DIR "/tests/models/irsynth/warp_form";
 
 std::string emitted(const std::string& lines, const std::string& parameters = "x: wp.array[float], n: int",
                     const WarpOptions& options = {}) {
@@ -32,8 +34,8 @@ int refused(const std::string& lines, const std::string& parameters = "x: wp.arr
 }  // namespace
 
 TEST(EmitWarp, ReadsAsGoldenTextsDo) {
-  const fs::path folder = FERRITE_SOURCE_DIR "/tests/kernel/golden";
-  const Module module = parse(read_file(folder / "small.py"));
+  const fs::path folder = warp_folder / "golden";
+  const Module module = parse(read_file(FERRITE_SOURCE_DIR "/tests/kernel/golden/small.py"));
   std::string all;
   for (const Function& k : module.kernels) {
     const std::string golden = read_file(folder / (k.name + ".warp.cu"));
@@ -47,7 +49,7 @@ TEST(EmitWarp, ReadsAsGoldenTextsDo) {
 
 TEST(EmitWarp, TakesEveryKernelThatWarpTakes) {
   int kernels = 0;
-  for (const fs::path& folder : {corpus_folder(), corpus_folder().parent_path() / "warp_form"})
+  for (const fs::path& folder : {corpus_folder(), warp_folder})
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".py" || entry.path().stem() == "shared") continue;
       if (entry.path().stem() == "tiles") continue;  // Warp's form of them is not written
@@ -118,4 +120,22 @@ TEST(EmitWarp, RefusesWhatWarpRefuses) {
   EXPECT_EQ(refused("a = wp.zeros(shape=2 * 2, dtype=float)\nx[n] = a[0]"), 1);
 }
 
-}  // namespace ferrite::kernel
+TEST(EmitWarp, HasWhatACallerBinds) {
+  const std::string text =
+      "import warp as wp\n\n\ndef make(n, dtype):\n    M = n * 2\n\n    @wp.kernel\n"
+      "    def k(out: wp.array[dtype]):\n        out[wp.tid() % M] = dtype(1.0)\n\n    return k\n";
+  const std::string form = emit_warp(parse(text, "k.py", {{"make.n", "4"}, {"make.dtype", "wp.float64"}}));
+  EXPECT_TRUE(has(form, "const wp::int32 var_2 = 8;")) << form;
+  EXPECT_TRUE(has(form, "wp::array_t<wp::float64> var_out")) << form;
+}
+
+TEST(EmitWarp, WritesNoBackwardFormOfCustomGradients) {
+  const Module module = parse(
+      "import warp as wp\n\n@wp.func\ndef relu(x: float):\n    return wp.max(x, 0.0)\n\n"
+      "@wp.func_grad(relu)\ndef adj_relu(x: float, adj_ret: float):\n    wp.adjoint[x] += adj_ret\n\n"
+      "@wp.kernel\ndef k(x: wp.array[float]):\n    x[0] = relu(x[0])\n");
+  EXPECT_THROW(emit_warp(module), KernelError);
+  EXPECT_TRUE(has(emit_warp(module, {.backward = false}), "relu_0("));
+}
+
+}  // namespace ferrite::irsynth

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "kernel/check/checker.hpp"
-#include "kernel/warp_value.hpp"
+#include "models/irsynth/warp_form/value.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 /// Lines of straight code: the body of the function, or the condition or body of a loop.
 struct Block {
@@ -41,7 +41,7 @@ class Lowering {
   using Kind = syntax::ExprKind;
   static constexpr std::size_t most_variables = 200'000;  // unrolled loops inside each other
 
-  // warp_lowering.cpp: variables and lines
+  // lowering.cpp: variables and lines
   Variable* add(ValueType type, std::optional<Constant> constant = {});
   Variable* unnumbered(ValueType type, std::optional<Constant> constant);  // until a call takes it
   void number(Variable* v);
@@ -59,7 +59,7 @@ class Lowering {
   Variable* copy(Variable* v);
   std::optional<Origin> origin_of(const Variable* v) const;
 
-  // warp_statements.cpp
+  // statements.cpp
   void statements(const std::vector<syntax::Stmt>& body);
   void statement(const syntax::Stmt& s);
   void assign(const syntax::Stmt& s);
@@ -72,7 +72,7 @@ class Lowering {
   void return_(const syntax::Stmt& s);
   void assertion(const syntax::Stmt& s);
 
-  // warp_loops.cpp: branches and loops
+  // loops.cpp: branches and loops
   void if_(const syntax::Stmt& s, std::size_t branch);
   void begin_if(Variable* condition, bool negated);
   void end_if(Variable* condition, bool negated);
@@ -90,7 +90,7 @@ class Lowering {
   std::vector<syntax::Stmt> without_continue(const std::vector<syntax::Stmt>& body, const std::string& active,
                                              bool& continues, std::size_t from = 0);
 
-  // warp_places.cpp: what is assigned to
+  // places.cpp: what is assigned to
   struct Subscripted {
     Variable* target;
     std::vector<const syntax::Expr*> indices;  // those not used up
@@ -110,7 +110,7 @@ class Lowering {
                      Variable* value);
   void store_field(const syntax::Expr& e, Variable* aggregate, Variable* value);
 
-  // warp_expressions.cpp
+  // expressions.cpp
   Variable* value(const syntax::Expr& e);
   Variable* name(const syntax::Expr& e);
   Variable* attribute(const syntax::Expr& e);
@@ -125,7 +125,7 @@ class Lowering {
   std::optional<Constant> static_value(const syntax::Expr& e, Type* type) const;
   std::optional<Constant> composite(const syntax::Expr& e, Type* type) const;
 
-  // warp_calls.cpp
+  // calls.cpp
   std::vector<Variable*> called(const syntax::Expr& e, std::size_t outputs);
   std::vector<Variable*> arguments(const syntax::Expr& e, const std::vector<std::string>& parameters = {});
   Variable* argument(const syntax::Expr& e);
@@ -163,4 +163,4 @@ bool is_atomic(Type type, const std::string& operation);
 Place start_of(const syntax::Expr& e);
 Place start_of(const syntax::Stmt& s);
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

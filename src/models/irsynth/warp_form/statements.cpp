@@ -1,9 +1,9 @@
 // Statements: names are bound to numbers again, arrays and components are stored to.
 #include <fmt/format.h>
 
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 namespace {
 
@@ -212,4 +212,4 @@ void Lowering::assertion(const syntax::Stmt& s) {
   forward(fmt::format("assert(((void)\"{}\",{}));", quoted, condition->name()));
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

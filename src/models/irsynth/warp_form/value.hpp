@@ -9,7 +9,9 @@
 
 #include "ferrite/kernel/ir.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
+
+using namespace kernel;  // the tree and its syntax, of which all here is made
 
 /// A value that Python knew: literals keep Python's type (int, float, bool) until they are printed.
 struct Constant {
@@ -127,4 +129,4 @@ Callee library(const std::string& name, bool differentiable = true);
 /// The callee of a builtin for arguments of these types.
 Callee library(Builtin builtin, const std::vector<ValueType>& types);
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

@@ -3,9 +3,9 @@
 // changed back to the numbers they began with.
 #include <fmt/format.h>
 
-#include "kernel/warp_lowering.hpp"
+#include "models/irsynth/warp_form/lowering.hpp"
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 using syntax::Stmt;
 using syntax::StmtKind;
@@ -316,4 +316,4 @@ void Lowering::unfreeze_counters(const std::vector<Stmt>& body) {
   }
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp

@@ -1,13 +1,13 @@
 // How Warp prints constants and types, and what it knows about its functions: which have an adjoint, and
 // which adjoints need the result.
-#include "kernel/warp_value.hpp"
+#include "models/irsynth/warp_form/value.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace ferrite::kernel::warp {
+namespace ferrite::irsynth::warp {
 
 namespace {
 
@@ -123,4 +123,4 @@ Callee library(Builtin builtin, const std::vector<ValueType>& types) {
   return callee;
 }
 
-}  // namespace ferrite::kernel::warp
+}  // namespace ferrite::irsynth::warp
