@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 
-#include "kernel/compile/native.hpp"
 #include "kernel/ir/array_use.hpp"
 
 namespace ferrite::kernel {
@@ -55,7 +54,6 @@ struct Kernel::State {
   bool sees_blocks = false, is_adjoint = false;
   Lazily<BlockProgram> program;
   Lazily<Kernel> adjoint;
-  Lazily<NativeKernel> native;
 
   State(std::shared_ptr<Shared> module_of_it, const Function& kernel, bool with_others)
       : shared(std::move(module_of_it)), function(&kernel), together(with_others) {
@@ -119,13 +117,6 @@ const std::string& Kernel::cuda_source(int block_dim) const {
   options.block_dim = block_dim <= 256 ? 256 : 1024;
   return state_->shared->cuda_sources[block_dim <= 256 ? 0 : 1].get([&] {
     return state_->together ? emit_cuda(module(), options) : emit_cuda(module(), function(), options);
-  });
-}
-
-Kernel::Native Kernel::native(const std::string& compiler) const {
-  return state_->native.get([&] {
-    return compile_native(emit_cpp(module(), function()), entry_name(function()), compiler,
-                          BinaryCache::from_environment());
   });
 }
 
