@@ -233,8 +233,7 @@ std::string_view Emitter::atomic_text(Builtin id, const std::vector<Type>& types
   if (target_ == Target::cuda && bits_of(held.scalar) == 8)
     fail(place, fmt::format("{} of {}: GPUs have no atomics of 8 bits", info(id).name, to_string(held)));
   need(id, types, held);
-  const EmitRule& rule = *find_rule(id, types, target_);
-  return target_ == Target::cuda ? rule.cuda : rule.cpp;
+  return find_rule(id, types, target_)->in(target_);
 }
 
 std::string Emitter::apply(const Expr& e, int wanted) {
@@ -260,7 +259,7 @@ std::string Emitter::apply(const Expr& e, int wanted) {
   }
   if (e.builtin == Builtin::expect_near && types.size() == 2) types.push_back(Type::of(types[0].scalar));
   const EmitRule* rule = find_rule(e.builtin, types, target_);
-  std::string_view text = target_ == Target::cuda ? rule->cuda : rule->cpp;
+  std::string_view text = rule->in(target_);
   std::string_view symbol;
   // A divisor that is a number other than -1 divides safely.
   if (e.builtin == Builtin::mod && rule->id == Builtin::mod && e.args[1].kind == ExprKind::literal &&

@@ -23,7 +23,7 @@ const std::array<std::vector<const EmitRule*>, builtin_count>& by_builtin() {
 
 const EmitRule* find_rule(Builtin id, Types types, Target target) {
   for (const EmitRule* rule : by_builtin()[static_cast<std::size_t>(id)])
-    if (!(target == Target::cuda ? rule->cuda : rule->cpp).empty() && rule->fits(types)) return rule;
+    if (!rule->in(target).empty() && rule->fits(types)) return rule;
   return nullptr;
 }
 

@@ -8,15 +8,24 @@ namespace ferrite::kernel {
 
 enum class Target : std::uint8_t { cuda, cpp };
 
+/// An expression, the same in both languages or one for each.
+struct Written {
+  std::string_view cuda, cpp;
+  constexpr Written(const char* both) : cuda(both), cpp(both) {}
+  constexpr Written(const char* in_cuda, const char* in_cpp) : cuda(in_cuda), cpp(in_cpp) {}
+};
+constexpr Written cuda_only(const char* text) { return {text, ""}; }
+constexpr Written cpp_only(const char* text) { return {"", text}; }
+
 /// One way of writing a builtin, for the argument types that `fits` accepts; the first rule that fits counts.
 ///
-/// `cuda` and `cpp` are expressions; in them and in bodies stand
+/// In `text` and `body` stand
 ///   $0 $1 ...  arguments         $* all of them, with commas        $E  element type (atomics)
 ///   $T  scalar of the arguments  $U  the unsigned integer as wide   $W  the word that atomicCAS takes for it
 ///   $R  type of the result       $V  vector of three $T             $n  rows of the first composite argument
 ///   $m{sin}  std::sin, or sinf   $s{isnan}  std::isnan, or isnan    $where  place and text of an assertion
 ///
-/// `body` is empty where the language has the function. Else it defines the function or operator that the
+/// `body` is empty where the languages have the function. Else it defines the function or operator that the
 /// expression calls, with the parameters named as in the builtin's signature; its forms are
 ///   "return ...;" or several lines; "each ...", an expression for component i of the result; "cas ...", the
 ///   next value of an atomic, from `old` and `value` (CUDA tries until it is stored, C++ stores it).
@@ -26,8 +35,10 @@ enum class Target : std::uint8_t { cuda, cpp };
 struct EmitRule {
   Builtin id;
   bool (*fits)(Types);
-  std::string_view cuda, cpp;
-  std::string_view body, needs;
+  Written text;
+  std::string_view body = {}, needs = {};
+
+  constexpr std::string_view in(Target target) const { return target == Target::cuda ? text.cuda : text.cpp; }
 };
 
 /// Null if there is none: a hole in the table.

@@ -163,8 +163,7 @@ void Emitter::update(const Stmt& s, bool shared) {
     return line(expand(text, types, type, {place, by}) + ";");
   }
   const std::vector<Type> types = {type, s.values[0].type};
-  const EmitRule* rule = find_rule(s.builtin, types, target_);
-  const std::string_view text = target_ == Target::cuda ? rule->cuda : rule->cpp;
+  const std::string_view text = find_rule(s.builtin, types, target_)->in(target_);
   const bool plain =
       type.is_scalar() && text.starts_with("$0 ") && !(is_float(type.scalar) && bits_of(type.scalar) == 16);
   if (plain) {

@@ -49,31 +49,41 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+/// A raw string begins in the line below its quote.
+std::string_view without_first_break(std::string_view text) {
+  return text.starts_with('\n') ? text.substr(1) : text;
+}
+
 struct Support {
   std::string_view name, needs, text;
 };
 constexpr Support supports[] = {
-    {"pcg_hash", "",
-     "// The PCG hash of Jarzynski and Olano, which Warp uses.\n"
-     "$D uint32 pcg_hash(uint32 x) {\n"
-     "  const uint32 b = x * 747796405u + 2891336453u;\n"
-     "  const uint32 c = ((b >> ((b >> 28) + 4)) ^ b) * 277803737u;\n"
-     "  return (c >> 22) ^ c;\n"
-     "}\n"},
-    {"random_unit", "pcg_hash",
-     "$D float random_unit(uint32& state) {\n"
-     "  state = pcg_hash(state);\n"
-     "  return float(state >> 8) * 5.9604645e-8f;\n"
-     "}\n"},
-    {"random_angle", "random_unit",
-     "$D float random_angle(uint32& state) { return 6.2831853f * random_unit(state); }\n"},
-    {"from_end", "",
-     "// Negative indices count from the end.\n"
-     "$D int from_end(int i, int extent) { return i < 0 ? i + extent : i; }\n"},
-    {"expect", "",
-     "$D void expect(bool holds, const char* what) {\n"
-     "  if (!holds) $fail\n"
-     "}\n"},
+    {"pcg_hash", "", R"(
+// The PCG hash of Jarzynski and Olano, which Warp uses.
+$D uint32 pcg_hash(uint32 x) {
+  const uint32 b = x * 747796405u + 2891336453u;
+  const uint32 c = ((b >> ((b >> 28) + 4)) ^ b) * 277803737u;
+  return (c >> 22) ^ c;
+}
+)"},
+    {"random_unit", "pcg_hash", R"(
+$D float random_unit(uint32& state) {
+  state = pcg_hash(state);
+  return float(state >> 8) * 5.9604645e-8f;
+}
+)"},
+    {"random_angle", "random_unit", R"(
+$D float random_angle(uint32& state) { return 6.2831853f * random_unit(state); }
+)"},
+    {"from_end", "", R"(
+// Negative indices count from the end.
+$D int from_end(int i, int extent) { return i < 0 ? i + extent : i; }
+)"},
+    {"expect", "", R"(
+$D void expect(bool holds, const char* what) {
+  if (!holds) $fail
+}
+)"},
 };
 
 }  // namespace
@@ -91,7 +101,7 @@ void Emitter::support(std::string_view name) {
     if (s.name != name) continue;
     if (!s.needs.empty()) support(s.needs);
     scalar_name(ScalarType::u32);
-    define(std::string(name), expand(s.text, {}, {}));
+    define(std::string(name), expand(without_first_break(s.text), {}, {}));
   }
 }
 
@@ -140,10 +150,9 @@ void Emitter::need(Builtin id, std::vector<Type> types, Type result) {
   if (std::find(needed_.begin(), needed_.end(), now) != needed_.end()) return;
   needed_.push_back(std::move(now));
   needs(*rule, types, result);
-  const std::string_view text = target_ == Target::cuda ? rule->cuda : rule->cpp;
   if (rule->body.empty()) return;
   const BuiltinInfo& row = info(id);
-  const std::string name = expand(function_of(text), types, result);
+  const std::string name = expand(function_of(rule->in(target_)), types, result);
   const std::string returned = type_name(row.effect == Effect::asserts ? bool_type : result);
   std::vector<std::string> names = parameter_names(row);
   const bool atomic = row.effect == Effect::writes_array;
@@ -158,7 +167,7 @@ void Emitter::need(Builtin id, std::vector<Type> types, Type result) {
     parameters += fmt::format("{}{}{}{}{}", i == 0 ? "" : ", ", t.is_composite() && !in_place ? "const " : "",
                               type_name(t), reference, names[i]);
   }
-  std::string body(rule->body);
+  std::string body(without_first_break(rule->body));
   if (body.starts_with("each ")) {
     const Type whole = result.is_matrix() ? result : types[0].element();
     if (result.is_matrix()) {  // by rows
