@@ -45,7 +45,7 @@ template <std::size_t... k>
 struct TileFunction<std::index_sequence<k...>> {
   struct Instruction {
     void (*run)(const Instruction*, const TileFrame*, std::int64_t at, FloatsAt<k>...);
-    std::array<int, 4> operands{};  // in the frame
+    std::array<int, 2> operands{};  // in the frame
   };
 };
 using Vectors = std::make_index_sequence<tile_vectors>;
@@ -55,7 +55,7 @@ using TileInstruction = TileFunction<Vectors>::Instruction;
 /// of bytes.
 struct alignas(64) TileFrame {
   const TileInstruction* first = nullptr;
-  std::int64_t end = 0, step = tile_size;  // of the tiles to run
+  std::int64_t end = 0;  // of the tiles to run
 
   template <class T>
   FERRITE_INLINE const T& at(int offset) const {
@@ -97,26 +97,18 @@ inline bool is_extreme(bool max, float scalar) {
 }
 TileInstruction tile_unary(Builtin builtin);
 TileInstruction tile_math(Builtin builtin);  // exp and its like
-/// Two frequent instructions as one; run is null if there is none.
-TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second);
 /// f32 rounded to bf16.
 TileInstruction tile_round();
 /// Tiles from `begin` on, until `end`.
-void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
-               std::int64_t step = tile_size);
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end);
 
 struct TileCode {
-  using Segment = std::vector<TileInstruction>;
-
   std::string obstacle;
-  Segment before, body, after;  // of the loop; without one all is `body`
+  std::vector<TileInstruction> instructions;
   int rank = 1;
-  int axis = -1;  // of the loop
-  int extent_parameter = -1, step_parameter = -1;
   struct ArrayPlace {
     int parameter;
     ScalarType type;
-    bool in_loop;        // its index on the axis is the loop's
     std::uint8_t fixed;  // axes, as bits, along which its index is 0
     bool stored = false;
     std::int64_t stride(const ArrayArgument& array, std::size_t along) const {

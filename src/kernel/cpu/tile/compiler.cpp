@@ -35,63 +35,18 @@ void TileCompiler::count_uses() {
 
 void TileCompiler::compile() {
   count_uses();
-  std::size_t next = 0;
   if (kernel_.body.empty() || !reads_thread(kernel_.body[0])) throw Refused{"no thread index"};
-  for (const Expr& t : kernel_.body[next++].targets) {
+  for (const Expr& t : kernel_.body[0].targets) {
     thread_.push_back(t.index);
     if (assignments_[at(t.index)] != 1) throw Refused{"a thread index that is assigned"};
   }
   code_.rank = static_cast<int>(thread_.size());
-
-  std::vector<const Stmt*> before, after;
-  const Stmt* loop = nullptr;
-  for (; next < kernel_.body.size(); ++next) {
-    const Stmt& s = kernel_.body[next];
-    if (s.kind == StmtKind::for_) {
-      if (loop != nullptr) throw Refused{"two loops"};
-      loop = &s;
-    } else {
-      (loop == nullptr ? before : after).push_back(&s);
-    }
-  }
-  if (loop == nullptr) {
-    segment(before, code_.body);
-  } else {
-    has_loop_ = true;
-    segment(before, code_.before);
-    if (stored_) throw Refused{"a loop behind a store"};
-    open_loop(*loop);
-    std::vector<const Stmt*> body;
-    for (const Stmt& s : loop->body) body.push_back(&s);
-    const auto defined = definitions_;
-    const auto placed = places_;
-    segment(body, code_.body);
-    definitions_ = defined;  // what the loop gave a value to has none if it did not run
-    for (std::size_t v = 0; v < placed.size(); ++v)
-      if (placed[v] == 0) places_[v] = 0;
-    counter_ = -1;
-    segment(after, code_.after);
-  }
+  statements();
   for (const auto& a : code_.arrays)
     for (const auto& b : code_.arrays)
       if (a.stored && (a.fixed != 0 || (&a != &b && a.parameter == b.parameter)))
         throw Refused{"an array at two places"};
   move_places();
-}
-
-void TileCompiler::open_loop(const Stmt& s) {
-  const Expr &first = s.values[0], &extent = s.values[1], &step = s.values[2];
-  for (std::size_t axis = 0; axis < thread_.size(); ++axis)
-    if (first.kind == ExprKind::variable && first.index == thread_[axis]) code_.axis = static_cast<int>(axis);
-  const auto is_parameter = [&](const Expr& e) {
-    return e.kind == ExprKind::variable && e.index < kernel_.parameters && e.type.scalar == ScalarType::i32;
-  };
-  if (code_.axis < 0 || !is_parameter(extent) || !is_parameter(step) ||
-      assignments_[at(s.targets[0].index)] != 1)
-    throw Refused{"a loop that walks no axis"};
-  code_.extent_parameter = extent.index;
-  code_.step_parameter = step.index;
-  counter_ = s.targets[0].index;
 }
 
 /// To a variable.
@@ -100,13 +55,9 @@ void TileCompiler::assign(const Stmt& s) {
   const int variable = s.targets[0].index;
   const std::size_t v = at(variable);
   const bool in_memory = given.kind == ExprKind::element && given.type.scalar == ScalarType::f32;
-  // Computed later, it must still be the same. What a loop may change is not put off until the loop.
-  const bool before_loop = has_loop_ && code_.axis < 0;
-  const bool stable = !contains(given, [&](const Expr& e) {
-    if (e.kind == ExprKind::element) array_place(e);  // an index out of bounds is one, used or not
-    return e.kind == ExprKind::element ? before_loop
-                                       : e.kind == ExprKind::variable && e.index >= kernel_.parameters &&
-                                             assignments_[at(e.index)] != 1;
+  const bool stable = !contains(given, [&](const Expr& e) {  // computed later, it must still be the same
+    if (e.kind == ExprKind::element) array_place(e);         // an index out of bounds is one, used or not
+    return e.kind == ExprKind::variable && e.index >= kernel_.parameters && assignments_[at(e.index)] != 1;
   });
   if (assignments_[v] == 1 && stable && (uses_[v] == 1 || in_memory) && (depths_[v] = depth(given)) < 64) {
     definitions_[v] = &given;  // computed, or read, where it is used
@@ -117,19 +68,17 @@ void TileCompiler::assign(const Stmt& s) {
   held_ = variable;
 }
 
-void TileCompiler::segment(const std::vector<const Stmt*>& statements, TileCode::Segment& out) {
-  out_ = &out;
-  held_ = -1;
+void TileCompiler::statements() {
   struct Delayed {
     int variable_place, array_place;
     ScalarType type;
   };
   std::vector<Delayed> delayed;
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const Stmt& s = *statements[i];
+  for (std::size_t i = 1; i < kernel_.body.size(); ++i) {
+    const Stmt& s = kernel_.body[i];
     if (s.kind != StmtKind::assign || s.targets.size() != 1) throw Refused{"more than assignments"};
     const Expr &target = s.targets[0], &given = s.values[0];
-    // Stores wait until the end of the segment, so what is read behind them would be old.
+    // Stores wait until the end, so what is read behind them would be old.
     if (stored_ && contains(given, [](const Expr& e) { return e.kind == ExprKind::element; }))
       throw Refused{"a read behind a store"};
     if (target.kind == ExprKind::variable) {
@@ -140,7 +89,7 @@ void TileCompiler::segment(const std::vector<const Stmt*>& statements, TileCode:
     const int array = array_place(target);
     code_.arrays[at(array)].stored = stored_ = true;
     value(given);
-    if (i + 1 == statements.size() && delayed.empty()) {
+    if (i + 1 == kernel_.body.size() && delayed.empty()) {
       emit(tile_store(target.type.scalar, operand_of(array)));
     } else {
       delayed.push_back({fresh_place(), array, target.type.scalar});
@@ -156,11 +105,7 @@ void TileCompiler::segment(const std::vector<const Stmt*>& statements, TileCode:
 
 void TileCompiler::emit(TileInstruction i) {
   held_ = -1;
-  const TileInstruction both = out_->empty() ? TileInstruction{} : tile_pair(out_->back(), i);
-  if (both.run != nullptr)
-    out_->back() = both;
-  else
-    out_->push_back(i);
+  code_.instructions.push_back(i);
 }
 
 void TileCompiler::move_places() {
@@ -169,9 +114,8 @@ void TileCompiler::move_places() {
     return operand < 0 ? code_.place_offset(code_.arrays.size() - 1 - static_cast<std::size_t>(operand))
                        : operand;
   };
-  for (TileCode::Segment* part : {&code_.before, &code_.body, &code_.after})
-    for (TileInstruction& i : *part)
-      for (int& operand : i.operands) operand = moved(operand);
+  for (TileInstruction& i : code_.instructions)
+    for (int& operand : i.operands) operand = moved(operand);
 }
 
 TileProgram::TileProgram(const Function& kernel) : code_(std::make_unique<TileCode>()) {

@@ -41,8 +41,8 @@ class TileCompiler {
   }
 
   void count_uses();
-  void open_loop(const Stmt& s);
-  void segment(const std::vector<const Stmt*>& statements, TileCode::Segment& out);
+  /// All but the first, which reads the thread's indices.
+  void statements();
   void assign(const Stmt& s);
   void emit(TileInstruction i);
   void move_places();
@@ -81,12 +81,9 @@ class TileCompiler {
   const Function& kernel_;
   TileCode& code_;
   bool extremes_;
-  TileCode::Segment* out_ = nullptr;
   std::vector<int> thread_;  // variables with its indices
-  int counter_ = -1;         // the variable of the loop that is open
   int held_ = -1;            // the variable whose value the tile has
   bool stored_ = false;      // whether a statement before this one stores something
-  bool has_loop_ = false;
   std::vector<int> uses_, assignments_, places_, depths_;
   std::vector<const Expr*> definitions_;
 };

@@ -31,26 +31,19 @@ int TileCompiler::array_place(const Expr& e) {
   if (array.kind != ExprKind::variable || array.index >= kernel_.parameters || !e.type.is_scalar() ||
       (type != ScalarType::f32 && type != ScalarType::bf16))
     throw Refused{"arrays of other types than float and bfloat16"};
-  bool in_loop = false;
   std::uint8_t fixed = 0;
   if (e.args.size() != thread_.size() + 1) throw Refused{"an array with other axes than the grid"};
   for (std::size_t axis = 0; axis < thread_.size(); ++axis) {
     const Expr& index = e.args[axis + 1];
-    const bool counted = index.kind == ExprKind::variable && index.index == counter_ && counter_ >= 0 &&
-                         static_cast<int>(axis) == code_.axis;
     const bool own = index.kind == ExprKind::variable && index.index == thread_[axis];
     const bool first = index.kind == ExprKind::literal && index.number.integer == 0;
-    if (!own && !counted && !first) throw Refused{"an index that is not the thread's"};
-    in_loop |= counted;
-    if (own && counter_ >= 0 && static_cast<int>(axis) == code_.axis)
-      throw Refused{"the thread's own element inside a loop"};  // the loop moves along this axis
+    if (!own && !first) throw Refused{"an index that is not the thread's"};
     if (first) fixed |= static_cast<std::uint8_t>(1 << axis);
   }
   for (std::size_t i = 0; i < code_.arrays.size(); ++i)
-    if (code_.arrays[i].parameter == array.index && code_.arrays[i].in_loop == in_loop &&
-        code_.arrays[i].fixed == fixed)
+    if (code_.arrays[i].parameter == array.index && code_.arrays[i].fixed == fixed)
       return static_cast<int>(i);
-  code_.arrays.push_back({array.index, type, in_loop, fixed});
+  code_.arrays.push_back({array.index, type, fixed});
   return static_cast<int>(code_.arrays.size()) - 1;
 }
 

@@ -36,47 +36,11 @@ TileInstruction choose(bool tile_is_right, bool tile_if_true, TileOperand a, int
                       : choose<F, false, false>(a, first, b, second);
 }
 
-/// First, then Second: half the calls.
-template <class First, class Second>
-struct Pair {
-  FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
-    return Second::of(o + First::operands, t, First::of(o, t, v));
-  }
-};
-template <class... F>
-struct Members {};
-/// What chains are mostly made of.
-using Frequent =
-    Members<Load, Binary<Add, TileOperand::scalar, false>, Binary<Subtract, TileOperand::scalar, false>,
-            Binary<Multiply, TileOperand::scalar, false>, Binary<Add, TileOperand::place, false>,
-            Binary<Subtract, TileOperand::place, false>, Binary<Multiply, TileOperand::place, false>,
-            Extreme<true>, Extreme<false>, Unary<Negate>, Unary<Absolute>, RoundToBFloat16>;
-
-/// `run` with the operands of a, which has so many, and of b.
-TileInstruction joined(decltype(TileInstruction::run) run, const TileInstruction& a, int count,
-                       const TileInstruction& b) {
-  TileInstruction both{run, a.operands};
-  std::copy_n(b.operands.begin(), 4 - count, both.operands.begin() + count);
-  return both;
-}
-template <class First, class... Second>
-bool find_pair(const TileInstruction& a, const TileInstruction& b, TileInstruction& out, Members<Second...>) {
-  const auto found = [&](auto run) { return out = joined(run, a, First::operands, b), true; };
-  return (b.run == Store<Nothing, float>::run && found(Store<First, float>::run)) ||
-         (... || (b.run == Step<Second>::run && found(Step<Pair<First, Second>>::run)));
-}
-template <class... First>
-TileInstruction find_pair(const TileInstruction& a, const TileInstruction& b, Members<First...> members) {
-  TileInstruction out{};
-  static_cast<void>((... || (a.run == Step<First>::run && find_pair<First>(a, b, out, members))));
-  return out;
-}
-
 /// The next tile, if there is one.
 template <std::size_t... k>
 struct Ends {
   static void run(const TileInstruction*, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    if ((at += f->step) < f->end) f->first->run(f->first, f, at, v...);
+    if ((at += tile_size) < f->end) f->first->run(f->first, f, at, v...);
   }
 };
 template <std::size_t... k>
@@ -94,23 +58,18 @@ TileInstruction tile_load(ScalarType type, int place) {
   return type == ScalarType::bf16 ? make<LoadBFloat16>(place) : make<Load>(place);
 }
 TileInstruction tile_store(ScalarType type, int place) {
-  return {type == ScalarType::bf16 ? Store<Nothing, BFloat16>::run : Store<Nothing, float>::run, {place}};
+  return {type == ScalarType::bf16 ? Store<BFloat16>::run : Store<float>::run, {place}};
 }
 TileInstruction tile_scalar(int scalar) { return make<LoadScalar>(scalar); }
 TileInstruction tile_end() { return end_of(Vectors{}); }
-TileInstruction tile_pair(const TileInstruction& first, const TileInstruction& second) {
-  return find_pair(first, second, Frequent{});
-}
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
-void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end,
-               std::int64_t step) {
+void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end) {
   // Ends go on by calls that are the last act of their function, which compilers make jumps, or do not when
   // they instrument: then this is how deep they get.
-  constexpr std::int64_t at_once = 64;
+  constexpr std::int64_t at_once = 64 * tile_size;
   frame.first = code;
-  frame.step = step;
-  for (; begin < end; begin += at_once * step) {
-    frame.end = std::min(end, begin + at_once * step);
+  for (; begin < end; begin += at_once) {
+    frame.end = std::min(end, begin + at_once);
     start(frame, begin, Vectors{});
   }
 }

@@ -16,8 +16,7 @@ struct TileCode;
 
 class TileProgram {
  public:
-  /// Of a kernel that reads and writes elements at its own thread's index, with at most one loop, over an
-  /// axis: for k in range(i, extent, step).
+  /// Of a kernel that reads and writes elements at its own thread's index, without loops.
   explicit TileProgram(const Function& kernel);
   ~TileProgram();
   TileProgram(TileProgram&&) noexcept;

@@ -16,9 +16,6 @@ constexpr std::int64_t least_chunk = 1 << 16, most_chunk = 1 << 20;
 const ArrayArgument& array_of(void* const* arguments, int parameter) {
   return *static_cast<const ArrayArgument*>(arguments[parameter]);
 }
-std::int32_t integer_of(void* const* arguments, int parameter) {
-  return *static_cast<const std::int32_t*>(arguments[parameter]);
-}
 
 /// One thread's part: where its arrays are, and memory for variables and for tiles that are not whole.
 class TileRunner {
@@ -42,10 +39,6 @@ class TileRunner {
       new (first + TileCode::scalar_offset(i))
           Bits(Bits{} + (s.is_bits ? s.bits : std::bit_cast<std::int32_t>(x)));
     }
-    if (code.axis >= 0) {
-      extent_ = integer_of(arguments, code.extent_parameter);
-      step_ = integer_of(arguments, code.step_parameter);
-    }
   }
 
   /// Tiles [begin, end) of all rows, one row after the other.
@@ -56,12 +49,8 @@ class TileRunner {
       const std::int64_t stop = std::min(in_row, tile + end - begin);
       begin += stop - tile;
       enter_row((begin - 1) / in_row);
-      if (code_.axis >= 0) {
-        for (; tile < stop; ++tile) run_loop(tile * tile_size);
-        continue;
-      }
       const std::int64_t full = std::max(tile, std::min(stop, whole));
-      run_tiles(code_.body.data(), *frame_, tile * tile_size, full * tile_size);
+      run_tiles(code_.instructions.data(), *frame_, tile * tile_size, full * tile_size);
       tile = full;
       if (tile < stop) run_part(tile * tile_size, dim_[last_] - tile * tile_size);
     }
@@ -78,7 +67,6 @@ class TileRunner {
       std::int64_t offset = 0;
       for (std::size_t axis = 0; axis < last_; ++axis) offset += index_[axis] * place.stride(a, axis);
       rows_[i] = static_cast<std::byte*>(a.data) + offset * size(place);
-      if (place.in_loop) continue;
       if (place.stride(a, last_) == 0)
         spread(i, rows_[i]);
       else
@@ -97,38 +85,7 @@ class TileRunner {
       std::memcpy(own_[i] + k * bytes, element, static_cast<std::size_t>(bytes));
   }
 
-  void run_one(const TileInstruction* code, std::int64_t at) { run_tiles(code, *frame_, at, at + tile_size); }
-
-  void run_loop(std::int64_t at) {
-    run_one(code_.before.data(), at);
-    const auto axis = static_cast<std::size_t>(code_.axis);
-    if (axis == last_) {
-      place_in_loop(axis, at);
-      run_tiles(code_.body.data(), *frame_, at, extent_, step_);
-    } else {
-      for (std::int64_t k = index_[axis]; k < extent_; k += step_) {
-        place_in_loop(axis, k);
-        run_one(code_.body.data(), at);
-      }
-    }
-    run_one(code_.after.data(), at);
-  }
-  /// Arrays whose index on the axis is the loop's, at its index k. Along the last axis k is where the tile
-  /// is.
-  void place_in_loop(std::size_t axis, std::int64_t k) {
-    for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
-      const TileCode::ArrayPlace& place = code_.arrays[i];
-      if (!place.in_loop) continue;
-      const ArrayArgument& a = array_of(arguments_, place.parameter);
-      std::byte* row = rows_[i];
-      if (axis != last_) row += (k - index_[axis]) * place.stride(a, axis) * size(place);
-      if (place.stride(a, last_) == 0)
-        spread(i, row);
-      else
-        places_[i] = {row, size(place)};
-    }
-  }
-  /// The rest of a row goes through memory of our own. Not in loops.
+  /// The rest of a row goes through memory of our own.
   void run_part(std::int64_t at, std::int64_t count) {
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
@@ -137,7 +94,7 @@ class TileRunner {
       std::memset(own_[i], 0, sizeof(float) * tile_size);
       std::memcpy(own_[i], rows_[i] + at * size(place), static_cast<std::size_t>(count * size(place)));
     }
-    run_one(code_.body.data(), 0);
+    run_tiles(code_.instructions.data(), *frame_, 0, tile_size);
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];
       if (place.stored)
@@ -155,7 +112,6 @@ class TileRunner {
   std::vector<std::byte*> rows_ = std::vector<std::byte*>(code_.arrays.size());
   std::array<std::int64_t, 4> index_{};
   TileFrame* frame_ = nullptr;
-  std::int64_t extent_ = 0, step_ = 1;
 };
 
 }  // namespace
@@ -169,21 +125,14 @@ bool TileProgram::fits(std::span<const std::int64_t> dim, void* const* arguments
   const TileCode& code = *code_;
   if (!code.obstacle.empty() || dim.size() != static_cast<std::size_t>(code.rank)) return false;
   const std::size_t last = dim.size() - 1;
-  const std::int64_t extent = code.axis < 0 ? 0 : integer_of(arguments, code.extent_parameter);
   for (const TileCode::ArrayPlace& place : code.arrays) {
     const ArrayArgument& array = array_of(arguments, place.parameter);
     const std::int64_t stride = place.stride(array, last);
     if (stride != 1 && !(stride == 0 && !place.stored)) return false;
-    for (std::size_t axis = 0; axis < dim.size(); ++axis) {
-      const bool counted = place.in_loop && static_cast<int>(axis) == code.axis;
-      if (array.shape[axis] < ((place.fixed >> axis & 1) != 0 ? 1 : counted ? extent : dim[axis]))
-        return false;
-    }
+    for (std::size_t axis = 0; axis < dim.size(); ++axis)
+      if (array.shape[axis] < ((place.fixed >> axis & 1) != 0 ? 1 : dim[axis])) return false;
   }
-  if (code.axis < 0) return last == 0 || dim[last] >= tile_size / 2;
-  const std::int64_t step = integer_of(arguments, code.step_parameter);
-  if (dim[last] % tile_size != 0 || step < 1) return false;
-  return static_cast<std::size_t>(code.axis) != last || (extent % tile_size == 0 && step % tile_size == 0);
+  return last == 0 || dim[last] >= tile_size / 2;
 }
 
 void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel) const {
@@ -194,13 +143,8 @@ void TileProgram::run(std::span<const std::int64_t> dim, void* const* arguments,
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < dim.size(); ++axis) rows *= dim[axis];
   const std::int64_t tiles = rows * TileRunner::tiles_of(dim.back());
-  std::int64_t rounds = 1;
-  if (code.axis >= 0)
-    rounds = std::max<std::int64_t>(1, integer_of(arguments, code.extent_parameter) /
-                                           std::max(1, integer_of(arguments, code.step_parameter)));
-  const std::int64_t share = tiles * tile_size * rounds / (4 * num_threads());
-  const std::int64_t grain =
-      std::max<std::int64_t>(1, std::clamp(share, least_chunk, most_chunk) / tile_size / rounds);
+  const std::int64_t share = tiles * tile_size / (4 * num_threads());
+  const std::int64_t grain = std::clamp(share, least_chunk, most_chunk) / tile_size;
   const auto range = [&](std::int64_t begin, std::int64_t end) {
     TileRunner(code, dim, arguments).run(begin, end);
   };

@@ -27,8 +27,7 @@ struct Tile {
 
 template <class F, class Index = Vectors>
 struct Step;
-/// F::of(operands, tile, vector) for each of the vectors, then the next instruction. F::operands says how
-/// many it has.
+/// F::of(operands, tile, vector) for each of the vectors, then the next instruction.
 template <class F, std::size_t... k>
 struct Step<F, std::index_sequence<k...>> {
   static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
@@ -52,17 +51,14 @@ FERRITE_INLINE Floats mask_of(Bits b) { return std::bit_cast<Floats>(b); }
 FERRITE_INLINE Bits bits_of_floats(Floats x) { return std::bit_cast<Bits>(x); }
 
 struct Load {
-  static constexpr int operands = 1;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) {
     return load_floats(t.place<float>(o[0]));
   }
 };
 struct LoadScalar {
-  static constexpr int operands = 1;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) { return t.frame.at<Floats>(o[0]); }
 };
 struct LoadBFloat16 {
-  static constexpr int operands = 1;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats) {
     const auto* x = t.place<const BFloat16>(o[0]);
     float wide[vector_size];
@@ -78,28 +74,20 @@ FERRITE_INLINE void store(BFloat16* to, Floats v) {
   for (int j = 0; j < vector_size; ++j)
     to[j].bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(wide[j]) >> 16);
 }
-struct Nothing {
-  static constexpr int operands = 0;
-  FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) { return v; }
-};
-template <class F, class T, class Index = Vectors>
+template <class T, class Index = Vectors>
 struct Store;
-/// F, then a store; the tile stays in registers. No Step: what is stored might be the frame, for all that the
-/// compiler knows, which it would read again for each vector.
-template <class F, class T, std::size_t... k>
-struct Store<F, T, std::index_sequence<k...>> {
+/// The tile stays in registers. No Step: what is stored might be the frame, for all that the compiler knows,
+/// which it would read again for each vector.
+template <class T, std::size_t... k>
+struct Store<T, std::index_sequence<k...>> {
   static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
-    T* const to = reinterpret_cast<T*>(f->at<TilePlace>(i->operands[F::operands])[at]);
+    T* const to = reinterpret_cast<T*>(f->at<TilePlace>(i->operands[0])[at]);
     const auto next = i[1].run;
-    const auto store_all = [&](FloatsAt<k>... w) {
-      (store(to + k * vector_size, w), ...);
-      return next(i + 1, f, at, w...);
-    };
-    return store_all(F::of(i->operands.data(), Tile{*f, at, static_cast<int>(k)}, v)...);
+    (store(to + k * vector_size, v), ...);
+    return next(i + 1, f, at, v...);
   }
 };
 struct RoundToBFloat16 {  // as to_bfloat16
-  static constexpr int operands = 0;
   FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) {
     const Bits u = bits_of_floats(v), odd = (u >> 16) & 1;
     const Bits rounded = (u + 0x7fff + odd) & static_cast<std::int32_t>(0xffff0000u);
@@ -135,7 +123,6 @@ struct Maximum {
 
 template <class F, TileOperand kind, bool reversed>
 struct Binary {
-  static constexpr int operands = 1;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
     const Floats other = operand_at<kind>(t, o[0]);
     return reversed ? F::of(other, v) : F::of(v, other);
@@ -143,7 +130,6 @@ struct Binary {
 };
 template <TileOperand a, TileOperand b>
 struct Select {
-  static constexpr int operands = 2;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
     const Bits mask = bits_of_floats(v);
     return choice_of(mask, operand_at<a>(t, o[0]), operand_at<b>(t, o[1]));
@@ -152,7 +138,6 @@ struct Select {
 
 template <class F, bool tile_is_right, bool tile_if_true, TileOperand kind, TileOperand other>
 struct Choose {
-  static constexpr int operands = 2;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
     const Floats x = operand_at<kind>(t, o[0]), c = operand_at<other>(t, o[1]);
     const Bits mask = bits_of_floats(tile_is_right ? F::of(x, v) : F::of(v, x));
@@ -162,7 +147,6 @@ struct Choose {
 /// v <= c ? c : v, or with min c <= v ? c : v. c is a scalar, no NaN, and no zero of the sign that loses.
 template <bool max>
 struct Extreme {
-  static constexpr int operands = 1;
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {
     const Floats c = t.frame.at<Floats>(o[0]);
 #if defined(__aarch64__)
@@ -175,7 +159,6 @@ struct Extreme {
 
 template <class F>
 struct Unary {
-  static constexpr int operands = 0;
   FERRITE_INLINE static Floats of(const int*, const Tile&, Floats v) { return F::of(v); }
 };
 /// f(element), in a loop that compilers make a vector instruction.
