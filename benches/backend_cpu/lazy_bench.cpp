@@ -1,34 +1,10 @@
 // Chains of ops as one kernel: Lazy<Cpu> beside Cpu, in turn. `ratio` is how many times as fast the chain is.
-#include "ferrite/ferrite.hpp"
-#include "side_by_side.hpp"
+#include "fused_chain.hpp"
 
 namespace ferrite::bench {
 namespace {
 
 constexpr std::int64_t elements = std::int64_t{1} << 24;
-
-/// f(inputs) on both; `make(backend, rng)` gives the inputs.
-template <class Make, class F>
-void bench_fused(benchmark::State& state, const Make& make, const F& f) {
-  Lazy<Cpu> lazy;
-  Cpu plain;
-  Rng rng(1), same(1);
-  const auto in = make(lazy, rng);
-  const auto copies = make(plain, same);
-  Tensor<Lazy<Cpu>> y = f(in);
-  Tensor<Cpu> z = f(copies);
-  if (to_bytes(y).size() != to_bytes(z).size()) state.SkipWithError("results differ");
-  side_by_side(
-      state,
-      [&] {
-        y = f(in);
-        lazy.flush();
-      },
-      [&] { z = f(copies); });
-  const auto a = y.template to_vector<double>(), b = z.template to_vector<double>();
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!(std::abs(a[i] - b[i]) <= 1e-5 * (1 + std::abs(b[i])))) return state.SkipWithError("results differ");
-}
 
 const auto draw = [](auto& b, Rng& rng) { return std::vector{randn(b, {elements}, rng)}; };
 
@@ -70,9 +46,6 @@ void small_chain(benchmark::State& state) {
       [](const auto& in) { return relu(in[0] * 2 + 1) - in[0]; });
 }
 
-void rounds_of(benchmark::internal::Benchmark* b) {
-  b->Iterations(rounds)->UseManualTime()->Unit(benchmark::kMillisecond);
-}
 BENCHMARK(chain8)->Apply(rounds_of);
 BENCHMARK(chain8_bf16)->Apply(rounds_of);
 BENCHMARK(bias_gelu)->Apply(rounds_of);

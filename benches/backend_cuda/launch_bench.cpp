@@ -4,7 +4,7 @@
 
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/kernel/launch.hpp"
-#include "kernel/nvrtc.hpp"
+#include "kernel/compile/nvrtc.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

@@ -88,7 +88,7 @@ PAGES = [
         ("Parsing and errors", ["kernel/parse.hpp", "kernel/error.hpp"]),
         ("Running on the CPU", ["kernel/interpreter.hpp", "kernel/block.hpp"]),
         ("Gradients and races", ["kernel/adjoint.hpp", "kernel/races.hpp"]),
-        ("Emitted text", ["kernel/emit.hpp", "kernel/emit_warp.hpp"]),
+        ("Emitted text", ["kernel/emit.hpp"]),
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
@@ -99,7 +99,7 @@ PAGES = [
         ("Priors", ["models/priors/priors.hpp", "models/priors/config.hpp", "models/priors/stream.hpp",
                     "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
         ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",
-                      "models/irsynth/dataset.hpp"]),
+                      "models/irsynth/dataset.hpp", "models/irsynth/emit_warp.hpp"]),
     ]),
 ]
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "backend_cpu/elementwise.hpp"
-#include "backend_cpu/fast_math.hpp"
 #include "backend_cpu/random_words.hpp"
 #include "backend_cpu/scalar_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
@@ -11,6 +10,7 @@
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/iota.hpp"
 #include "ferrite/ops/random.hpp"
+#include "math/fast_math.hpp"
 
 namespace ferrite {
 namespace cpu {

@@ -1,13 +1,11 @@
 // Kernels of the user: block programs on Cpu, the interpreter on Reference.
-#include <cstdlib>
 #include <limits>
 
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "kernel/machine.hpp"
-#include "kernel/packed_values.hpp"
+#include "kernel/interpret/packed_values.hpp"
 
 namespace ferrite {
 
@@ -20,26 +18,6 @@ kernel::InterpretOptions options_of(const kernel::Kernel& kernel, const kernel::
   kernel::InterpretOptions options{precision, grid.block_dim, std::numeric_limits<std::int64_t>::max()};
   options.refuse_races = kernel.is_adjoint();  // its contract: kernel/adjoint.hpp
   return options;
-}
-
-/// FERRITE_KERNEL_COMPILER, a compiler that kernels on the CPU are to be compiled with; empty if there is
-/// none.
-const std::string& compiler() {
-  static const std::string name = [] {
-    const char* const value = std::getenv("FERRITE_KERNEL_COMPILER");
-    return std::string(value != nullptr ? value : "");
-  }();
-  return name;
-}
-
-void run_native(const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
-  kernel::LaunchArgument launch;
-  for (int axis = 0; axis < grid.dim.rank(); ++axis)
-    launch.shape[axis] = static_cast<std::int32_t>(grid.dim[axis]);
-  launch.size =
-      static_cast<std::int32_t>(kernel::checked_threads(k.function(), extents(grid), grid.block_dim));
-  launch.block_dim = grid.block_dim;
-  k.native(compiler())(&launch, arguments);
 }
 
 /// Arrays of f64 for a kernel of narrower floats: nothing is rounded.
@@ -78,7 +56,6 @@ void interpret_widened(Reference& b, const op::Launch& op, Ins in, Outs out) {
 void run(Cpu& cpu, const op::Launch& op, Ins in, Outs out) { op.run_on(cpu, in, out); }
 
 void Cpu::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
-  if (!compiler().empty()) return run_native(kernel, grid, arguments);
   kernel::BlockOptions options;
   options.block_dim = grid.block_dim;
   kernel.program().run(extents(grid), arguments, options);

@@ -1,9 +1,9 @@
 // What the Cpu backend computes for one element of each unary function and derivative: the branch-free
-// versions of fast_math.hpp where f32 has one, the definitions of scalar_functions.hpp elsewhere.
+// versions of math/fast_math.hpp where f32 has one, the definitions of scalar_functions.hpp elsewhere.
 #pragma once
 
-#include "backend_cpu/fast_math.hpp"
 #include "backend_cpu/scalar_functions.hpp"
+#include "math/fast_math.hpp"
 
 namespace ferrite::cpu {
 

@@ -12,8 +12,8 @@
 #include "ferrite/core/integers.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "kernel/block_program.hpp"
-#include "kernel/machine.hpp"
+#include "kernel/interpret/machine.hpp"
+#include "kernel/ir/element_layout.hpp"
 
 namespace ferrite {
 

@@ -8,7 +8,7 @@
 #include "backend_cuda/outside_capture.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/kernel/emit.hpp"
-#include "kernel/nvrtc.hpp"
+#include "kernel/compile/nvrtc.hpp"
 
 namespace ferrite::cuda {
 

@@ -14,7 +14,7 @@
 #include "backend_cuda/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ferrite/kernel/kernel.hpp"
-#include "kernel/binary_cache.hpp"
+#include "kernel/compile/binary_cache.hpp"
 
 namespace ferrite::cuda {
 

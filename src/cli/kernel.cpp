@@ -12,9 +12,9 @@
 #include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
-#include "ferrite/kernel/emit_warp.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/parse.hpp"
+#include "ferrite/models/irsynth/emit_warp.hpp"
 
 namespace ferrite::cli {
 
@@ -161,10 +161,11 @@ int emit(const Options& o) {
   if (o.target == "cpp") {
     text = o.kernel.empty() ? emit_cpp(module, o.emit) : emit_cpp(module, module.kernel(o.kernel), o.emit);
   } else if (o.target == "warp" || o.target == "warp-cpu") {
-    WarpOptions warp;
-    warp.device = o.target == "warp" ? WarpOptions::Device::cuda : WarpOptions::Device::cpu;
+    irsynth::WarpOptions warp;
+    warp.device = o.target == "warp" ? irsynth::Device::cuda : irsynth::Device::cpu;
     warp.backward = !o.forward_only;
-    text = o.kernel.empty() ? emit_warp(module, warp) : emit_warp(module, module.kernel(o.kernel), warp);
+    text = o.kernel.empty() ? irsynth::emit_warp(module, warp)
+                            : irsynth::emit_warp(module, module.kernel(o.kernel), warp);
   } else {
     text = o.kernel.empty() ? emit_cuda(module, o.emit) : emit_cuda(module, module.kernel(o.kernel), o.emit);
     if (o.target == "ptx") text = compile_ptx(text, o.architecture);

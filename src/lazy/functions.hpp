@@ -11,7 +11,7 @@
 #include "ferrite/ops/binary.hpp"
 #include "ferrite/ops/reduce.hpp"
 #include "ferrite/ops/unary.hpp"
-#include "kernel/dtypes.hpp"
+#include "kernel/ir/dtypes.hpp"
 
 namespace ferrite::lazy {
 

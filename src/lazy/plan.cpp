@@ -13,22 +13,6 @@ namespace {
 /// So many elements go into a partial result: few enough that little is written, enough threads to keep a GPU
 /// busy.
 constexpr std::int64_t terms = 32;
-/// What tiles of every machine divide, and how many of them keep the threads of a CPU busy.
-constexpr std::int64_t tile = 128, enough_tiles = 256;
-
-/// How many threads share the reduced axis.
-std::int64_t partials_of(const Plan& plan, DeviceKind device) {
-  const std::int64_t extent = plan.extent[plan.axis], most = (extent + terms - 1) / terms;
-  if (device == DeviceKind::cuda) return most;
-  std::int64_t others = 1;
-  for (int i = 0; i < plan.rank; ++i)
-    if (i != plan.axis) others *= plan.extent[i];
-  const bool along = plan.axis == plan.rank - 1;
-  const std::int64_t tiles = std::max<std::int64_t>(1, along ? others : others / tile);
-  const std::int64_t wanted = std::max<std::int64_t>(1, enough_tiles / tiles);
-  return along ? tile * std::clamp<std::int64_t>(extent / tile / 8, 1, wanted)
-               : std::clamp<std::int64_t>(most, 1, wanted);
-}
 
 /// Axes of the domain by falling stride of the operand that moves along most of them, an output if there is
 /// one.
@@ -84,18 +68,6 @@ Shape Plan::partial_shape() const {
 
 void plan_reductions(const Group& group, Plan& plan, DeviceKind device) {
   if (plan.reductions.empty() || device == DeviceKind::cuda) return;
-  const auto in_tiles = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
-  bool fits = group.domain.back() % tile == 0;
-  for (const int i : plan.arrays) {
-    const Array& a = group.arrays[static_cast<std::size_t>(i)];
-    const std::int64_t stride = a.layout().strides.back();
-    fits = fits && in_tiles(a.dtype()) && (stride == 0 || stride == 1);
-  }
-  for (std::size_t i = 0; i < group.ops.size(); ++i)
-    fits = fits && (!plan.needed[i] || in_tiles(group.ops[i].out.dtype()));
-  for (const int i : plan.reductions)
-    fits = fits && in_tiles(group.reductions[static_cast<std::size_t>(i)].out.dtype());
-  if (fits) return;
   for (const int i : plan.reductions) {
     const int of = group.reductions[static_cast<std::size_t>(i)].of;
     if (std::find(plan.stored.begin(), plan.stored.end(), of) == plan.stored.end()) plan.stored.push_back(of);
@@ -105,7 +77,7 @@ void plan_reductions(const Group& group, Plan& plan, DeviceKind device) {
   plan.later = std::exchange(plan.reductions, {});
 }
 
-void plan_loops(const Group& group, Plan& plan, DeviceKind device) {
+void plan_loops(const Group& group, Plan& plan) {
   const int rank = group.domain.rank();
   std::vector<Shape> strides;
   for (const int i : plan.arrays)
@@ -142,7 +114,7 @@ void plan_loops(const Group& group, Plan& plan, DeviceKind device) {
   }
   for (int i = 0; i < plan.rank; ++i)
     if (plan.reduced[i] && (plan.axis < 0 || plan.extent[i] >= plan.extent[plan.axis])) plan.axis = i;
-  if (plan.axis >= 0) plan.partials = partials_of(plan, device);
+  if (plan.axis >= 0) plan.partials = (plan.extent[plan.axis] + terms - 1) / terms;
 
   if (plan.rank > Plan::max_axes) plan.obstacle = "layouts of more than four axes";
   if (group.domain.numel() > std::numeric_limits<std::int32_t>::max())

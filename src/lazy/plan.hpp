@@ -50,11 +50,11 @@ struct Plan {
 template <class Wanted>
 Plan make_plan(const Group& group, Wanted&& wanted);
 
-/// Leaves reductions to the backend where a kernel would not pay: on the CPU all but those of f32 and bf16
-/// along axes that tiles divide.
+/// Leaves reductions to the backend on the CPU, where a kernel of them does not pay: what it would not write
+/// and read again stays in the cache.
 void plan_reductions(const Group& group, Plan& plan, DeviceKind device);
 /// Fills in the loop nest.
-void plan_loops(const Group& group, Plan& plan, DeviceKind device);
+void plan_loops(const Group& group, Plan& plan);
 /// For GPUs: as many elements at once as vectors have, where arrays are dense and aligned. Not along an axis
 /// that stays when another is reduced.
 void plan_packs(const Group& group, Plan& plan);

@@ -64,7 +64,7 @@ void Recorder::State::run_group(Group& group) {
   const auto later = static_cast<std::int64_t>(plan.later.size());
   const bool alone = wanted - later == 1;
   if (!alone) {
-    plan_loops(group, plan, device.kind);
+    plan_loops(group, plan);
     if (device.kind == DeviceKind::cuda) plan_packs(group, plan);
     if (plan.obstacle.empty()) plan.obstacle = executor.refusal();
     if (!plan.obstacle.empty()) ++counts.unfused[plan.obstacle];

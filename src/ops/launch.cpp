@@ -7,8 +7,9 @@
 
 #include "ferrite/kernel/launch.hpp"
 #include "ferrite/kernel/parse.hpp"
-#include "kernel/block_program.hpp"
-#include "kernel/dtypes.hpp"
+#include "kernel/builtins/call.hpp"
+#include "kernel/ir/dtypes.hpp"
+#include "kernel/ir/element_layout.hpp"
 
 namespace ferrite {
 namespace kernel {

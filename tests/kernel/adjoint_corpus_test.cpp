@@ -8,7 +8,7 @@
 
 #include "ferrite/kernel/simplify.hpp"
 #include "kernel/adjoint_test.hpp"
-#include "kernel/lower.hpp"
+#include "kernel/transform/lower.hpp"
 
 namespace ferrite::kernel {
 

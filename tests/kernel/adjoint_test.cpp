@@ -2,8 +2,8 @@
 // gradients of gradients.
 #include "kernel/adjoint_test.hpp"
 
-#include "kernel/derivative.hpp"
 #include "kernel/kernel_test.hpp"
+#include "kernel/transform/derivative.hpp"
 
 namespace ferrite::kernel {
 

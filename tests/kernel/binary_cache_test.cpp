@@ -1,5 +1,5 @@
 // The cache of compiled code: it finds what it kept, and whatever happens to its files is no error.
-#include "kernel/binary_cache.hpp"
+#include "kernel/compile/binary_cache.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,8 +8,7 @@
 
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/parse.hpp"
-#include "kernel/native.hpp"
-#include "kernel/nvrtc.hpp"
+#include "kernel/compile/nvrtc.hpp"
 
 namespace ferrite::kernel {
 
@@ -111,32 +110,6 @@ TEST_F(BinaryCacheTest, SparesNvrtcTheSecondTime) {
   for (const fs::path& file : files())
     EXPECT_NE(text_of(file).find("--std=c++17"), std::string::npos) << "the options are a part of the key";
   EXPECT_THROW(cached_cubin(source, 10, cache), ValueError);
-}
-
-TEST_F(BinaryCacheTest, SparesTheSystemsCompilerTheSecondTime) {
-  const BinaryCache cache(folder);
-  const Module module = parse(
-      "import warp as wp\n\n\n@wp.kernel\ndef k(a: float, x: wp.array[float]):\n    x[wp.tid()] *= a\n");
-  const std::string source = emit_cpp(module), entry = entry_name(module.kernel());
-  EXPECT_THROW(compile_native(source, entry, "no-such-compiler", cache), BackendError);
-  for (int round = 0; round < 2; ++round) {
-    NativeKernel kernel = nullptr;
-    try {
-      kernel = compile_native(source, entry, "c++", cache);
-    } catch (const BackendError& e) {
-      GTEST_SKIP() << e.what();
-    }
-    float x[] = {1, 2, 3}, a = 2;
-    ArrayArgument array{x, {3}, {1}};
-    void* arguments[] = {&a, &array};
-    LaunchArgument grid;
-    grid.shape[0] = grid.size = 3;
-    kernel(&grid, arguments);
-    EXPECT_EQ(x[2], 6);
-    EXPECT_EQ(files().size(), 1u);
-  }
-  // What "native" means on this machine is a part of the key.
-  EXPECT_NE(text_of(files().at(0)).find("#define __OPTIMIZE__ 1"), std::string::npos);
 }
 
 }  // namespace ferrite::kernel

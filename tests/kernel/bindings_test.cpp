@@ -1,5 +1,4 @@
 // Kernels inside Python functions: what they capture, what a caller binds, and what is refused.
-#include "ferrite/kernel/emit_warp.hpp"
 #include "kernel_test.hpp"
 
 namespace ferrite::kernel {
@@ -113,14 +112,6 @@ TEST(KernelBindings, AnyTakesTheTypeOfALaunch) {
   expect_problem(one, "write float", {{"k.x", "float"}, {"k.s", "int"}});
   expect_problem(text, "has 2 axes", {{"k.x", "float"}});
   expect_problem(one, "arrays of arrays", {{"k.x", "wp.array[float]"}, {"k.s", "float"}});
-}
-
-TEST(KernelBindings, WarpsFormHasThemToo) {
-  const std::string text =
-      factory("make(n, dtype)", "M = n * 2", "out[wp.tid() % M] = dtype(1.0)", "out: wp.array[dtype]");
-  const std::string form = emit_warp(parse(text, "k.py", {{"make.n", "4"}, {"make.dtype", "wp.float64"}}));
-  EXPECT_NE(form.find("const wp::int32 var_2 = 8;"), std::string::npos) << form;
-  EXPECT_NE(form.find("wp::array_t<wp::float64> var_out"), std::string::npos) << form;
 }
 
 TEST(KernelBindings, BindingsThatAreNone) {

@@ -12,7 +12,7 @@
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/parse.hpp"
-#include "kernel/emit_rules.hpp"
+#include "kernel/emit/rules.hpp"
 #include "packed_test.hpp"
 
 namespace ferrite::kernel {

@@ -1,6 +1,6 @@
-// Tile programs against the interpreter: arithmetic, choices, functions, rests of rows, broadcasting, loops,
-// and what they leave to others.
-#include "kernel/tile_program.hpp"
+// Tile programs against the interpreter: arithmetic, choices, functions, rests of rows, broadcasting, and
+// what they leave to others.
+#include "kernel/cpu/tile/program.hpp"
 
 #include <gtest/gtest.h>
 
@@ -151,28 +151,6 @@ TEST(Tile, ExtremesOfZerosAndNaNs) {
     }
 }
 
-TEST(Tile, LoopsOverAnAxis) {
-  for (const bool along : {true, false}) {
-    const std::string k = along ? "[i, k]" : "[k, j]", first = along ? "j" : "i";
-    const std::string text =
-        "import warp as wp\n\n\n@wp.kernel\n"
-        "def r(x: wp.array2d[float], y: wp.array2d[float], p: wp.array2d[float], extent: int, step: int):\n"
-        "    i, j = wp.tid()\n    sum = float(0.0)\n    for k in range(" +
-        first +
-        ", extent, step):\n"
-        "        v = x" +
-        k + " * 2.0\n        y" + k + " = v\n        sum = sum + v * v\n    p[i, j] = sum\n";
-    const std::int64_t rows = along ? 3 : 40, columns = along ? 1024 : 256, step = along ? 256 : 8;
-    expect_same(text,
-                along ? std::vector<std::int64_t>{rows, step} : std::vector<std::int64_t>{step, columns},
-                {random_values({rows, columns}), random_values({rows, columns}),
-                 random_values(along ? std::vector<std::int64_t>{rows, step}
-                                     : std::vector<std::int64_t>{step, columns}),
-                 scalar_value(ScalarType::i32, static_cast<double>(along ? columns : rows)),
-                 scalar_value(ScalarType::i32, static_cast<double>(step))});
-  }
-}
-
 TEST(Tile, LongChainsDoNotRecur) {
   std::string text =
       "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n "
@@ -197,52 +175,11 @@ TEST(Tile, WhatTheyLeaveToBlocks) {
       obstacle("import warp as wp\n\n\n@wp.kernel\ndef k(n: int, z: wp.array[float], c: wp.array[int]):\n"
                "    c[0] = wp.tid()\n    z[n] = 2.0\n"),
       "no thread index");
-  const std::string loop =
-      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float], n: int, step: int):\n"
-      "    i = wp.tid()\n";
-  EXPECT_EQ(obstacle(loop + "    y[i] = 1.0\n    s = float(0.0)\n    for k in range(i, n, step):\n"
-                            "        s = s + x[k]\n    x[i] = s\n"),
-            "a loop behind a store");
-  EXPECT_NE(obstacle(loop + "    s = float(0.0)\n    v = float(0.0)\n    for k in range(i, n, step):\n"
-                            "        w = x[k]\n        s = s + w * w\n    y[i] = s + w\n"),
-            "");
-}
-
-/// Loops that only look like one along an axis: each was wrong once.
-TEST(Tile, LoopsTheyLeaveToBlocks) {
-  const std::string one =
-      "import warp as wp\n\n\n@wp.kernel\n"
-      "def k(x: wp.array[float], y: wp.array[float], z: wp.array[float], n: int, step: int):\n    i = "
-      "wp.tid()\n";
-  const std::string two =
-      "import warp as wp\n\n\n@wp.kernel\n"
-      "def k(x: wp.array2d[float], y: wp.array2d[float], z: wp.array2d[float], n: int, step: int):\n"
-      "    i, j = wp.tid()\n";
-  const auto run = [](const std::string& text, std::vector<std::int64_t> dim, std::vector<std::int64_t> shape,
-                      int n, int step) {
-    SCOPED_TRACE(text);
-    const Module module = parse(text);
-    const BlockProgram program(module, module.kernel());
-    const PackedLaunch launch = [&](const std::vector<std::int64_t>& grid, void* const* arguments, int) {
-      program.run(grid, arguments);
-    };
-    const Value x = random_values(shape);
-    compare(module, module.kernel(), launch, dim,
-            {x, x, x, scalar_value(ScalarType::i32, n), scalar_value(ScalarType::i32, step)}, 256, 0);
-  };
-  const std::string t = "    t = float(0.0)\n", all = "    for k in range(i, n, step):\n";
-  for (const std::string& lines : std::vector<std::string>{
-           t + all + "        t = t + x[k] * y[i]\n    z[i] = t\n",
-           "    b = y[i]\n" + t + all + "        t = t + x[k] * b\n    z[i] = t\n",
-           all + "        y[i] = x[k]\n", "    a = y[i] * 2.0\n" + all + "        y[i] = a + x[k]\n",
-           t + all + "        v = x[k]\n        t = t + v\n    z[i] = t + v\n"})
-    run(one + lines, {128}, {1024}, 1024, 128);
-  for (const std::string& lines : std::vector<std::string>{
-           t + "    for j in range(j, n, step):\n        t += x[i, j]\n    z[i, j] = t\n",
-           "    a = y[i, j] * 2.0\n    for k in range(i, n, step):\n        y[i, j] = a + x[k, j]\n",
-           t + "    for j in range(i, n, step):\n        t += x[i, j]\n    z[i, 0] = t\n",
-           "    for k in range(i, n, step):\n        v = x[k, j]\n    z[i, j] = float(0.0)\n"})
-    run(two + lines, {32, 64}, {64, 64}, 64, 32);
+  EXPECT_EQ(
+      obstacle("import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float], n: int):\n"
+               "    i = wp.tid()\n    s = float(0.0)\n    for k in range(n):\n        s = s + x[i]\n"
+               "    y[i] = s\n"),
+      "more than assignments");
 }
 
 /// What only blocks can report, or do right, goes to them.

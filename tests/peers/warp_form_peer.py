@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `ferrite kernel emit --target warp` with what NVIDIA Warp's own code generator prints, token by token: names,
 numbers of variables, types and order of lines; comments and hashes do not count. The kernels are those of
-tests/kernel/corpus and tests/kernel/warp_form, of folders given with --python, of JSON and JSONL records (fields
+tests/kernel/corpus and tests/models/irsynth/warp_form, of folders given with --python, of JSON and JSONL records (fields
 python_source and cuda_forward, perhaps cuda_backward) given with --records, or made by `ferrite irsynth` with --made.
 Kernels that Warp refuses are passed over.
 Exits with 77 where Warp is not installed."""
@@ -23,6 +23,7 @@ except ImportError as missing:
 
 from warp_kernels_peer import CORPUS, FERRITE_ONLY, load
 
+WARP_FORM = CORPUS.parents[1] / "models" / "irsynth" / "warp_form"
 CATEGORIES = ("arithmetic", "math", "vector", "matrix", "control_flow", "atomic")
 TOKEN = re.compile(r'[A-Za-z_]\w*|\.?\d[\w.]*(?:(?<=[eE])[+-]\d+)?|"(?:\\.|[^"])*"|::|->|[-+*/<>=!&|]=|&&|\|\||\S')
 HEAD = re.compile(r"^(?:extern \"C\" __global__ void |static (?:CUDA_CALLABLE )?[\w:<>, ]+ )(\w+)\($", re.M)
@@ -167,7 +168,7 @@ def main():
     comparison = Comparison(options.ferrite, options.device, options.verbose)
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
-        folders = options.python or ([] if options.records else [CORPUS, CORPUS.parent / "warp_form"])
+        folders = options.python or ([] if options.records else [CORPUS, WARP_FORM])
         files = [file for folder in folders for file in sorted(Path(folder).glob("*.py")) if file.name not in FERRITE_ONLY]
         for number, file in enumerate(files):
             comparison.file(file, f"form_{number}_{file.stem}")

@@ -12,7 +12,7 @@
 
 namespace ferrite::kernel {
 
-struct BlockCode;  // src/kernel/block_program.hpp
+struct BlockCode;  // src/kernel/cpu/block/program.hpp
 
 struct BlockOptions {
   /// Threads of a block: matters to wp.block_dim(), shared arrays and barriers.

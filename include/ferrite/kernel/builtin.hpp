@@ -50,7 +50,7 @@ enum class Effect : std::uint8_t {
 /// The type of the result for these argument types, or nothing if there is no such overload.
 using ResultRule = std::optional<Type> (*)(std::span<const Type> arguments);
 
-struct BuiltinCall;  // arguments and result while the interpreter runs; src/kernel/builtin_call.hpp
+struct BuiltinCall;  // arguments and result while the interpreter runs; src/kernel/builtins/call.hpp
 using EvaluateBuiltin = void (*)(BuiltinCall&);
 
 struct BuiltinInfo {

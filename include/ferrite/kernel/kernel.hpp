@@ -74,11 +74,6 @@ class FERRITE_API Kernel {
   /// Its CUDA text for blocks of up to 256 threads, or of up to 1024, made at the first call.
   const std::string& cuda_source(int block_dim = 256) const;
 
-  /// Its C++ text compiled by the system's compiler ("c++"), at the first call; takes what the packed entry
-  /// of emit_cpp takes. Throws BackendError if that fails.
-  using Native = void (*)(const LaunchArgument*, void* const*);
-  Native native(const std::string& compiler) const;
-
   /// Launches it on a backend: see kernel/launch.hpp, which defines it.
   template <class B, class... Arguments>
   void launch(B& backend, const Grid& grid, Arguments&&... arguments) const;

@@ -1,7 +1,7 @@
 // The end of a program: what nothing uses goes, variables are numbered as the parser would.
 #include <algorithm>
 
-#include "kernel/simplify.hpp"
+#include "kernel/transform/simplify.hpp"
 #include "models/irsynth/sketch.hpp"
 
 namespace ferrite::irsynth {

@@ -6,9 +6,9 @@
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
-#include "ferrite/kernel/emit_warp.hpp"
 #include "ferrite/kernel/parse.hpp"
 #include "ferrite/kernel/structure.hpp"
+#include "ferrite/models/irsynth/emit_warp.hpp"
 #include "models/irsynth/adjoint_check.hpp"
 #include "models/irsynth/draw.hpp"
 #include "models/irsynth/memory.hpp"
@@ -127,10 +127,10 @@ RandomKey input_key(std::uint64_t seed, std::int64_t index) {
 namespace {
 
 std::string warp_text(const Config& config, const kernel::Module& module, bool backward) {
-  kernel::WarpOptions options;
-  if (config.device == Device::cpu) options.device = kernel::WarpOptions::Device::cpu;
+  WarpOptions options;
+  options.device = config.device;
   options.backward = backward;
-  return kernel::emit_warp(module, options);
+  return emit_warp(module, options);
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// What the CUDA backend needs of NVRTC beyond kernel/emit.hpp.
+#pragma once
+
+#include <string>
+
+#include "kernel/compile/binary_cache.hpp"
+
+namespace ferrite::kernel {
+
+/// "13.0". Loads the library; throws BackendError where it is not installed.
+FERRITE_API std::string nvrtc_version();
+
+/// Machine code for an architecture such as 90, from the cache or compiled and kept there. The key is the
+/// text, the options, the architecture and the version of NVRTC.
+FERRITE_API std::string cached_cubin(const std::string& cuda_source, int architecture,
+                                     const BinaryCache& cache);
+
+}  // namespace ferrite::kernel
