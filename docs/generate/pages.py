@@ -3,7 +3,7 @@
 # (file, title, guides, introduction, sections); a section is (title, headers)
 PAGES = [
     ("tensors", "Tensors", "tensors.md", "The value that everything computes with, and what it is made of.", [
-        ("Tensor", ["tensor.hpp", "tensor_data.hpp"]),
+        ("Tensor", ["tensor/tensor.hpp", "tensor/tensor_data.hpp"]),
         ("Shapes, dtypes, scalars", ["core/shape.hpp", "core/dtype.hpp", "core/scalar.hpp", "core/stream.hpp"]),
         ("Random numbers", ["core/rng.hpp"]),
         ("Errors", ["core/error.hpp"]),
@@ -27,7 +27,7 @@ PAGES = [
         ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
         ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
-        ("Writing an op", ["op.hpp", "ops/attributes.hpp", "ops/list.hpp"]),
+        ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp"]),
     ]),
     ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made of a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
@@ -47,7 +47,7 @@ PAGES = [
     ("data", "Data", "training.md", "Data sets in host memory, batches, and where batches come from.", [
         ("Data sets", ["data/dataset.hpp"]),
         ("Batches and loaders", ["data/batch.hpp", "data/loader.hpp", "data/source.hpp", "data/prefetch.hpp"]),
-        ("Host memory", ["data/host.hpp", "data/finite.hpp"]),
+        ("Host memory", ["tensor/host.hpp", "data/finite.hpp"]),
     ]),
     ("training", "Training", "training.md", "All are in `ferrite::train`.", [
         ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp"]),
@@ -66,13 +66,16 @@ PAGES = [
      "A backend is a type; a decorator is a backend around another one.", [
         ("Backends", ["backend/reference.hpp", "backend/cpu.hpp", "backend/cuda.hpp", "backend/cuda_device.hpp",
                       "backend/cuda_graph.hpp"]),
-        ("Profiled", ["backend/profiled.hpp"]),
-        ("Parity", ["backend/parity.hpp", "backend/comparison.hpp"]),
-        ("Lazy", ["backend/lazy.hpp"]),
+        ("A backend chosen at run time", ["tensor/any_backend.hpp"]),
+        ("Profiled", ["decorators/profiled.hpp"]),
+        ("Parity", ["decorators/parity.hpp", "tensor/comparison.hpp"]),
+        ("Lazy", ["decorators/lazy.hpp"]),
         ("Names of usual stacks", ["stacks.hpp"]),
-        ("Replay", ["replay.hpp", "backend/replay_call.hpp"]),
+        ("Replay", ["tensor/replay.hpp", "tensor/replay_call.hpp"]),
         ("Writing a backend", ["backend/concept.hpp", "backend/handle.hpp", "backend/evaluate.hpp",
-                               "backend/backend_name.hpp", "backend/error_model.hpp"]),
+                               "backend/op_table.hpp", "backend/compiled.hpp",
+                               "tensor/backend_name.hpp", "tensor/error_model.hpp", "cpu/kernel.hpp", "cpu/rows.hpp",
+                               "cpu/blocks.hpp"]),
     ]),
     ("files", "Files", "training.md", "Reading and writing files. What is read lies in host memory; "
      "`from_host(backend, tensor)` makes a tensor of it.", [
@@ -105,7 +108,7 @@ PAGES = [
 
 # Public for the compiler only: nobody calls what they declare.
 INTERNAL = {
-    "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/forward.hpp",
-    "ops/primitives.hpp", "nn/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
+    "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/all.hpp", "core/integers.hpp",
+    "ops/primitives.hpp", "core/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
     "autodiff/node.hpp", "train/stacks.hpp",
 }

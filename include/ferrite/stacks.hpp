@@ -3,12 +3,12 @@
 #pragma once
 
 #include "ferrite/autodiff/autodiff.hpp"
-#include "ferrite/backend/any.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda.hpp"
-#include "ferrite/backend/lazy.hpp"
-#include "ferrite/backend/parity.hpp"
-#include "ferrite/backend/profiled.hpp"
 #include "ferrite/backend/reference.hpp"
+#include "ferrite/decorators/lazy.hpp"
+#include "ferrite/decorators/parity.hpp"
+#include "ferrite/decorators/profiled.hpp"
 #include "ferrite/ops/all.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/any_backend.hpp"
+#include "ferrite/tensor/tensor_data.hpp"

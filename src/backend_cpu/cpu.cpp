@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "backend_cpu/elementwise.hpp"
-#include "backend_cpu/host_array.hpp"
-#include "backend_cpu/simd.hpp"
+#include "backend_cpu/kit/elementwise.hpp"
+#include "backend_cpu/kit/host_array.hpp"
+#include "backend_cpu/simd/simd.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ops/copy.hpp"

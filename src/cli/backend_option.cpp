@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ferrite/backend/any.hpp"
+#include "ferrite/tensor/any_backend.hpp"
 
 namespace ferrite::cli {
 

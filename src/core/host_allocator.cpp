@@ -12,7 +12,7 @@
 
 #include "ferrite/core/array.hpp"
 #include "ferrite/core/error.hpp"
-#include "spin.hpp"
+#include "core/spin.hpp"
 
 namespace ferrite {
 namespace {

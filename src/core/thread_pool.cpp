@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ferrite/core/error.hpp"
-#include "spin.hpp"
+#include "core/spin.hpp"
 
 namespace ferrite {
 namespace {

@@ -12,11 +12,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "csv_value.hpp"
+#include "io/csv_value.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
-#include "format.hpp"
+#include "io/format.hpp"
 
 namespace ferrite {
 namespace {

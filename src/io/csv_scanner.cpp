@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "csv_value.hpp"
-#include "format.hpp"
+#include "io/csv_value.hpp"
+#include "io/format.hpp"
 
 namespace ferrite {
 

@@ -1,5 +1,5 @@
 // Implementation of the helpers shared by the file readers.
-#include "format.hpp"
+#include "io/format.hpp"
 
 #include <fmt/format.h>
 

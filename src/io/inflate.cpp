@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/core/error.hpp"
-#include "zip.hpp"
+#include "io/zip.hpp"
 
 #if FERRITE_HAVE_ZLIB
 #include <zlib.h>

@@ -12,7 +12,7 @@
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
-#include "npy_format.hpp"
+#include "io/npy_format.hpp"
 
 namespace ferrite {
 namespace io_detail {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "format.hpp"
+#include "io/format.hpp"
 
 namespace ferrite::io_detail {
 

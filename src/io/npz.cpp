@@ -7,8 +7,8 @@
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/mapped_file.hpp"
-#include "npy_format.hpp"
-#include "zip.hpp"
+#include "io/npy_format.hpp"
+#include "io/zip.hpp"
 
 namespace ferrite {
 namespace {

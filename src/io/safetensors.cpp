@@ -13,7 +13,7 @@
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
-#include "format.hpp"
+#include "io/format.hpp"
 
 namespace ferrite {
 namespace {

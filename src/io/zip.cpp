@@ -1,5 +1,5 @@
 // Reading and writing the zip directory, with every offset checked before it is used.
-#include "zip.hpp"
+#include "io/zip.hpp"
 
 #include <fmt/format.h>
 

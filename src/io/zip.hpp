@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ferrite/io/atomic_file.hpp"
-#include "format.hpp"
+#include "io/format.hpp"
 
 namespace ferrite::io_detail {
 

@@ -1,5 +1,5 @@
 // Checks and the tolerance rule shared by all ops.
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The rule by which two results agree.
-#include "ferrite/backend/comparison.hpp"
+#include "ferrite/tensor/comparison.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Parity catches wrong kernels and names them, and lets right ones pass however they round.
-#include "ferrite/backend/parity.hpp"
+#include "ferrite/decorators/parity.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/io/safetensors.hpp"
 #include "ferrite/ops/all.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 namespace {
@@ -106,8 +106,9 @@ TEST(Parity, names_a_wrong_fused_forward) {
   expect_contains(message, "output 0 at [1, 1]: WrongSoftmax has ");
   expect_contains(message, "1 of 8 elements differ");
   expect_contains(message, "reference is right");
-  const std::string how = "replay: " + (folder.path / "softmax-1.safetensors").string() +
-                          " by a program whose Replayer has softmax on WrongSoftmax (ferrite/replay.hpp)";
+  const std::string how =
+      "replay: " + (folder.path / "softmax-1.safetensors").string() +
+      " by a program whose Replayer has softmax on WrongSoftmax (ferrite/tensor/replay.hpp)";
   EXPECT_EQ(message.substr(message.size() - how.size()), how);
 }
 

@@ -6,7 +6,7 @@
 
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/ops/all.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 #include "profiled_support.hpp"
 #include "scratch_folder.hpp"
 

@@ -1,7 +1,7 @@
 // What the tests of profiles share.
 #pragma once
 
-#include "ferrite/backend/profiled.hpp"
+#include "ferrite/decorators/profiled.hpp"
 
 namespace ferrite {
 

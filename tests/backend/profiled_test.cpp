@@ -1,5 +1,5 @@
 // Profiled counts calls, time, work and memory per op, and writes traces that others can read.
-#include "ferrite/backend/profiled.hpp"
+#include "ferrite/decorators/profiled.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/ops/all.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 #include "profiled_support.hpp"
 
 namespace ferrite {

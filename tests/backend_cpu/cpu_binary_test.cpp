@@ -1,6 +1,6 @@
 // Cpu's binary functions, where and copy: dtypes, layouts, broadcasting, scalars, accumulation.
 #include "backend_cpu/cpu_primitive_support.hpp"
-#include "backend_cpu/scalar_functions.hpp"
+#include "backend_cpu/math/scalar_functions.hpp"
 
 namespace ferrite::cpu_test {
 namespace {

@@ -1,7 +1,7 @@
 #include "ferrite/ops/dropout.hpp"
 
 #include "backend_cpu/fused_support.hpp"
-#include "backend_cpu/random_words.hpp"
+#include "backend_cpu/math/random_words.hpp"
 
 namespace ferrite::testing {
 namespace {

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "backend_cpu/cpu_primitive_support.hpp"
-#include "backend_cpu/scalar_functions.hpp"
+#include "backend_cpu/math/scalar_functions.hpp"
 
 namespace ferrite::cpu_test {
 namespace {

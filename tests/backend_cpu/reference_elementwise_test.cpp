@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <set>
 
+#include "backend_cpu/math/scalar_functions.hpp"
 #include "backend_cpu/reference_arrays.hpp"
-#include "backend_cpu/scalar_functions.hpp"
 
 namespace ferrite::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "backend_cpu/simd.hpp"
+#include "backend_cpu/simd/simd.hpp"
 
 #include <gtest/gtest.h>
 

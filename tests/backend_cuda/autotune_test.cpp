@@ -1,5 +1,5 @@
 // The autotuner on the host: what it measures, what it remembers, and what it makes of bad files.
-#include "backend_cuda/autotune.hpp"
+#include "backend_cuda/runtime/autotune.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The list of what preparing to run takes, on the host; and that stopwatches leave it out, on the GPU.
-#include "backend_cuda/compile_times.hpp"
+#include "backend_cuda/runtime/compile_times.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <chrono>
 #include <thread>
 
-#include "backend_cuda/autotune.hpp"
+#include "backend_cuda/runtime/autotune.hpp"
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/backend/profiled.hpp"
+#include "ferrite/decorators/profiled.hpp"
 
 namespace ferrite::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend_cuda/sample.hpp"
+#include "backend_cuda/runtime/sample.hpp"
 #include "cuda_axes_support.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 

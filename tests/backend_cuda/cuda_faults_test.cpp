@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "backend_cuda/device_context.hpp"
+#include "backend_cuda/runtime/device_context.hpp"
 #include "cuda_faults_support.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/cuda/call.hpp"

@@ -1,11 +1,11 @@
 // Every variant of the small products of our own, against Reference: edges of the tiles, transpositions,
 // batches, sums added to. What lies between the columns of an operand is NaN, so that nothing of it may be
 // read; what lies between those of the result must stay.
-#include "backend_cuda/gemm_small.hpp"
+#include "backend_cuda/gemm/gemm_small.hpp"
 
 #include <algorithm>
 
-#include "backend_cuda/device_context.hpp"
+#include "backend_cuda/runtime/device_context.hpp"
 #include "cuda_contraction_support.hpp"
 
 namespace ferrite::testing {

@@ -1,6 +1,6 @@
 // Contexts, copies and real memory of the GPUs of this machine; SKIPPED, with the reason, where there are
 // none.
-#include "backend_cuda/device_context.hpp"
+#include "backend_cuda/runtime/device_context.hpp"
 
 #include <gtest/gtest.h>
 

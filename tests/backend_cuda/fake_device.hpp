@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "backend_cuda/pool.hpp"
+#include "backend_cuda/runtime/pool.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cuda {

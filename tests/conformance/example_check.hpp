@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "ferrite/backend/comparison.hpp"
 #include "ferrite/ferrite.hpp"
-#include "ferrite/replay.hpp"
+#include "ferrite/tensor/comparison.hpp"
+#include "ferrite/tensor/replay.hpp"
 
 namespace ferrite::conformance {
 

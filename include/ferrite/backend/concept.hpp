@@ -9,7 +9,7 @@
 // own to a backend of the library. Kernels of a backend are also those of the classes derived from it.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/primitives.hpp"
 
 namespace ferrite {

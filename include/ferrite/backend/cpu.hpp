@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 

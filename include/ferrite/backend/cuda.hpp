@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ferrite/core/time_span.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "ferrite/backend/cuda.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/list.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/primitives.hpp"
 
 namespace ferrite {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/data/host.hpp"
+#include "ferrite/tensor/host.hpp"
 
 namespace ferrite::data {
 

@@ -8,7 +8,7 @@
 
 #include "ferrite/data/batch.hpp"
 #include "ferrite/io/csv.hpp"
-#include "ferrite/nn/config.hpp"
+#include "ferrite/core/config.hpp"
 
 namespace ferrite::data {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ferrite/interop/dlpack.h"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 namespace detail {

@@ -12,7 +12,7 @@
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite::kernel {
 

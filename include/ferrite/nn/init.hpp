@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "ferrite/core/rng.hpp"
-#include "ferrite/nn/config.hpp"
+#include "ferrite/core/config.hpp"
 #include "ferrite/ops/copy.hpp"
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/random.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite::nn {
 

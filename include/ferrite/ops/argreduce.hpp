@@ -1,7 +1,7 @@
 // argreduce: the index of the largest or smallest element along one axis, as i64.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/reduce.hpp"
 
 namespace ferrite {

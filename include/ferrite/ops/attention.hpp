@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {

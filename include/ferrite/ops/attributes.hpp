@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ferrite/core/scalar.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace detail {

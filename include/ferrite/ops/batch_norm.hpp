@@ -1,8 +1,8 @@
 // batch_norm: per-channel normalisation with the statistics of the batch. Statistics as in layer_norm.
 #pragma once
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

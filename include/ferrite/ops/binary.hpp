@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "ferrite/core/scalar.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/unary.hpp"
 
 namespace ferrite {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ferrite/core/rng.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/where.hpp"
 
 namespace ferrite {

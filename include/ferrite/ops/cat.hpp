@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/copy.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/views.hpp"
 
 namespace ferrite {

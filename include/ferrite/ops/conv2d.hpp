@@ -1,8 +1,8 @@
 // conv2d: cross-correlation over two spatial axes. f16 and bf16 accumulate in f32.
 #pragma once
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/matmul.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/reduce.hpp"
 

@@ -2,7 +2,7 @@
 // assembled from.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

@@ -2,7 +2,7 @@
 // of (seed, stream, element index), so that backward and recomputation draw the same one.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/random.hpp"
 
 namespace ferrite {

@@ -1,8 +1,8 @@
 // embedding: rows of a table by id. one_hot and index_select, its relatives.
 #pragma once
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/gather.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

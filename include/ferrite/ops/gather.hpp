@@ -1,7 +1,7 @@
 // gather: picks elements along one axis by an index tensor. take_along, index_select.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

@@ -11,7 +11,7 @@
 
 #include "ferrite/ops/embedding.hpp"
 #include "ferrite/ops/views.hpp"
-#include "ferrite/tensor.hpp"
+#include "ferrite/tensor/tensor.hpp"
 
 namespace ferrite {
 

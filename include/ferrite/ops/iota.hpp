@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ferrite/core/scalar.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

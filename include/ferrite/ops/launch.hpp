@@ -7,8 +7,8 @@
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/kernel.hpp"
-#include "ferrite/op.hpp"
 #include "ferrite/ops/copy.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace kernel {

@@ -2,7 +2,7 @@
 // f16, bf16 and f32, in f64 for f64.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {

@@ -1,8 +1,8 @@
 // linear: x W^T + b with an activation in the epilogue. f16 and bf16 accumulate in f32.
 #pragma once
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/matmul.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/reduce.hpp"
 #include "ferrite/ops/unary.hpp"
 

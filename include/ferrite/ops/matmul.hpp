@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

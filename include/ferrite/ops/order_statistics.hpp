@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ferrite/core/rng.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/sort.hpp"
 
 namespace ferrite {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "ferrite/core/scalar.hpp"
-#include "ferrite/op.hpp"
 #include "ferrite/ops/binary.hpp"
 #include "ferrite/ops/copy.hpp"
 #include "ferrite/ops/fill.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/views.hpp"
 
 namespace ferrite {

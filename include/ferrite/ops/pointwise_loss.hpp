@@ -1,7 +1,7 @@
 // pointwise_loss: losses of prediction and target element by element: mse, l1, huber, bce_with_logits.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/softmax_cross_entropy.hpp"
 
 namespace ferrite {

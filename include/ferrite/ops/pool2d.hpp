@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/reduce.hpp"
 

@@ -2,7 +2,7 @@
 // on the shape alone. f16 and bf16 accumulate in f32, f32 in f32 (pairwise or wider), integers in i64.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/where.hpp"
 
 namespace ferrite {

@@ -1,8 +1,8 @@
 // rms_norm: divides by the root mean square over the last axis, then scales. Statistics as in layer_norm.
 #pragma once
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

@@ -1,7 +1,7 @@
 // scan: running sums along one axis. Integers and bool accumulate in i64, f16 and bf16 in f32.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

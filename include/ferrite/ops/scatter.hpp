@@ -1,8 +1,8 @@
 // scatter: writes elements along one axis at the places an index tensor names.
 #pragma once
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/gather.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/pad.hpp"
 
 namespace ferrite {

@@ -1,7 +1,7 @@
 // scatter_add: adds elements along one axis at the places an index tensor names.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/scatter.hpp"
 
 namespace ferrite {

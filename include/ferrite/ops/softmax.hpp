@@ -1,7 +1,7 @@
 // softmax and log_softmax along one axis. f16 and bf16 accumulate in f32.
 #pragma once
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/reduce.hpp"
 
 namespace ferrite {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include "ferrite/op.hpp"
 #include "ferrite/ops/embedding.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/scatter.hpp"
 
 namespace ferrite {

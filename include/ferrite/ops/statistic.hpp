@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/reduce.hpp"
 
 namespace ferrite {

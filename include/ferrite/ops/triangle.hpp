@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ferrite/op.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "ferrite/core/scalar.hpp"
-#include "ferrite/op.hpp"
 #include "ferrite/ops/binary.hpp"
+#include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {

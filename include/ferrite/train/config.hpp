@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ferrite/nn/config.hpp"
+#include "ferrite/core/config.hpp"
 #include "ferrite/optim/schedule.hpp"
 
 namespace ferrite::train {

@@ -2,7 +2,7 @@
 // lane they do what team.hpp and activations.hpp define, so the bits are those of the plain loops.
 #pragma once
 
-#include "backend_cpu/simd.hpp"
+#include "backend_cpu/simd/simd.hpp"
 #include "models/priors/activations.hpp"
 
 #if defined(__x86_64__)

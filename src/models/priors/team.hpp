@@ -20,7 +20,7 @@
 
 #include <type_traits>
 
-#include "backend_cpu/random_words.hpp"
+#include "backend_cpu/math/random_words.hpp"
 #include "models/priors/cpu_vectors.hpp"
 
 namespace ferrite::priors {

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "ferrite/models/priors/config.hpp"
-#include "ferrite/tensor_data.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 namespace priors {
@@ -134,7 +134,7 @@ void op::FormulaPrior::assemble(B& b, Ins, Outs out) const {
 
 namespace priors {
 
-/// For those who treat all ops alike (ferrite/replay.hpp).
+/// For those who treat all ops alike (ferrite/tensor/replay.hpp).
 using Ops = OpList<op::FormulaPrior, op::PriorDatasets>;
 
 /// `count` datasets, padded to R = config.rows.max rows and F = config.features.max features. Rows [0,

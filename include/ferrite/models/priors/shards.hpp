@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "ferrite/data/host.hpp"
+#include "ferrite/tensor/host.hpp"
 #include "ferrite/models/priors/priors.hpp"
 
 namespace ferrite::priors {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ferrite/core/export.hpp"
-#include "ferrite/nn/config.hpp"
+#include "ferrite/core/config.hpp"
 #include "ferrite/ops/bucketize.hpp"
 #include "ferrite/ops/order_statistics.hpp"
 

@@ -3,7 +3,7 @@
 // CPU. Every member leaves what it wrote visible to the whole team.
 #pragma once
 
-#include "backend_cuda/device_context.hpp"
+#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "models/priors/workspace.hpp"
 

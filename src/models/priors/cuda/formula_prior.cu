@@ -5,8 +5,8 @@
 // Cpu.
 #include <bit>
 
-#include "backend_cuda/device_context.hpp"
-#include "backend_cuda/packs.cuh"
+#include "backend_cuda/kit/packs.cuh"
+#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/models/priors/priors.hpp"
 #include "models/priors/formula.hpp"

@@ -1,0 +1,220 @@
+// AnyBackend: a backend chosen at run time, by a name or by an object. Tensors, gradients, layers, optimisers
+// and trainers work on it as on any other backend, so that a program with a flag --backend is compiled once:
+//
+//   Autodiff<AnyBackend> b("cuda");
+//
+// An op on it costs one call through a table more than on the backend itself.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <vector>
+
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/backend/cuda.hpp"
+#include "ferrite/backend/handle.hpp"
+#include "ferrite/backend/reference.hpp"
+#include "ferrite/decorators/lazy.hpp"
+#include "ferrite/decorators/parity.hpp"
+#include "ferrite/decorators/profiled.hpp"
+
+namespace ferrite {
+
+/// A handle: copies are one backend, and two objects are one if what they hold is.
+class FERRITE_API AnyBackend {
+ public:
+  using Primitive = Array;
+  using Handle = AnyBackend;
+
+  /// By name; see names(). "auto" is the first GPU where there is one, else the CPU. A GPU's name may end in
+  /// its index: "cuda:1", "lazy-cuda:1". Throws ValueError for a name that is none, and what the backend's
+  /// constructor throws: DeviceError says why there is no GPU.
+  explicit AnyBackend(std::string_view name = "auto");
+  /// A backend of any type. Its ops are compiled here, unless the library has them (backend/compiled.hpp).
+  template <RunsKernels B>
+  requires(!std::same_as<B, AnyBackend>) explicit AnyBackend(B backend)
+      : model_(std::make_shared<ModelOf<B>>(std::move(backend))) {}
+  friend bool operator==(const AnyBackend& a, const AnyBackend& b) {
+    return a.model_ == b.model_ || a.model_->is_one_with(*b.model_);
+  }
+
+  /// All names, each with what it stands for, in a few words.
+  static std::vector<std::pair<std::string, std::string>> names();
+
+  /// What it holds, if that is a B: `any.get_if<Cuda>()`; nullptr otherwise.
+  template <class B>
+  B* get_if() {
+    return model_->type() == typeid(B) ? static_cast<B*>(model_->held()) : nullptr;
+  }
+  /// What Profiled measured; nothing if it holds another backend.
+  std::optional<Profile> profile() const { return model_->profile(); }
+  /// The table of Parity or Lazy, or of a profile: what to print at the end. Empty for other backends.
+  std::string report() const { return model_->report(); }
+
+  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
+  Array allocate(const Meta& meta, std::string_view op) { return model_->allocate(meta, op); }
+  void copy_from_host(const Array& array, const void* source) { model_->copy_from_host(array, source); }
+  void copy_to_host(const Array& array, void* target) { model_->copy_to_host(array, target); }
+  void synchronize() { model_->synchronize(); }
+  Device device() const { return model_->device(); }
+  MemoryStats memory_stats() const { return model_->memory_stats(); }
+  std::string describe() const { return model_->describe(); }
+  Array settled(const Array& array) { return model_->settled(array); }
+
+  /// Any op. One of the list goes through the table of the backend. Another is compiled for every backend
+  /// that the library knows, so that its kernels are found; on a backend of another type it is composed.
+  template <class Op>
+  Primitives<AnyBackend> evaluate(const Op& op, Ins in) {
+    if constexpr (op::Core::contains<Op>)
+      return model_->evaluate(op::Core::index_of<Op>(), &op, in);
+    else
+      return evaluate_unlisted(op, in);
+  }
+  template <class Op>
+  requires op::Core::contains<Op>
+  void evaluate_in_place(const Op& op, Ins in, Outs out) {
+    model_->evaluate_in_place(op::Core::index_of<Op>(), &op, in, out);
+  }
+  /// True if it has a kernel that adds to outputs, and takes these inputs.
+  template <class Op>
+  bool adds(const Op& op, MetaSpan in) const {
+    return model_->adds(op::Core::index_of<Op>(), &op, in);
+  }
+
+  // Ops of the list. What the backend has no kernel for is refused at run time.
+  template <class Op>
+  requires op::Core::contains<Op>
+  friend bool accepts(const AnyBackend& b, const Op& op, MetaSpan in) {
+    return b.model_->accepts(op::Core::index_of<Op>(), &op, in);
+  }
+  template <class Op>
+  requires(op::Core::contains<Op> && !ViewOp<Op>) friend void run(AnyBackend& b, const Op& op, Ins in,
+                                                                  Outs out,
+                                                                  Accumulate mask = Accumulate::none) {
+    b.model_->run(op::Core::index_of<Op>(), &op, in, out, mask);
+  }
+
+ private:
+  /// A backend without its type. Ops are given by their place in the list.
+  class Model {
+   public:
+    virtual ~Model() = default;
+    virtual const std::type_info& type() const = 0;
+    virtual void* held() = 0;
+    virtual bool is_one_with(Model& other) = 0;
+    virtual Array allocate(const Meta& meta, std::string_view op) = 0;
+    virtual void copy_from_host(const Array& array, const void* source) = 0;
+    virtual void copy_to_host(const Array& array, void* target) = 0;
+    virtual void synchronize() = 0;
+    virtual Device device() const = 0;
+    virtual MemoryStats memory_stats() const = 0;
+    virtual std::string describe() const = 0;
+    virtual std::optional<Profile> profile() const = 0;
+    virtual std::string report() const = 0;
+    virtual Array settled(const Array& array) = 0;
+    virtual Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) = 0;
+    virtual void evaluate_in_place(std::size_t index, const void* op, Ins in, Outs out) = 0;
+    virtual bool accepts(std::size_t index, const void* op, MetaSpan in) const = 0;
+    virtual bool adds(std::size_t index, const void* op, MetaSpan in) const = 0;
+    virtual void run(std::size_t index, const void* op, Ins in, Outs out, Accumulate mask) = 0;
+  };
+  template <class B>
+  class ModelOf;
+
+  template <class Op>
+  Primitives<AnyBackend> evaluate_unlisted(const Op& op, Ins in);
+
+  std::shared_ptr<Model> model_;
+};
+
+template <class B>
+class AnyBackend::ModelOf final : public Model {
+ public:
+  explicit ModelOf(B backend) : b_(std::move(backend)) {}
+
+  const std::type_info& type() const override { return typeid(B); }
+  void* held() override { return &b_; }
+  bool is_one_with(Model& other) override {
+    return other.type() == typeid(B) && same_backend(b_, *static_cast<B*>(other.held()));
+  }
+  Array allocate(const Meta& meta, std::string_view op) override {
+    return detail::allocate_for(b_, op, meta);
+  }
+  void copy_from_host(const Array& array, const void* source) override { b_.copy_from_host(array, source); }
+  void copy_to_host(const Array& array, void* target) override { b_.copy_to_host(array, target); }
+  void synchronize() override { b_.synchronize(); }
+  Device device() const override { return b_.device(); }
+  MemoryStats memory_stats() const override { return b_.memory_stats(); }
+  std::string describe() const override { return b_.describe(); }
+  std::optional<Profile> profile() const override {
+    if constexpr (requires { b_.profile(); })
+      return b_.profile();
+    else
+      return {};
+  }
+  std::string report() const override {
+    if constexpr (requires { b_.table(); })
+      return b_.table();
+    else if constexpr (requires { table(b_.profile()); })
+      return table(b_.profile());
+    else if constexpr (requires { table(b_.fusion_report()); })
+      return table(b_.fusion_report());
+    else
+      return {};
+  }
+  Array settled(const Array& array) override {
+    if constexpr (requires { b_.settled(array); })
+      return b_.settled(array);
+    else
+      return array;
+  }
+
+  Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) override {
+    return entry(index).evaluate(b_, op, in);
+  }
+  void evaluate_in_place(std::size_t index, const void* op, Ins in, Outs out) override {
+    entry(index).evaluate_in_place(b_, op, in, out);
+  }
+  bool accepts(std::size_t index, const void* op, MetaSpan in) const override {
+    const OpEntry<B>& e = entry(index);
+    return e.run && e.accepts(b_, op, in);
+  }
+  bool adds(std::size_t index, const void* op, MetaSpan in) const override {
+    const OpEntry<B>& e = entry(index);
+    return e.adds && e.adds(b_, op, in);
+  }
+  void run(std::size_t index, const void* op, Ins in, Outs out, Accumulate mask) override {
+    const OpEntry<B>& e = entry(index);
+    if (mask == Accumulate::none)
+      e.run(b_, op, in, out);
+    else
+      e.run_adding(b_, op, in, out, mask);
+  }
+
+ private:
+  static const OpEntry<B>& entry(std::size_t index) { return all_entries<B>()[index]; }
+
+  B b_;
+};
+
+template <class Op>
+Primitives<AnyBackend> AnyBackend::evaluate_unlisted(const Op& op, Ins in) {
+  Primitives<AnyBackend> out;
+  const auto on = [&]<class B>() {
+    B* const b = get_if<B>();
+    if (b) out = ferrite::evaluate(*b, op, in);
+    return b != nullptr;
+  };
+  const bool known = on.template operator()<Cpu>() || on.template operator()<Cuda>() ||
+                     on.template operator()<Reference>() || on.template operator()<Lazy<Cpu>>() ||
+                     on.template operator()<Lazy<Cuda>>() || on.template operator()<Profiled<Cpu>>() ||
+                     on.template operator()<Profiled<Cuda>>() || on.template operator()<CpuParity>() ||
+                     on.template operator()<CudaParity>() || on.template operator()<LazyParity>() ||
+                     on.template operator()<CudaLazyParity>();
+  return known ? out : detail::evaluate_kernel(*this, op, in);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,139 @@
+// When do two results of one op agree? The rule Parity and `ferrite replay` share: a tolerance that comes
+// from the op, and where that is nearly used up a bound of what rounding can do inside the op.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ferrite/backend/evaluate.hpp"
+#include "ferrite/io/host_tensor.hpp"
+#include "ferrite/ops/argreduce.hpp"
+#include "ferrite/ops/attributes.hpp"
+#include "ferrite/ops/pool2d.hpp"
+#include "ferrite/ops/sort.hpp"
+#include "ferrite/tensor/error_model.hpp"
+
+namespace ferrite {
+
+/// How far two tensors are apart, and where most.
+struct Comparison {
+  double ratio = 0;            // worst error / allowed error; infinite where none was allowed
+  std::int64_t differing = 0;  // elements whose error is larger than allowed
+  std::int64_t index = 0;      // row-major place of the worst element
+  double value = 0, expected = 0, error = 0, allowed = 0;  // ... and what is there
+  bool agrees() const { return differing == 0; }
+};
+
+/// Floats agree where |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. A tolerance
+/// that is not zero also allows the smallest normal number of f32 (f64 for f64, two steps of f16): kernels
+/// may flush what is smaller. NaN agrees with NaN, an infinity with itself and with what nearly overflows.
+/// Integers and bools must be equal. `expected` is rounded to the dtype of `value` first. Throws ShapeError
+/// if the shapes differ.
+FERRITE_API Comparison compare(const HostTensor& value, const HostTensor& expected, double tolerance,
+                               std::span<const double> slack = {});
+
+namespace detail {
+
+/// An output that holds places in an input, seen as [outer, extent, inner]: two places agree if the elements
+/// there do.
+struct IndexRule {
+  std::size_t input = 0;
+  std::int64_t outer = 1, extent = 1, inner = 1;
+
+  static IndexRule along(const Shape& shape, int axis) {
+    IndexRule rule{0, 1, shape[axis], 1};
+    for (int i = 0; i < axis; ++i) rule.outer *= shape[i];
+    for (int i = axis + 1; i < shape.rank(); ++i) rule.inner *= shape[i];
+    return rule;
+  }
+};
+using OptionalIndexRule = std::optional<IndexRule>;
+
+template <class Op>
+OptionalIndexRule index_rule(const Op&, std::size_t, MetaSpan) {
+  return {};
+}
+inline OptionalIndexRule index_rule(const op::ArgReduce& op, std::size_t, MetaSpan in) {
+  return IndexRule::along(in[0].shape, normalize_axis(op.name(), op.axis, in[0].shape.rank()));
+}
+inline OptionalIndexRule index_rule(const op::Sort& op, std::size_t output, MetaSpan in) {
+  if (output == 0) return {};
+  return IndexRule::along(in[0].shape, normalize_axis(op.type_name, op.axis, in[0].shape.rank()));
+}
+inline OptionalIndexRule index_rule(const op::MaxPool2d&, std::size_t output, MetaSpan in) {
+  const Shape& x = in[0].shape;
+  if (output == 0) return {};
+  return IndexRule{0, x[0] * x[1], x[2] * x[3], 1};
+}
+
+/// Uniforms, coin flips and integers are the same bits on every backend.
+template <class Op>
+bool draws_bits(const Op&) {
+  return false;
+}
+inline bool draws_bits(const op::Random& op) { return op.fn != op::RandomFn::normal; }
+
+/// What a comparison asks of an op, with its type erased: kernels are many, this code is compiled once.
+struct OpInfo {
+  std::string_view type_name;
+  std::string_view (*name)(const void*);
+  std::string (*attributes)(const void*);
+  double (*tolerance)(const void*, MetaSpan in, MetaSpan out);
+  OptionalIndexRule (*places)(const void*, std::size_t output, MetaSpan in);
+  Primitives<ErrorModel> (*evaluate)(const void*, ErrorModel&, Ins);
+};
+
+template <class Op>
+struct OpAdapter {
+  static const Op& of(const void* op) { return *static_cast<const Op*>(op); }
+  static std::string_view name(const void* op) { return op_name(of(op)); }
+  static std::string attributes(const void* op) { return format_attributes(of(op)); }
+  static double tolerance(const void* op, MetaSpan in, MetaSpan out) {
+    return draws_bits(of(op)) ? 0 : op_tolerance(of(op), in, out);
+  }
+  static OptionalIndexRule places(const void* op, std::size_t output, MetaSpan in) {
+    return index_rule(of(op), output, in);
+  }
+  static Primitives<ErrorModel> evaluate(const void* op, ErrorModel& b, Ins in) {
+    return ferrite::evaluate(b, of(op), in);
+  }
+  static constexpr OpInfo info{Op::type_name, name, attributes, tolerance, places, evaluate};
+};
+
+/// A borrowed op without its type.
+struct ErasedOp {
+  const void* op;
+  const OpInfo* info;
+
+  template <class Op>
+  static ErasedOp of(const Op& op) {
+    return {&op, &OpAdapter<Op>::info};
+  }
+  std::string_view name() const { return info->name(op); }
+};
+
+/// One call of an op on two backends. `before` holds what accumulating outputs held (shape [0] for the
+/// others).
+struct ComparedCall {
+  ErasedOp op;
+  Accumulate mask = Accumulate::none;
+  std::vector<HostTensor> inputs;
+  std::vector<HostTensor> before;
+  std::vector<HostTensor> outputs;   // of the backend under test
+  std::vector<HostTensor> expected;  // of the other
+};
+
+FERRITE_API Metas metas_of(std::span<const HostTensor> tensors);
+
+/// One comparison per output.
+FERRITE_API std::vector<Comparison> compare_outputs(const ComparedCall& call);
+
+/// The outputs as Reference computes them with every floating input in float64.
+FERRITE_API std::vector<std::vector<double>> evaluate_in_double(const ComparedCall& call);
+
+}  // namespace detail
+}  // namespace ferrite

@@ -1,0 +1,298 @@
+// How a product is cut: blocks that bound the memory for panels, slices of the inner axis that fit the
+// first-level cache, and tiles for the threads. Our own kernel rather than OpenBLAS's for two reasons:
+// OpenBLAS rounds differently at the edges of a tile, so that a product cut among threads would depend on
+// their number, and it packs the operands of every tile again (docs/performance.md has the figures).
+#include "backend_cpu/gemm/gemm.hpp"
+
+#include <utility>
+
+#include "backend_cpu/gemm/gemm_panels.hpp"
+#include "ferrite/core/integers.hpp"
+#include "ferrite/core/thread_pool.hpp"
+
+namespace ferrite::cpu {
+namespace {
+
+/// Inner elements per slice: a panel of a (12 to 14 KiB of f32) stays in the first-level cache while those of
+/// b pass by.
+constexpr std::int64_t most_depth = panel_rows > 8 ? 256 : 384;
+/// Rows and columns per block: its panels take at most 6 MiB for each operand.
+constexpr std::int64_t most_extent = 4032;
+
+/// Panels per tile. Tiles as large as the second-level cache allows, and smaller ones where there would not
+/// be a few for every thread.
+struct Tiles {
+  std::int64_t rows, columns;
+
+  template <class W>
+  static Tiles choose(std::int64_t row_panels, std::int64_t column_panels, std::int64_t depth) {
+    constexpr std::int64_t cache = 256 * 1024 / sizeof(W), most_rows = 128 / panel_rows, per_thread = 6;
+    const auto shares = [](std::int64_t panels, std::int64_t most) {
+      return divide_up(panels, divide_up(panels, std::max<std::int64_t>(most, 1)));
+    };
+    Tiles t{shares(row_panels, most_rows), shares(column_panels, cache / (depth * panel_columns<W>))};
+    const std::int64_t wanted = num_threads() > 1 ? num_threads() * per_thread : 1;
+    while (divide_up(row_panels, t.rows) * divide_up(column_panels, t.columns) < wanted) {
+      if (t.columns > 1 && t.columns * panel_columns<W> >= t.rows * panel_rows)
+        t.columns = divide_up(t.columns, 2);
+      else if (t.rows > 1)
+        t.rows = divide_up(t.rows, 2);
+      else
+        break;
+    }
+    return t;
+  }
+};
+
+template <class W, class T>
+class BlockProduct {
+ public:
+  BlockProduct(W alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<W>& c, bool add)
+      : alpha_(alpha),
+        a_(a),
+        b_(b),
+        c_(c),
+        add_(add),
+        row_panels_(divide_up(c.rows, panel_rows)),
+        column_panels_(divide_up(c.columns, panel_columns<W>)),
+        depth_(divide_up(a.columns, divide_up(a.columns, most_depth))),
+        panels_(depth_ * (row_panels_ * panel_rows + column_panels_ * panel_columns<W>)),
+        column_data_(panels_.data() + depth_ * row_panels_ * panel_rows) {}
+
+  template <class Done>
+  void run(Done&& done) {
+    for (std::int64_t k = 0; k < a_.columns; k += depth_) {
+      const std::int64_t depth = std::min(depth_, a_.columns - k);
+      pack(k, depth);
+      const Tiles tiles = Tiles::choose<W>(row_panels_, column_panels_, depth);
+      const std::int64_t across = divide_up(row_panels_, tiles.rows);
+      parallel_for(across * divide_up(column_panels_, tiles.columns), [&](std::int64_t tile) {
+        const std::int64_t row = tile % across * tiles.rows, column = tile / across * tiles.columns;
+        const std::int64_t rows = std::min(tiles.rows, row_panels_ - row);
+        const std::int64_t columns = std::min(tiles.columns, column_panels_ - column);
+        for (std::int64_t i = row; i < row + rows; ++i) {
+          for (std::int64_t j = column; j < column + columns; ++j)
+            multiply_panels<W>(depth, alpha_, row_panel(i, depth), column_panel(j, depth),
+                               part(i, j, panel_rows, panel_columns<W>), add_ || k > 0);
+        }
+        if (k + depth == a_.columns)
+          done(part(row, column, rows * panel_rows, columns * panel_columns<W>), row * panel_rows,
+               column * panel_columns<W>);
+      });
+    }
+  }
+
+ private:
+  W* row_panel(std::int64_t i, std::int64_t depth) const { return panels_.data() + i * panel_rows * depth; }
+  W* column_panel(std::int64_t j, std::int64_t depth) const {
+    return column_data_ + j * panel_columns<W> * depth;
+  }
+  /// At most m rows and n columns of the result, from a panel on.
+  Matrix<W> part(std::int64_t i, std::int64_t j, std::int64_t m, std::int64_t n) const {
+    const std::int64_t row = i * panel_rows, column = j * panel_columns<W>;
+    return c_.block(row, column, std::min(m, c_.rows - row), std::min(n, c_.columns - column));
+  }
+  void pack(std::int64_t k, std::int64_t depth) const {
+    constexpr std::int64_t chunk = 1 << 14;
+    parallel_ranges(row_panels_ + column_panels_, chunk / (depth * panel_rows),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t p = begin; p < end; ++p) {
+                        if (p < row_panels_) {
+                          const std::int64_t i = p * panel_rows;
+                          pack_panel<panel_rows>(
+                              a_.block(i, k, std::min<std::int64_t>(panel_rows, c_.rows - i), depth),
+                              row_panel(p, depth));
+                        } else {
+                          constexpr std::int64_t width = panel_columns<W>;
+                          const std::int64_t q = p - row_panels_, j = q * width;
+                          pack_panel<panel_columns<W>>(
+                              b_.block(k, j, depth, std::min(width, c_.columns - j)).transposed(),
+                              column_panel(q, depth));
+                        }
+                      }
+                    });
+  }
+
+  W alpha_;
+  Matrix<const T> a_, b_;
+  Matrix<W> c_;
+  bool add_;
+  std::int64_t row_panels_, column_panels_, depth_;
+  Scratch<W> panels_;
+  W* column_data_;
+};
+
+/// A product with enough rows and columns for panels, block by block.
+template <class T, class W, class Done>
+void multiply_blocks(W alpha, Matrix<const T> a, Matrix<const T> b, Matrix<W> c, bool add, Done&& done) {
+  // A tile in registers is wider than high: of a narrow result the transpose fills it better.
+  const auto padded = [](std::int64_t m, std::int64_t n) {
+    return divide_up(m, panel_rows) * panel_rows * divide_up(n, panel_columns<W>) * panel_columns<W>;
+  };
+  const bool swapped = 4 * padded(c.rows, c.columns) > 5 * padded(c.columns, c.rows);
+  if (swapped) {
+    std::swap(a, b);
+    a = a.transposed();
+    b = b.transposed();
+    c = c.transposed();
+  }
+  for (std::int64_t j = 0; j < c.columns; j += most_extent) {
+    const std::int64_t columns = std::min(most_extent, c.columns - j);
+    for (std::int64_t i = 0; i < c.rows; i += most_extent) {
+      const std::int64_t rows = std::min(most_extent, c.rows - i);
+      BlockProduct<W, T>(alpha, a.block(i, 0, rows, a.columns), b.block(0, j, b.rows, columns),
+                         c.block(i, j, rows, columns), add)
+          .run([&](const Matrix<W>& tile, std::int64_t row, std::int64_t column) {
+            if (swapped)
+              done(tile.transposed(), j + column, i + row);
+            else
+              done(tile, i + row, j + column);
+          });
+    }
+  }
+}
+
+template <class W>
+[[gnu::flatten]] W dot(const W* x, const W* y, std::int64_t n) {
+  if constexpr (std::is_floating_point_v<W>) {
+    return simd::sum<W>(n, [&](auto at) { return at(x) * at(y); });
+  } else {
+    W sum = 0;
+    for (std::int64_t k = 0; k < n; ++k) sum += x[k] * y[k];
+    return sum;
+  }
+}
+
+/// c = alpha a x, or c += alpha a x, for a column x: bound by reading a once, so nothing is packed. Rows of
+/// unit stride are multiplied one by one, other matrices column by column for a strip of rows.
+template <class T, class W>
+void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x, const Matrix<W>& c,
+                     bool add) {
+  constexpr std::int64_t chunk = 1 << 15, most_rows = 512;
+  const std::int64_t k = a.columns;
+  const Scratch<W> dense(k);
+  W* const vector = dense.data();
+  for (std::int64_t i = 0; i < k; ++i) vector[i] = convert_wide<W>(x(i, 0));
+  const auto store = [&](std::int64_t row, W sum) {
+    c(row, 0) = add ? alpha * sum + c(row, 0) : alpha * sum;
+  };
+  if constexpr (std::is_same_v<T, W>) {
+    if (a.column_stride == 1) {
+      parallel_ranges(c.rows, chunk / std::max<std::int64_t>(k, 1),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i) store(i, dot<W>(&a(i, 0), vector, k));
+                      });
+      return;
+    }
+  }
+  parallel_ranges(c.rows,
+                  std::min(most_rows, std::max<std::int64_t>(chunk / std::max<std::int64_t>(k, 1), 16)),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    W sums[most_rows] = {};
+                    for (std::int64_t j = 0; j < k; ++j) {
+                      const T* const column = &a(begin, j);
+                      const W factor = vector[j];
+                      const auto add_column = [&](std::int64_t step) {
+                        for (std::int64_t i = 0; i < end - begin; ++i)
+                          sums[i] += factor * convert_wide<W>(column[i * step]);
+                      };
+                      a.row_stride == 1 ? add_column(1) : add_column(a.row_stride);
+                    }
+                    for (std::int64_t i = begin; i < end; ++i) store(i, sums[i - begin]);
+                  });
+}
+
+template <class T, class W, class Done>
+void multiply(W alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<W>& c, bool add,
+              Done&& done) {
+  if (c.columns == 1) {
+    multiply_vector<T>(alpha, a, b, c, add);
+    done(c, std::int64_t{0}, std::int64_t{0});
+  } else if (c.rows == 1) {
+    multiply_vector<T>(alpha, b.transposed(), a.transposed(), c.transposed(), add);
+    done(c, std::int64_t{0}, std::int64_t{0});
+  } else {
+    multiply_blocks<T>(alpha, a, b, c, add, done);
+  }
+}
+
+/// Of a long product with a small result, which has no tiles for several threads, parts along the inner axis
+/// are computed side by side and added up in order. How many depends on the extents alone.
+template <class T>
+std::int64_t inner_parts(const Matrix<T>& c, std::int64_t k) {
+  constexpr std::int64_t most_parts = 16, least_depth = 1024, small = 1 << 16;
+  if (k < 4 * least_depth || k < 8 * std::max(c.rows, c.columns) || c.rows * c.columns > small) return 1;
+  return std::min(most_parts, k / least_depth);
+}
+
+template <class T, class W>
+void multiply_parts(std::int64_t parts, W alpha, const Matrix<const T>& a, const Matrix<const T>& b,
+                    const Matrix<W>& c, bool add) {
+  const std::int64_t m = c.rows, n = c.columns, k = a.columns, depth = divide_up(k, parts);
+  const Scratch<W> sums(parts * m * n);
+  parallel_for(parts, [&](std::int64_t part) {
+    const std::int64_t begin = std::min(k, part * depth), size = std::min(depth, k - begin);
+    multiply<T>(alpha, a.block(0, begin, m, size), b.block(begin, 0, size, n),
+                Matrix<W>(sums.data() + part * m * n, m, n), false, [](auto&&...) {});
+  });
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      W sum = add ? c(i, j) : W{0};
+      for (std::int64_t part = 0; part < parts; ++part) sum += sums.data()[(part * m + i) * n + j];
+      c(i, j) = sum;
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(Wide<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, bool add,
+          const TileFunction<T>& done) {
+  using W = Wide<T>;
+  const std::int64_t m = c.rows, n = c.columns, k = a.columns;
+  if (m == 0 || n == 0) return;
+  const auto finish = [&](const Matrix<T>& tile, std::int64_t row, std::int64_t column) {
+    if (done) done(tile, row, column);
+  };
+  if (k == 0) {
+    for (std::int64_t i = 0; !add && i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) c(i, j) = T{};
+    }
+    return finish(c, 0, 0);
+  }
+  const std::int64_t parts = inner_parts(c, k);
+  if constexpr (std::is_same_v<T, W>) {
+    if (parts == 1) return multiply<T>(alpha, a, b, c, add, finish);
+    multiply_parts<T>(parts, alpha, a, b, c, add);
+    return finish(c, 0, 0);
+  } else {
+    const Scratch<W> scratch(m * n);
+    const Matrix<W> sums(scratch.data(), m, n);
+    const auto round = [&](const Matrix<W>& tile, std::int64_t row, std::int64_t column) {
+      const Matrix<T> target = c.block(row, column, tile.rows, tile.columns);
+      for (std::int64_t i = 0; i < tile.rows; ++i) {
+        for (std::int64_t j = 0; j < tile.columns; ++j)
+          target(i, j) = convert_wide<T>(add ? convert_wide<W>(target(i, j)) + tile(i, j) : tile(i, j));
+      }
+      finish(target, row, column);
+    };
+    if (parts == 1) return multiply<T>(alpha, a, b, sums, false, round);
+    multiply_parts<T>(parts, alpha, a, b, sums, false);
+    round(sums, 0, 0);
+  }
+}
+
+#define FERRITE_GEMM(T)                                                                               \
+  template void gemm(Wide<T>, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, bool, \
+                     const TileFunction<T>&);
+FERRITE_GEMM(float)
+FERRITE_GEMM(double)
+FERRITE_GEMM(Half)
+FERRITE_GEMM(BFloat16)
+FERRITE_GEMM(std::int32_t)
+FERRITE_GEMM(std::int64_t)
+FERRITE_GEMM(std::uint8_t)
+#undef FERRITE_GEMM
+
+}  // namespace ferrite::cpu

@@ -1,0 +1,189 @@
+// The innermost part of gemm: panels of a few rows or columns, copied into the order in which one kernel
+// reads them, and that kernel, which keeps a tile of the result in registers. (Goto and van de Geijn 2008;
+// Van Zee and van de Geijn 2015.)
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "backend_cpu/gemm/matrix.hpp"
+#include "backend_cpu/simd/simd.hpp"
+
+// Arrays stay in registers only if every loop over them is unrolled.
+#if defined(__clang__)
+#define FERRITE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define FERRITE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+namespace ferrite::cpu {
+
+/// Rows and columns of the tile in registers: as many accumulators as leave room for one row of b and what is
+/// spread of a (of 32, 16 and 32 vector registers).
+#if defined(__AVX512F__)
+inline constexpr int panel_rows = 14, panel_vectors = 2;
+#elif defined(__aarch64__)
+inline constexpr int panel_rows = 8, panel_vectors = 3;
+#elif defined(__AVX__)
+inline constexpr int panel_rows = 6, panel_vectors = 2;
+#else
+inline constexpr int panel_rows = 4, panel_vectors = 2;
+#endif
+template <class W>
+inline constexpr int panel_columns = panel_vectors* static_cast<int>(simd::lanes<W>);
+
+template <class W>
+FERRITE_INLINE simd::Vec<W> load_vector(const W* p) {
+  simd::Vec<W> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+/// One step of the transposition of a square of vectors: exchanges its blocks of `distance` off the diagonal.
+template <class W, std::int64_t distance, std::size_t... lane>
+FERRITE_INLINE void exchange(simd::Vec<W> (&rows)[simd::lanes<W>], std::index_sequence<lane...>) {
+  constexpr std::int64_t n = simd::lanes<W>;
+  FERRITE_UNROLL
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (i & distance) continue;
+    const simd::Vec<W> x = rows[i], y = rows[i + distance];
+    rows[i] = __builtin_shufflevector(x, y, ((lane & distance) ? n + lane - distance : lane)...);
+    rows[i + distance] = __builtin_shufflevector(x, y, ((lane & distance) ? n + lane : lane + distance)...);
+  }
+  if constexpr (2 * distance < n) exchange<W, 2 * distance>(rows, std::index_sequence<lane...>{});
+}
+
+/// `width` rows of x with unit column stride: squares of them are transposed in registers.
+template <int width, class W>
+FERRITE_INLINE void pack_rows(const W* x, std::int64_t row_stride, std::int64_t depth, W* panel) {
+  constexpr int n = static_cast<int>(simd::lanes<W>);
+  std::int64_t k = 0;
+  for (; k + n <= depth; k += n) {
+    // From the last square to the first, and from k upwards: where width is no multiple of n, a vector runs
+    // over into elements that are written later.
+    for (int i = (width - 1) / n * n; i >= 0; i -= n) {
+      simd::Vec<W> square[n];
+      FERRITE_UNROLL
+      for (int j = 0; j < n; ++j) square[j] = load_vector(x + std::min(i + j, width - 1) * row_stride + k);
+      exchange<W, 1>(square, std::make_index_sequence<n>{});
+      FERRITE_UNROLL
+      for (int j = 0; j < n; ++j) {
+        W* const target = panel + (k + j) * width + i;
+        if (target + n <= panel + depth * width)
+          std::memcpy(target, &square[j], sizeof square[j]);
+        else
+          std::memcpy(target, &square[j], sizeof(W) * static_cast<std::size_t>(std::min(n, width - i)));
+      }
+    }
+  }
+  for (; k < depth; ++k) {
+    for (int i = 0; i < width; ++i) panel[k * width + i] = x[i * row_stride + k];
+  }
+}
+
+/// panel[k * width + i] = x(i, k) for a matrix of at most `width` rows, 0 for the rows beyond.
+template <int width, class W, class T>
+void pack_panel(const Matrix<const T>& x, W* panel) {
+  if (x.rows == width) {
+    if constexpr (std::is_same_v<W, T>) {
+      if (x.column_stride == 1) return pack_rows<width>(x.data, x.row_stride, x.columns, panel);
+      if (x.row_stride == 1) {
+        for (std::int64_t k = 0; k < x.columns; ++k)
+          std::memcpy(panel + k * width, x.data + k * x.column_stride, width * sizeof(W));
+        return;
+      }
+    }
+    for (std::int64_t k = 0; k < x.columns; ++k) {
+      for (int i = 0; i < width; ++i) panel[k * width + i] = convert_wide<W>(x(i, k));
+    }
+    return;
+  }
+  for (std::int64_t k = 0; k < x.columns; ++k) {
+    for (int i = 0; i < width; ++i) panel[k * width + i] = i < x.rows ? convert_wide<W>(x(i, k)) : W{0};
+  }
+}
+
+template <class W>
+using Accumulators = simd::Vec<W>[panel_rows][panel_vectors];
+
+#if defined(__aarch64__)
+/// sum + x y[lane]: one instruction, which g++ does not find by itself.
+template <int lane>
+FERRITE_INLINE simd::Vec<float> multiply_by_lane(simd::Vec<float> sum, simd::Vec<float> x,
+                                                 simd::Vec<float> y) {
+  return vfmaq_laneq_f32(sum, x, y, lane);
+}
+template <int lane>
+FERRITE_INLINE simd::Vec<double> multiply_by_lane(simd::Vec<double> sum, simd::Vec<double> x,
+                                                  simd::Vec<double> y) {
+  return vfmaq_laneq_f64(sum, x, y, lane);
+}
+#endif
+
+/// sums += the product of one column of the panel of a and one row of the panel of b.
+template <class W>
+FERRITE_INLINE void add_outer_product(const W* a, const W* b, Accumulators<W>& sums) {
+  simd::Vec<W> row[panel_vectors];
+  FERRITE_UNROLL
+  for (int j = 0; j < panel_vectors; ++j) row[j] = load_vector(b + j * simd::lanes<W>);
+#if defined(__aarch64__)
+  if constexpr (std::is_floating_point_v<W>) {
+    constexpr int n = static_cast<int>(simd::lanes<W>);
+    simd::Vec<W> column[panel_rows / n];
+    FERRITE_UNROLL
+    for (int i = 0; i < panel_rows / n; ++i) column[i] = load_vector(a + i * n);
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      ((sums[i / panel_vectors][i % panel_vectors] =
+            multiply_by_lane<i / panel_vectors % n>(sums[i / panel_vectors][i % panel_vectors],
+                                                    row[i % panel_vectors], column[i / panel_vectors / n])),
+       ...);
+    }
+    (std::make_integer_sequence<int, panel_rows * panel_vectors>{});
+    return;
+  }
+#endif
+  FERRITE_UNROLL
+  for (int i = 0; i < panel_rows; ++i) {
+    const simd::Vec<W> spread = a[i] - simd::Vec<W>{};  // x + 0 would be an addition: it turns -0 into 0
+    FERRITE_UNROLL
+    for (int j = 0; j < panel_vectors; ++j) sums[i][j] += row[j] * spread;
+  }
+}
+
+/// c = alpha a b, or c += alpha a b, for one panel of a and one of b.
+template <class W>
+[[gnu::flatten]] void multiply_panels(std::int64_t depth, W alpha, const W* a, const W* b, const Matrix<W>& c,
+                                      bool add) {
+  constexpr int columns = panel_columns<W>;
+  const bool whole = c.rows == panel_rows && c.columns == columns && c.column_stride == 1;
+  if (whole) {
+    for (int i = 0; i < panel_rows; ++i) __builtin_prefetch(c.data + i * c.row_stride, 1);
+  }
+  Accumulators<W> sums = {};
+  for (std::int64_t k = 0; k < depth; ++k) add_outer_product(a + k * panel_rows, b + k * columns, sums);
+  if (whole) {
+    FERRITE_UNROLL
+    for (int i = 0; i < panel_rows; ++i) {
+      FERRITE_UNROLL
+      for (int j = 0; j < panel_vectors; ++j) {
+        W* const target = c.data + i * c.row_stride + j * simd::lanes<W>;
+        simd::Vec<W> v = sums[i][j] * alpha;
+        if (add) v += load_vector(target);
+        std::memcpy(target, &v, sizeof v);
+      }
+    }
+    return;
+  }
+  W tile[panel_rows][columns];
+  std::memcpy(tile, sums, sizeof tile);
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    for (std::int64_t j = 0; j < c.columns; ++j)
+      c(i, j) = add ? tile[i][j] * alpha + c(i, j) : tile[i][j] * alpha;
+  }
+}
+
+}  // namespace ferrite::cpu
+
+#undef FERRITE_UNROLL

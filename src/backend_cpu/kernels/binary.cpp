@@ -1,0 +1,134 @@
+// Binary functions and where: one block kernel per function and compute type.
+#include <array>
+#include <utility>
+
+#include "backend_cpu/kit/elementwise.hpp"
+#include "backend_cpu/math/scalar_functions.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/backend/evaluate.hpp"
+#include "ferrite/cpu/blocks.hpp"
+#include "ferrite/ops/where.hpp"
+
+namespace ferrite {
+namespace cpu {
+namespace {
+
+using op::BinaryFn;
+using op::ScalarSide;
+
+constexpr bool gives_bool(BinaryFn fn) { return op::is_comparison(fn) || op::is_logical(fn); }
+
+template <BinaryFn fn, class T>
+FERRITE_INLINE T apply(T a, T b) {
+  // Without the short circuit, which would keep the loop scalar.
+  if constexpr (fn == BinaryFn::maximum)
+    return ((a > b) | (a != a)) ? a : b;
+  else if constexpr (fn == BinaryFn::minimum)
+    return ((a < b) | (a != a)) ? a : b;
+  else
+    return scalar::apply_binary(fn, a, b);
+}
+
+template <class T, BinaryFn fn>
+[[gnu::flatten]] void binary_kernel(const void* const* in, void* out, std::int64_t n, double) {
+  const auto *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  auto* y = static_cast<std::conditional_t<gives_bool(fn), bool, T>*>(out);
+  constexpr bool calls = fn == BinaryFn::pow || fn == BinaryFn::remainder || fn == BinaryFn::atan2;
+  for_each_index<calls ? Loop::scalar : Loop::vector>(n,
+                                                      [=](std::int64_t i) { y[i] = apply<fn>(a[i], b[i]); });
+}
+
+template <BinaryFn fn>
+[[gnu::flatten]] void logical_kernel(const void* const* in, void* out, std::int64_t n, double) {
+  const auto *a = static_cast<const std::uint8_t*>(in[0]), *b = static_cast<const std::uint8_t*>(in[1]);
+  auto* y = static_cast<bool*>(out);
+  for_each_index(n, [=](std::int64_t i) {
+    const bool left = a[i] != 0, right = b[i] != 0;
+    if constexpr (fn == BinaryFn::logical_and)
+      y[i] = left & right;
+    else if constexpr (fn == BinaryFn::logical_or)
+      y[i] = left | right;
+    else
+      y[i] = left != right;
+  });
+}
+
+BlockKernel logical_kernel_for(BinaryFn fn) {
+  if (fn == BinaryFn::logical_and) return logical_kernel<BinaryFn::logical_and>;
+  return fn == BinaryFn::logical_or ? logical_kernel<BinaryFn::logical_or>
+                                    : logical_kernel<BinaryFn::logical_xor>;
+}
+
+using Kernels = std::array<BlockKernel, op::binary_fn_count>;
+template <class T, std::size_t... i>
+constexpr Kernels binary_kernels(std::index_sequence<i...>) {
+  return {&binary_kernel<T, static_cast<BinaryFn>(i)>...};
+}
+
+/// Selects bits: E is an unsigned integer of the elements' size.
+template <class E>
+[[gnu::flatten]] void where_kernel(const void* const* in, void* out, std::int64_t n, double) {
+  const auto* condition = static_cast<const std::uint8_t*>(in[0]);
+  const auto *a = static_cast<const E*>(in[1]), *b = static_cast<const E*>(in[2]);
+  auto* y = static_cast<E*>(out);
+  for_each_index(n, [=](std::int64_t i) {
+    const E left = a[i], right = b[i];
+    y[i] = condition[i] != 0 ? left : right;
+  });
+}
+
+BlockKernel where_kernel_for(DType dtype) {
+  return visit_size(size_of(dtype), []<class E>() -> BlockKernel { return where_kernel<E>; });
+}
+
+}  // namespace
+}  // namespace cpu
+
+void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
+  const Meta metas[] = {in[0].meta(), in[in.size() - 1].meta()};
+  const DType operand = op.operand_dtype(MetaSpan(metas, in.size()));
+  const bool logical = op::is_logical(op.fn), accumulate = accumulates(mask, 0);
+  const DType dtype = logical ? DType::bool_ : compute_dtype(operand);
+  const cpu::ScalarValue value(op.scalar, operand, dtype);
+
+  cpu::Source sources[2];
+  std::size_t next = 0;
+  for (const op::ScalarSide side : {op::ScalarSide::left, op::ScalarSide::right}) {
+    cpu::Source& source = sources[side == op::ScalarSide::left ? 0 : 1];
+    source.dtype = dtype;
+    if (op.side == side)
+      source.value = value.bytes;
+    else
+      source.array = &in[next++];
+  }
+  if (logical)
+    return cpu::run_elementwise({cpu::logical_kernel_for(op.fn), DType::bool_}, sources, out[0], accumulate);
+  cpu::visit_compute(dtype, [&]<class T>() {
+    static constexpr cpu::Kernels kernels =
+        cpu::binary_kernels<T>(std::make_index_sequence<op::binary_fn_count>{});
+    const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;
+    cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0], accumulate);
+  });
+}
+
+void run(Cpu&, const op::Where& op, Ins in, Outs out, Accumulate mask) {
+  // A choice computes nothing: elements pass through as they are, unless they are to be added.
+  const DType given = out[0].dtype();
+  const bool accumulate = accumulates(mask, 0);
+  const DType dtype = accumulate ? compute_dtype(given) : given;
+  const cpu::ScalarValue value(op.scalar, given, dtype);
+  cpu::Source sources[] = {
+      {&in[0], nullptr, DType::bool_}, {nullptr, nullptr, dtype}, {nullptr, nullptr, dtype}};
+  std::size_t next = 1;
+  if (op.side == op::ScalarSide::left)
+    sources[1].value = value.bytes;
+  else
+    sources[1].array = &in[next++];
+  if (op.side == op::ScalarSide::right)
+    sources[2].value = value.bytes;
+  else
+    sources[2].array = &in[next++];
+  cpu::run_elementwise({cpu::where_kernel_for(dtype), dtype}, sources, out[0], accumulate);
+}
+
+}  // namespace ferrite

@@ -1,0 +1,77 @@
+// Linear: bias and activation are applied to each tile of the product while it is in the cache.
+#include "ferrite/ops/linear.hpp"
+
+#include "backend_cpu/gemm/gemm.hpp"
+#include "backend_cpu/math/unary_functions.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/cpu/blocks.hpp"
+#include "ferrite/cpu/rows.hpp"
+
+namespace ferrite {
+
+using namespace cpu;
+
+namespace {
+
+template <class T, UnaryFn fn>
+void activate_row(const T* x, T* y, std::int64_t n) {
+  // f64 has no vector code for these functions but relu.
+  constexpr Loop loop = std::is_same_v<T, float> || fn == UnaryFn::relu ? Loop::vector : Loop::scalar;
+  for_each_index<loop>(n, [=](std::int64_t i) { y[i] = apply<fn>(x[i], T{1}); });
+}
+
+template <class T>
+using RowFunction = void (*)(const T* x, T* y, std::int64_t n);
+
+/// nullptr for none.
+template <class T>
+RowFunction<T> row_function(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return activate_row<T, UnaryFn::relu>;
+    case Activation::gelu:
+      return activate_row<T, UnaryFn::gelu_tanh>;
+    case Activation::silu:
+      return activate_row<T, UnaryFn::silu>;
+    case Activation::tanh:
+      return activate_row<T, UnaryFn::tanh>;
+    case Activation::sigmoid:
+      return activate_row<T, UnaryFn::sigmoid>;
+    default:
+      return nullptr;
+  }
+}
+
+/// The product goes to `pre`, its activation to `y`; both are dense and may be the same.
+template <class T>
+void linear(const Array& x, const Array& weight, const T* bias, Activation activation, const Array& pre,
+            T* y) {
+  const Matrix<T> result = matrix_of<T>(pre);
+  const RowFunction<T> activate = row_function<T>(activation);
+  const auto finish = [&](const Matrix<T>& tile, std::int64_t row, std::int64_t column) {
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      T* sums = &tile(i, 0);
+      if (bias) for_each_index(tile.columns, [=](std::int64_t j) { sums[j] += bias[column + j]; });
+      if (activate) activate(sums, y + (row + i) * result.columns + column, tile.columns);
+    }
+  };
+  gemm<T>(T{1}, matrix_of<const T>(x), matrix_of<const T>(weight).transposed(), result, false,
+          bias || activate ? TileFunction<T>(finish) : TileFunction<T>());
+}
+
+}  // namespace
+
+bool accepts(const Cpu&, const op::Linear&, MetaSpan in) { return all_f32_or_f64(in); }
+
+void run(Cpu& cpu, const op::Linear& op, Ins in, Outs out) {
+  visit_wide(out[0].dtype(), [&]<class T>() {
+    const Array bias = in.size() > 2 ? dense(cpu, in[2]) : Array();
+    Destination y(cpu, out[0], false), pre(cpu, out.back(), false);
+    linear<T>(in[0], in[1], bias.defined() ? bias.data<T>() : nullptr, op.activation,
+              out.size() > 1 ? pre.array() : y.array(), y.array().data<T>());
+    y.commit();
+    if (out.size() > 1) pre.commit();
+  });
+}
+
+}  // namespace ferrite

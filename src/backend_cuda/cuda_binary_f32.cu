@@ -1,9 +1,0 @@
-// Binary functions of f32.
-#include "backend_cuda/binary.cuh"
-
-namespace ferrite::cuda {
-
-template Kernels binary_kernels<float>(BinaryFn);
-template GridKernel binary_strided<float>();
-
-}  // namespace ferrite::cuda

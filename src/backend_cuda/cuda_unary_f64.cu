@@ -1,9 +1,0 @@
-// Unary functions of f64.
-#include "backend_cuda/unary.cuh"
-
-namespace ferrite::cuda {
-
-template Kernels unary_kernels<double>(UnaryFn);
-template GridKernel unary_strided<double>();
-
-}  // namespace ferrite::cuda

@@ -1,0 +1,48 @@
+// Matrix products of strided views: where cuBLASLt can express them by it or, for small ones, by kernels of
+// our own with less to do on the host (plan_cache.hpp); by a plain kernel for everything else (integers,
+// extents beyond 31 bits).
+#pragma once
+
+#include "backend_cuda/gemm/plan_cache.hpp"
+
+namespace ferrite::cuda {
+
+/// The first element and how far apart rows and columns are, in elements.
+struct MatrixView {
+  void* data;
+  std::int64_t row_stride, column_stride;
+};
+/// An axis of a batch: how many products, and from one to the next the steps of each operand in elements.
+struct BatchAxis {
+  std::int64_t extent, lhs, rhs, out;
+};
+inline constexpr int max_batch_axes = max_rank - 2;
+
+/// out[rows, columns] = lhs[rows, inner] rhs[inner, columns], or +=; all of one dtype, no extent 0.
+struct Product {
+  DType dtype;
+  std::int64_t rows, columns, inner;
+  MatrixView lhs, rhs, out;
+  bool add = false;
+  int batch_axes = 0;
+  BatchAxis batch[max_batch_axes] = {};
+};
+
+/// True if cuBLASLt takes the matrix as it lies: rows or columns dense, the other stride no overlap.
+bool is_plain(std::int64_t rows, std::int64_t columns, const MatrixView& view);
+
+/// Floating dtypes, plain matrices, at most one batch axis with strides that are not negative. With an
+/// epilogue: no batch, and out dense by rows. By cuBLASLt or a small product of our own, whichever the plan
+/// cache chose; false, with nothing done, where neither can.
+struct Finish {
+  Epilogue epilogue = Epilogue::none;
+  const void* bias = nullptr;      // [columns], dense, 16-byte aligned
+  void* pre_activation = nullptr;  // lies as out, 16-byte aligned
+};
+bool library_product(const Call& call, const Product& product, Float32Products products,
+                     const Finish& finish = {});
+
+/// Every dtype but bool and every stride, for any sizes. f16 and bf16 accumulate in f32, integers wrap.
+void plain_product(const Call& call, const Product& product);
+
+}  // namespace ferrite::cuda

@@ -1,0 +1,280 @@
+// Making, choosing and running the plans of products.
+#include "backend_cuda/gemm/plan_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "backend_cuda/runtime/compile_times.hpp"
+#include "backend_cuda/runtime/libraries.hpp"
+#include "backend_cuda/runtime/stopwatch.hpp"
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::cuda {
+namespace {
+
+constexpr int most_candidates = 8;
+/// Products of fewer multiplications take as long as their launch, whatever the algorithm.
+constexpr double worth_comparing = 1 << 15;
+/// Then our own kernel's is the shortest, unless a block has to walk further along k than this, or as many
+/// blocks queue up.
+constexpr std::int64_t few = 512;
+/// Beyond, the host is ahead of the GPU whatever it launches, and the library's kernels are the better ones.
+constexpr double most_own_work = 1 << 30;
+/// What a launch costs the host (H200 machine: one of ours 4.3 us, cublasLtMatmul 8 to 12 us). A product runs
+/// eagerly, where the host may be what is waited for, or captured, where only the GPU's time counts, and must
+/// give the same bits in both; so there is one choice, by the GPU's time plus half of the host's.
+constexpr double own_host_seconds = 4e-6, library_host_seconds = 9e-6, share_of_host = 0.5;
+
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+cublasComputeType_t compute_type(const GemmProblem& p) {
+  if (p.dtype == DType::f64) return CUBLAS_COMPUTE_64F;
+  return p.dtype == DType::f32 && p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::gelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX;
+    case Epilogue::gelu_bias:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    default:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
+template <class T>
+void set(cublasLtMatmulDescOpaque_t& description, cublasLtMatmulDescAttributes_t attribute, T value,
+         std::string_view op) {
+  check(cublasLtMatmulDescSetAttribute(&description, attribute, &value, sizeof value), op);
+}
+
+void set_pointers(cublasLtMatmulDescOpaque_t& description, const GemmArguments& arguments,
+                  std::string_view op) {
+  if (arguments.bias) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, arguments.bias, op);
+  if (arguments.pre_activation)
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, arguments.pre_activation, op);
+}
+
+void init_layout(cublasLtMatrixLayoutOpaque_t& layout, const GemmProblem& p, std::int64_t rows,
+                 std::int64_t columns, std::int64_t ld, std::int64_t stride, std::string_view op) {
+  check(cublasLtMatrixLayoutInit(&layout, data_type(p.dtype), static_cast<std::uint64_t>(rows),
+                                 static_cast<std::uint64_t>(columns), ld),
+        op);
+  if (p.batch == 1) return;
+  const auto batch = static_cast<std::int32_t>(p.batch);
+  check(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch),
+        op);
+  check(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                         sizeof stride),
+        op);
+}
+
+/// Every configuration value of an algorithm: the same text means the same kernel.
+std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string name;
+  for (const auto attribute :
+       {CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+        CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING,
+        CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, CUBLASLT_ALGO_CONFIG_STAGES_ID}) {
+    std::int32_t value = -1;
+    std::size_t written = 0;
+    static_cast<void>(
+        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written));
+    name += fmt::format("{}{}", name.empty() ? "" : ".", value);
+  }
+  for (const auto attribute : {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID}) {
+    std::uint16_t value = 0;
+    std::size_t written = 0;
+    static_cast<void>(
+        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written));
+    name += fmt::format(".{}", value);
+  }
+  return name;
+}
+
+std::string text_of(const GemmProblem& p) {
+  return fmt::format(
+      "gemm {}{} {}x{}x{} batch {} ld {},{},{} stride {},{},{} {}{} epilogue {} align {},{},{}",
+      to_string(p.dtype), p.tf32 ? " tf32" : "", p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldd, p.stride_a,
+      p.stride_b, p.stride_d, p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N',
+      static_cast<int>(p.epilogue), p.align_a, p.align_b, p.align_d);
+}
+
+/// The heuristic's proposals, best first; none where the product is not supported.
+std::size_t propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulDescOpaque_t& description,
+                    cublasLtMatrixLayoutOpaque_t& a, cublasLtMatrixLayoutOpaque_t& b,
+                    cublasLtMatrixLayoutOpaque_t& d, std::span<cublasLtMatmulHeuristicResult_t> results,
+                    std::string_view op) {
+  cublasLtMatmulPreferenceOpaque_t preference;
+  check(cublasLtMatmulPreferenceInit(&preference), op);
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+    check(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value), op);
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{Libraries::workspace_bytes});
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, 1u << p.align_a);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, 1u << p.align_b);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 1u << p.align_d);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 1u << p.align_d);
+  // Partial sums of a split inner dimension are never kept in 16 bits.
+  const bool wide_output = size_of(p.dtype) >= 4;
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
+                                    (wide_output ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0)));
+  int found = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(blas, &description, &a, &b, &d, &d, &preference,
+                                     static_cast<int>(results.size()), results.data(), &found);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return 0;
+  check(status, op);
+  const auto usable = std::remove_if(results.begin(), results.begin() + found,
+                                     [](const auto& r) { return r.state != CUBLAS_STATUS_SUCCESS; });
+  return static_cast<std::size_t>(usable - results.begin());
+}
+
+}  // namespace
+
+PlanCache::Plan PlanCache::describe(const GemmProblem& p, const GemmArguments& arguments,
+                                    std::string_view op) {
+  Plan plan{};
+  plan.double_scale = p.dtype == DType::f64;
+  auto& description = plan.description;
+  check(cublasLtMatmulDescInit(&description, compute_type(p), plan.double_scale ? CUDA_R_64F : CUDA_R_32F),
+        op);
+  set(description, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op);
+  set(description, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, op);
+  set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue), op);
+  if (arguments.pre_activation) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ldd, op);
+  set_pointers(description, arguments, op);  // the heuristic looks at their alignment
+  init_layout(plan.a, p, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.stride_a, op);
+  init_layout(plan.b, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b, op);
+  init_layout(plan.d, p, p.m, p.n, p.ldd, p.stride_d, op);
+  return plan;
+}
+
+bool PlanCache::launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
+                       const GemmArguments& arguments) {
+  if (plan.own) {
+    check(launch_small_gemm(*plan.own, problem, arguments, call.stream()), call.op());
+    return true;
+  }
+  // A copy, since several threads may use the plan, each with its own pointers in the description.
+  cublasLtMatmulDescOpaque_t description = plan.description;
+  set_pointers(description, arguments, call.op());
+  cublasLtMatrixLayoutOpaque_t a = plan.a, b = plan.b, d = plan.d;
+  const float one = 1, beta = arguments.add ? 1 : 0;
+  const double double_one = 1, double_beta = beta;
+  const void* const scale = plan.double_scale ? static_cast<const void*>(&double_one) : &one;
+  const void* const keep = plan.double_scale ? static_cast<const void*>(&double_beta) : &beta;
+  const cublasStatus_t status = cublasLtMatmul(
+      libraries.blas(), &description, scale, arguments.a, &a, arguments.b, &b, keep, arguments.d, &d,
+      arguments.d, &d, &plan.algorithm, libraries.workspace(), Libraries::workspace_bytes, call.stream());
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  check(status, call.op());
+  return true;
+}
+
+PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, const GemmProblem& p,
+                                    const GemmArguments& arguments, Plan& plan) {
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+                      static_cast<double>(p.batch);
+  std::vector<SmallGemm> own;
+  if (work <= most_own_work && accepts_small_gemm(p)) own = small_gemm_candidates(p);
+  const bool is_tiny = work < worth_comparing;
+  const bool compares = libraries.tuner().compares() && !is_tiny;
+  std::array<cublasLtMatmulHeuristicResult_t, most_candidates> proposals{};
+  std::size_t count = 0;
+  if (!is_tiny || own.empty() || p.k > few || p.batch > few)
+    count = propose(libraries.blas(), p, plan.description, plan.a, plan.b, plan.d,
+                    std::span(proposals).first(compares ? most_candidates : 1), call.op());
+  plan.supported = count + own.size() > 0;
+  if (!plan.supported) return Choice::final;
+
+  // The library's proposals, then our own.
+  const Plan described = plan;
+  const auto candidate = [&](std::size_t i) {
+    Plan result = described;
+    if (i < count) {
+      result.algorithm = proposals[i].algo;
+    } else {
+      result.own = own[i - count];
+      check(prepare_small_gemm(*result.own, p), call.op());
+    }
+    return result;
+  };
+  plan = candidate(0);
+  if (!compares || count + own.size() == 1) return Choice::final;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(name_of(proposals[i].algo));
+  for (const SmallGemm variant : own) names.push_back(name_of(variant, p));
+  const auto seconds = [&](std::size_t i) {
+    GemmArguments trial = arguments;
+    std::optional<Scratch<std::byte>> sums;  // D itself may be written but not added to
+    if (arguments.add) {
+      const std::int64_t extent = (p.batch - 1) * p.stride_d + (p.n - 1) * p.ldd + p.m;
+      trial.d = sums.emplace(call, extent * static_cast<std::int64_t>(size_of(p.dtype))).data();
+      trial.add = false;
+    }
+    const Plan tried = candidate(i);
+    bool runs = true;
+    const double device_seconds =
+        median_seconds(call.context(), [&] { runs &= launch(libraries, call, tried, p, trial); });
+    const double host_seconds = tried.own ? own_host_seconds : library_host_seconds;
+    return runs ? device_seconds + share_of_host * host_seconds : std::numeric_limits<double>::infinity();
+  };
+  const auto measure = [&](std::size_t i) {
+    try {
+      return seconds(i);
+    } catch (const Error&) {  // refused at launch, or no memory to try it
+      static_cast<void>(cudaGetLastError());
+      return std::numeric_limits<double>::infinity();
+    }
+  };
+  Autotuner& tuner = libraries.tuner();
+  const std::string text = text_of(p);
+  const auto choice =
+      call.context().is_capturing() ? tuner.recall(text, names) : tuner.choose(text, names, measure);
+  if (choice) plan = candidate(*choice);
+  return choice ? Choice::final : Choice::provisional;
+}
+
+bool PlanCache::run(Libraries& libraries, const Call& call, const GemmProblem& problem,
+                    const GemmArguments& arguments) {
+  const Plan* plan = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    const auto found = plans_.find(problem);
+    if (found != plans_.end()) plan = &found->second;
+  }
+  Plan fresh;
+  if (!plan) {
+    const CompileScope compiling("plan " + text_of(problem));
+    fresh = describe(problem, arguments, call.op());
+    plan = &fresh;
+    if (select(libraries, call, problem, arguments, fresh) == Choice::final) {
+      const std::lock_guard guard(lock_);
+      plan = &plans_.try_emplace(problem, fresh).first->second;
+    }
+  }
+  if (!plan->supported) return false;
+  return launch(libraries, call, *plan, problem, arguments);
+}
+
+}  // namespace ferrite::cuda

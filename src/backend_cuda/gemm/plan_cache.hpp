@@ -1,0 +1,51 @@
+// Plans of products: an algorithm of cuBLASLt with its descriptors, or a variant of our own kernel for small
+// ones. Making one takes the heuristic some 50 us and measuring the candidates milliseconds; a training step
+// asks for the same few products again and again, so a call is one look into a hash table, 0.1 us.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <optional>
+
+#include "backend_cuda/gemm/gemm_small.hpp"
+#include "backend_cuda/gemm/plan_key.hpp"
+#include "backend_cuda/runtime/device_context.hpp"
+#include "core/spin.hpp"
+#include "ferrite/cuda/call.hpp"
+
+namespace ferrite::cuda {
+
+class Libraries;
+
+class PlanCache {
+ public:
+  /// Queues the product; false, with nothing done, where there is no algorithm for it. The first call for a
+  /// problem asks cuBLASLt's heuristic for candidates, adds our own and times them all on these arguments (on
+  /// a copy of D if it is added to). Within a capture, where nothing can be timed, a problem never timed
+  /// before runs by the heuristic's first proposal, which is not kept: run a step before capturing it.
+  bool run(Libraries& libraries, const Call& call, const GemmProblem& problem,
+           const GemmArguments& arguments);
+
+ private:
+  struct Plan {
+    cublasLtMatmulDescOpaque_t description;
+    cublasLtMatrixLayoutOpaque_t a, b, d;
+    cublasLtMatmulAlgo_t algorithm;
+    std::optional<SmallGemm> own;  // instead of the above
+    bool double_scale;             // alpha and beta are double
+    bool supported;
+  };
+  enum class Choice { final, provisional };
+
+  static Plan describe(const GemmProblem& problem, const GemmArguments& arguments, std::string_view op);
+  /// False, with nothing done, where cuBLASLt does not support it after all.
+  static bool launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
+                     const GemmArguments& arguments);
+  static Choice select(Libraries& libraries, const Call& call, const GemmProblem& problem,
+                       const GemmArguments& arguments, Plan& plan);
+
+  SpinLock lock_;
+  PlanMap<GemmProblem, Plan> plans_;
+};
+
+}  // namespace ferrite::cuda

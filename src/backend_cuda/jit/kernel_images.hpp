@@ -1,0 +1,71 @@
+// Kernels of the user as one GPU has them: compiled by NVRTC or taken from the disk, loaded once, and the
+// launch parameters that were chosen for them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+#include "ferrite/kernel/kernel.hpp"
+#include "kernel/compile/binary_cache.hpp"
+
+namespace ferrite::cuda {
+
+/// Threads of a block, and grid elements that each of them takes on.
+struct LaunchShape {
+  int threads = 256;
+  int items = 1;
+};
+/// The first is taken where nothing is measured.
+inline constexpr LaunchShape launch_shapes[] = {{256, 1}, {128, 1}, {256, 2}, {256, 4}, {128, 4}, {256, 8}};
+
+class KernelImages {
+ public:
+  /// Made at first use and never destroyed, as the context it belongs to. Any thread.
+  static KernelImages& of(DeviceContext& context);
+
+  struct Image {
+    cudaKernel_t kernel = nullptr;
+    /// By the number of bits of the grid's size: an index of launch_shapes, or -1.
+    std::array<std::atomic<std::int8_t>, 33> shapes;
+  };
+  /// Throws BackendError if it has to be compiled inside a capture, or where there is no NVRTC; KernelError
+  /// with its log if NVRTC refuses it.
+  std::shared_ptr<Image> get(const Call& call, const kernel::Kernel& kernel, int block_dim);
+
+ private:
+  explicit KernelImages(DeviceContext& context)
+      : context_(context), disk_(kernel::BinaryCache::from_environment()) {}
+
+  struct Library {
+    cudaLibrary_t handle = nullptr;
+    std::uint64_t used = 0;  // when, in calls of get
+    bool captured = false;   // a graph may launch it at any time: it stays
+    std::unordered_map<std::string, std::shared_ptr<Image>> images = {};  // by the kernel's name
+  };
+  Library& load(const Call& call, const std::string& source);
+  std::shared_ptr<Image> image_of(const Call& call, Library& library, const kernel::Kernel& kernel);
+  void make_room();
+
+  DeviceContext& context_;
+  kernel::BinaryCache disk_;
+  std::mutex mutex_;
+  std::uint64_t clock_ = 0;
+  std::unordered_map<std::string, Library> libraries_;  // by source
+  struct Known {
+    std::shared_ptr<Image> image;
+    Library* origin;  // what it was loaded from
+  };
+  /// By kernel and size of blocks: spares looking up the text. Kernels made in a loop of one text are many
+  /// here and one there, so it is emptied from time to time.
+  std::unordered_map<std::uint64_t, Known> images_;
+};
+
+}  // namespace ferrite::cuda

@@ -1,0 +1,102 @@
+// Linear: bias and gelu in the epilogue of the product where cuBLASLt has them, after it where not. Its relu
+// is not used: it turns NaN into 0, and would hide what went wrong before it.
+#include "ferrite/ops/linear.hpp"
+
+#include <algorithm>
+
+#include "backend_cuda/gemm/gemm.hpp"
+#include "ferrite/stacks.hpp"
+
+namespace ferrite {
+
+using namespace cuda;
+
+namespace {
+
+bool is_aligned(const Array& x) { return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0; }
+
+/// cuBLASLt's gelu stores its argument in columns of a multiple of 8, and its tanh may be the approximate one
+/// of the hardware (2^-11): good enough for 16-bit results, not for f32.
+bool has_gelu(DType dtype, const Array& y, const Array& pre) {
+  return size_of(dtype) == 2 && y.shape()[1] % 8 == 0 && is_aligned(pre) && is_aligned(y);
+}
+
+}  // namespace
+
+bool accepts(const Cuda&, const op::Linear&, MetaSpan in) {
+  return is_floating(in[0].dtype) &&
+         std::all_of(in.begin(), in.end(), [&](const Meta& m) { return m.dtype == in[0].dtype; });
+}
+
+void run(Cuda& cuda, const op::Linear& op, Ins in, Outs out) {
+  if (out[0].shape().numel() == 0) return;
+  const Call call(cuda, op_name(op));
+  const DType dtype = out[0].dtype();
+  const auto plain = [&](const Array& x) {
+    const Shape &shape = x.shape(), &strides = x.layout().strides;
+    return is_plain(shape[0], shape[1], {x.data<void>(), strides[0], strides[1]}) ? x : dense(cuda, x);
+  };
+  const Array x = plain(in[0]), weight = plain(in[1]);
+  Destination y(cuda, out[0], false), kept(cuda, out.back(), false);
+  Array result = y.array(), pre = out.size() > 1 ? kept.array() : result;
+  Array bias = in.size() > 2 ? dense(cuda, in[2]) : Array();
+  if (bias.defined() && !is_aligned(bias)) {
+    const Array copy = cuda.allocate(bias.meta());
+    copy_into(cuda, bias, copy);
+    bias = copy;
+  }
+
+  const auto multiply = [&](const Array& to, Epilogue epilogue, bool with_bias) {
+    const Shape &xs = x.layout().strides, &ws = weight.layout().strides;
+    const Product p{dtype,
+                    x.shape()[0],
+                    weight.shape()[0],
+                    x.shape()[1],
+                    {x.data<void>(), xs[0], xs[1]},
+                    {weight.data<void>(), ws[1], ws[0]},
+                    {to.data<void>(), to.shape()[1], 1}};
+    const bool gelu = epilogue == Epilogue::gelu || epilogue == Epilogue::gelu_bias;
+    const Finish finish{epilogue, with_bias ? bias.data<void>() : nullptr, gelu ? pre.data<void>() : nullptr};
+    if (library_product(call, p, cuda.float32_products(), finish)) return true;
+    if (epilogue == Epilogue::none) plain_product(call, p);
+    return epilogue == Epilogue::none;
+  };
+  const auto everything = [&] {
+    const bool biased = bias.defined();
+    switch (op.activation) {
+      case Activation::none:
+        return multiply(result, biased ? Epilogue::bias : Epilogue::none, biased);
+      case Activation::gelu:
+        return has_gelu(dtype, result, pre) &&
+               multiply(result, biased ? Epilogue::gelu_bias : Epilogue::gelu, biased);
+      default:
+        return false;
+    }
+  };
+  const auto run_one = [&](const auto& step, std::initializer_list<const Array*> operands, Array& to) {
+    run(cuda, step, Ins(operands.begin(), operands.size()), Outs(&to, 1));
+  };
+
+  const bool has_inner = x.shape()[1] > 0;
+  if (!has_inner || !everything()) {
+    if (!has_inner) run(cuda, op::Fill{pre.shape(), dtype, 0}, Ins(nullptr, 0), Outs(&pre, 1));
+    const bool bias_done = has_inner && bias.defined() && multiply(pre, Epilogue::bias, true);
+    // In 16 bits a product that is rounded before the bias is added may leave the range.
+    if (has_inner && bias.defined() && !bias_done && size_of(dtype) == 2) {
+      const auto values = detail::evaluate_composed(cuda, op, in);
+      for (std::size_t i = 0; i < out.size(); ++i) copy_into(cuda, values[i], out[i]);
+      return call.finish();
+    }
+    if (has_inner && !bias_done) multiply(pre, Epilogue::none, false);
+    if (bias.defined() && !bias_done) {
+      const Array rows = bias.with_layout(bias.layout().expand(pre.shape()));
+      run_one(op::Binary{op::BinaryFn::add}, {&pre, &rows}, pre);
+    }
+    if (op.activation != Activation::none) run_one(op::activation_op(op.activation), {&pre}, result);
+  }
+  y.commit();
+  if (out.size() > 1) kept.commit();
+  call.finish();
+}
+
+}  // namespace ferrite

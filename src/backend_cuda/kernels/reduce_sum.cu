@@ -1,0 +1,13 @@
+// Sums, means and norms of floats.
+#include "backend_cuda/kit/folds.cuh"
+
+namespace ferrite::cuda {
+
+void reduce_float_sum(const Call& call, const Reduction& reduction, Term term, double divisor, bool root,
+                      bool add) {
+  visit_floating(reduction.in.dtype(), [&]<class T>() {
+    reduce(call, reduction, FloatSum<T>{divisor, term, root}, add);
+  });
+}
+
+}  // namespace ferrite::cuda

@@ -1,0 +1,11 @@
+#include "backend_cuda/kit/norm_forward.cuh"
+#include "ferrite/ops/rms_norm.hpp"
+
+namespace ferrite {
+
+void run(Cuda& cuda, const op::RmsNorm& op, Ins in, Outs out) {
+  const cuda::Call call(cuda, op_name(op));
+  cuda::run_norm<false>(cuda, call, op.eps, in, out);
+}
+
+}  // namespace ferrite

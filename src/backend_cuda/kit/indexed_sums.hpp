@@ -1,0 +1,23 @@
+// Sums of what indices bring together: scatter_add and the gradient of embedding.
+#pragma once
+
+#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+
+namespace ferrite::cuda {
+
+/// What is added where. All three arrays have the index's shape. `target` has stride 0 along the `scattered`
+/// axes (a bit mask), whose part of the offset the index decides: index * step, with index in [-extent,
+/// extent).
+struct IndexedSum {
+  Array target, index, source;
+  std::int64_t extent, step;
+  unsigned scattered;
+};
+
+/// Every element of the target that an index names becomes the sum of its sources, or with `add` has it added
+/// once. The sources are sorted by target and added up in order, in chunks of a fixed length: no atomics, the
+/// same bits on every run. Axes along which the index is broadcast move as rows.
+void add_indexed(const Call& call, const IndexedSum& sum, bool add);
+
+}  // namespace ferrite::cuda

@@ -1,0 +1,31 @@
+// The kernels of unary, binary and copy, by dtype. They are instantiated for the host's element types in
+// cuda_unary_*.cu, cuda_binary_*.cu and cuda_copy_*.cu, a few dtypes per file, so that no file compiles for
+// long.
+#pragma once
+
+#include "backend_cuda/kit/elementwise.hpp"
+#include "ferrite/ops/binary.hpp"
+#include "ferrite/ops/unary.hpp"
+
+namespace ferrite::cuda {
+
+// Typed kernels: all operands of T, results of T or bool. Backwards for floats alone.
+template <class T>
+Kernels unary_kernels(op::UnaryFn fn);
+template <class T>
+Kernels unary_backward_kernels(op::UnaryFn fn);
+template <class T>
+Kernels binary_kernels(op::BinaryFn fn);
+/// From any dtype to T; rows from T itself alone.
+template <class T>
+Kernels copy_kernels(DType from);
+
+// Strided kernels: operands of any dtype, computed in C: float, double or std::int64_t (not in backwards).
+template <class C>
+GridKernel unary_strided();
+template <class C>
+GridKernel unary_backward_strided();
+template <class C>
+GridKernel binary_strided();
+
+}  // namespace ferrite::cuda

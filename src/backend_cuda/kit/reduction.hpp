@@ -1,0 +1,77 @@
+// How a reduction is laid out on the GPU: axes collapsed, the direction of the threads chosen, the work cut.
+// All of it depends on layouts and alignment alone, so a sum has the same bits on every run.
+#pragma once
+
+#include "backend_cuda/kit/axes.cuh"
+#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/core/small_vector.hpp"
+#include "ferrite/cuda/call.hpp"
+
+namespace ferrite::cuda {
+
+/// Whether the place of an element in the reduction matters (argmax) or only its value (sum).
+enum class Positions : bool { ignored, counted };
+
+struct Reduction {
+  struct Axis {
+    std::int64_t extent = 1, in = 0, out = 0;
+  };
+  SmallVector<Axis, 8> kept, reduced;  // never empty; by falling stride of the input, broadcast axes first
+  Array in, out;                       // moved to where the first elements lie
+  std::int64_t results = 1, length = 1;
+  /// True: a result takes in runs of neighbouring elements, and threads lie along those. False: threads lie
+  /// across the results.
+  bool by_rows = true;
+
+  /// `axes` normalised. Neither array may be empty.
+  Reduction(const Array& in, const Array& out, const Shape& axes, bool keepdim,
+            Positions positions = Positions::ignored);
+
+  /// Whether `lanes` neighbouring elements can be read at once: along the reduction (by rows) or across it.
+  bool allows_packs(int lanes) const;
+  Axes<2> kept_axes() const;  // input, output
+  /// With the last axis in packs of `lanes` elements (by rows).
+  Axes<1> reduced_axes(int lanes) const;
+};
+
+/// The cut of a reduction by rows: 2^group_shift threads take in `per_part` packs of a result. Results whose
+/// group is a block may be cut into several parts.
+struct RowsCut {
+  std::int64_t packs, per_part, blocks;
+  int tail;  // elements behind the last pack
+  int group_shift, parts;
+  RowsCut(const Reduction& reduction, int lanes);
+};
+
+/// The cut of a reduction across: a block has 2^tile_shift packs of results side by side and takes in
+/// `per_part` elements of each.
+struct ColumnsCut {
+  std::int64_t units, tiles, per_part, blocks;  // units: packs of results
+  int tile_shift, parts;
+  ColumnsCut(const Reduction& reduction, int lanes);
+};
+
+/// How many threads (as a power of two) merge the parts of one result.
+int merge_shift(int parts);
+
+// The reductions, each for all dtypes its name allows; the output has the dtype that Reduce infers.
+
+/// What is added up: x, |x| or x^2.
+enum class Term : std::uint8_t { value, magnitude, square };
+/// sum / divisor, or the root of that. With `add`, to what the output holds.
+void reduce_float_sum(const Call& call, const Reduction& reduction, Term term, double divisor, bool root,
+                      bool add);
+/// bool counts its true elements.
+void reduce_integer_sum(const Call& call, const Reduction& reduction, bool add);
+void reduce_product(const Call& call, const Reduction& reduction);
+enum class Extreme : std::uint8_t { largest, smallest, magnitude };
+/// Magnitudes of floats only. bool has no extremes but `any` and `all`.
+void reduce_extremum(const Call& call, const Reduction& reduction, Extreme extreme);
+/// The place along the axis, of a Reduction that counts positions.
+void reduce_float_place(const Call& call, const Reduction& reduction, Extreme extreme);
+void reduce_integer_place(const Call& call, const Reduction& reduction, Extreme extreme);
+void reduce_any(const Call& call, const Reduction& reduction, bool all);
+void reduce_variance(const Call& call, const Reduction& reduction, double correction);
+void reduce_logsumexp(const Call& call, const Reduction& reduction);
+
+}  // namespace ferrite::cuda

@@ -1,0 +1,19 @@
+// Shared memory beyond the 48 KiB that a block may have without asking.
+#pragma once
+
+#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+
+namespace ferrite::cuda {
+
+/// Lets blocks of the kernel have all there is. Always the same amount: threads that launch one kernel with
+/// different sizes must not take it from each other.
+inline void allow_all_shared_memory(const Call& call, const void* kernel) {
+  cudaFuncAttributes own{};
+  check(cudaFuncGetAttributes(&own, kernel), call.op());
+  const std::size_t most = call.context().properties().sharedMemPerBlockOptin - own.sharedSizeBytes;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most)),
+        call.op());
+}
+
+}  // namespace ferrite::cuda

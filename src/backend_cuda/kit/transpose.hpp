@@ -1,0 +1,14 @@
+// Copies between layouts whose dense axes differ: reading along one axis and writing along the other through
+// a tile of shared memory, so that both sides of the memory see whole sectors.
+#pragma once
+
+#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
+
+namespace ferrite::cuda {
+
+/// Copies `from` to `to`, of one shape and dtype, if it is such a case: `to` has an axis of stride 1, `from`
+/// has another one, both long enough for a tile. Else nothing happens and the result is false.
+bool transpose(const Call& call, const Array& from, const Array& to);
+
+}  // namespace ferrite::cuda

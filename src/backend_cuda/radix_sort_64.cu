@@ -1,4 +1,0 @@
-// CUB's sort for keys of 64 bits.
-#include "backend_cuda/radix_sort.cuh"
-
-template class ferrite::cuda::SortBuffers<std::uint64_t>;

@@ -1,0 +1,155 @@
+// DeviceContext: everything ferrite holds of one GPU. All kernels of a GPU run on its one compute stream, in
+// the order they were given; copies keep that order too, so no caller ever needs an event.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend_cuda/runtime/pool.hpp"
+#include "core/spin.hpp"
+#include "ferrite/cuda/check.hpp"
+
+namespace ferrite {
+struct CudaDeviceInfo;
+}
+
+namespace ferrite::cuda {
+
+/// Never throws; 0 where CUDA cannot be used, and why_no_device() says why.
+FERRITE_API int device_count() noexcept;
+FERRITE_API std::string why_no_device();
+/// The same for any answer of cudaGetDeviceCount: versions as CUDA counts them (13000 is 13.0; a driver of 0
+/// is none), and CUDA_VISIBLE_DEVICES, nullptr where it is not set.
+FERRITE_API std::string why_no_device(cudaError_t status, int driver, int runtime, const char* visible);
+
+/// Starts CUDA on it. Throws BackendError where the GPU fails.
+CudaDeviceInfo describe_device(int index);
+
+/// Makes a GPU the current one of this thread, and returns the one that was; negative if there is nothing to
+/// restore. Costs nothing where there is only one.
+inline int make_current(int index) {
+  if (device_count() <= 1) return -1;
+  int previous = -1;
+  check(cudaGetDevice(&previous), "cuda");
+  if (previous == index) return -1;
+  check(cudaSetDevice(index), "cuda");
+  return previous;
+}
+inline void make_current_again(int previous) noexcept {
+  if (previous >= 0) static_cast<void>(cudaSetDevice(previous));
+}
+
+/// The same for a scope.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int index) : previous_(make_current(index)) {}
+  ~DeviceGuard() { make_current_again(previous_); }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int previous_;
+};
+
+/// Events of one GPU without timing, kept for reuse: making one takes microseconds.
+class FERRITE_API EventPool {
+ public:
+  explicit EventPool(int device) : device_(device) {}
+  cudaEvent_t take();
+  void give_back(cudaEvent_t event) noexcept;
+
+ private:
+  const int device_;
+  SpinLock lock_;
+  std::vector<cudaEvent_t> free_;
+  std::size_t made_ = 0;
+};
+
+/// An event for the length of a scope. It may go back as soon as waits for it have been queued: they keep
+/// what they saw.
+class PooledEvent {
+ public:
+  explicit PooledEvent(EventPool& pool) : pool_(pool), event_(pool.take()) {}
+  ~PooledEvent() { pool_.give_back(event_); }
+  PooledEvent(const PooledEvent&) = delete;
+  PooledEvent& operator=(const PooledEvent&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  EventPool& pool_;
+  cudaEvent_t event_;
+};
+
+class Staging;
+
+class FERRITE_API DeviceContext {
+ public:
+  /// Made at the first call, never destroyed: tensors in static objects may outlive every static of the
+  /// library. Any thread. Throws DeviceError if there is no such GPU.
+  static DeviceContext& of(int index);
+
+  int index() const { return index_; }
+  Device device() const { return {DeviceKind::cuda, index_}; }
+  const cudaDeviceProp& properties() const { return properties_; }
+  cudaStream_t stream() const { return stream_; }
+  /// For downloads that other threads' kernels may overtake.
+  cudaStream_t copy_stream() const { return copy_stream_; }
+  EventPool& events() { return events_; }
+
+  /// Where buffers come from now: the common pool, or the arena of a capture (ArenaScope).
+  Pool& pool() { return *active_pool_.load(std::memory_order_relaxed); }
+  Pool& common_pool() { return common_pool_; }
+  std::shared_ptr<Buffer> allocate(std::size_t bytes) { return pool().allocate(bytes); }
+
+  /// Waits for all work given to this GPU so far. Throws BackendError where a kernel failed.
+  void synchronize();
+  bool is_capturing() const;
+
+  // Copies in the order of the compute stream; any thread. Inside a capture, copies from and to the host are
+  // a BackendError: a replay would see the host memory of another time.
+  /// `source` may be changed as soon as this returns.
+  void copy_from_host(void* target, const void* source, std::size_t bytes);
+  /// Returns when `target` is written.
+  void copy_to_host(void* target, const void* source, std::size_t bytes);
+  /// Both on this GPU; must not overlap.
+  void copy_on_device(void* target, const void* source, std::size_t bytes);
+  /// From a buffer of another GPU, behind the work of both and before what either gets later.
+  void copy_from_device(void* target, DeviceContext& source_device, const void* source, std::size_t bytes);
+
+ private:
+  friend class ArenaScope;
+  DeviceContext(int index, const PoolOptions& options);
+  ~DeviceContext() = delete;
+  void enable_peer_access(int peer);
+
+  const int index_;
+  cudaDeviceProp properties_;
+  cudaStream_t stream_, copy_stream_;
+  EventPool events_;
+  Pool& common_pool_;
+  std::atomic<Pool*> active_pool_;
+  Staging& staging_;
+  SpinLock peer_lock_;
+  std::vector<bool> peers_tried_;
+};
+
+/// While it lives, all buffers of the GPU come from `arena` (Pool::make_arena): the memory of a captured
+/// graph.
+class ArenaScope {
+ public:
+  ArenaScope(DeviceContext& context, Pool& arena)
+      : context_(context), outer_(context.active_pool_.exchange(&arena)) {}
+  ~ArenaScope() { context_.active_pool_.store(outer_); }
+  ArenaScope(const ArenaScope&) = delete;
+  ArenaScope& operator=(const ArenaScope&) = delete;
+
+ private:
+  DeviceContext& context_;
+  Pool* outer_;
+};
+
+}  // namespace ferrite::cuda

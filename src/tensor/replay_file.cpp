@@ -1,0 +1,97 @@
+// Reading replay files.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "ferrite/io/safetensors.hpp"
+#include "ferrite/tensor/replay.hpp"
+
+namespace ferrite {
+
+namespace {
+
+/// name0, name1, ... as far as they go without a gap.
+std::vector<HostTensor> numbered(const NamedTensors& tensors, const std::string& name) {
+  std::vector<HostTensor> found;
+  for (auto it = tensors.find(name + "0"); it != tensors.end();
+       it = tensors.find(name + std::to_string(found.size())))
+    found.push_back(it->second);
+  return found;
+}
+
+/// The layout of an input by its strides. The smallest offset that keeps every element inside the buffer.
+Layout layout_of(const std::string& path, const std::string& key, const HostTensor& x,
+                 const std::string& text) {
+  const auto reject = [&](std::string_view rule) -> ParseError {
+    return ParseError(fmt::format("[replay] {}, metadata '{}': {}", path, key, rule));
+  };
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_array() || json.size() != static_cast<std::size_t>(x.shape().rank()))
+    throw reject("must be a JSON list of one stride per axis");
+  Layout layout{x.shape(), {}, 0};
+  constexpr std::int64_t largest = std::int64_t{1} << 30;  // bytes from the first element to the last
+  std::int64_t reach = 1;
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    const auto& stride = json[static_cast<std::size_t>(i)];
+    if (!stride.is_number_integer()) throw reject("strides must be integers");
+    const auto step = stride.get<std::int64_t>();
+    std::int64_t length = 0;
+    if (__builtin_mul_overflow(std::max<std::int64_t>(x.shape()[i] - 1, 0), step, &length) ||
+        length > largest || length < -largest)
+      throw reject("the strides reach further than 1 GiB");
+    reach += std::abs(length);
+    if (step < 0) layout.offset -= length;
+    layout.strides.push_back(step);
+  }
+  if (reach > largest / static_cast<std::int64_t>(size_of(x.dtype())))
+    throw reject("the strides reach further than 1 GiB");
+  return layout;
+}
+
+}  // namespace
+
+ReplayFile ReplayFile::read(const std::filesystem::path& file_path, const std::string& op,
+                            const std::string& attributes) {
+  const std::string path = file_path.string();
+  const SafeTensors content = read_safetensors(path);
+  const auto metadata = [&](const std::string& key) -> std::string {
+    const auto found = content.metadata.find(key);
+    return found == content.metadata.end() ? "" : found->second;
+  };
+  ReplayFile file;
+  file.op = op.empty() ? metadata("op") : op;
+  if (file.op.empty())
+    throw ParseError(
+        fmt::format("[replay] {}: has no metadata 'op'; name the op by --op and --attributes", path));
+  file.attributes = attributes.empty() ? metadata("attributes") : attributes;
+  if (file.attributes.empty()) file.attributes = "{}";
+  file.backend = metadata("backend");
+  file.inputs = numbered(content.tensors, "in");
+  file.expected = numbered(content.tensors, "out");
+  for (std::size_t i = 0; i < file.inputs.size(); ++i) {
+    const std::string key = fmt::format("in{}.strides", i), text = metadata(key);
+    file.layouts.push_back(text.empty() ? Layout::contiguous(file.inputs[i].shape())
+                                        : layout_of(path, key, file.inputs[i], text));
+  }
+  if (const std::string text = metadata("accumulate"); !text.empty()) {
+    std::uint32_t mask = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask);
+    if (error != std::errc() || end != text.data() + text.size())
+      throw ParseError(
+          fmt::format("[replay] {}, metadata 'accumulate' is '{}': must be a bit mask", path, text));
+    file.accumulate = static_cast<Accumulate>(mask);
+    for (std::size_t k = 0; k < 32 && (mask >> k) != 0; ++k) {
+      const auto found = content.tensors.find(fmt::format("before{}", k));
+      if (accumulates(file.accumulate, k) && found == content.tensors.end())
+        throw ParseError(
+            fmt::format("[replay] {}: output {} accumulates but there is no tensor before{}", path, k, k));
+      file.before.push_back(accumulates(file.accumulate, k) ? found->second : HostTensor());
+    }
+  }
+  if (const auto found = content.tensors.find("grad0"); found != content.tensors.end())
+    file.root_gradient = found->second;
+  return file;
+}
+
+}  // namespace ferrite
