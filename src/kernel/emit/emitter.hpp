@@ -119,7 +119,7 @@ class Emitter {
   bool is_own_array(const Expr& target) const;
   bool changes(const std::vector<Stmt>& body, int first, int end) const;  // one of these variables
 
-  // kernel.cpp
+  // emit.cpp
   void add_function(int index);
   std::string parameters();
   void cuda_kernel(const Function& kernel);
