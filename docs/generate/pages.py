@@ -75,7 +75,7 @@ PAGES = [
         ("Writing a backend", ["backend/concept.hpp", "backend/handle.hpp", "backend/evaluate.hpp",
                                "backend/op_table.hpp", "backend/compiled.hpp",
                                "tensor/backend_name.hpp", "tensor/error_model.hpp", "cpu/kernel.hpp", "cpu/rows.hpp",
-                               "cpu/blocks.hpp"]),
+                               "cpu/blocks.hpp", "cuda/call.hpp", "cuda/launch.hpp", "cuda/check.hpp"]),
     ]),
     ("files", "Files", "training.md", "Reading and writing files. What is read lies in host memory; "
      "`from_host(backend, tensor)` makes a tensor of it.", [
