@@ -10,6 +10,7 @@
 #include "backend_cuda/launch.hpp"
 #include "backend_cuda/packs.cuh"
 #include "ferrite/ops/scan.hpp"
+#include "ferrite/ops/standard_math.hpp"
 
 namespace ferrite {
 namespace cuda {
@@ -21,10 +22,7 @@ using Running = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 /// Wraps around where S is an integer.
 template <class S>
 __device__ __forceinline__ S plus(S a, S b) {
-  if constexpr (std::is_integral_v<S>)
-    return static_cast<S>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  else
-    return a + b;
+  return formulas::Standard<S>{}.add(a, b);
 }
 
 /// The elements in the order they are added up. A choice between two constant places keeps packs in
