@@ -107,7 +107,7 @@ def read_declaration(text, at):
 
 def tidy(head):
     """A signature as a reader wants it: no initialiser list, no export macro, one line where it fits."""
-    head = re.sub(r"\b(FERRITE_API|FERRITE_INLINE|FERRITE_HOST_DEVICE|inline) ", "", head)
+    head = re.sub(r"\b(FERRITE_API|FERRITE_INLINE|FERRITE_HOST_DEVICE|FERRITE_FORMULA|inline) ", "", head)
     lines = [line.strip() for line in re.sub(r"\s*//[^\n]*", "", head).strip().splitlines()]
     if initializers := re.search(r"\)\s*: [\w:]+[<({]", "\n".join(lines)):
         lines = "\n".join(lines)[: initializers.start() + 1].splitlines()

@@ -27,7 +27,7 @@ PAGES = [
         ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
         ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
-        ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp"]),
+        ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
     ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made of a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [

@@ -158,38 +158,18 @@ FERRITE_INLINE float sigmoid(float x) {
   return unless_nan(x, g.over / g.under * g.scale);
 }
 
-/// x sigmoid(u), u NaN only where x is.
+/// x sigmoid(u), u NaN only where x is. The rounding of u costs up to |u| ulp.
 FERRITE_INLINE float gated(float x, float u) {
   const Gate g = gate(u);
   return x * g.over / g.under * g.scale;
 }
-FERRITE_INLINE float silu(float x) { return gated(x, x); }
-/// x (1 + tanh u) / 2 = x sigmoid(2 u), without the cancellation for negative x. The rounding of u costs up
-/// to |u| ulp.
-FERRITE_INLINE float gelu_tanh(float x) { return gated(x, x * (x * x * 0.0713548163f + 1.5957691216f)); }
 
-/// sigmoid(u) (1 + slope (1 - sigmoid(u)))
-FERRITE_INLINE float gated_derivative(float u, float slope) {
+/// sigmoid(u) (1 + slope (1 - sigmoid(u))), u NaN only where slope is.
+FERRITE_INLINE float gate_slope(float u, float slope) {
   const Gate g = gate(u);
   const float part = g.over / g.under;
   return (part + part * (slope * (1.0f - part * g.scale))) * g.scale;
 }
-FERRITE_INLINE float silu_derivative(float x) {
-  const float a = with_sign_of(x, limited_magnitude(x, 120.0f));  // infinity times 0 would be NaN
-  return unless_nan(x, gated_derivative(x, a));
-}
-FERRITE_INLINE float gelu_tanh_derivative(float x) {
-  const float a = with_sign_of(x, limited_magnitude(x, 20.0f));
-  const float z = a * a;
-  return unless_nan(
-      x, gated_derivative(a * (z * 0.0713548163f + 1.5957691216f), a * (z * 0.2140644489f + 1.5957691216f)));
-}
-
-/// log(1 + e^x)
-FERRITE_INLINE float softplus(float x) {
-  return (x < 0.0f ? 0.0f : x) + log1p(exp(from_bits(bits_of(x) | sign_bit)));
-}
-
 /// e^x for double x in [-700, 0], relative error 1e-10.
 FERRITE_INLINE double exp_wide(double x) {
   constexpr double shifter = 0x1.8p52;
@@ -230,13 +210,13 @@ FERRITE_INLINE float gelu_erf(float x) {
 }
 
 /// 2 / sqrt(pi) e^(-x^2)
-FERRITE_INLINE float erf_derivative(float x) {
+FERRITE_INLINE float erf_slope(float x) {
   const double z = limited_magnitude(x, 15.0f);
   return unless_nan(x, static_cast<float>(1.1283791670955126 * exp_wide(-z * z)));
 }
 
 /// Phi(x) + x phi(x)
-FERRITE_INLINE float gelu_erf_derivative(float x) {
+FERRITE_INLINE float gelu_erf_slope(float x) {
   const double z = limited_magnitude(x, 15.0f);
   const double tail = 0.5 * erfc_wide(z * 0.70710678118654752);
   const double slope = z * 0.3989422804014327 * exp_wide(-0.5 * z * z);

@@ -1,6 +1,6 @@
 // Cpu's binary functions, where and copy: dtypes, layouts, broadcasting, scalars, accumulation.
 #include "backend_cpu/cpu_primitive_support.hpp"
-#include "backend_cpu/math/scalar_functions.hpp"
+#include "ferrite/ops/formulas.hpp"
 
 namespace ferrite::cpu_test {
 namespace {
@@ -20,10 +20,11 @@ Values applied(BinaryFn fn, const Values& a, const Values& b, DType operand) {
   Values y(a.size());
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (is_floating(operand) || op::is_logical(fn))
-      y[i] = scalar::apply_binary(fn, a[i], b[i]);
+      y[i] = formulas::binary(formulas::Standard<double>{}, fn, a[i], b[i]);
     else
-      y[i] = static_cast<double>(
-          scalar::apply_binary(fn, static_cast<std::int64_t>(a[i]), static_cast<std::int64_t>(b[i])));
+      y[i] = static_cast<double>(formulas::binary(formulas::Standard<std::int64_t>{}, fn,
+                                                  static_cast<std::int64_t>(a[i]),
+                                                  static_cast<std::int64_t>(b[i])));
   }
   return y;
 }

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "backend_cpu/cpu_primitive_support.hpp"
-#include "backend_cpu/math/scalar_functions.hpp"
+#include "ferrite/ops/formulas.hpp"
 
 namespace ferrite::cpu_test {
 namespace {
@@ -28,7 +28,8 @@ Domain domain_of(UnaryFn fn) {
 /// In long double: in double, f64 would be its own oracle.
 Values applied(UnaryFn fn, const Array& x, double alpha) {
   Values y = values_of(x);
-  for (double& v : y) v = static_cast<double>(scalar::apply_unary<long double>(fn, v, alpha));
+  const formulas::Standard<long double> m;
+  for (double& v : y) v = static_cast<double>(formulas::unary(m, fn, static_cast<long double>(v), alpha));
   return y;
 }
 
@@ -62,8 +63,9 @@ TEST(CpuUnary, IntegersAreExactAndRealFunctionsPromoteThem) {
       Values expected = values_of(x);
       for (double& v : expected)
         v = is_floating(y.dtype())
-                ? scalar::apply_unary(fn, v, 1.0)
-                : static_cast<double>(scalar::apply_unary(fn, static_cast<std::int64_t>(v)));
+                ? formulas::unary(formulas::Standard<double>{}, fn, v, 1.0)
+                : static_cast<double>(formulas::unary(formulas::Standard<std::int64_t>{}, fn,
+                                                      static_cast<std::int64_t>(v), std::int64_t{1}));
       if (fn == UnaryFn::neg && dtype == DType::u8)
         for (double& v : expected) v = v < 0 ? v + 256 : v;
       if ((fn == UnaryFn::square) && dtype == DType::u8)
@@ -103,7 +105,8 @@ TEST(CpuUnary, F32FunctionsStayWithinAFewUlpOverTheWholeRange) {
     const auto y = values_of<float>(run(op::Unary{fn}, {in}));
     for (std::size_t i = 0; i < x.size(); ++i) {
       // Sigmoid's and softplus' denormal results may be flushed to 0.
-      const double expected = scalar::apply_unary(fn, static_cast<double>(x[i]), 1.0);
+      const double expected =
+          formulas::unary(formulas::Standard<double>{}, fn, static_cast<double>(x[i]), 1.0);
       if (std::abs(expected) < 0x1p-126 && std::abs(y[i]) <= 0x1p-126f) continue;
       ASSERT_LE(ulps(y[i], expected), bound)
           << op::to_string(fn) << "(" << x[i] << ") = " << y[i] << ", not " << expected;
@@ -140,7 +143,7 @@ TEST(CpuUnaryBackward, EveryDerivativeAgreesWithItsDefinition) {
         Values expected = values_of(s);
         const Values gradient = values_of(dy);
         for (std::size_t k = 0; k < expected.size(); ++k)
-          expected[k] = gradient[k] * scalar::apply_unary_derivative(fn, expected[k], 0.5);
+          expected[k] = formulas::backward(formulas::Standard<double>{}, fn, expected[k], gradient[k], 0.5);
         SCOPED_TRACE(op::to_string(fn));
         expect_close(values_of(run(op::UnaryBackward{fn, 0.5}, {s, dy})), expected, 16 * epsilon(dtype), 1);
       }

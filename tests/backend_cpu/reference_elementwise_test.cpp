@@ -134,21 +134,6 @@ TEST(ReferenceUnary, TestsOfIntegersGiveBool) {
   expect_array(unary(UnaryFn::isfinite, x), {{2}, DType::bool_}, {1, 1});
 }
 
-TEST(ReferenceUnary, DerivativesAgreeWithCentralDifferences) {
-  const double h = 1e-6, alpha = 0.7;
-  for (int i = 0; i < static_cast<int>(UnaryFn::logical_not); ++i) {
-    const op::Unary op{static_cast<UnaryFn>(i), alpha};
-    SCOPED_TRACE(op.name());
-    for (const double x : {0.3, 1.7, -0.6}) {
-      const auto f = [&](double at) { return scalar::apply_unary(op.fn, at, alpha); };
-      if (std::isnan(f(x))) continue;
-      const double saved = op.differentiates_from_output() ? f(x) : x;
-      EXPECT_NEAR(scalar::apply_unary_derivative(op.fn, saved, alpha), (f(x + h) - f(x - h)) / (2 * h), 1e-8)
-          << "at " << x;
-    }
-  }
-}
-
 TEST(ReferenceUnary, EveryLayoutIsReadAndWritten) {
   const Array x = make(DType::f32, {2, 3}, {1, 2, 3, 4, 5, 6});
   const auto negated = [](const Array& a) { return unary(UnaryFn::neg, a); };

@@ -69,6 +69,11 @@ struct BFloat16 {
 };
 
 #define FERRITE_INLINE [[gnu::always_inline]] inline
+#if defined(__CUDACC__)
+#define FERRITE_HOST_DEVICE __host__ __device__
+#else
+#define FERRITE_HOST_DEVICE
+#endif
 
 FERRITE_INLINE float to_float(BFloat16 x) { return std::bit_cast<float>(std::uint32_t{x.bits} << 16); }
 

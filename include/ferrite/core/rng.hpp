@@ -26,12 +26,6 @@
 #include "ferrite/core/dtype.hpp"
 #include "ferrite/core/export.hpp"
 
-#if defined(__CUDACC__)
-#define FERRITE_HOST_DEVICE __host__ __device__
-#else
-#define FERRITE_HOST_DEVICE
-#endif
-
 namespace ferrite {
 
 /// Names one infinite sequence of random numbers.

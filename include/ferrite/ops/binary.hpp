@@ -8,33 +8,12 @@
 #include <type_traits>
 
 #include "ferrite/core/scalar.hpp"
+#include "ferrite/ops/formulas.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/unary.hpp"
 
 namespace ferrite {
 namespace op {
-
-enum class BinaryFn : std::uint8_t {
-  add,
-  sub,
-  mul,
-  div,
-  pow,
-  maximum,
-  minimum,
-  remainder,
-  atan2,
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,
-  logical_and,
-  logical_or,
-  logical_xor
-};
-inline constexpr int binary_fn_count = static_cast<int>(BinaryFn::logical_xor) + 1;
 
 FERRITE_API std::string_view to_string(BinaryFn fn);
 constexpr int count_of(BinaryFn) { return binary_fn_count; }

@@ -2,48 +2,11 @@
 #pragma once
 
 #include "ferrite/core/scalar.hpp"
+#include "ferrite/ops/formulas.hpp"
 #include "ferrite/ops/op.hpp"
 
 namespace ferrite {
 namespace op {
-
-enum class UnaryFn : std::uint8_t {
-  // results of the input's dtype, integers allowed
-  neg,
-  abs,
-  sign,
-  square,
-  relu,
-  // integers pass through unchanged
-  floor,
-  ceil,
-  round,
-  // real functions: integers are promoted by float_result
-  sqrt,
-  rsqrt,
-  reciprocal,
-  exp,
-  expm1,
-  log,
-  log1p,
-  sin,
-  cos,
-  tan,
-  tanh,
-  sigmoid,
-  erf,
-  gelu_tanh,
-  gelu_erf,
-  silu,
-  softplus,
-  elu,
-  leaky_relu,
-  // bool results
-  logical_not,
-  isnan,
-  isfinite
-};
-inline constexpr int unary_fn_count = static_cast<int>(UnaryFn::isfinite) + 1;
 
 FERRITE_API std::string_view to_string(UnaryFn fn);
 constexpr int count_of(UnaryFn) { return unary_fn_count; }
@@ -177,69 +140,24 @@ void Unary::vjp(Vjp<B>& v) const {
   }
 }
 
+/// Whole tensors in the formulas.
+struct TensorMath {
+  double operator()(double value) const { return value; }
+  auto let(const auto& x) const { return x; }
+  auto select(const auto& condition, const auto& a, const auto& b) const { return where(condition, a, b); }
+  auto within(const auto& x, double limit) const { return clamp(x, -limit, limit); }
+  auto sign(const auto& x) const { return ferrite::sign(x); }
+  // No slope takes a positive exponent. Where elu's is not chosen it would overflow, and its gradient be NaN.
+  auto exp(const auto& x) const { return ferrite::exp(minimum(x, 0)); }
+  auto sin(const auto& x) const { return ferrite::sin(x); }
+  auto cos(const auto& x) const { return ferrite::cos(x); }
+  auto sigmoid(const auto& x) const { return ferrite::sigmoid(x); }
+  auto erfc(const auto& x) const { return 1 - erf(x); }  // there is no op that keeps the small ones
+};
+
 template <class B>
 Tensors<B> UnaryBackward::compose(B&, TensorSpan<B> in) const {
-  const Tensor<B>& s = in[0];  // x, or y where the derivative is simpler in y
-  const Tensor<B>& dy = in[1];
-  // Beyond these bounds the derivative is 0 or 1; powers of s itself would overflow, and infinity times 0 is
-  // NaN.
-  const auto within = [&](double bound) { return clamp(s, -bound, bound); };
-  switch (fn) {
-    case UnaryFn::abs:
-      return {dy * sign(s)};
-    case UnaryFn::square:
-      return {dy * s * 2};
-    case UnaryFn::relu:
-      return {where(s > 0, dy, 0)};
-    case UnaryFn::sqrt:
-      return {dy * 0.5 / s};
-    case UnaryFn::rsqrt:
-      return {dy * -0.5 * s * s * s};
-    case UnaryFn::reciprocal:
-      return {-(dy * s * s)};
-    case UnaryFn::exp:
-      return {dy * s};
-    case UnaryFn::expm1:
-      return {dy * (s + 1)};
-    case UnaryFn::log:
-      return {dy / s};
-    case UnaryFn::log1p:
-      return {dy / (s + 1)};
-    case UnaryFn::sin:
-      return {dy * cos(s)};
-    case UnaryFn::cos:
-      return {-(dy * sin(s))};
-    case UnaryFn::tan:
-      return {dy * (s * s + 1)};
-    case UnaryFn::tanh:
-      return {dy * (1 - s * s)};
-    case UnaryFn::sigmoid:
-      return {dy * s * (1 - s)};
-    case UnaryFn::erf:
-      return {dy * exp(-(s * s)) * 1.1283791670955126};  // 2 / sqrt(pi)
-    case UnaryFn::gelu_tanh: {
-      // x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the tanh form cancels for negative x.
-      const Tensor<B> x = within(30), g = sigmoid((x + x * x * x * 0.044715) * 1.5957691216057308);
-      return {dy * (g + x * g * (1 - g) * (x * x * (3 * 0.044715) + 1) * 1.5957691216057308)};
-    }
-    case UnaryFn::gelu_erf: {
-      const Tensor<B> x = within(40), cdf = (erf(x * 0.7071067811865476) + 1) * 0.5;
-      const Tensor<B> pdf = exp(x * x * -0.5) * 0.3989422804014327;
-      return {dy * (cdf + x * pdf)};
-    }
-    case UnaryFn::silu: {
-      const Tensor<B> x = within(800), g = sigmoid(x);
-      return {dy * (g * (x * (1 - g) + 1))};
-    }
-    case UnaryFn::softplus:
-      return {dy * sigmoid(s * alpha)};
-    case UnaryFn::elu:
-      return {where(s > 0, dy, dy * exp(minimum(s, 0)) * alpha)};
-    case UnaryFn::leaky_relu:
-      return {where(s > 0, dy, dy * alpha)};
-    default:
-      throw GradientError("[" + std::string(to_string(fn)) + "] has no derivative");
-  }
+  return {formulas::backward(TensorMath{}, fn, in[0], in[1], alpha)};
 }
 
 }  // namespace op

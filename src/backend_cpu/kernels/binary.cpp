@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "backend_cpu/kit/elementwise.hpp"
-#include "backend_cpu/math/scalar_functions.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/cpu/blocks.hpp"
@@ -18,24 +17,13 @@ using op::ScalarSide;
 
 constexpr bool gives_bool(BinaryFn fn) { return op::is_comparison(fn) || op::is_logical(fn); }
 
-template <BinaryFn fn, class T>
-FERRITE_INLINE T apply(T a, T b) {
-  // Without the short circuit, which would keep the loop scalar.
-  if constexpr (fn == BinaryFn::maximum)
-    return ((a > b) | (a != a)) ? a : b;
-  else if constexpr (fn == BinaryFn::minimum)
-    return ((a < b) | (a != a)) ? a : b;
-  else
-    return scalar::apply_binary(fn, a, b);
-}
-
 template <class T, BinaryFn fn>
 [[gnu::flatten]] void binary_kernel(const void* const* in, void* out, std::int64_t n, double) {
   const auto *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   auto* y = static_cast<std::conditional_t<gives_bool(fn), bool, T>*>(out);
   constexpr bool calls = fn == BinaryFn::pow || fn == BinaryFn::remainder || fn == BinaryFn::atan2;
-  for_each_index<calls ? Loop::scalar : Loop::vector>(n,
-                                                      [=](std::int64_t i) { y[i] = apply<fn>(a[i], b[i]); });
+  for_each_index<calls ? Loop::scalar : Loop::vector>(
+      n, [=](std::int64_t i) { y[i] = formulas::binary(formulas::Standard<T>{}, fn, a[i], b[i]); });
 }
 
 template <BinaryFn fn>

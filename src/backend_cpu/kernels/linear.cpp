@@ -2,7 +2,7 @@
 #include "ferrite/ops/linear.hpp"
 
 #include "backend_cpu/gemm/gemm.hpp"
-#include "backend_cpu/math/unary_functions.hpp"
+#include "backend_cpu/math/element_math.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/cpu/blocks.hpp"
 #include "ferrite/cpu/rows.hpp"
@@ -13,11 +13,13 @@ using namespace cpu;
 
 namespace {
 
+using op::UnaryFn;
+
 template <class T, UnaryFn fn>
 void activate_row(const T* x, T* y, std::int64_t n) {
   // f64 has no vector code for these functions but relu.
   constexpr Loop loop = std::is_same_v<T, float> || fn == UnaryFn::relu ? Loop::vector : Loop::scalar;
-  for_each_index<loop>(n, [=](std::int64_t i) { y[i] = apply<fn>(x[i], T{1}); });
+  for_each_index<loop>(n, [=](std::int64_t i) { y[i] = formulas::unary(Math<T>{}, fn, x[i], T{1}); });
 }
 
 template <class T>

@@ -3,13 +3,16 @@
 #include <utility>
 
 #include "backend_cpu/kit/elementwise.hpp"
-#include "backend_cpu/math/unary_functions.hpp"
+#include "backend_cpu/math/element_math.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/cpu/blocks.hpp"
+#include "ferrite/ops/unary.hpp"
 
 namespace ferrite {
 namespace cpu {
 namespace {
+
+using op::UnaryFn;
 
 constexpr bool gives_bool(UnaryFn fn) { return fn >= UnaryFn::logical_not; }
 constexpr bool is_trigonometric(UnaryFn fn) {
@@ -38,12 +41,14 @@ template <class T, UnaryFn fn>
     if (exceeds_trig_limit(x, n)) {
       auto* y = static_cast<T*>(out);
       for (std::int64_t i = 0; i < n; ++i)
-        y[i] = is_beyond_trig(x[i]) ? scalar::apply_unary(fn, x[i], alpha) : apply<fn>(x[i], alpha);
+        y[i] = is_beyond_trig(x[i]) ? formulas::unary(formulas::Standard<T>{}, fn, x[i], alpha)
+                                    : formulas::unary(Math<T>{}, fn, x[i], alpha);
       return;
     }
   }
   auto* y = static_cast<std::conditional_t<gives_bool(fn), bool, T>*>(out);
-  for_each_index<loop_of<T, fn>>(n, [=](std::int64_t i) { y[i] = apply<fn>(x[i], alpha); });
+  for_each_index<loop_of<T, fn>>(n,
+                                 [=](std::int64_t i) { y[i] = formulas::unary(Math<T>{}, fn, x[i], alpha); });
 }
 
 [[gnu::flatten]] void logical_not_kernel(const void* const* in, void* out, std::int64_t n, double) {
@@ -60,12 +65,13 @@ template <class T, UnaryFn fn>
   if constexpr (std::is_same_v<T, float> && is_trigonometric(fn)) {
     if (exceeds_trig_limit(s, n)) {
       for (std::int64_t i = 0; i < n; ++i)
-        dx[i] = is_beyond_trig(s[i]) ? dy[i] * scalar::apply_unary_derivative(fn, s[i], alpha)
-                                     : apply_backward<fn>(s[i], dy[i], alpha);
+        dx[i] = is_beyond_trig(s[i]) ? formulas::backward(formulas::Standard<T>{}, fn, s[i], dy[i], alpha)
+                                     : formulas::backward(Math<T>{}, fn, s[i], dy[i], alpha);
       return;
     }
   }
-  for_each_index<loop_of<T, fn>>(n, [=](std::int64_t i) { dx[i] = apply_backward<fn>(s[i], dy[i], alpha); });
+  for_each_index<loop_of<T, fn>>(
+      n, [=](std::int64_t i) { dx[i] = formulas::backward(Math<T>{}, fn, s[i], dy[i], alpha); });
 }
 
 using Kernels = std::array<BlockKernel, op::unary_fn_count>;

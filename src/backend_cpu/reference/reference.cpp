@@ -17,6 +17,7 @@
 namespace ferrite {
 
 using namespace reference;
+using formulas::Standard;
 static_assert(check_backend<Reference>());
 
 namespace {
@@ -130,7 +131,7 @@ void run(Reference&, const op::Unary& op, Ins in, Outs out) {
   // Real functions of integers have float results; all others are computed in the input's kind.
   visit_wide(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype(), [&]<class Wide>() {
     std::vector<Wide> x = read_values<Wide>(in[0]);
-    for (Wide& v : x) v = scalar::apply_unary(op.fn, v, op.alpha);
+    for (Wide& v : x) v = formulas::unary(Standard<Wide>{}, op.fn, v, convert<Wide>(op.alpha));
     write_values(out[0], x);
   });
 }
@@ -141,7 +142,7 @@ void run(Reference& reference, const op::Binary& op, Ins in, Outs out) {
   visit_wide(dtype, [&]<class Wide>() {
     std::vector<Wide> a = read_values<Wide>(operands.left);
     const std::vector<Wide> b = read_values<Wide>(operands.right);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = scalar::apply_binary(op.fn, a[i], b[i]);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = formulas::binary(Standard<Wide>{}, op.fn, a[i], b[i]);
     write_values(out[0], a);
   });
 }
@@ -200,7 +201,7 @@ void run(Reference&, const op::Reduce& op, Ins in, Outs out) {
     std::vector<Wide> y(size(rows), fold.start);
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t i = 0; i < length; ++i) {
-        y[size(row)] = scalar::apply_binary(fold.fn, y[size(row)], x[size(row * length + i)]);
+        y[size(row)] = formulas::binary(Standard<Wide>{}, fold.fn, y[size(row)], x[size(row * length + i)]);
       }
     }
     write_values(out[0], y);
@@ -236,7 +237,7 @@ void run(Reference&, const op::Scan& op, Ins in, Outs out) {
   visit_wide(in[0].dtype(), [&]<class Wide>() {
     std::vector<Wide> x = read_values<Wide>(rows_of(in[0]));
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (i % length != 0) x[i] = scalar::add(x[i - 1], x[i]);
+      if (i % length != 0) x[i] = Standard<Wide>{}.add(x[i - 1], x[i]);
     }
     write_values(rows_of(out[0]), x);
   });
@@ -252,6 +253,7 @@ void run(Reference&, const op::Matmul&, Ins in, Outs out) {
   visit_wide(out[0].dtype(), [&]<class Wide>() {
     const std::vector<Wide> a = read_values<Wide>(broadcast_to(in[0], lhs_shape));
     const std::vector<Wide> b = read_values<Wide>(broadcast_to(in[1], rhs_shape));
+    const Standard<Wide> m;
     std::vector<Wide> y(size(shape.numel()), 0);
     const std::int64_t batches = rows * columns == 0 ? 0 : shape.numel() / (rows * columns);
     for (std::int64_t batch = 0; batch < batches; ++batch) {
@@ -260,7 +262,7 @@ void run(Reference&, const op::Matmul&, Ins in, Outs out) {
           const Wide factor = a[size((batch * rows + i) * inner + k)];
           for (std::int64_t j = 0; j < columns; ++j) {
             Wide& sum = y[size((batch * rows + i) * columns + j)];
-            sum = scalar::add(sum, scalar::multiply(factor, b[size((batch * inner + k) * columns + j)]));
+            sum = m.add(sum, m.mul(factor, b[size((batch * inner + k) * columns + j)]));
           }
         }
       }
@@ -349,7 +351,7 @@ void run(Reference&, const op::Scatter& op, Ins in, Outs out) {
 
 void run(Reference&, const op::ScatterAdd& op, Ins in, Outs out) {
   scatter_with("scatter_add", op.axis, in, out[0],
-               [](auto old, auto update) { return scalar::add(old, update); });
+               [](auto old, auto update) { return Standard<decltype(old)>{}.add(old, update); });
 }
 
 }  // namespace ferrite

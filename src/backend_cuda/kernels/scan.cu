@@ -11,6 +11,7 @@
 #include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/scan.hpp"
+#include "ferrite/ops/standard_math.hpp"
 
 namespace ferrite {
 namespace cuda {
@@ -22,10 +23,7 @@ using Running = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 /// Wraps around where S is an integer.
 template <class S>
 __device__ __forceinline__ S plus(S a, S b) {
-  if constexpr (std::is_integral_v<S>)
-    return static_cast<S>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  else
-    return a + b;
+  return formulas::Standard<S>{}.add(a, b);
 }
 
 /// The elements in the order they are added up. A choice between two constant places keeps packs in

@@ -14,6 +14,7 @@
 
 #include "backend_cuda/kit/elementwise.hpp"
 #include "ferrite/cuda/device.cuh"
+#include "ferrite/ops/standard_math.hpp"
 
 namespace ferrite::cuda {
 
@@ -58,15 +59,6 @@ __device__ __forceinline__ T value_of(Stored<T> x) {
     return x != 0;
   else
     return x;
-}
-
-/// Integers wrap around.
-template <class C>
-__device__ __forceinline__ C sum_of(C a, C b) {
-  if constexpr (std::is_integral_v<C>)
-    return static_cast<C>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  else
-    return a + b;
 }
 
 template <class T>
@@ -147,8 +139,8 @@ __device__ __forceinline__ void combine(const ElementwiseArgs& args, const Place
       for (int u = 0; u < items; ++u) {
 #pragma unroll
         for (int j = 0; j < lanes; ++j)
-          old[u].lane[j] =
-              convert_to<Out>(sum_of(convert_to<Wide>(y[u][j]), convert_to<Wide>(old[u].lane[j])));
+          old[u].lane[j] = convert_to<Out>(
+              formulas::Standard<Wide>{}.add(convert_to<Wide>(y[u][j]), convert_to<Wide>(old[u].lane[j])));
         if (places.valid[u]) out[at[u]] = old[u];
       }
       return;
@@ -309,7 +301,7 @@ __device__ __forceinline__ void run_strided(const GridArgs& args, std::index_seq
   if (args.common.add) {
     const Elements<C> old(args.common.out, args.dtype[0], places.at[0]);
 #pragma unroll
-    for (int u = 0; u < strided_items; ++u) y.x[u] = sum_of(y.x[u], old.x[u]);
+    for (int u = 0; u < strided_items; ++u) y.x[u] = formulas::Standard<C>{}.add(y.x[u], old.x[u]);
   }
   with_type(args.dtype[0], [&]<class T>() {
 #pragma unroll

@@ -12,7 +12,7 @@ STEPS = ("sign", "floor", "ceil", "round")  # derivative 0
 ARITHMETIC = ("add", "sub", "mul", "div", "pow", "maximum", "minimum", "remainder", "atan2")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGICAL = ("logical_and", "logical_or", "logical_xor")
-# As src/backend_cpu/fast_math.hpp says: tanh is within 6 ulp (the others 2), and in three functions the exponential
+# As src/math/fast_math.hpp says: tanh is within 6 ulp (the others 2), and in three functions the exponential
 # is 0 where it would be denormal.
 ULPS = {"tanh": 6}
 FLUSHED = ("sigmoid", "silu", "gelu_tanh")
