@@ -127,8 +127,8 @@ class Program {
     Array target = x.primitive();
     const Array* in[] = {&target};
     const bool add = choose_() % 2 == 0;
-    run(backend_, op::Binary{op::BinaryFn::mul, op::ScalarSide::right, add ? 1 : -1}, Ins(in, 1),
-        Outs(&target, 1), add ? Accumulate{1} : Accumulate::none);
+    detail::run_kernel(backend_, op::Binary{op::BinaryFn::mul, op::ScalarSide::right, add ? 1 : -1},
+                       Ins(in, 1), Outs(&target, 1), add ? Accumulate{1} : Accumulate::none);
   }
 
   B& backend_;
