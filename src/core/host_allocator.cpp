@@ -10,9 +10,9 @@
 #include <mutex>
 #include <utility>
 
+#include "core/spin.hpp"
 #include "ferrite/core/array.hpp"
 #include "ferrite/core/error.hpp"
-#include "core/spin.hpp"
 
 namespace ferrite {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/core/error.hpp"
 #include "core/spin.hpp"
+#include "ferrite/core/error.hpp"
 
 namespace ferrite {
 namespace {

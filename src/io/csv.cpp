@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "io/csv_value.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
+#include "io/csv_value.hpp"
 #include "io/format.hpp"
 
 namespace ferrite {

@@ -178,7 +178,7 @@ TEST_F(Replay, runs_on_the_backend_that_the_file_names_unless_told_otherwise) {
   EXPECT_EQ(run.code, 2);
   expect_contains(run.output,
                   "[replay] backend 'MyCpu', which the file names, is not one of this program: it has cpu, "
-                  "reference, lazy-cpu, parity");
+                  "cuda, reference, lazy-cpu, lazy-cuda");
   EXPECT_EQ(replay(softmax_, "--backend abacus").code, 2);
 }
 

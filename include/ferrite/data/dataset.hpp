@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/data/batch.hpp"
 #include "ferrite/io/csv.hpp"
-#include "ferrite/core/config.hpp"
 
 namespace ferrite::data {
 

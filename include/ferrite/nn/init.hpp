@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "ferrite/core/rng.hpp"
 #include "ferrite/core/config.hpp"
+#include "ferrite/core/rng.hpp"
 #include "ferrite/ops/copy.hpp"
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/random.hpp"

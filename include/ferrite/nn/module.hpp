@@ -9,10 +9,10 @@
 
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/core/rng.hpp"
-#include "ferrite/tensor/host.hpp"
 #include "ferrite/nn/state.hpp"
 #include "ferrite/nn/visit_path.hpp"
 #include "ferrite/ops/all.hpp"
+#include "ferrite/tensor/host.hpp"
 
 namespace ferrite::nn {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "ferrite/tensor/host.hpp"
 #include "ferrite/models/priors/priors.hpp"
+#include "ferrite/tensor/host.hpp"
 
 namespace ferrite::priors {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ferrite/core/export.hpp"
 #include "ferrite/core/config.hpp"
+#include "ferrite/core/export.hpp"
 #include "ferrite/ops/bucketize.hpp"
 #include "ferrite/ops/order_statistics.hpp"
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/tensor/host.hpp"
 #include "ferrite/ferrite.hpp"
 #include "ferrite/models/tokenizer/column_fit.hpp"
 #include "ferrite/models/tokenizer/rank_summary.hpp"
+#include "ferrite/tensor/host.hpp"
 
 namespace ferrite::tokenizer {
 
