@@ -148,7 +148,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (chosen-- != 0) return;
     Op op;
     Attributes attributes{bytes};
-    Op::attributes(op, attributes);
+    if constexpr (std::same_as<Op, op::Launch>)
+      op.example(DType::f32);  // the text of a kernel: tests/fuzz/kernel_fuzz.cpp
+    else
+      Op::attributes(op, attributes);
     const std::vector<Meta> metas = inputs(bytes);
     try {
       double elements = 0;
