@@ -42,7 +42,7 @@ struct FloatSum {
     }
     total += static_cast<double>(sum);
   }
-  /// Unrolled: an index that is not a constant would send the packs of every batch through local memory.
+  /// Unrolled, so that the packs can stay in registers.
   template <int count, int lanes>
   __device__ void add_in_double(Total& total, const Pack<T, lanes> (&packs)[count]) const {
 #pragma unroll
@@ -286,7 +286,7 @@ struct Variance {
     const double sum = static_cast<double>(tree<n>(squares, plus)) - off * off * n;
     merge(total, {n, static_cast<double>(centre) + off, sum < 0 ? 0 : sum});  // by underflow
   }
-  /// From a copy: a loop over the packs themselves would send those of every batch through local memory.
+  /// From a copy, so that the packs themselves can stay in registers.
   template <int count, int lanes>
   __device__ void add_one_by_one(Total& total, const Pack<T, lanes> (&packs)[count]) const {
     constexpr int n = count * lanes;
