@@ -7,13 +7,15 @@
 
 namespace ferrite::cuda {
 
-/// Sums of floats. The result is sum / divisor, or its square root.
-template <class T>
+/// Sums of floats, batches of them in Value. The result is sum / divisor, or its square root.
+template <class T, class Value = Compute<T>>
 struct FloatSum {
   using Input = T;
   using Total = double;
   using Output = T;
   static constexpr bool is_sum = true, packed = true;
+  /// Squares and sums of the largest floats leave the range of f32 where their mean or norm does not.
+  static constexpr bool leaves_range = std::is_same_v<Value, float> && !std::is_same_v<T, __half>;
   double divisor = 1;
   Term term = Term::value;
   bool root = false;
@@ -22,7 +24,6 @@ struct FloatSum {
   template <int count, int lanes>
   __device__ __forceinline__ void add(Total& total, const Pack<T, lanes> (&packs)[count], std::int64_t,
                                       std::int64_t) const {
-    using Value = Compute<T>;
     const auto plus = [](Value a, Value b) { return a + b; };
     Value sums[count];
 #pragma unroll
@@ -35,25 +36,10 @@ struct FloatSum {
       }
       sums[u] = tree<lanes>(values, plus);
     }
-    const Value sum = tree<count>(sums, plus);
-    if constexpr (!std::is_same_v<Value, double>) {
-      // Squares and sums of the largest floats leave the range of f32 where their mean or norm does not.
-      if (!::isfinite(sum)) return add_in_double(total, packs);
-    }
-    total += static_cast<double>(sum);
+    total += static_cast<double>(tree<count>(sums, plus));
   }
-  /// Unrolled, so that the packs can stay in registers.
-  template <int count, int lanes>
-  __device__ void add_in_double(Total& total, const Pack<T, lanes> (&packs)[count]) const {
-#pragma unroll
-    for (int u = 0; u < count; ++u) {
-#pragma unroll
-      for (int v = 0; v < lanes; ++v) {
-        const auto x = convert_to<double>(packs[u].lane[v]);
-        total += term == Term::value ? x : term == Term::square ? x * x : ::fabs(x);
-      }
-    }
-  }
+  __device__ FloatSum<T, double> careful() const requires leaves_range { return {divisor, term, root}; }
+  __device__ bool failed(Total total) const { return !::isfinite(total); }
   __device__ void merge(Total& total, const Total& other) const { total += other; }
   __device__ double finish(const Total& total) const {
     return root ? ::sqrt(total / divisor) : total / divisor;

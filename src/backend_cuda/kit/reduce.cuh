@@ -8,6 +8,9 @@
 //   auto finish(const Total&) const            the result, in a type that converts to Output
 //   is_sum                                     results may be added to what the output holds
 //   packed                                     worth kernels that read packs
+//   auto careful() const, bool failed(total)   optional: a slower fold of the same totals, with which a
+//   thread
+//                                              goes over its elements once more if its total has failed
 #pragma once
 
 #include <optional>
@@ -86,6 +89,21 @@ __device__ __forceinline__ void store_result(const Fold& fold, const typename Fo
   *at = convert_to<typename Fold::Output>(value);
 }
 
+/// Calls take(fold, packs in flight), which goes over the elements of a thread, and once more with the
+/// careful fold if one of the totals has failed: one pack at a time, so that this way needs no more
+/// registers.
+template <int count, class Fold, class Take, int lanes>
+__device__ __forceinline__ void take_elements(const Fold& fold, const typename Fold::Total (&totals)[lanes],
+                                              Take take) {
+  take(fold, std::integral_constant<int, count>{});
+  if constexpr (requires { fold.careful(); }) {
+    bool failed = false;
+#pragma unroll
+    for (int v = 0; v < lanes; ++v) failed |= fold.failed(totals[v]);
+    if (failed) take(fold.careful(), std::integral_constant<int, 1>{});
+  }
+}
+
 /// What the kernels below get. Where the work is cut into parts, totals go to `partial` and merge_parts ends
 /// the work.
 template <class Fold>
@@ -122,23 +140,29 @@ __global__ void __launch_bounds__(block_threads)
   const std::int64_t row = parts == 1 ? item : blockIdx.x / parts, part = parts == 1 ? 0 : blockIdx.x % parts;
   const bool valid = row < common.results;
   const typename Axes<2>::Offsets offsets = common.kept.offsets(valid ? row : 0);
-  typename Fold::Total total = fold.start();
+  typename Fold::Total totals[1] = {fold.start()};
   if (valid) {
     const Input* const in = common.in + offsets.of[0];
-    std::int64_t index = part * cut.per_part + lane;
     const std::int64_t end = ::min(cut.packs, (part + 1) * cut.per_part);
-    for_each_batch<packs_in_flight<Input, lanes>>(
-        index, end, group, [&](std::int64_t i) { return load_pack<lanes>(in + args.reduced.offset(i)); },
-        [&](const auto& packs, std::int64_t first) { fold.add(total, packs, first * lanes, group * lanes); });
-    if (lanes > 1 && part == cut.parts - 1) {
-      for (int i = lane; i < cut.tail; i += group) {
-        const std::int64_t place = cut.packs * lanes + i;
-        const Pack<Input, 1> last[1] = {load_pack<1>(in + place)};
-        fold.add(total, last, place, 0);
+    const auto take = [&]<int count>(const auto& way, std::integral_constant<int, count>) {
+      totals[0] = way.start();
+      std::int64_t index = part * cut.per_part + lane;
+      for_each_batch<count>(
+          index, end, group, [&](std::int64_t i) { return load_pack<lanes>(in + args.reduced.offset(i)); },
+          [&](const auto& packs, std::int64_t first) {
+            way.add(totals[0], packs, first * lanes, group * lanes);
+          });
+      if (lanes > 1 && part == cut.parts - 1) {
+        for (int i = lane; i < cut.tail; i += group) {
+          const std::int64_t place = cut.packs * lanes + i;
+          const Pack<Input, 1> last[1] = {load_pack<1>(in + place)};
+          way.add(totals[0], last, place, 0);
+        }
       }
-    }
+    };
+    take_elements<packs_in_flight<Input, lanes>>(fold, totals, take);
   }
-  total = merge_group(fold, total, cut.group_shift);
+  const typename Fold::Total total = merge_group(fold, totals[0], cut.group_shift);
   if (!valid || lane != 0) return;
   if (cut.parts == 1)
     store_result(fold, total, common.out + offsets.of[1], common.add);
@@ -176,19 +200,24 @@ __global__ void __launch_bounds__(block_threads)
   for (int v = 0; v < lanes; ++v) totals[v] = fold.start();
   if (valid) {
     const Input* const in = common.in + offsets.of[0];
-    std::int64_t index = part * cut.per_part + row;
     const std::int64_t end = ::min(args.length, (part + 1) * cut.per_part);
-    for_each_batch<packs_in_flight<Input, lanes>>(
-        index, end, height, [&](std::int64_t i) { return load_pack<lanes>(in + args.reduced.offset(i)); },
-        [&]<int count>(const Pack<Input, lanes>(&packs)[count], std::int64_t first) {
+    const auto take = [&]<int in_flight>(const auto& way, std::integral_constant<int, in_flight>) {
 #pragma unroll
-          for (int v = 0; v < lanes; ++v) {
-            Pack<Input, 1> column[count];
+      for (int v = 0; v < lanes; ++v) totals[v] = way.start();
+      std::int64_t index = part * cut.per_part + row;
+      for_each_batch<in_flight>(
+          index, end, height, [&](std::int64_t i) { return load_pack<lanes>(in + args.reduced.offset(i)); },
+          [&]<int count>(const Pack<Input, lanes>(&packs)[count], std::int64_t first) {
 #pragma unroll
-            for (int u = 0; u < count; ++u) column[u].lane[0] = packs[u].lane[v];
-            fold.add(totals[v], column, first, height);
-          }
-        });
+            for (int v = 0; v < lanes; ++v) {
+              Pack<Input, 1> column[count];
+#pragma unroll
+              for (int u = 0; u < count; ++u) column[u].lane[0] = packs[u].lane[v];
+              way.add(totals[v], column, first, height);
+            }
+          });
+    };
+    take_elements<packs_in_flight<Input, lanes>>(fold, totals, take);
   }
   if (height > 1) {
 #pragma unroll
