@@ -92,7 +92,7 @@ ByDType survey(const B& b) {
       Op op = member;
       const Metas in = op_example(op, dtype);
       try {
-        op.infer(in);
+        detail::infer_results(op, in);
       } catch (const DTypeError&) {
         continue;
       }

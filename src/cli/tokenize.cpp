@@ -162,7 +162,7 @@ int run_inverse(const Options& o) {
         !is_integer(tokens.dtype()))
       throw ValueError(fmt::format("[tokenize] {}: {} {}: needs integers [rows, {}]", file.string(),
                                    to_string(tokens.dtype()), to_string(tokens.shape()), columns));
-    visit_dtype(tokens.dtype(), [&]<class T>() {
+    visit_any_dtype(tokens.dtype(), [&]<class T>() {
       const auto all = tokens.as<T>();
       for (std::size_t i = 0; i < all.size(); ++i) {
         const auto token = convert<std::int64_t>(all[i]);

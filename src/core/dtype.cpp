@@ -26,6 +26,12 @@ std::string_view to_string(DType dtype) {
       return "u8";
     case DType::bool_:
       return "bool";
+    case DType::i8:
+      return "i8";
+    case DType::u16:
+      return "u16";
+    case DType::u32:
+      return "u32";
   }
   return "invalid";
 }
@@ -55,7 +61,10 @@ double epsilon(DType dtype) {
 }
 
 DType promote(DType a, DType b) {
-  if (a == b || b == DType::bool_) return a;
+  if (a == b) return a;
+  for (const DType dtype : {a, b})
+    if (is_storage(dtype)) detail::throw_storage(dtype);
+  if (b == DType::bool_) return a;
   if (a == DType::bool_) return b;
   if (is_floating(a) && is_floating(b)) {
     return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32;
@@ -89,6 +98,12 @@ DType float_result(DType dtype) {
 DType sum_result(DType dtype) { return is_floating(dtype) ? dtype : DType::i64; }
 
 namespace detail {
+
+void throw_storage(DType dtype) {
+  const std::string name(to_string(dtype));
+  throw DTypeError("[dtype] " + name +
+                   " is for storage, not for arithmetic: cast it first, e.g. cast(x, DType::i32)");
+}
 
 float half_to_float_portable(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16;

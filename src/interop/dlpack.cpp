@@ -20,8 +20,11 @@ DLDataType dl_type(DType dtype) {
       return {kDLBfloat, bits, 1};
     case DType::i32:
     case DType::i64:
+    case DType::i8:
       return {kDLInt, bits, 1};
     case DType::u8:
+    case DType::u16:
+    case DType::u32:
       return {kDLUInt, bits, 1};
     case DType::bool_:
       return {kDLBool, bits, 1};

@@ -152,7 +152,7 @@ void store_column(const std::vector<double>& values, std::string_view name, T* o
 
 void store_column(const std::vector<double>& values, std::string_view name, std::span<std::byte> out,
                   DType dtype, std::size_t index, std::size_t width) {
-  visit_dtype(
+  visit_any_dtype(
       dtype, [&]<class T>() { store_column(values, name, reinterpret_cast<T*>(out.data()) + index, width); });
 }
 

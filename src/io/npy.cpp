@@ -50,7 +50,7 @@ class DictReader {
     skip_spaces();
     if (position_ != text_.size()) reject("the header must end with the dict");
     if (!dtype || !fortran_order || !shape) reject("needs the keys descr, fortran_order and shape");
-    return {*dtype, stored_as_u16_, *shape, *fortran_order, offset_ + text_.size()};
+    return {*dtype, *shape, *fortran_order, offset_ + text_.size()};
   }
 
  private:
@@ -92,6 +92,7 @@ class DictReader {
     const std::string_view value = string();
     const std::string_view type = value.empty() ? value : value.substr(1);
     if (type == "u1") return DType::u8;
+    if (type == "i1") return DType::i8;
     if (type == "b1") return DType::bool_;
     if (value.starts_with('>')) {
       reject(fmt::format("descr {} is big-endian: little-endian data is needed", in_quotes(value)));
@@ -101,10 +102,10 @@ class DictReader {
     if (value == "<f2") return DType::f16;
     if (value == "<i4") return DType::i32;
     if (value == "<i8") return DType::i64;
-    stored_as_u16_ = value == "<u2";
-    if (stored_as_u16_) return DType::i32;
-    reject(
-        fmt::format("descr {} is none of the supported <f4 <f8 <f2 <i4 <i8 <u2 |u1 |b1", in_quotes(value)));
+    if (value == "<u2") return DType::u16;
+    if (value == "<u4") return DType::u32;
+    reject(fmt::format("descr {} is none of the supported <f4 <f8 <f2 <i4 <i8 <u2 <u4 |i1 |u1 |b1",
+                       in_quotes(value)));
   }
   Shape tuple() {
     std::vector<std::int64_t> dims;
@@ -130,7 +131,6 @@ class DictReader {
   std::string_view place_;
   std::string_view text_;
   std::size_t offset_;
-  bool stored_as_u16_ = false;
   std::size_t position_ = 0;
 };
 
@@ -170,13 +170,6 @@ HostTensor transposed_to_c_order(const HostTensor& tensor) {
       default:
         return to_c_order(in, shape, reinterpret_cast<std::uint64_t*>(out.data()));
     }
-  });
-}
-
-HostTensor widened(const Shape& shape, Bytes data) {
-  return HostTensor::make(DType::i32, shape, [&](std::span<std::byte> out) {
-    auto* next = reinterpret_cast<std::int32_t*>(out.data());
-    for (std::size_t at = 0; at < data.size(); at += 2) *next++ = load<std::uint16_t>(data, at);
   });
 }
 
@@ -223,9 +216,7 @@ HostTensor parse_npy(const Source& source, std::string_view place, Bytes bytes) 
                               to_string(header.shape), header.file_size()));
   }
   const Bytes data = bytes.subspan(header.data_offset);
-  const HostTensor tensor =
-      header.stored_as_u16 ? widened(header.shape, data)
-                           : source.tensor(fmt::format("{}data", place), header.dtype, header.shape, data);
+  const HostTensor tensor = source.tensor(fmt::format("{}data", place), header.dtype, header.shape, data);
   return header.fortran_order && header.shape.rank() > 1 ? transposed_to_c_order(tensor) : tensor;
 }
 
@@ -246,6 +237,12 @@ std::string npy_preamble(std::string_view writer, const HostTensor& tensor) {
         return "|u1";
       case DType::bool_:
         return "|b1";
+      case DType::i8:
+        return "|i1";
+      case DType::u16:
+        return "<u2";
+      case DType::u32:
+        return "<u4";
       default:
         throw DTypeError(fmt::format("[{}] tensor of {}: NumPy has no such dtype, cast to f32 first", writer,
                                      to_string(tensor.dtype())));
@@ -253,8 +250,6 @@ std::string npy_preamble(std::string_view writer, const HostTensor& tensor) {
   }();
   return preamble(descr, tensor.shape());
 }
-
-std::string npy_preamble_u16(const Shape& shape) { return preamble("<u2", shape); }
 
 }  // namespace io_detail
 
@@ -272,21 +267,6 @@ void write_npy(const std::filesystem::path& path, const HostTensor& tensor) {
   AtomicFile out(path);
   out.write(preamble);
   out.write(tensor.bytes());
-  out.commit();
-}
-
-void write_npy_u16(const std::filesystem::path& path, const HostTensor& tensor) {
-  std::vector<std::uint16_t> narrow;
-  narrow.reserve(static_cast<std::size_t>(tensor.numel()));
-  for (const std::int32_t value : tensor.as<std::int32_t>()) {
-    if (value < 0 || value > 65535)
-      throw ValueError(
-          fmt::format("[write_npy_u16] element {} is {}: u16 holds 0 to 65535", narrow.size(), value));
-    narrow.push_back(static_cast<std::uint16_t>(value));
-  }
-  AtomicFile out(path);
-  out.write(io_detail::npy_preamble_u16(tensor.shape()));
-  out.write(std::as_bytes(std::span(narrow)));
   out.commit();
 }
 

@@ -32,7 +32,8 @@ struct FormatDType {
 };
 /// In the order in which the Python package lays out tensors.
 constexpr FormatDType format_dtypes[] = {{"I64", DType::i64}, {"F64", DType::f64},   {"F32", DType::f32},
-                                         {"I32", DType::i32}, {"BF16", DType::bf16}, {"F16", DType::f16},
+                                         {"U32", DType::u32}, {"I32", DType::i32},   {"BF16", DType::bf16},
+                                         {"F16", DType::f16}, {"U16", DType::u16},   {"I8", DType::i8},
                                          {"U8", DType::u8},   {"BOOL", DType::bool_}};
 
 const FormatDType* find_format(DType dtype) {

@@ -65,9 +65,10 @@ Metas Bucketize::infer(MetaSpan in) const {
   if (in[1].shape[0] != in[0].shape[1])
     throw ShapeError(fmt::format("[{}] x {} and edges {}: needs one row of edges per column of x", type_name,
                                  to_string(in[0].shape), to_string(in[1].shape)));
-  if (!is_integer(dtype))
-    throw DTypeError(fmt::format("[{}] dtype {}: tokens are u8, i32 or i64", type_name, to_string(dtype)));
-  const std::int64_t most = dtype == DType::u8 ? 255 : INT32_MAX;
+  if (!is_integer(dtype) || dtype == DType::i8 || dtype == DType::u32)
+    throw DTypeError(
+        fmt::format("[{}] dtype {}: tokens are u8, u16, i32 or i64", type_name, to_string(dtype)));
+  const std::int64_t most = dtype == DType::u8 ? 255 : dtype == DType::u16 ? 65535 : INT32_MAX;
   if (in[1].shape[1] > most || missing < 0 || missing > most)
     throw ValueError(fmt::format("[{}] {} edges and missing token {}: {} holds tokens from 0 to {}",
                                  type_name, in[1].shape[1], missing, to_string(dtype), most));

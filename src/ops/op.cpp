@@ -54,8 +54,7 @@ void check_floating(std::string_view op, std::string_view what, DType dtype) {
 
 void check_integer(std::string_view op, std::string_view what, DType dtype) {
   if (!is_integer(dtype))
-    throw DTypeError(
-        fmt::format("[{}] {} is {}: needs an integer dtype (i32, i64, u8)", op, what, to_string(dtype)));
+    throw DTypeError(fmt::format("[{}] {} is {}: needs an integer dtype", op, what, to_string(dtype)));
 }
 
 void check_dtype(std::string_view op, std::string_view what, DType given, DType needed) {
@@ -90,6 +89,14 @@ void throw_backend_mismatch(std::string_view op) {
   throw DeviceError(fmt::format(
       "[{}] the operands belong to different backend objects: move them to one with to(backend, tensor)",
       op));
+}
+
+void throw_storage(std::string_view op, std::size_t input, DType dtype) {
+  const std::string what = input == no_input ? "the result" : fmt::format("input {}", input);
+  throw DTypeError(
+      fmt::format("[{}] {} is {}, a dtype for storage: needs one for arithmetic, e.g. "
+                  "cast(x, DType::i32)",
+                  op, what, to_string(dtype)));
 }
 
 void throw_cannot_run(std::string_view op, const std::string& backend, MetaSpan in) {

@@ -11,8 +11,8 @@
 namespace ferrite::detail {
 
 void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count) {
-  visit_dtype(from, [&]<class From>() {
-    visit_dtype(to, [&]<class To>() {
+  visit_any_dtype(from, [&]<class From>() {
+    visit_any_dtype(to, [&]<class To>() {
       const auto* x = static_cast<const From*>(source);
       auto* y = static_cast<To*>(target);
       for (std::int64_t i = 0; i < count; ++i) y[i] = convert<To>(x[i]);

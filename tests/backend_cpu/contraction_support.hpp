@@ -30,7 +30,7 @@ inline void for_each_offset(const Layout& layout, const std::function<void(std::
 
 inline Values values_of(const Array& x) {
   Values values;
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     for_each_offset(x.layout(), [&](std::int64_t i) { values.push_back(convert<double>(x.data<T>()[i])); });
   });
   return values;
@@ -38,7 +38,7 @@ inline Values values_of(const Array& x) {
 
 inline void assign(const Array& x, const Values& values) {
   std::size_t next = 0;
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     for_each_offset(x.layout(), [&](std::int64_t i) { x.data<T>()[i] = convert<T>(values[next++]); });
   });
 }

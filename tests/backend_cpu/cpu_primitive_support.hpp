@@ -43,7 +43,7 @@ inline std::int64_t offset_of(const Layout& layout, std::int64_t i) {
 template <class Number = double>
 std::vector<Number> values_of(const Array& x) {
   std::vector<Number> values(size(x.shape().numel()));
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = convert<Number>(x.data<T>()[offset_of(x.layout(), static_cast<std::int64_t>(i))]);
   });
@@ -52,7 +52,7 @@ std::vector<Number> values_of(const Array& x) {
 
 template <class Number>
 void assign(const Array& x, const std::vector<Number>& values) {
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     for (std::size_t i = 0; i < values.size(); ++i)
       x.data<T>()[offset_of(x.layout(), static_cast<std::int64_t>(i))] = convert<T>(values[i]);
   });

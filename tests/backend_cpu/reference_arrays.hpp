@@ -26,7 +26,7 @@ template <class Number = double>
 Array make(DType dtype, const Shape& shape, const std::vector<Number>& values) {
   EXPECT_EQ(shape.numel(), static_cast<std::int64_t>(values.size()));
   const Array array = backend().allocate({shape, dtype});
-  visit_dtype(dtype, [&]<class T>() {
+  visit_any_dtype(dtype, [&]<class T>() {
     for (std::size_t i = 0; i < values.size(); ++i) array.data<T>()[i] = convert<T>(values[i]);
   });
   return array;
@@ -53,7 +53,7 @@ Array run(const Op& op, std::initializer_list<Array> inputs) {
 template <class Number = double>
 std::vector<Number> values_of(const Array& x) {
   std::vector<Number> values;
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     for (std::int64_t i = 0; i < x.shape().numel(); ++i) {
       std::int64_t rest = i, offset = 0;
       for (int axis = x.shape().rank() - 1; axis >= 0; --axis) {

@@ -144,6 +144,10 @@ TEST(ReferenceCopy, FollowsTheConversionRules) {
   expect_values(run(op::Copy{DType::bool_}, {x}), {1, 1, 1, 1, 1, 1});
   expect_values(run(op::Copy{DType::f32}, {x}), {2.7f, -2.7f, not_a_number, inf, -inf, 0.25});
   expect_values(run(op::Copy{DType::u8}, {make(DType::i32, {3}, {256, -1, 300})}), {0, 255, 44});
+  expect_values(run(op::Copy{DType::u16}, {make(DType::i32, {3}, {65537, -1, 300})}), {1, 65535, 300});
+  expect_values(run(op::Copy{DType::i8}, {make(DType::f32, {3}, {-200, 127.9, 3.5})}), {-128, 127, 3});
+  expect_values(run(op::Copy{DType::u32}, {make(DType::f64, {3}, {-1, 4294967295.0, 1e10})}),
+                {0, 4294967295.0, 4294967295.0});
   expect_values(run(op::Copy{DType::f16}, {make(DType::f32, {2}, {2049, 65520})}), {2048, inf});
   // 2^24 + 1 is no f32; from i64 it is rounded once.
   expect_values(run(op::Copy{DType::f32}, {make(DType::i64, {1}, {16777217})}), {16777216});

@@ -8,11 +8,12 @@ namespace {
 struct CudaIndex : CudaAxes {
   /// Indices in [-extent, extent).
   Tensor<Cpu> indices(const Shape& shape, std::int64_t extent, DType dtype = DType::i64) {
-    return cast(randint(cpu, shape, rng, dtype == DType::u8 ? 0 : -extent, extent), dtype);
+    return cast(randint(cpu, shape, rng, dtype == DType::i64 || dtype == DType::i32 ? -extent : 0, extent),
+                dtype);
   }
 };
 
-constexpr DType index_dtypes[] = {DType::i64, DType::i32, DType::u8};
+constexpr DType index_dtypes[] = {DType::i64, DType::i32, DType::u8, DType::u16, DType::u32};
 
 TEST_F(CudaIndex, GatherAndIndexSelect) {
   for (const DType dtype : all_dtypes) {

@@ -16,7 +16,7 @@ struct CudaSort : CudaAxes {
 };
 
 TEST_F(CudaSort, TiesKeepTheirOrderInLinesOfAnyLength) {
-  for (const DType dtype : all_dtypes)
+  for (const DType dtype : arithmetic_dtypes)
     for (const Shape& shape : {Shape{1}, Shape{1000, 1}, Shape{300, 5}, Shape{7, 1024}, Shape{5, 1025},
                                Shape{130, 1500}, Shape{100'000}, Shape{3, 40'000}})
       expect_sorted_as_on_cpu(numbers(shape, dtype, 0, 50), -1);

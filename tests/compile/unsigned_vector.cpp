@@ -5,7 +5,7 @@ using namespace ferrite;
 #ifdef COMPLETE
 using Value = int;
 #else
-using Value = unsigned;
+using Value = unsigned long;
 #endif
 
 int main() {

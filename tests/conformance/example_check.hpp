@@ -31,7 +31,7 @@ void check_example(AnyBackend& b) {
     Op op{};
     const Metas metas = op_example(op, dtype);
     try {
-      op.infer(metas);
+      detail::infer_results(op, metas);
     } catch (const DTypeError&) {
       continue;
     }

@@ -23,14 +23,16 @@ TEST(DType, UnknownNameListsTheValidOnes) {
     dtype_from_string("float32");
     FAIL() << "no error";
   } catch (const DTypeError& error) {
-    EXPECT_STREQ(error.what(),
-                 "[dtype_from_string] 'float32': must be one of f32, f64, f16, bf16, i32, i64, u8, bool");
+    EXPECT_STREQ(
+        error.what(),
+        "[dtype_from_string] 'float32': must be one of f32, f64, f16, bf16, i32, i64, u8, bool, i8, u16, "
+        "u32");
   }
 }
 
 TEST(DType, SizesMatchTheTypesBehindThem) {
   for (DType dtype : all_dtypes) {
-    visit_dtype(dtype, [&]<class T>() {
+    visit_any_dtype(dtype, [&]<class T>() {
       EXPECT_EQ(size_of(dtype), sizeof(T));
       EXPECT_EQ(dtype_of<T>, dtype);
     });
@@ -49,7 +51,8 @@ TEST(DType, EpsilonIsTheGapAboveOne) {
 TEST(DType, PromotionFollowsNumPy) {
   constexpr DType f32 = DType::f32, f64 = DType::f64, f16 = DType::f16, bf16 = DType::bf16;
   constexpr DType i32 = DType::i32, i64 = DType::i64, u8 = DType::u8, bool_ = DType::bool_;
-  // np.promote_types, rows and columns in the order of all_dtypes; NumPy has no bf16, it ranks beside f16.
+  // np.promote_types, rows and columns in the order of arithmetic_dtypes; NumPy has no bf16, it ranks beside
+  // f16.
   constexpr DType table[8][8] = {
       {f32, f64, f32, f32, f64, f64, f32, f32}, {f64, f64, f64, f64, f64, f64, f64, f64},
       {f32, f64, f16, f32, f64, f64, f16, f16}, {f32, f64, f32, bf16, f64, f64, bf16, bf16},
@@ -58,14 +61,27 @@ TEST(DType, PromotionFollowsNumPy) {
   };
   for (int a = 0; a < 8; ++a) {
     for (int b = 0; b < 8; ++b) {
-      EXPECT_EQ(promote(all_dtypes[a], all_dtypes[b]), table[a][b])
-          << to_string(all_dtypes[a]) << " with " << to_string(all_dtypes[b]);
+      EXPECT_EQ(promote(arithmetic_dtypes[a], arithmetic_dtypes[b]), table[a][b])
+          << to_string(arithmetic_dtypes[a]) << " with " << to_string(arithmetic_dtypes[b]);
     }
   }
 }
 
+TEST(DType, StorageGoesWithItselfAlone) {
+  for (DType dtype : storage_dtypes) {
+    EXPECT_TRUE(is_storage(dtype) && is_integer(dtype));
+    EXPECT_EQ(promote(dtype, dtype), dtype);
+    for (DType other : arithmetic_dtypes) {
+      EXPECT_FALSE(is_storage(other));
+      EXPECT_THROW(promote(dtype, other), DTypeError);
+      EXPECT_THROW(promote(other, dtype), DTypeError);
+    }
+    EXPECT_THROW(visit_dtype(dtype, []<class T>() {}), DTypeError);
+  }
+}
+
 TEST(DType, ScalarsChangeTheKindButNotTheWidth) {
-  for (DType dtype : all_dtypes) {
+  for (DType dtype : arithmetic_dtypes) {
     EXPECT_EQ(promote(dtype, Scalar(true)), dtype);
     EXPECT_EQ(promote(dtype, Scalar(2)), dtype == DType::bool_ ? DType::i64 : dtype);
     EXPECT_EQ(promote(dtype, Scalar(2.0f)), float_result(dtype));

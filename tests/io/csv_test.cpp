@@ -224,7 +224,7 @@ TEST(Csv, MakesTensorsOfEveryDType) {
     const HostTensor tensor = table.to_tensor(dtype);
     EXPECT_EQ(tensor.dtype(), dtype);
     EXPECT_EQ(tensor.shape(), (Shape{3, 2}));
-    visit_dtype(dtype, [&]<class T>() {
+    visit_any_dtype(dtype, [&]<class T>() {
       EXPECT_EQ(convert<double>(tensor.as<T>()[1]), 1);
       EXPECT_EQ(convert<double>(tensor.as<T>()[3]), 0);
       EXPECT_EQ(convert<double>(tensor.as<T>()[4]), 1);

@@ -11,6 +11,9 @@ namespace detail {
 [[noreturn]] FERRITE_API void throw_cannot_run(std::string_view op, const std::string& backend, MetaSpan in);
 [[noreturn]] FERRITE_API void throw_broken_promise(std::string_view op, std::size_t output,
                                                    const Meta& promised);
+/// Of an input, or of the result.
+inline constexpr std::size_t no_input = static_cast<std::size_t>(-1);
+[[noreturn]] FERRITE_API void throw_storage(std::string_view op, std::size_t input, DType dtype);
 FERRITE_API void check_devices(std::string_view op, Device device, Ins in);
 
 inline Metas metas_of(Ins in) {
@@ -20,12 +23,28 @@ inline Metas metas_of(Ins in) {
   return metas;
 }
 
+/// An op that only moves elements says `takes_storage`; one that reads an index says which input that is.
+template <class Op>
+constexpr bool takes_storage(std::size_t input) {
+  if constexpr (requires { Op::takes_storage; })
+    return Op::takes_storage;
+  else if constexpr (requires { Op::index_input; })
+    return input == Op::index_input;
+  else
+    return false;
+}
+
 /// What an op promises for these inputs; every error in shapes, dtypes and attributes is found here, before
 /// any kernel runs.
 template <class Op>
 Metas infer_results(const Op& op, MetaSpan in) {
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (is_storage(in[i].dtype) && !takes_storage<Op>(i)) throw_storage(op_name(op), i, in[i].dtype);
   Metas results = op.infer(in);
-  for (const Meta& m : results) check_extents(op_name(op), m.shape);
+  for (const Meta& m : results) {
+    check_extents(op_name(op), m.shape);
+    if (is_storage(m.dtype) && !takes_storage<Op>(no_input)) throw_storage(op_name(op), no_input, m.dtype);
+  }
   return results;
 }
 

@@ -16,10 +16,17 @@
 
 namespace ferrite {
 
-enum class DType : std::uint8_t { f32, f64, f16, bf16, i32, i64, u8, bool_ };
+/// i8, u16 and u32 are for storage: tensors of them are made, copied, cast, gathered from, used as indices,
+/// read from files and written to files. Ops that compute reject them.
+enum class DType : std::uint8_t { f32, f64, f16, bf16, i32, i64, u8, bool_, i8, u16, u32 };
 
+inline constexpr DType arithmetic_dtypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
+                                              DType::i32, DType::i64, DType::u8,  DType::bool_};
+inline constexpr DType storage_dtypes[] = {DType::i8, DType::u16, DType::u32};
 inline constexpr DType all_dtypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
-                                       DType::i32, DType::i64, DType::u8,  DType::bool_};
+                                       DType::i32, DType::i64, DType::u8,  DType::bool_,
+                                       DType::i8,  DType::u16, DType::u32};
+constexpr bool is_storage(DType d) { return d > DType::bool_; }
 
 /// "f32", "bool", ...
 FERRITE_API std::string_view to_string(DType dtype);
@@ -33,9 +40,11 @@ constexpr std::size_t size_of(DType dtype) {
       return 8;
     case DType::f32:
     case DType::i32:
+    case DType::u32:
       return 4;
     case DType::f16:
     case DType::bf16:
+    case DType::u16:
       return 2;
     default:
       return 1;
@@ -47,12 +56,13 @@ constexpr bool is_floating(DType d) { return d <= DType::bf16; }
 constexpr DType wide_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 /// What elements of a dtype are computed in: f32 for f16 and bf16, i64 for the integers and bool.
 constexpr DType compute_dtype(DType dtype) { return is_floating(dtype) ? wide_dtype(dtype) : DType::i64; }
-constexpr bool is_integer(DType d) { return d == DType::i32 || d == DType::i64 || d == DType::u8; }
+constexpr bool is_integer(DType d) { return d >= DType::i32 && d != DType::bool_; }
 
 /// Machine epsilon of a floating type; 0 for integers and bool, whose results are exact.
 FERRITE_API double epsilon(DType dtype);
 
-/// NumPy's result type of two array operands. bf16 ranks beside f16, and the two together give f32.
+/// NumPy's result type of two array operands. bf16 ranks beside f16, and the two together give f32. A dtype
+/// for storage goes with itself only; else a DTypeError.
 FERRITE_API DType promote(DType a, DType b);
 /// What a function with real results (exp, mean, division) returns for this operand: floats stay as they
 /// are, i32 and i64 become f64, u8 and bool become f32.
@@ -149,11 +159,27 @@ template <>
 struct DTypeOf<bool> {
   static constexpr DType value = DType::bool_;
 };
+template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct DTypeOf<std::uint16_t> {
+  static constexpr DType value = DType::u16;
+};
+template <>
+struct DTypeOf<std::uint32_t> {
+  static constexpr DType value = DType::u32;
+};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
+namespace detail {
+[[noreturn]] FERRITE_API void throw_storage(DType dtype);
+}
+
 /// Calls f.template operator()<T>() with the C++ type of `dtype`: the run-time dtype made static once,
-/// outside the loop.
+/// outside the loop. Arithmetic dtypes only.
 template <class F>
 decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
@@ -171,8 +197,24 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
       return f.template operator()<std::int64_t>();
     case DType::u8:
       return f.template operator()<std::uint8_t>();
-    default:
+    case DType::bool_:
       return f.template operator()<bool>();
+    default:
+      detail::throw_storage(dtype);
+  }
+}
+/// The same for every dtype.
+template <class F>
+decltype(auto) visit_any_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::i8:
+      return f.template operator()<std::int8_t>();
+    case DType::u16:
+      return f.template operator()<std::uint16_t>();
+    case DType::u32:
+      return f.template operator()<std::uint32_t>();
+    default:
+      return visit_dtype(dtype, f);
   }
 }
 

@@ -36,6 +36,11 @@ template <class F>
 void visit_device_type(DType dtype, F&& f) {
   visit_dtype(dtype, [&]<class T>() { f.template operator()<DeviceType<T>>(); });
 }
+/// The same for every dtype, those for storage too.
+template <class F>
+void visit_any_device_type(DType dtype, F&& f) {
+  visit_any_dtype(dtype, [&]<class T>() { f.template operator()<DeviceType<T>>(); });
+}
 /// The same for floating dtypes alone.
 template <class F>
 void visit_floating(DType dtype, F&& f) {

@@ -33,6 +33,7 @@ namespace op {
 /// (Closed::right), `missing` for NaN. Comparisons are exact: those of x as f64.
 struct FERRITE_API Bucketize {
   static constexpr std::string_view type_name = "bucketize";
+  static constexpr bool takes_storage = true;  // as tokens
   Closed closed = Closed::left;
   std::int64_t missing = 0;
   DType dtype = DType::i32;

@@ -13,6 +13,7 @@ namespace op {
 /// # Shapes: equal but for `axis`, whose extents add up. Dtypes promote.
 struct FERRITE_API Cat {
   static constexpr std::string_view type_name = "cat";
+  static constexpr bool takes_storage = true;
   int axis = 0;
 
   Metas infer(MetaSpan in) const;

@@ -9,6 +9,7 @@ namespace op {
 
 struct FERRITE_API Copy {
   static constexpr std::string_view type_name = "copy";
+  static constexpr bool takes_storage = true;
   DType dtype = DType::f32;
 
   Metas infer(MetaSpan in) const;

@@ -10,6 +10,7 @@ namespace op {
 /// # Shapes: x [d0, ..., dn], index [m] -> x with extent m on `axis`.
 struct FERRITE_API IndexSelect {
   static constexpr std::string_view type_name = "index_select";
+  static constexpr bool takes_storage = true;
   static constexpr bool composes_as_given = true;
   int axis = 0;
 
@@ -30,6 +31,7 @@ struct FERRITE_API IndexSelect {
 /// # Shapes: weight [V, C], ids integer [...] -> [..., C]. An id outside [-V, V) is a ValueError.
 struct FERRITE_API Embedding {
   static constexpr std::string_view type_name = "embedding";
+  static constexpr bool takes_storage = true;
   static constexpr bool composes_as_given = true;
 
   Metas infer(MetaSpan in) const;
@@ -51,6 +53,7 @@ struct FERRITE_API Embedding {
 /// dweight [rows, C] from (dy [..., C], ids [...]); contributions are added in order of position.
 struct FERRITE_API EmbeddingBackward {
   static constexpr std::string_view type_name = "embedding_backward";
+  static constexpr std::size_t index_input = 1;
   static constexpr bool composes_as_given = true;
   std::int64_t rows = 0;
 

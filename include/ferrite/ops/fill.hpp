@@ -9,6 +9,7 @@ namespace op {
 
 struct FERRITE_API Fill {
   static constexpr std::string_view type_name = "fill";
+  static constexpr bool takes_storage = true;
   Shape shape;
   DType dtype = DType::f32;
   Scalar value = 0;

@@ -10,6 +10,7 @@ namespace op {
 /// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0. An index outside [-d, d) is a ValueError.
 struct FERRITE_API Gather {
   static constexpr std::string_view type_name = "gather";
+  static constexpr bool takes_storage = true;
   int axis = 0;
 
   Metas infer(MetaSpan in) const;

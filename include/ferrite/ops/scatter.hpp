@@ -24,6 +24,7 @@ void add_source_gradient(Vjp<B>& v, int axis) {
 /// with the highest index position wins, on every backend.
 struct FERRITE_API Scatter {
   static constexpr std::string_view type_name = "scatter";
+  static constexpr bool takes_storage = true;
   int axis = 0;
 
   Metas infer(MetaSpan in) const;

@@ -84,7 +84,7 @@ struct ReplayCall : ErasedOp {
   template <class Op>
   static ReplayCall of(const Op& op) {
     return {ErasedOp::of(op), op_entry<B, Op>(), op_entry<Autodiff<B>, Op>(),
-            [](const void* o, MetaSpan in) { return static_cast<const Op*>(o)->infer(in); }};
+            [](const void* o, MetaSpan in) { return infer_results(*static_cast<const Op*>(o), in); }};
   }
 };
 

@@ -64,10 +64,10 @@ concept Element = requires {
 /// The dtype of a vector's elements, or one line that says which types there are.
 template <class T>
 constexpr DType element_dtype() {
-  static_assert(
-      Element<T>,
-      "elements are float, double, int, long, long long (i64), std::uint8_t, bool, Half or BFloat16: "
-      "convert others, as in std::vector<std::int64_t>(v.begin(), v.end())");
+  static_assert(Element<T>,
+                "elements are float, double, int, long, long long (i64), std::uint8_t, bool, Half, BFloat16, "
+                "std::int8_t, std::uint16_t or std::uint32_t: "
+                "convert others, as in std::vector<std::int64_t>(v.begin(), v.end())");
   if constexpr (Element<T>)
     return dtype_of<T>;
   else

@@ -146,6 +146,8 @@ void run(Cpu& cpu, const op::Bucketize& op, Ins in, Outs out) {
     const EdgeTable<T> table(edges, op.closed);
     if (op.dtype == DType::u8)
       bucketize_rows<T, std::uint8_t>(op, in[0], table, out[0]);
+    else if (op.dtype == DType::u16)
+      bucketize_rows<T, std::uint16_t>(op, in[0], table, out[0]);
     else if (op.dtype == DType::i32)
       bucketize_rows<T, std::int32_t>(op, in[0], table, out[0]);
     else

@@ -109,8 +109,8 @@ void convert_block(DType from, const void* source, DType to, void* target, std::
     std::memcpy(target, source, static_cast<std::size_t>(n) * size_of(from));
     return;
   }
-  visit_dtype(from, [&]<class From>() {
-    visit_dtype(to, [&]<class To>() {
+  visit_any_dtype(from, [&]<class From>() {
+    visit_any_dtype(to, [&]<class To>() {
       if constexpr (!std::is_same_v<From, To>)
         convert_loop<From, To>(static_cast<const Stored<From>*>(source), static_cast<To*>(target), n);
     });

@@ -31,7 +31,7 @@ struct ScalarValue {
 
   ScalarValue(Scalar scalar, DType dtype, DType wanted) {
     alignas(8) std::byte converted[8];
-    visit_dtype(dtype, [&]<class T>() { *reinterpret_cast<T*>(converted) = scalar.to<T>(); });
+    visit_any_dtype(dtype, [&]<class T>() { *reinterpret_cast<T*>(converted) = scalar.to<T>(); });
     convert_block(dtype, converted, wanted, bytes, 1);
   }
 };

@@ -82,7 +82,7 @@ void Reference::copy_to_host(const Array& source, void* target) {
 MemoryStats Reference::memory_stats() const { return host_allocator().stats(); }
 
 void run(Reference&, const op::Fill& op, Ins, Outs out) {
-  visit_dtype(out[0].dtype(), [&]<class T>() {
+  visit_any_dtype(out[0].dtype(), [&]<class T>() {
     T* data = out[0].data<T>();
     for_each_offset(out[0].layout(), [&](std::int64_t at) { data[at] = op.value.to<T>(); });
   });

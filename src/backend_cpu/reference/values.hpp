@@ -41,7 +41,7 @@ template <class Wide>
 std::vector<Wide> read_values(const Array& x) {
   std::vector<Wide> values(static_cast<std::size_t>(x.shape().numel()));
   Wide* next = values.data();
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     // Bools are read as bytes: memory that came from outside may hold others than 0 and 1.
     const auto* data = x.data<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>();
     for_each_offset(x.layout(), [&](std::int64_t at) { *next++ = convert<Wide>(convert<T>(data[at])); });
@@ -53,7 +53,7 @@ std::vector<Wide> read_values(const Array& x) {
 template <class Wide>
 void write_values(const Array& x, const std::vector<Wide>& values) {
   const Wide* next = values.data();
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_any_dtype(x.dtype(), [&]<class T>() {
     T* data = x.data<T>();
     for_each_offset(x.layout(), [&](std::int64_t at) { data[at] = convert<T>(*next++); });
   });

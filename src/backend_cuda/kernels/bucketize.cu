@@ -275,6 +275,8 @@ void run(Cuda& cuda, const op::Bucketize& op, Ins in, Outs out) {
   const auto run_typed = [&]<class T>() {
     if (op.dtype == DType::u8)
       bucketize_typed<T, std::uint8_t>(call, op, x, by_columns, edges, target);
+    else if (op.dtype == DType::u16)
+      bucketize_typed<T, std::uint16_t>(call, op, x, by_columns, edges, target);
     else
       bucketize_typed<T, std::int32_t>(call, op, x, by_columns, edges, target);
   };

@@ -14,7 +14,7 @@ namespace {
 /// Copies from one dtype to another. What is added is converted to the type that the sum is computed in.
 Elementwise copy_kernel(DType from, DType to, bool add) {
   Elementwise kernel;
-  kernel.typed = visit_dtype(to, [&]<class T>() { return copy_kernels<T>(from); });
+  kernel.typed = visit_any_dtype(to, [&]<class T>() { return copy_kernels<T>(from); });
   visit_compute(add ? to : from, [&]<class C>() { kernel.strided = strided_kernel<Only<CopySet, 0>, C, 1>; });
   kernel.result = to;
   return kernel;

@@ -10,7 +10,7 @@ template <class H>
 Kernels copy_kernels(DType from) {
   using T = DeviceType<H>;
   Kernels kernels;
-  visit_device_type(from, [&]<class From>() {
+  visit_any_device_type(from, [&]<class From>() {
     kernels.dense = dense_kernel<Only<CopySet, 0>, T, From>;
     if constexpr (std::is_same_v<T, From>) kernels.rows = row_kernel<Only<CopySet, 0>, T, T>;
   });

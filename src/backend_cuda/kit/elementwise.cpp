@@ -225,7 +225,7 @@ void run_elementwise(const Call& call, const Elementwise& op, std::span<const So
 }
 
 void set_value(Elementwise& op, Scalar scalar, DType dtype) {
-  visit_dtype(dtype, [&]<class T>() {
+  visit_any_dtype(dtype, [&]<class T>() {
     const T value = scalar.to<T>();
     op.typed_value = bits_of(value);
     visit_compute(dtype, [&]<class C>() { op.compute_value = bits_of(convert<C>(value)); });

@@ -4,6 +4,7 @@
 //
 //   evaluate<fn>(double parameter, In... x)    one element
 //   Result<In...>                              what it gives; truth values go to bool outputs as they are
+//   takes_storage                              optional: operands may have dtypes for storage
 //
 // made into Only<Set, fn> or OneOf<Set, first, last>, which choose the function at compile time or once per
 // thread, outside the loops: a uniform branch, which memory-bound kernels do not notice.
@@ -234,9 +235,15 @@ __global__ void __launch_bounds__(block_threads, 4) row_kernel(const __grid_cons
                                    std::index_sequence_for<In...>{});
 }
 
-/// Calls f.template operator()<T>() with the device type of `dtype`.
-template <class F>
+/// Calls f.template operator()<T>() with the device type of `dtype`; dtypes for storage cost kernels that do
+/// not move them nothing.
+template <bool storage, class F>
 __device__ __forceinline__ void with_type(DType dtype, F&& f) {
+  if constexpr (storage) {
+    if (dtype == DType::i8) return f.template operator()<std::int8_t>();
+    if (dtype == DType::u16) return f.template operator()<std::uint16_t>();
+    if (dtype == DType::u32) return f.template operator()<std::uint32_t>();
+  }
   switch (dtype) {
     case DType::f32:
       return f.template operator()<float>();
@@ -257,15 +264,20 @@ __device__ __forceinline__ void with_type(DType dtype, F&& f) {
   }
 }
 
+template <class Functions>
+inline constexpr bool moves_storage = requires {
+  Functions::takes_storage;
+};
+
 /// Elements of any dtype as C.
-template <class C>
+template <class C, bool storage>
 struct Elements {
   C x[strided_items];
 
   Elements() = default;
   __device__ __forceinline__ Elements(const void* data, DType dtype,
                                       const std::int32_t (&at)[strided_items]) {
-    with_type(dtype, [&]<class T>() {
+    with_type<storage>(dtype, [&]<class T>() {
 #pragma unroll
       for (int u = 0; u < strided_items; ++u)
         x[u] = convert_to<C>(value_of<T>(static_cast<const Stored<T>*>(data)[at[u]]));
@@ -283,8 +295,8 @@ struct Elements {
 };
 
 template <class Functions, class C, class... X>
-__device__ __forceinline__ Elements<C> evaluate_strided(const ElementwiseArgs& args, const X&... in) {
-  Elements<C> y;
+__device__ __forceinline__ auto evaluate_strided(const ElementwiseArgs& args, const X&... in) {
+  Elements<C, moves_storage<Functions>> y;
   Functions::choose(
       args.fn, [&]<auto fn>() {
 #pragma unroll
@@ -297,13 +309,14 @@ __device__ __forceinline__ Elements<C> evaluate_strided(const ElementwiseArgs& a
 template <class Functions, class C, std::size_t... k>
 __device__ __forceinline__ void run_strided(const GridArgs& args, std::index_sequence<k...>) {
   const auto places = places_in<1 + sizeof...(k), strided_items>(args);
-  Elements<C> y = evaluate_strided<Functions, C>(args.common, Elements<C>(args, k, places.at[k + 1])...);
+  constexpr bool storage = moves_storage<Functions>;
+  auto y = evaluate_strided<Functions, C>(args.common, Elements<C, storage>(args, k, places.at[k + 1])...);
   if (args.common.add) {
-    const Elements<C> old(args.common.out, args.dtype[0], places.at[0]);
+    const Elements<C, storage> old(args.common.out, args.dtype[0], places.at[0]);
 #pragma unroll
     for (int u = 0; u < strided_items; ++u) y.x[u] = formulas::Standard<C>{}.add(y.x[u], old.x[u]);
   }
-  with_type(args.dtype[0], [&]<class T>() {
+  with_type<storage>(args.dtype[0], [&]<class T>() {
 #pragma unroll
     for (int u = 0; u < strided_items; ++u)
       if (places.valid[u]) static_cast<Stored<T>*>(args.common.out)[places.at[0][u]] = convert_to<T>(y.x[u]);

@@ -130,6 +130,7 @@ struct WhereSet {
 };
 
 struct CopySet {
+  static constexpr bool takes_storage = true;
   template <class In>
   using Result = In;
   template <int, class In>

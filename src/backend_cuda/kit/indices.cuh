@@ -50,7 +50,10 @@ struct Indices {
   __device__ __forceinline__ std::int64_t given_at(std::int64_t offset) const {
     if (dtype == DType::i64) return __ldg(static_cast<const long long*>(data) + offset);
     if (dtype == DType::i32) return __ldg(static_cast<const int*>(data) + offset);
-    return __ldg(static_cast<const unsigned char*>(data) + offset);
+    if (dtype == DType::u8) return __ldg(static_cast<const unsigned char*>(data) + offset);
+    if (dtype == DType::u16) return __ldg(static_cast<const unsigned short*>(data) + offset);
+    if (dtype == DType::u32) return __ldg(static_cast<const unsigned*>(data) + offset);
+    return __ldg(static_cast<const signed char*>(data) + offset);
   }
   /// From 0 to extent - 1.
   __device__ __forceinline__ std::int64_t resolved(std::int64_t given) const {

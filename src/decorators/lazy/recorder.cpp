@@ -10,6 +10,7 @@ namespace {
 
 /// Whether the op has an expression in the kernel language for these dtypes.
 bool can_fuse(const RecordedOp& op, Ins in, const Array& out, bool accumulates) {
+  if (is_storage(in.size() > 0 ? in[0].dtype() : out.dtype()) || is_storage(out.dtype())) return false;
   if (accumulates && out.dtype() == DType::bool_) return false;  // an error, which the backend reports
   if (const auto* binary = std::get_if<op::Binary>(&op)) {
     const bool extremum = binary->fn == op::BinaryFn::maximum || binary->fn == op::BinaryFn::minimum;

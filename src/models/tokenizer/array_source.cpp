@@ -65,7 +65,7 @@ class ArraySource final : public TableSource {
       const Strided& column = columns_[c];
       std::vector<double>& values = chunk.numbers[c];
       values.resize(static_cast<std::size_t>(chunk.rows));
-      visit_dtype(column.tensor.dtype(), [&]<class T>() {
+      visit_any_dtype(column.tensor.dtype(), [&]<class T>() {
         const T* next = column.tensor.as<T>().data() + column.first + row_ * column.stride;
         std::vector<double> markers = missing_values_.numbers();
         if constexpr (is_floating(dtype_of<T>))  // -99.9 is none of the f32 until it is rounded to one

@@ -131,7 +131,7 @@ void QuantileTokenizer::check_columns(std::string_view what, const Shape& shape)
 void QuantileTokenizer::check_token_dtype(DType dtype) {
   if (!is_integer(dtype))
     throw DTypeError(
-        fmt::format("[tokenizer.inverse] tokens of {}: needs u8, i32 or i64", ferrite::to_string(dtype)));
+        fmt::format("[tokenizer.inverse] tokens of {}: needs an integer dtype", ferrite::to_string(dtype)));
 }
 
 std::vector<std::vector<double>> QuantileTokenizer::edge_rows() const {

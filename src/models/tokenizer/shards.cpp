@@ -77,10 +77,7 @@ class ShardWriter {
   void write(std::int64_t number, std::int64_t rows) {
     const HostTensor shard = HostTensor::copy_of(tensor_dtype(width_), {rows, columns_}, buffer_);
     buffer_.clear();
-    if (width_ == TokenWidth::u16)
-      write_npy_u16(folder_ / shard_name(number), shard);
-    else
-      write_npy(folder_ / shard_name(number), shard);
+    write_npy(folder_ / shard_name(number), shard);
   }
 
   std::filesystem::path folder_;

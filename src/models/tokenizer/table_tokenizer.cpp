@@ -171,6 +171,8 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
         };
         if (dtype == DType::u8)
           fill(reinterpret_cast<std::uint8_t*>(bytes.data()));
+        else if (dtype == DType::u16)
+          fill(reinterpret_cast<std::uint16_t*>(bytes.data()));
         else
           fill(reinterpret_cast<std::int32_t*>(bytes.data()));
       });
