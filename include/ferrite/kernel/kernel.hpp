@@ -42,31 +42,31 @@ struct Grid {
 class FERRITE_API Kernel {
  public:
   Kernel() = default;
-  /// The kernel of this name in a text of the Warp dialect, or its only one. Throws KernelError with the
-  /// place of what is wrong, ValueError for a name that is not there. `bindings` as parse() has them.
+  /// The kernel of this name in a text of the Warp dialect, or its only kernel. Throws KernelError with the
+  /// place of the error, ValueError for an unknown name. `bindings` are those of parse().
   static Kernel from_source(std::string_view text, std::string_view name = {},
                             std::string_view file = "kernel.py", const Bindings& bindings = {});
-  /// A kernel that a program made, and how its CUDA text is written.
+  /// A kernel of a module that a program built; `options` say how its CUDA text is written.
   explicit Kernel(Module module, std::string_view name = {}, const EmitOptions& options = {});
   /// All kernels of a module. On a GPU they are compiled together, which takes far less time than one by one.
   static std::vector<Kernel> all(Module module);
 
   bool defined() const { return state_ != nullptr; }
-  /// Of this kernel and its copies alone, as long as the process lives.
+  /// Unique to this kernel and its copies within the process.
   std::uint64_t id() const;
   const Module& module() const;
   const Function& function() const;
   std::string_view name() const { return function().name; }
   int parameters() const { return function().parameters; }
   const Variable& parameter(int i) const { return function().variables[static_cast<std::size_t>(i)]; }
-  /// One for each parameter; of those that are no arrays empty.
+  /// One entry per parameter, empty for those that are not arrays.
   const std::vector<ArrayUse>& uses() const;
-  /// Whether it sees its block: then block_dim is part of what it computes.
+  /// Whether it uses its block: then its results depend on block_dim.
   bool sees_blocks() const;
 
   /// Its program for the CPU, made at the first call.
   const BlockProgram& program() const;
-  /// The kernel of its gradient (kernel/adjoint.hpp), made at the first call. Throws KernelError where there
+  /// The kernel of its gradient (kernel/adjoint.hpp), made at the first call. Throws KernelError if there
   /// is none.
   const Kernel& adjoint() const;
   /// Whether it is the adjoint() of another. `Reference` refuses races in such a kernel.

@@ -61,8 +61,8 @@ struct Column {
   std::int32_t number;  // in the group
 };
 
-/// tokens[i] = how many edges of columns[i] values[i] lies behind; one column may stand for all. All values
-/// take one step of the search before any takes the next, so that their loads overlap.
+/// tokens[i] = the number of edges of columns[i] that are <= values[i]; one column may serve all values. All
+/// values take one step of the search before any takes the next, so that their loads overlap.
 template <class T, int lanes, bool in_shared, int count, class Token>
 __device__ __forceinline__ Pack<Token, lanes> search(const GroupTable<T, in_shared>& group,
                                                      const Pack<T, lanes>& values,

@@ -96,28 +96,28 @@ class FERRITE_API DeviceContext {
   Device device() const { return {DeviceKind::cuda, index_}; }
   const cudaDeviceProp& properties() const { return properties_; }
   cudaStream_t stream() const { return stream_; }
-  /// For downloads that other threads' kernels may overtake.
+  /// For downloads that need not wait for other threads' kernels.
   cudaStream_t copy_stream() const { return copy_stream_; }
   EventPool& events() { return events_; }
 
-  /// Where buffers come from now: the common pool, or the arena of a capture (ArenaScope).
+  /// The current source of buffers: the common pool, or the arena of a capture (ArenaScope).
   Pool& pool() { return *active_pool_.load(std::memory_order_relaxed); }
   Pool& common_pool() { return common_pool_; }
   std::shared_ptr<Buffer> allocate(std::size_t bytes) { return pool().allocate(bytes); }
 
-  /// Waits for all work given to this GPU so far. Throws BackendError where a kernel failed.
+  /// Waits for all work given to this GPU so far. Throws BackendError if a kernel failed.
   void synchronize();
   bool is_capturing() const;
 
-  // Copies in the order of the compute stream; any thread. Inside a capture, copies from and to the host are
-  // a BackendError: a replay would see the host memory of another time.
+  // Copies in the order of the compute stream, from any thread. Inside a capture, copies from and to the
+  // host are a BackendError: a replay would access host memory at another time.
   /// `source` may be changed as soon as this returns.
   void copy_from_host(void* target, const void* source, std::size_t bytes);
   /// Returns when `target` is written.
   void copy_to_host(void* target, const void* source, std::size_t bytes);
   /// Both on this GPU; must not overlap.
   void copy_on_device(void* target, const void* source, std::size_t bytes);
-  /// From a buffer of another GPU, behind the work of both and before what either gets later.
+  /// From a buffer of another GPU. It runs after all earlier work of both GPUs and before all later work.
   void copy_from_device(void* target, DeviceContext& source_device, const void* source, std::size_t bytes);
 
  private:

@@ -67,7 +67,7 @@ std::string compile_module(const Config& config, std::span<Record> records, Code
   std::string module;
   try {
     module = compile(records);
-  } catch (const kernel::KernelError&) {  // which of them it is, each alone will tell
+  } catch (const kernel::KernelError&) {  // compile each record alone to find out which one fails
     for (Record& r : records) try {
         compile(std::span(&r, 1));
       } catch (const kernel::KernelError& e) {
@@ -75,10 +75,10 @@ std::string compile_module(const Config& config, std::span<Record> records, Code
       }
     try {
       module = compile(records);
-    } catch (const kernel::KernelError& e) {  // each alone is taken, and all together are not
+    } catch (const kernel::KernelError& e) {  // each record compiles alone, but not all together
       for (Record& r : records)
         if (r.failure.empty()) r.failure = e.what();
-      return compile(records);  // of nothing
+      return compile(records);  // no record is left: an empty module
     }
   }
   const std::string done =
