@@ -1,4 +1,4 @@
-// Kernel: a kernel that is ready to be launched, with all that is made of it once: what it does to its
+// Kernel: a kernel that is ready to be launched, with everything that is derived from it once: its use of its
 // arrays, its program for the CPU, its gradient, its CUDA text. docs/kernels.md shows how to use it.
 #pragma once
 
@@ -16,17 +16,17 @@
 
 namespace ferrite::kernel {
 
-/// What a kernel may do to the elements of an array among its parameters.
+/// What a kernel may do to the elements of an array parameter.
 struct ArrayUse {
   bool reads = false;
-  bool writes = false;    // without regard to what was there, or by atomics that are no sums
+  bool writes = false;    // regardless of the old value, or by atomics that are not sums
   bool adds = false;      // += and -=, atomic_add and atomic_sub
   bool extremes = false;  // atomic_min and atomic_max
   bool changes() const { return writes || adds || extremes; }
 };
 
-/// The threads of a launch: 1 to 4 extents, the last the fastest, and the threads of a block for kernels
-/// that see their block (wp.block_dim(), shared arrays, barriers).
+/// The threads of a launch: 1 to 4 extents, the last the fastest, and the threads per block for kernels that
+/// use their block (wp.block_dim(), shared arrays, barriers).
 struct Grid {
   Shape dim;
   int block_dim = 256;
@@ -48,7 +48,7 @@ class FERRITE_API Kernel {
                             std::string_view file = "kernel.py", const Bindings& bindings = {});
   /// A kernel of a module that a program built; `options` say how its CUDA text is written.
   explicit Kernel(Module module, std::string_view name = {}, const EmitOptions& options = {});
-  /// All kernels of a module. On a GPU they are compiled together, which takes far less time than one by one.
+  /// All kernels of a module. On a GPU they are compiled together, which is much faster than one by one.
   static std::vector<Kernel> all(Module module);
 
   bool defined() const { return state_ != nullptr; }
