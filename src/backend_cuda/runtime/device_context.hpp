@@ -19,18 +19,18 @@ struct CudaDeviceInfo;
 
 namespace ferrite::cuda {
 
-/// Never throws; 0 where CUDA cannot be used, and why_no_device() says why.
+/// Never throws; 0 if CUDA cannot be used, and why_no_device() says why.
 FERRITE_API int device_count() noexcept;
 FERRITE_API std::string why_no_device();
 /// The same for any answer of cudaGetDeviceCount: versions as CUDA counts them (13000 is 13.0; a driver of 0
 /// is none), and CUDA_VISIBLE_DEVICES, nullptr where it is not set.
 FERRITE_API std::string why_no_device(cudaError_t status, int driver, int runtime, const char* visible);
 
-/// Starts CUDA on it. Throws BackendError where the GPU fails.
+/// Starts CUDA on it. Throws BackendError if the GPU fails.
 CudaDeviceInfo describe_device(int index);
 
-/// Makes a GPU the current one of this thread, and returns the one that was; negative if there is nothing to
-/// restore. Costs nothing where there is only one.
+/// Makes a GPU current for this thread, and returns the previous one; negative if there is nothing to
+/// restore. Costs nothing if there is only one GPU.
 inline int make_current(int index) {
   if (device_count() <= 1) return -1;
   int previous = -1;
@@ -69,8 +69,8 @@ class FERRITE_API EventPool {
   std::size_t made_ = 0;
 };
 
-/// An event for the length of a scope. It may go back as soon as waits for it have been queued: they keep
-/// what they saw.
+/// An event for the length of a scope. It may be reused as soon as the waits for it are queued: they keep the
+/// state that they saw.
 class PooledEvent {
  public:
   explicit PooledEvent(EventPool& pool) : pool_(pool), event_(pool.take()) {}
