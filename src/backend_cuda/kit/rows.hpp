@@ -82,7 +82,7 @@ struct RingShape {
   std::int32_t stages, stage_bytes;  // rows in flight per team; bytes of one input
 };
 
-/// What a kernel wants of the ring.
+/// What a kernel needs from the ring.
 struct RingNeeds {
   int inputs;
   int bytes_per_element = 0;  // of shared memory beside the ring, for each element of a block's part
@@ -92,7 +92,7 @@ struct RingNeeds {
 
 class RingPlan {
  public:
-  /// Nothing where rows are too long for the shared memory of the largest cluster.
+  /// Nothing if rows are too long for the shared memory of the largest cluster.
   static std::optional<RingPlan> make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
                                       int lanes, const RingNeeds& needs);
 
@@ -124,7 +124,7 @@ class RingPlan {
   RingShape shape_{};
 };
 
-/// In registers where rows fit there, else by a ring, else chunk by chunk and element by element.
+/// In registers if rows fit there, else in a ring, else chunk by chunk and element by element.
 class RowsOrRingPlan {
  public:
   RowsOrRingPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes,
