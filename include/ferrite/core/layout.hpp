@@ -1,4 +1,4 @@
-// Layout: how a shape lies in a buffer. Every view is a function from Layout to Layout.
+// Layout: the arrangement of a shape in a buffer. Every view is a function from Layout to Layout.
 #pragma once
 
 #include <optional>

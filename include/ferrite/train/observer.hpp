@@ -63,7 +63,7 @@ class FERRITE_API ProgressBar final : public Observer {
 
   std::FILE* stream_;
   bool visible_;
-  std::string line_;  // the bar as it stands on the terminal
+  std::string line_;  // the bar as shown on the terminal
   std::chrono::steady_clock::time_point drawn_;
 };
 

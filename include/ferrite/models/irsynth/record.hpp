@@ -18,7 +18,7 @@ struct Checks {
   /// 1).
   double roundings = 0;
   std::string cpu, compiled, gpu;  // with what
-  std::string adjoint;             // "finite differences", or why there is no more to say
+  std::string adjoint;             // "finite differences", or why there is no verdict
 };
 
 /// Differences in roundings, as above. A program is accepted only if native precision stays this close to f64

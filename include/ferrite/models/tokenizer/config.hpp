@@ -16,7 +16,7 @@ namespace ferrite::tokenizer {
 /// What happens if several quantiles are equal.
 ///   keep   all edges stay; the bins between equal ones are empty
 ///   drop   each stays once; there are fewer bins
-///   merge  a value that would fill more than one bin gets one bin of its own, in which nothing else lies
+///   merge  a value that would fill more than one bin gets a bin to itself
 enum class DuplicateEdges : std::uint8_t { keep, drop, merge };
 FERRITE_API std::string_view to_string(DuplicateEdges policy);
 constexpr int count_of(DuplicateEdges) { return 3; }
