@@ -33,8 +33,8 @@ FERRITE_API Value value_argument(const Kernel& kernel, int parameter, Value valu
 /// contiguous: then use a dense copy.
 FERRITE_API std::optional<ArrayArgument> array_argument(Type type, const Array& array);
 
-/// True if two arrays certainly have an element in common. Views with gaps that interleave count as not
-/// sharing.
+/// True if two arrays certainly have an element in common. Views with gaps are not examined in full: then it
+/// may be false although they do.
 FERRITE_API bool share_elements(const Array& a, const Array& b);
 
 /// The bytes of a parameter that is not an array, laid out as in C.

@@ -96,7 +96,7 @@ class FERRITE_API DeviceContext {
   Device device() const { return {DeviceKind::cuda, index_}; }
   const cudaDeviceProp& properties() const { return properties_; }
   cudaStream_t stream() const { return stream_; }
-  /// For downloads that need not wait for other threads' kernels.
+  /// For downloads that must not hold up other threads' kernels.
   cudaStream_t copy_stream() const { return copy_stream_; }
   EventPool& events() { return events_; }
 
