@@ -6,7 +6,7 @@ set(FERRITE_HAS_CUDA 0)
 if(FERRITE_CUDA STREQUAL "OFF")
   return()
 endif()
-if(FERRITE_CUDA STREQUAL "AUTO")  # kernels that nothing here could run take a third of the build
+if(FERRITE_CUDA STREQUAL "AUTO")  # kernels that this machine could not run take a third of the build
   execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)
   if(NOT no_gpu EQUAL 0)
     message(STATUS "ferrite without CUDA: nvidia-smi finds no GPU (FERRITE_CUDA=ON builds the kernels all the same)")
@@ -32,7 +32,7 @@ else()
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
   endif()
   enable_language(CUDA)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 has not heard of it
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()

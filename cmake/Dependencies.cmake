@@ -1,6 +1,6 @@
 # All dependencies come from the system; nothing is downloaded. The README says what each is for.
 find_package(Threads REQUIRED)
-# fmt is compiled once, from its headers (src/core/fmt.cpp), and linked into all that format: the library needs no libfmt.
+# fmt is compiled once, from its headers (src/core/fmt.cpp), and linked into everything that formats: the library needs no libfmt.
 find_package(fmt 9 REQUIRED)
 add_library(ferrite_fmt OBJECT ${PROJECT_SOURCE_DIR}/src/core/fmt.cpp)
 target_include_directories(ferrite_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)

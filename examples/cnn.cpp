@@ -1,5 +1,5 @@
 // The demo: a small convolutional net learns to read handwritten digits, with a progress bar, evaluations
-// and, on the cpu backend, the five ops that took most of the time.
+// and, on the cpu backend, the five slowest ops.
 #include <chrono>
 
 #include "common.hpp"

@@ -1,4 +1,4 @@
-// The flags that all examples share, and the backend that they name.
+// The flags that all examples share, and the backend that the flags name.
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// What all examples share: the same four flags, and one text for every backend.
+// Shared by all examples: the same four flags, and one program text for every backend.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A kernel of one's own, written as text: a thousand masses on springs, a step of time per launch. It runs on
-// every backend, and gradients flow through all steps: the stiffness of the springs is found from where the
-// masses end up.
+// A user-written kernel, given as text: a thousand masses on springs, one time step per launch. It runs on
+// every backend, and gradients flow through all steps: the program finds the stiffness of the springs from
+// the final positions of the masses.
 #include "common.hpp"
 #include "ferrite/kernel/launch.hpp"
 

@@ -1,5 +1,5 @@
 # Which folder may include which: `cmake -P tests/walls.cmake`. A folder of src/ and the one of the same name in include/ferrite/ are one
-# layer. What a layer does not name it may not include; layers that name each other are one language (ops, tensors and backends).
+# layer. A layer may include only the layers it names; layers that name each other belong together (ops, tensors and backends).
 cmake_minimum_required(VERSION 3.24)
 set(core "")
 set(math core)
@@ -22,7 +22,7 @@ set(optim core nn data)
 set(train core io nn data optim stacks)
 set(models core io kernel ops tensor backend data nn interop stacks cpu cuda backend_cpu backend_cuda ferrite)
 set(cli core io kernel ops tensor backend models stacks)
-# The way to call a kernel stands above ops.
+# The header that launches kernels is above ops.
 set(kernel_exception ops tensor autodiff)
 
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)

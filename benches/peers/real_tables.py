@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy
 import pandas
 
-# source, table, target, columns that are no features: numbers of rows, and what is known only after the target
+# source, table, target, columns that are not features: row numbers, and what is known only after the target
 TABLES = [
     ("sklearn", "iris", "target", ""),
     ("sklearn", "wine", "target", ""),

@@ -52,7 +52,7 @@ def elementwise(op, dtype, label):
 
 
 def fused(op, dtype, size, compiled):
-    """Chains that Lazy<Cuda> makes one kernel of (lazy_bench.cpp): op by op, or by torch.compile."""
+    """Chains that Lazy<Cuda> fuses into one kernel (lazy_bench.cpp): op by op, or by torch.compile."""
     shape = (COUNTS[size],) if size in COUNTS else tuple(int(n) for n in size.split("x"))
     calls = {
         "chain8": lambda x: -torch.clamp(torch.relu(torch.abs(x * 1.1 + 0.3) - 0.2) * x, max=3),

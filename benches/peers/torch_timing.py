@@ -63,7 +63,7 @@ def outputs_of(result):
 
 
 def error_of(problem, inputs):
-    """The largest |y - y64| / |y64| of the outputs, by L2 norms; None if it is no number."""
+    """The largest |y - y64| / |y64| of the outputs, by L2 norms; None if it is not a number."""
     wide = tuple(t.double() if isinstance(t, torch.Tensor) and t.is_floating_point() else t for t in inputs)
     worst = 0.0
     for y, exact in zip(outputs_of(problem.run(inputs)), outputs_of(problem.run(wide))):

@@ -22,7 +22,7 @@ class Declaration:
 
 
 def skip_quiet(text, at):
-    """The place behind the string, character or comment at `at`, or `at` if there is none."""
+    """The place after the string, character or comment at `at`, or `at` if there is none."""
     if text.startswith("//", at):
         end = text.find("\n", at)
         return len(text) if end < 0 else end
@@ -37,7 +37,7 @@ def skip_quiet(text, at):
 
 
 def closing(text, at):
-    """The place behind the bracket that closes the one at `at`."""
+    """The place after the bracket that closes the one at `at`."""
     depth = 0
     while at < len(text):
         after = skip_quiet(text, at)
@@ -52,7 +52,7 @@ def closing(text, at):
 
 
 def without_template(head):
-    """The head behind `template <...>`, as often as it stands there, and behind `requires ...` lines."""
+    """The head after any `template <...>` and `requires ...` lines."""
     head = head.strip()
     while match := re.match(r"template\s*<", head):
         depth, at = 0, match.end() - 1
@@ -67,7 +67,7 @@ def without_template(head):
 
 
 def is_initializer(head):
-    """Whether a brace behind `head` opens a value, not a body."""
+    """Whether a brace after `head` opens a value, not a body."""
     plain = without_template(head) + " "
     if plain.startswith("concept ") or re.search(r"\brequires\s*(\(([^(){}]|\([^()]*\))*\))?\s*$", head):
         return True
@@ -84,7 +84,7 @@ def is_initializer(head):
 
 
 def read_declaration(text, at):
-    """Head and body of the declaration at `at`, and the place behind it."""
+    """Head and body of the declaration at `at`, and the place after it."""
     start = at
     while True:
         after = skip_quiet(text, at)
@@ -119,7 +119,7 @@ def tidy(head):
 
 
 def declare(head, body, contract, space):
-    """What a head declares, or None for what no user looks up."""
+    """What a head declares, or None if no user would look it up."""
     plain = without_template(head)
     if re.match(r"friend\b|static_assert\b|extern\b|using [^=]*$|(virtual )?~", plain):
         return None
@@ -156,7 +156,7 @@ def declare(head, body, contract, space):
 
 
 class Reader:
-    """Goes through a header, a namespace or the body of a class, and keeps what is public."""
+    """Reads a header, a namespace or the body of a class, and keeps the public declarations."""
 
     def __init__(self, text, space="", public=True):
         self.text, self.space, self.public = text, space, public

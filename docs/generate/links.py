@@ -19,7 +19,7 @@ def anchors(text):
 
 
 def broken_links(root):
-    """One line for each link that leads nowhere."""
+    """One line for each broken link."""
     documents = [*root.glob("*.md"), *root.glob("docs/**/*.md")]
     known = {path.resolve(): anchors(path.read_text()) for path in documents}
     problems = []

@@ -1,8 +1,8 @@
-"""Which header stands on which page of the reference, and under which heading."""
+"""The page and heading of every header in the reference."""
 
 # (file, title, guides, introduction, sections); a section is (title, headers)
 PAGES = [
-    ("tensors", "Tensors", "tensors.md", "The value that everything computes with, and what it is made of.", [
+    ("tensors", "Tensors", "tensors.md", "The value that everything computes with, and its parts.", [
         ("Tensor", ["tensor/tensor.hpp", "tensor/tensor_data.hpp"]),
         ("Shapes, dtypes, scalars", ["core/shape.hpp", "core/dtype.hpp", "core/scalar.hpp", "core/stream.hpp"]),
         ("Random numbers", ["core/rng.hpp"]),
@@ -12,7 +12,7 @@ PAGES = [
         ("Memory, for those who write backends", ["core/array.hpp", "core/layout.hpp"]),
     ]),
     ("ops", "Ops", "tensors.md own_op.md", "Functions of tensors, by family. Broadcasting and promotion are NumPy's "
-     "([dtypes.md](../dtypes.md)). At the end of each family stand the op types behind the functions, for those who "
+     "([dtypes.md](../dtypes.md)). Each family ends with the op types behind its functions, for those who "
      "write kernels, read replay files or read a profile.", [
         ("Create", ["ops/fill.hpp", "ops/iota.hpp", "ops/random.hpp"]),
         ("Views", ["ops/views.hpp", "ops/indexing.hpp"]),
@@ -29,14 +29,14 @@ PAGES = [
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
         ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
-    ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made of a backend, a config and, where it "
+    ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
         ("Linear and embedding", ["nn/linear.hpp"]),
         ("Convolution and pooling", ["nn/conv.hpp"]),
         ("Norms", ["nn/norm.hpp"]),
         ("Attention and transformer", ["nn/transformer.hpp"]),
-        ("Layers in a row, and those without weights", ["nn/sequential.hpp"]),
-        ("Modules of your own", ["nn/module.hpp", "nn/state.hpp"]),
+        ("Sequences, and layers without weights", ["nn/sequential.hpp"]),
+        ("Your own modules", ["nn/module.hpp", "nn/state.hpp"]),
         ("Initial values", ["nn/init.hpp"]),
     ]),
     ("optimisers", "Optimisers", "training.md", "All are in `ferrite::optim`.", [
@@ -44,7 +44,7 @@ PAGES = [
         ("Settings", ["optim/config.hpp"]),
         ("Learning rates", ["optim/schedule.hpp"]),
     ]),
-    ("data", "Data", "training.md", "Data sets in host memory, batches, and where batches come from.", [
+    ("data", "Data", "training.md", "Data sets in host memory, batches, and sources of batches.", [
         ("Data sets", ["data/dataset.hpp"]),
         ("Batches and loaders", ["data/batch.hpp", "data/loader.hpp", "data/source.hpp", "data/prefetch.hpp"]),
         ("Host memory", ["tensor/host.hpp", "data/finite.hpp"]),
@@ -77,8 +77,8 @@ PAGES = [
                                "tensor/backend_name.hpp", "tensor/error_model.hpp", "cpu/kernel.hpp", "cpu/rows.hpp",
                                "cpu/blocks.hpp", "cuda/call.hpp", "cuda/launch.hpp", "cuda/check.hpp"]),
     ]),
-    ("files", "Files", "training.md", "Reading and writing files. What is read lies in host memory; "
-     "`from_host(backend, tensor)` makes a tensor of it.", [
+    ("files", "Files", "training.md", "Reading and writing files. Tensors are read into host memory; "
+     "`from_host(backend, tensor)` copies one to a backend.", [
         ("Tensors in host memory", ["io/host_tensor.hpp"]),
         ("safetensors", ["io/safetensors.hpp"]),
         ("npy and npz", ["io/npy.hpp", "io/npz.hpp"]),
@@ -95,7 +95,7 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
+    ("models", "Models", "tokenizer.md priors.md irsynth.md", "Models built on everything else.", [
         ("Tokenizer", ["models/tokenizer/quantile_tokenizer.hpp", "models/tokenizer/table_tokenizer.hpp",
                        "models/tokenizer/config.hpp", "models/tokenizer/table.hpp", "models/tokenizer/shards.hpp",
                        "models/tokenizer/column_fit.hpp", "models/tokenizer/rank_summary.hpp"]),
@@ -106,7 +106,7 @@ PAGES = [
     ]),
 ]
 
-# Public for the compiler only: nobody calls what they declare.
+# Public only for the compiler: nobody calls what these headers declare.
 INTERNAL = {
     "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/all.hpp", "core/integers.hpp",
     "ops/primitives.hpp", "core/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",

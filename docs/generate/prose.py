@@ -5,7 +5,7 @@ import textwrap
 
 
 def escape(text):
-    """Markdown for plain text; what stands in backquotes is left alone."""
+    """Markdown for plain text; text in backquotes is left unchanged."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(p if p.startswith("`") else p.replace("*", r"\*").replace("<", "&lt;") for p in parts)
 

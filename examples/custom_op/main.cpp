@@ -1,5 +1,5 @@
-// custom_op [--backend NAME] [--steps N]: a net with an op of our own (mish.hpp), on any backend. Builds by
-// itself against an installed ferrite: see CMakeLists.txt.
+// custom_op [--backend NAME] [--steps N]: a net with its own op (mish.hpp), on any backend. It is a
+// separate project that builds against an installed ferrite: see CMakeLists.txt.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

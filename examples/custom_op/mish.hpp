@@ -1,7 +1,7 @@
-// An op of one's own: mish(x) = x tanh(log(1 + exp(x))). Its shape rule, its composition and its gradient
-// stand in one struct, and from then on it runs on every backend, differentiates, and can be profiled and
-// compared. Kernels that make one pass over memory where the composition makes three are free functions
-// beside it; ferrite itself is not touched.
+// A user-written op: mish(x) = x tanh(log(1 + exp(x))). One struct holds its shape rule, its composition and
+// its gradient. That is enough to run it on every backend, differentiate, profile and compare it. The kernels
+// are free functions beside it; they make one pass over memory where the composition makes three. ferrite
+// itself is not changed.
 #pragma once
 
 #include <ferrite/ferrite.hpp>
@@ -30,7 +30,7 @@ struct Mish {
   }
 };
 
-// Kernels, declared where the op is, so that whoever sees the op sees them.
+// Kernels, declared beside the op, so that every file that sees the op sees them.
 void run(ferrite::Cpu& cpu, const Mish& op, ferrite::Ins in, ferrite::Outs out);
 #if MISH_CUDA
 void run(ferrite::Cuda& cuda, const Mish& op, ferrite::Ins in, ferrite::Outs out);

@@ -16,7 +16,7 @@ static_assert(check_backend<Cpu>());
 
 namespace {
 
-/// Host memory seen as a dense array; it stays the caller's.
+/// Host memory as a dense array; the caller still owns it.
 Array borrowed(const void* data, const Meta& meta) {
   auto buffer = std::make_shared<Buffer>(const_cast<void*>(data), meta.bytes(), Device{});
   return {std::move(buffer), Layout::contiguous(meta.shape), meta.dtype};

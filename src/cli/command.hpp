@@ -1,4 +1,4 @@
-// What the subcommands of `ferrite` share.
+// Shared by the subcommands of `ferrite`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@ namespace ferrite::cli {
 /// Exit codes, the same for every subcommand.
 enum Exit : int { success = 0, difference = 1, bad_input = 2 };
 
-/// For seeds and counts: CLI11 takes -1 for the largest number there is.
+/// For seeds and counts: CLI11 reads -1 as the largest number.
 inline const CLI::Validator whole_number(
     [](const std::string& text) {
       const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -18,7 +18,7 @@ inline const CLI::Validator whole_number(
     },
     "");
 
-/// What the chosen subcommand does; returns an exit code.
+/// The action of the chosen subcommand; returns an exit code.
 using Action = std::function<int()>;
 
 // Each adds one subcommand, which sets `action` when it is chosen.

@@ -1,4 +1,4 @@
-// ferrite devices: what this machine offers and what of it is used.
+// ferrite devices: the devices of this machine, and which of them are used.
 #include <fmt/format.h>
 #include <unistd.h>
 

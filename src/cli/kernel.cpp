@@ -55,7 +55,7 @@ Bindings bindings(const Options& o) {
   }
   return all;
 }
-/// What is wrong with kernels that are not asked for does not matter.
+/// Errors in kernels that are not asked for do not matter.
 Module read_module(const Options& o) { return parse_for(o.kernel, read_text(o.file), o.file, bindings(o)); }
 
 std::string signature(const Module& module, const Function& f) {

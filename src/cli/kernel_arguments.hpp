@@ -1,4 +1,4 @@
-// What `ferrite kernel run` gives a kernel: NAME=VALUE as values of the parameters' types.
+// The arguments of `ferrite kernel run`: NAME=VALUE as values of the parameters' types.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// ferrite ops: what every backend does for every op and dtype. Nothing here is written down by hand: kernels
-// are found by Runs and accepts, dtypes by the shape rules.
+// ferrite ops: what every backend does for every op and dtype. Nothing here is listed by hand: Runs and
+// accepts find the kernels, the shape rules the dtypes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,13 +35,13 @@ std::string_view to_string(Support support) {
 
 using ByDType = std::map<DType, Support>;
 
-/// Behind the name of the op whose gradient they compute.
+/// Suffixes after the name of the op whose gradient they compute.
 constexpr const char* backward_suffixes[] = {"_backward", "_input_grad", "_weight_grad"};
 
 struct Row {
   std::string op;
   std::vector<std::string> functions;
-  bool has_gradient = false;  // of its own; others are differentiated through their composition
+  bool has_gradient = false;  // its own; others are differentiated through their composition
   bool is_backward = false;
   std::map<std::string, ByDType> backends;
 };

@@ -1,4 +1,4 @@
-// Which prior is meant.
+// The options that choose a prior.
 #include "cli/prior_options.hpp"
 #include "cli/backend_option.hpp"
 

@@ -1,4 +1,4 @@
-// The options that say which prior is meant, the same for every command about priors.
+// The options that choose a prior, the same for every command about priors.
 #pragma once
 
 #include <cstdint>

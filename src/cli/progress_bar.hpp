@@ -1,4 +1,4 @@
-// One line on a terminal that says how far long work is; silent where there is no terminal.
+// One line on a terminal that shows the progress of long work; silent without a terminal.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ class ProgressBar {
     if (visible_) fmt::print(stderr, "\r\x1b[K");
   }
 
-  /// The work, or the stage of it, and the share that is done. Drawn twenty times a second at most.
+  /// The work, or its stage, and the share that is done. Drawn at most twenty times a second.
   void operator()(std::string_view what, double share) {
     const double now = seconds();
     if (!visible_ || (share < 1 && now < drawn_ + 0.05)) return;

@@ -79,7 +79,7 @@ void add_table_options(CLI::App* command, Options& o) {
       ->capture_default_str();
 }
 
-/// What looks wrong about a table or a fit goes to standard error, where it does not mix with results.
+/// Warnings about a table or a fit go to standard error, so that they do not mix with results.
 void warn(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print(stderr, "warning: {}\n", note);
 }
@@ -140,7 +140,7 @@ int run_inverse(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const std::size_t columns = fitted.columns().size();
   std::vector<std::filesystem::path> files{o.input};
-  std::error_code not_there;  // which reading it will report
+  std::error_code not_there;  // reading it will report this
   if (std::filesystem::is_directory(o.input, not_there)) files = shard_files(o.input);
   AtomicFile out(o.out);
   std::string text;
@@ -168,7 +168,7 @@ int run_inverse(const Options& o) {
         const auto token = convert<std::int64_t>(all[i]);
         const std::string field =
             fitted.inverse(token, i % columns, row, o.mean ? BinValue::mean : BinValue::midpoint);
-        // An empty line would be no row, so a single field is written as "" then.
+        // An empty line would not be a row, so a single empty field is written as "".
         if (!field.empty() || columns == 1) append_csv_field(text, field);
         text += ',';
         if ((i + 1) % columns != 0) continue;

@@ -1,4 +1,4 @@
-// The one thing about errors that is not in the header.
+// The only part of the errors that is not in the header.
 #include "ferrite/core/error.hpp"
 
 #include <fmt/format.h>

@@ -31,7 +31,7 @@ bool Layout::is_contiguous() const {
 }
 
 bool Layout::may_overlap() const {
-  // No, if each axis, taken from the smallest stride up, steps over all that lies below it.
+  // No overlap if each axis, taken from the smallest stride up, steps over everything below it.
   const Layout* const self = this;
   const LoopNest nest(std::span(&self, 1));
   std::int64_t reach = 0;
@@ -175,8 +175,8 @@ LoopNest::LoopNest(std::span<const Layout* const> layouts) : operands(static_cas
                                  to_string(shape), to_string(layouts[k]->shape)));
   }
 
-  // Axes by falling stride of the first operand, ties decided by the next ones: writes then run through
-  // memory in order. An insertion sort, since contiguous operands arrive sorted.
+  // Axes by descending stride of the first operand, ties decided by the next ones, so that writes run through
+  // memory in order. An insertion sort, because contiguous operands arrive sorted.
   int order[max_rank];
   int count = 0;
   const auto before = [&](int a, int b) {

@@ -15,8 +15,8 @@ inline void cpu_pause() {
 #endif
 }
 
-/// A lock for sections shorter than the lock itself: an uncontended pair costs one atomic exchange, half of
-/// what std::mutex takes. Yields after a while, since the holder may have lost its core.
+/// A lock for sections shorter than the lock itself: an uncontended pair costs one atomic exchange, half the
+/// cost of std::mutex. Yields after a while, because the holder may have lost its core.
 class SpinLock {
  public:
   void lock() noexcept {

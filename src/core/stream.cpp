@@ -1,4 +1,4 @@
-// The texts of the core in a stream.
+// Stream output for the values of the core.
 #include "ferrite/core/stream.hpp"
 
 #include <ostream>

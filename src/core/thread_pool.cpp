@@ -21,8 +21,8 @@ namespace {
 
 constexpr int max_threads = 256;
 
-/// Spins until done() holds or about 100 us have passed: what a sleep and a wake-up may cost on a virtual
-/// machine.
+/// Spins until done() holds or about 100 us have passed, as long as a sleep and a wake-up may take on a
+/// virtual machine.
 template <class Done>
 bool spin_until(Done&& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
@@ -53,7 +53,8 @@ class ThreadPool {
   ThreadPool();
 
   // state_: bits 0-7 count the workers inside the job, bit 8 says that it may be joined, the rest counts
-  // jobs. It may wrap around: joining is right whenever bit 8 is set, and a missed job is done by the others.
+  // jobs. It may wrap around: joining is correct whenever bit 8 is set, and the others do a job that a worker
+  // missed.
   using State = std::uint32_t;
   static constexpr State joined_mask = 0xff, open_bit = 0x100, job_step = 0x200;
 
@@ -185,7 +186,7 @@ void ThreadPool::resize(std::size_t workers) {
   if (workers == resized_to_) return;
   resized_to_ = workers;
   worker_limit_.store(workers, std::memory_order_relaxed);
-  state_.fetch_add(job_step);  // a job nobody can join: whoever is beyond the limit sees it and ends
+  state_.fetch_add(job_step);  // a job nobody can join: workers beyond the limit see it and end
   state_.notify_all();
   while (workers_.size() > workers) {
     workers_.back().join();

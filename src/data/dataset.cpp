@@ -19,7 +19,7 @@ Shape row_shape(const HostTensor& x) {
   return shape;
 }
 
-/// Apart from the streams an Rng of the same seed hands out, which count from 0.
+/// Distinct from the streams that an Rng of the same seed hands out, which count from 0.
 constexpr std::uint64_t split_stream = std::uint64_t{1} << 62;
 
 HostTensor pick(const HostTensor& x, std::span<const std::int64_t> numbers) {

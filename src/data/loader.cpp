@@ -12,7 +12,7 @@
 namespace ferrite::data {
 namespace {
 
-/// Apart from the streams an Rng of the same seed hands out, which count from 0.
+/// Distinct from the streams that an Rng of the same seed hands out, which count from 0.
 constexpr std::uint64_t shuffle_streams = std::uint64_t{1} << 63;
 
 }  // namespace

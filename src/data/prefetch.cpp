@@ -15,7 +15,7 @@ namespace ferrite::data {
 
 class Prefetch::Worker {
  public:
-  /// What one pull of the source gave, and where the source stood after it.
+  /// The result of one pull of the source, and the position of the source after it.
   struct Item {
     std::optional<HostBatch> batch;
     std::exception_ptr error;

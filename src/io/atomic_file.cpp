@@ -34,8 +34,8 @@ bool is_temporary(std::string_view name, std::string_view prefix) {
 
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : "."; }
 
-/// A writer holds a lock on its temporary, and the system drops the lock when the process dies, however it
-/// dies: a temporary that can be locked has no writer any more.
+/// A writer holds a lock on its temporary, and the system drops the lock when the process dies, for any
+/// reason: a temporary that can be locked has no writer any more.
 void remove_leftovers(const fs::path& target) {
   const std::string prefix = temporary_prefix(target);
   std::error_code ignored;
@@ -76,7 +76,7 @@ void AtomicFile::open_temporary() {
     if (fd_ < 0 && errno == EEXIST) continue;
     if (fd_ < 0) fail("create a temporary for", errno);
     // Between open and flock another writer may have taken the file for a leftover: it then holds the lock,
-    // or has removed the name already. File systems without locks only keep their leftovers.
+    // or has already removed the name. File systems without locks just keep their leftovers.
     const bool taken = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat info {};
     if (!taken && ::fstat(fd_, &info) == 0 && info.st_nlink > 0) return;

@@ -1,4 +1,4 @@
-// One pass over the text; a row that turns out to be incomplete is tried again when more text has come.
+// One pass over the text; an incomplete row is tried again when more text has arrived.
 #include "ferrite/io/csv_scanner.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace ferrite {
 std::string CsvField::text() const {
   std::string out(raw);
   if (escaped) {
-    // Of each pair of quotes the first goes.
+    // The first quote of each pair is dropped.
     std::size_t kept = 0;
     for (std::size_t i = 0; i < raw.size(); ++i) {
       if (raw[i] == '"') ++i;
@@ -63,7 +63,8 @@ bool CsvScanner::next_row(CsvRow& row) {
   }
   position_ = line_start_ = begin;
   line_ = line;
-  // Twice as much before the next attempt keeps the whole linear, however long the row and short the chunks.
+  // Waiting for twice as much text before the next attempt keeps the total linear, however long the row and
+  // short the chunks.
   retry_size_ = 2 * (text_.size() - begin);
   return false;
 }

@@ -1,4 +1,4 @@
-// What a field of a CSV file means: a number, a missing value, or neither.
+// The meaning of a field of a CSV file: a number, a missing value, or neither.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ inline bool is_missing(std::string_view text) {
   return text.size() <= 4 && (text.empty() || is("na") || is("n/a") || is("nan") || is("null"));
 }
 
-/// The digits that a text begins with, at most `most` of them, which is at most 7: how many, and their value.
-/// Eight bytes are read. There is no branch: how long numbers are cannot be predicted.
+/// The digits at the start of a text, at most `most` of them, which is at most 7: how many, and their value.
+/// Eight bytes are read. There is no branch, because the length of a number cannot be predicted.
 struct Digits {
   int count;
   std::uint64_t value;
@@ -57,10 +57,10 @@ inline constexpr double divisors[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7
                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
 inline constexpr double signs[] = {1, -1};
 
-/// Reads a number in the form of "-12.5", as most are, with at most 7 digits before and 14 behind the point,
-/// and returns where it ends; nullptr if there is none or it is too long. Its digits and the power of ten are
-/// exact as doubles, so that the quotient is the nearest double, as from_chars gives it, in a fraction of the
-/// time. Bytes up to short_decimal_reach must be readable.
+/// Reads a number such as "-12.5", as most are, with at most 7 digits before and 14 after the point, and
+/// returns its end; nullptr if there is none or it is too long. Its digits and the power of ten are exact as
+/// doubles, so the quotient is the nearest double, as from_chars gives it, in a fraction of the time. Bytes
+/// up to short_decimal_reach must be readable.
 constexpr std::ptrdiff_t short_decimal_reach = 1 + 7 + 1 + 7 + 8;
 inline const char* read_short_decimal(const char* text, double& value) {
   const bool negative = *text == '-';
@@ -89,8 +89,8 @@ inline std::optional<double> parse_short_decimal(std::string_view text) {
   return value;
 }
 
-/// The double nearest to a decimal number that from_chars finds to be out of range: 0 or infinity, with its
-/// sign. Such numbers are so far from 1 that the place of the first digit and the exponent tell them apart.
+/// The double nearest to a decimal number that from_chars finds out of range: 0 or infinity, with its sign.
+/// Such numbers are so far from 1 that the place of the first digit and the exponent distinguish them.
 inline double out_of_range_number(std::string_view text) {
   const double sign = text.starts_with('-') ? -1 : 1;
   const auto exponent_mark = text.find_first_of("eE");
@@ -108,8 +108,8 @@ inline double out_of_range_number(std::string_view text) {
   return sign * (magnitude > 0 ? std::numeric_limits<double>::infinity() : 0);
 }
 
-/// The double nearest to a decimal number, "inf" included, with spaces around it allowed; nothing for
-/// everything else.
+/// The double nearest to a decimal number, "inf" included, with spaces around it allowed; nothing for any
+/// other text.
 inline std::optional<double> parse_number(std::string_view text) {
   text = trim(text);
   constexpr std::size_t longest = 16;  // of those that have few enough digits, nearly all
@@ -124,7 +124,7 @@ inline std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
-/// The character that may be the true delimiter of a row that was taken for a single field; 0 if none is.
+/// The character that may be the true delimiter of a row that was read as a single field; 0 if there is none.
 inline char suspected_delimiter(std::string_view row, char delimiter) {
   for (const char c : {';', '\t', '|', ','})
     if (c != delimiter && row.find(c) != row.npos) return c;

@@ -1,4 +1,4 @@
-// What the readers of this folder share: error text, checked shapes, UTF-8, little-endian loads.
+// Shared by the readers of this folder: error text, checked shapes, UTF-8, little-endian loads.
 #pragma once
 
 #include <cstring>
@@ -31,7 +31,8 @@ void append(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
-/// Text from a file made fit for a message: in quotes, shortened, bytes that are not printable ASCII escaped.
+/// Text from a file, prepared for a message: in quotes, shortened, bytes that are not printable ASCII
+/// escaped.
 std::string in_quotes(std::string_view text);
 
 /// Position of the first byte that does not belong to well-formed UTF-8, or npos.
@@ -52,8 +53,8 @@ struct Source {
   /// Rejects ranks above 8, negative extents, and sizes that overflow 63 bits.
   Shape shape(std::string_view place, std::span<const std::int64_t> dims) const;
 
-  /// A tensor of exactly these bytes: a view where there is an owner and they are aligned, else a copy.
-  /// Rejects bool bytes other than 0 and 1, which C++ could not read as bool.
+  /// A tensor of exactly these bytes: a view if there is an owner and they are aligned, else a copy. Rejects
+  /// bool bytes other than 0 and 1, which C++ could not read as bool.
   HostTensor tensor(std::string_view place, DType dtype, const Shape& shape, Bytes bytes) const;
 };
 

@@ -1,4 +1,4 @@
-// Deflated zip members, by zlib where the build has it.
+// Deflated zip members, through zlib if the build has it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-/// zlib counts in 32 bits; what it consumed is taken off the span.
+/// zlib counts in 32 bits; the consumed bytes are removed from the span.
 template <class T>
 uInt grant(std::span<T> span) {
   return static_cast<uInt>(std::min<std::size_t>(span.size(), 1u << 30));

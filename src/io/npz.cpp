@@ -28,7 +28,7 @@ void check_crc(const Source& source, const std::string& place, Bytes content, st
 }
 
 HostTensor read_deflated(const Source& source, const std::string& place, const ZipMember& member) {
-  // The header says how large the array is; a member that claims another size is not inflated any further.
+  // The header gives the size of the array; a member that claims another size is not inflated further.
   constexpr std::uint64_t longest_header = 10 + 0xffff;
   const HostTensor start = io_detail::inflate_member(source, member, std::min(member.size, longest_header));
   const std::size_t needed = io_detail::parse_npy_header(source, place, start.bytes()).file_size();

@@ -1,6 +1,6 @@
-// safetensors: 8 bytes header length, JSON header, tensor bytes. The header comes from strangers, so it is
-// read event by event by a small state machine that accepts the format and nothing else: nesting, duplicates
-// and unknown keys end the parse where they stand.
+// safetensors: 8 bytes header length, JSON header, tensor bytes. The header may come from strangers, so a
+// small state machine reads it event by event and accepts only the format: nesting, duplicates and unknown
+// keys end the parse at once.
 #include "ferrite/io/safetensors.hpp"
 
 #include <fmt/format.h>

@@ -56,7 +56,7 @@ class DirectoryReader {
     return file_.subspan(offset, size);
   }
 
-  /// The end record stands before a comment of at most 65535 bytes.
+  /// The end record comes before a comment of at most 65535 bytes.
   void find_directory() {
     const std::size_t lowest = file_.size() > end_size + 0xffff ? file_.size() - end_size - 0xffff : 0;
     for (std::size_t at = file_.size(); at-- > lowest;) {
@@ -268,7 +268,7 @@ void ZipWriter::commit() {
   const std::uint64_t directory_offset = position_;
   const std::uint64_t directory_size = directory_.size();
   std::string& out = directory_;
-  // NumPy tells an empty archive by its first bytes, which must be those of the plain end record.
+  // NumPy recognises an empty archive by its first bytes, which must be those of the plain end record.
   const bool empty = members_ == 0;
   if (!empty) {
     append(out, zip64_end_signature);

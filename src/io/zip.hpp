@@ -21,12 +21,12 @@ struct ZipMember {
 /// CRC-32 as zip uses it; `crc` continues an earlier call.
 std::uint32_t crc32(Bytes bytes, std::uint32_t crc = 0);
 
-/// All members. Rejects what does not lie inside the file, members that overlap or claim to unpack to more
-/// than deflate can, encryption, other methods, several disks and names that are not UTF-8.
+/// All members. Rejects entries outside the file, members that overlap or claim to unpack to more than
+/// deflate can, encryption, other methods, several disks and names that are not UTF-8.
 std::vector<ZipMember> read_zip_directory(const Source& source, Bytes bytes);
 
-/// The first `size` bytes of a deflated member as a u8 tensor; asked for member.size, it must end there.
-/// Throws IoError where ferrite was built without zlib. The CRC is left to the caller.
+/// The first `size` bytes of a deflated member as a u8 tensor; if `size` is member.size, it must end there.
+/// Throws IoError if ferrite was built without zlib. The caller checks the CRC.
 HostTensor inflate_member(const Source& source, const ZipMember& member, std::uint64_t size);
 
 /// Writes stored members with zip64 fields throughout: one form for all sizes, the one NumPy uses too.

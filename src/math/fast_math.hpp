@@ -1,7 +1,7 @@
-// Elementary functions of f32 that compilers turn into vector code: no branches, no tables, no calls, so that
-// a plain loop over them vectorises on every instruction set. Written here because Eigen 3.4's packet exp
-// clamps at +-88.7 (exp(-inf) is not 0), its sqrt is approximate on x86, and vector and scalar ends of one
-// loop give other bits.
+// Elementary functions of f32 that compilers turn into vector code: no branches, no tables, no calls, so a
+// plain loop over them vectorises on every instruction set. Eigen 3.4 is not used because its packet exp
+// clamps at +-88.7 (exp(-inf) is not 0), its sqrt is approximate on x86, and the vector and scalar parts of
+// one loop give different bits.
 //
 // Errors are below 2 ulp unless a function says otherwise; NaN and infinities follow IEEE. Where float
 // arithmetic would lose bits (erf, sin), the middle of the computation is in double. Polynomials are minimax
@@ -33,8 +33,8 @@ FERRITE_INLINE T polynomial(T x, const T (&c)[N]) {
   return polynomial(x, c, std::make_index_sequence<(N + 1) / 2>{});
 }
 
-// Comparisons are made on bits where that spares the compiler the rules for NaN: without a branch, they would
-// cost more than the polynomials.
+// Comparisons are made on bits where this frees the compiler from the rules for NaN: without a branch, those
+// would cost more than the polynomials.
 inline constexpr std::uint32_t sign_bit = 0x80000000u, infinity_bits = 0x7f800000u;
 FERRITE_INLINE std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 FERRITE_INLINE float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -71,7 +71,7 @@ FERRITE_INLINE float power_of_two(std::int32_t n) {
 
 FERRITE_INLINE float exp(float x) {
   const ExpParts e = exp_parts(with_sign_of(x, limited_magnitude(x, 104.0f)));
-  // In two steps, since 2^n itself may be out of range where the result is denormal.
+  // In two steps, because 2^n itself may be out of range if the result is denormal.
   const std::int32_t half = e.n >> 1;
   return unless_nan(x, (1.0f + e.fraction) * power_of_two(half) * power_of_two(e.n - half));
 }
@@ -114,7 +114,7 @@ FERRITE_INLINE float log1p(float x) {
 }
 
 /// e^-|x| 2^lift, 0 where that would be denormal (|x| > 87.3 + 0.69 lift); also for NaN. Cheaper than
-/// exp(-|x|), as 2^n is in range.
+/// exp(-|x|), because 2^n is in range.
 template <int lift = 0>
 FERRITE_INLINE float exp_of_negative(float x) {
   // leaves n + 127 + lift in the lowest bits, where 2^(n + lift) has its exponent
@@ -141,8 +141,8 @@ FERRITE_INLINE float tanh(float x) {
   return unless_nan(x, with_sign_of(x, y));
 }
 
-/// sigmoid(u) = over / under * scale, for u that is not NaN. What multiplies it comes before the scale: a
-/// product with a number above 1 can be in range where sigmoid(u) alone is not.
+/// sigmoid(u) = over / under * scale, for u that is not NaN. Multiply by a factor before the scale: a product
+/// with a number above 1 can be in range although sigmoid(u) alone is not.
 struct Gate {
   float over, under, scale;
 };

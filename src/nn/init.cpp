@@ -1,4 +1,4 @@
-// What the named initialisations come down to.
+// How the named initialisations are defined.
 #include "ferrite/nn/init.hpp"
 
 #include <fmt/format.h>

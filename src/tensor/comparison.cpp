@@ -1,4 +1,4 @@
-// Elementwise comparison, and the second look at differences that rounding inside the op would explain.
+// Elementwise comparison, and a second check of differences that rounding inside the op could explain.
 #include "ferrite/tensor/comparison.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ double largest_finite(DType dtype) {
   }
 }
 
-/// What underflow may do to a number of this dtype. 16-bit results are computed in f32.
+/// The effect of underflow on a number of this dtype. 16-bit results are computed in f32.
 double underflow(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -65,7 +65,7 @@ double root_mean_square(std::span<const double> values) {
   return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
 }
 
-/// |a - b|, where the limit of the dtype stands in for an infinity that only one of the two reached.
+/// |a - b|, where the limit of the dtype replaces an infinity that only one of the two reached.
 double distance(double a, double b, double limit) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   if (std::isnan(a) || std::isnan(b)) return HUGE_VAL;
@@ -92,7 +92,7 @@ Comparison compare_integers(const HostTensor& value, const HostTensor& expected)
   const std::vector<double> a = as_doubles(value), b = as_doubles(expected);
   const std::size_t size = size_of(value.dtype());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    // Bytes decide: doubles do not tell large i64 apart.
+    // Compare bytes: doubles cannot tell large i64 apart.
     if (std::memcmp(value.bytes().data() + i * size, expected.bytes().data() + i * size, size) != 0)
       take(result, static_cast<std::int64_t>(i), a[i], b[i], std::max(std::abs(a[i] - b[i]), 1.0), 0);
   }
@@ -188,8 +188,8 @@ Bounded evaluate_with_errors(const ComparedCall& call, const Rounding& rounding)
   return result;
 }
 
-/// One step of a kernel: four epsilons of the coarsest dtype, since an elementary function is off by a few
-/// and two kernels are compared.
+/// One step of a kernel: four epsilons of the coarsest dtype, because an elementary function may be off by a
+/// few and two kernels are compared.
 Rounding rounding_of(const ComparedCall& call) {
   Rounding rounding;
   const auto take = [&](const HostTensor& x) {
@@ -212,8 +212,7 @@ std::vector<std::vector<double>> evaluate_in_double(const ComparedCall& call) {
 std::vector<Comparison> compare_outputs(const ComparedCall& call) {
   const Metas in = metas_of(call.inputs), out = metas_of(call.outputs);
   const double tolerance = call.op.info->tolerance(call.op.op, in, out);
-  // The bound takes a few runs of the op, so it is asked for only where the tolerance alone leaves little
-  // room.
+  // The bound takes a few runs of the op, so it is computed only if the tolerance alone is nearly used up.
   constexpr double ample = 0.25;
   std::vector<std::vector<double>> slack;
   std::vector<Comparison> results;

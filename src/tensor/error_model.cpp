@@ -1,4 +1,4 @@
-// The error of every primitive: what the operands' errors do to the result, and its own rounding.
+// The error of every primitive: the effect of the operands' errors on the result, and its own rounding.
 #include "ferrite/tensor/error_model.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 using T = Tensor<Reference>;
 
-/// The errors of arrays live in the shadows of their buffers, as f64 of the same layout; views have them for
-/// nothing. No shadow: the array is exact.
+/// The errors of an array are in the shadow of its buffer, as f64 of the same layout, so views have them at
+/// no cost. Without a shadow the array is exact.
 class Errors {
  public:
   Errors(Reference& reference, const Rounding& rounding) : reference_(reference), rounding_(rounding) {}
@@ -30,7 +30,7 @@ class Errors {
     return error.defined() ? error : zeros(reference_, x.shape(), DType::f64);
   }
 
-  /// An undefined error stands for zeros.
+  /// An undefined error means zeros.
   void set(const Array& out, const T& error) const {
     auto& shadow = out.buffer()->shadow;
     if (!shadow && !error.defined()) return;
@@ -39,7 +39,7 @@ class Errors {
       shadow = zeros(reference_, {elements}, DType::f64).primitive().buffer();
     }
     const T y = values(out), zero = zeros(reference_, out.shape(), DType::f64);
-    // An infinite or undefined result has no error to speak of; 0 times an unbounded error is none either.
+    // An infinite or undefined result has no error; 0 times an unbounded error is 0 too.
     const T clean =
         error.defined() ? where(logical_and(isfinite(y), logical_not(isnan(error))), error, zero) : zero;
     Array target(shadow, out.layout(), DType::f64);
@@ -54,7 +54,8 @@ class Errors {
     return sqrt(squares) * (rounding_.relative * std::sqrt(terms)) + rounding_.absolute * terms;
   }
 
-  /// How far the result moves with the operands from `first` on, one at a time: the larger of both ways.
+  /// How far the result moves with the operands from `first` on, one at a time: the larger of both
+  /// directions.
   template <class Op>
   T carried(const Op& op, Ins in, const Array& out, std::size_t first = 0) const {
     T total;
@@ -69,7 +70,7 @@ class Errors {
     return total;
   }
 
-  /// |op(in with x as operand i) - y|, 0 where that is no number: sqrt of a little less than nothing.
+  /// |op(in with x as operand i) - y|, 0 if that is not a number: sqrt of a slightly negative number.
   template <class Op>
   T change(const Op& op, Ins in, std::size_t i, const T& x, const T& y) const {
     SmallVector<const Array*, 4> operands;
@@ -78,8 +79,8 @@ class Errors {
     return where(isnan(moved), 0, moved);
   }
 
-  /// How far the result moves if the operands are rounded once: functions are computed by way of numbers as
-  /// large as their arguments, such as the exponent inside gelu.
+  /// How far the result moves if the operands are rounded once: functions compute with intermediate numbers
+  /// as large as their arguments, such as the exponent inside gelu.
   template <class Op>
   T conditioned(const Op& op, Ins in, const Array& out) const {
     T total;
@@ -121,8 +122,8 @@ double terms(const Op& op, Ins in) {
   return op.reduction_length(detail::metas_of(in));
 }
 
-/// Runs an op and gives its result the error that `error(errors, y)` says; undefined: none. An output may be
-/// an input (parts of a sum are added in place), so the error is found before the result goes there.
+/// Runs an op and gives its result the error `error(errors, y)`; undefined means none. An output may be an
+/// input (parts of a sum are added in place), so the error is computed before the result is written.
 template <class Op, class Error>
 void run_step(Reference& reference, const Rounding& rounding, const Op& op, Ins in, Outs out, Error&& error) {
   if (rounding.relative == 0) return run(reference, op, in, out);
@@ -191,7 +192,7 @@ void run(ErrorModel& model, const op::Where& op, Ins in, Outs out) {
   run_step(model.reference_, model.rounding_, op, in, out, [&](const Errors& errors, const Array& y) {
     const T error = errors.carried(op, in, y, 1), doubt = errors.of(in[0]);
     if (!doubt.defined()) return error;
-    // A comparison that could go the other way.
+    // A comparison that could have the other result.
     const T other = logical_not(T(model.reference_, in[0]));
     return Errors::plus(error, where(doubt > 0, errors.change(op, in, 0, other, errors.values(y)), 0));
   });

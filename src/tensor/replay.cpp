@@ -1,4 +1,4 @@
-// Replayer: which backend and op a request means, and the answers of a serving program.
+// Replayer: finds the backend and op of a request, and answers requests in a serving program.
 #include "ferrite/tensor/replay.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ ReplayRequest parse_request(const std::string& line, const std::string& backend)
   return request;
 }
 
-/// The answer of `get`, or of what it throws.
+/// The answer of `get`, or of the error that it throws.
 template <class Get>
 ReplayAnswer answer_of(Get&& get) {
   try {
@@ -112,7 +112,7 @@ std::pair<std::string, const Replayer::Calls*> Replayer::find(const std::string&
   const std::string name = !asked.empty()          ? asked
                            : !file.backend.empty() ? file.backend
                                                    : backends_.front().first;
-  const std::string stem = name.substr(0, name.find(':'));  // cuda:1 is one of cuda
+  const std::string stem = name.substr(0, name.find(':'));  // cuda:1 is a name of cuda
   for (const auto& [known, calls] : backends_)
     if (known == name || known == stem) return {name, &calls};
   throw ValueError(fmt::format(

@@ -11,7 +11,7 @@ namespace ferrite {
 
 namespace {
 
-/// name0, name1, ... as far as they go without a gap.
+/// name0, name1, ... up to the first gap.
 std::vector<HostTensor> numbered(const NamedTensors& tensors, const std::string& name) {
   std::vector<HostTensor> found;
   for (auto it = tensors.find(name + "0"); it != tensors.end();
@@ -20,7 +20,8 @@ std::vector<HostTensor> numbered(const NamedTensors& tensors, const std::string&
   return found;
 }
 
-/// The layout of an input by its strides. The smallest offset that keeps every element inside the buffer.
+/// The layout of an input from its strides, with the smallest offset that keeps every element inside the
+/// buffer.
 Layout layout_of(const std::string& path, const std::string& key, const HostTensor& x,
                  const std::string& text) {
   const auto reject = [&](std::string_view rule) -> ParseError {

@@ -42,7 +42,7 @@ std::span<const T> element_list(const fs::path& path, const NamedTensors& tensor
   return t.as<T>();
 }
 
-/// Of names and bytes. It finds damage, not forgery.
+/// A checksum of names and bytes. It finds damage, not forgery.
 std::string checksum(const NamedTensors& tensors) {
   std::uint64_t sum = 0;
   const auto mix = [&](std::span<const std::byte> bytes) {
@@ -202,7 +202,7 @@ fs::path CheckpointFolder::save(const Checkpoint& checkpoint) const {
   write_checkpoint(path, checkpoint);
   std::map<std::int64_t, fs::path> files = numbered();
   while (files.size() > static_cast<std::size_t>(keep_) && files.begin()->first < checkpoint.step) {
-    std::error_code ignored;  // a file that cannot be removed costs space only
+    std::error_code ignored;  // a file that cannot be removed only costs space
     fs::remove(files.begin()->second, ignored);
     files.erase(files.begin());
   }

@@ -11,7 +11,7 @@ NAMES = {
     "pointwise_loss_backward": lambda case: "pointwise_loss_backward",
 }
 
-# Kernels of the user are no one function: NVIDIA Warp judges them (--oracle warp).
+# User kernels are not a single function: NVIDIA Warp checks them (--oracle warp).
 JUDGED_ELSEWHERE = {"launch"}
 
 

@@ -19,7 +19,7 @@ def numeric_gradients(case, root):
 
 
 def derivative(case, inputs, position, root):
-    """NaN where the function has a kink or a jump within reach of the step: two steps then tell different stories."""
+    """NaN where the function has a kink or a jump within reach of the step: two step sizes then disagree."""
     coarse, fine = (difference(case, inputs, position, root, step) for step in (STEP, STEP / 2))
     size = np.abs(fine) + root_mean_square(fine)
     return np.where(np.abs(coarse - fine) <= 100 * TOLERANCE * size + 1e-9, fine, np.nan)

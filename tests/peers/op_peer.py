@@ -1,4 +1,4 @@
-"""Compares ferrite's ops with an implementation of someone else.
+"""Compares ferrite's ops with an independent implementation.
 
     python op_peer.py --ferrite build/release/src/ferrite --oracle numpy
     python op_peer.py --ferrite build/release/src/ferrite --oracle torch --filter attention
@@ -70,7 +70,7 @@ class TorchOracle:
         return REDUCING if cancels else case.check, case.context.get("autograd_length", case.length)
 
     def outputs(self, case):
-        """(values, dtype) where PyTorch computes the output; dtypes are NumPy's business."""
+        """(values, dtype) where PyTorch computes the output; the NumPy oracle checks dtypes."""
         computed = self.evaluate(case, None)[0]
         expected = numpy_oracle.evaluate(case)
         return [(values, dtype) for values, (_, dtype) in zip(computed, expected)]

@@ -1,4 +1,4 @@
-"""The road to ferrite and back: a call of one op as a .safetensors file, run by `ferrite replay`."""
+"""Calls ferrite: a call of one op as a .safetensors file, run by `ferrite replay`."""
 
 import json
 import math

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests ferrite against implementations of others.
+"""Tests ferrite against independent implementations.
 
     tests/peers/run.py --ferrite build/release/src/ferrite --io-peer build/release/tests/io_peer
     tests/peers/run.py --ferrite build/release/src/ferrite --oracle torch

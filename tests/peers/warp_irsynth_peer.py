@@ -26,7 +26,7 @@ PER_MODULE = 50
 
 
 def renamed(record, number):
-    """The source with a name of its own for everything it defines, so that many fit into one Python module."""
+    """The source with unique names for everything it defines, so that many fit into one Python module."""
     text = record["python_source"].replace("import warp as wp\n", "")
     for name in re.findall(r"^(?:def|class) (\w+)", text, re.M):
         text = re.sub(rf"\b{name}\b", f"{name}_{number}", text)

@@ -8,7 +8,7 @@
 
 namespace ferrite {
 
-/// While one lives, ops on this thread record nothing.
+/// While it lives, ops on this thread are not recorded.
 class FERRITE_API NoGrad {
  public:
   NoGrad();
@@ -19,8 +19,8 @@ class FERRITE_API NoGrad {
 };
 
 namespace detail {
-/// While one lives, it sees what the ops that Autodiff runs on this thread give: how one finds the first op
-/// whose result is not finite. Scopes nest; the innermost sees.
+/// While it lives, it sees the results of the ops that Autodiff runs on this thread. It is used to find the
+/// first op whose result is not finite. Scopes nest; only the innermost sees the results.
 class FERRITE_API OpWatch {
  public:
   OpWatch();
@@ -29,7 +29,7 @@ class FERRITE_API OpWatch {
   OpWatch& operator=(const OpWatch&) = delete;
   static OpWatch* active();
 
-  /// `backend` is the one below Autodiff, of this type, `result` one of its primitives.
+  /// `backend` is the one below Autodiff, of this type; `result` is one of its primitives.
   virtual void on_result(std::string_view op, const std::type_info& type, const void* backend,
                          const void* result) = 0;
 
@@ -51,7 +51,7 @@ inline constexpr bool is_autodiff = false;
 template <class B>
 inline constexpr bool is_autodiff<Autodiff<B>> = true;
 
-/// The backend below Autodiff. For any other backend one line says what is missing.
+/// The backend below Autodiff. For any other backend a one-line error says what is missing.
 template <class B>
 struct Differentiated {
   static_assert(is_autodiff<B>, "gradients need a backend that records: Autodiff<B> in place of B");
@@ -111,7 +111,7 @@ class Autodiff {
           for (std::size_t i = 0; i < in.size(); ++i)
             metas.push_back(Meta{in[i].layout().shape, in[i].dtype()});
           auto out = record(op.recorded(), in);
-          out.resize(op.infer(metas).size());  // the others are for backward alone
+          out.resize(op.infer(metas).size());  // the others are only for backward
           return out;
         } else {
           return record(op, in);
@@ -191,7 +191,7 @@ class Autodiff {
     for (std::size_t i = 0; i < in.size(); ++i) values.push_back(&in[i].value);
     const Refs<typename B::Primitive> refs(values.data(), values.size());
     // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but the
-    // inner level gives a gradient to the first output only. Composed, every output has its history.
+    // inner level gives a gradient only to the first output. In a composition every output has its history.
     if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
       if (op.saves().outputs > 1) return detail::evaluate_composed(inner(), op, refs);
     }
@@ -241,8 +241,8 @@ Tensor<B> parameter(const Tensor<B>& x, std::string name) {
   }
 }
 
-/// Gives a leaf another name: what a layer calls `weight`, its model may call `block0.attn.qkv.weight`.
-/// Tensors that are no leaves have no name and stay as they are.
+/// Gives a leaf another name: what a layer calls `weight`, its model may call `block0.attn.qkv.weight`. A
+/// tensor that is not a leaf has no name and does not change.
 template <class B>
 void rename_parameter(const Tensor<B>& leaf, std::string name) {
   if constexpr (is_autodiff<B>) {
@@ -256,7 +256,7 @@ template <class B>
 Tensor<B> value(const Tensor<Autodiff<B>>& x) {
   return {x.backend().inner(), x.primitive().value};
 }
-/// A tensor of the inner backend as one without history.
+/// A tensor of the inner backend as a differentiable tensor without history.
 template <class B>
 Tensor<Autodiff<B>> lift(Autodiff<B>& backend, const Tensor<B>& x) {
   if (!same_backend(x.backend(), backend.inner())) detail::throw_backend_mismatch("lift");

@@ -75,8 +75,8 @@ std::vector<typename Node<B>::Pointer> leaves_of(const typename Node<B>::Pointer
 
 }  // namespace detail
 
-/// function(arguments) without keeping its intermediates. The function must be pure but for random draws,
-/// which are replayed: it runs again during backward. Parameters it captures get their gradients.
+/// function(arguments) without keeping its intermediates. The function runs again during backward, so it must
+/// be pure except for random draws, which are replayed. Parameters that it captures get their gradients.
 template <class B>
 Tensor<Autodiff<B>> checkpoint(
     const std::function<Tensor<Autodiff<B>>(const std::vector<Tensor<Autodiff<B>>>&)>& function,

@@ -1,5 +1,6 @@
-// Engine: one backward pass. Contributions to a gradient go into a sink: the first writes, later ones
-// accumulate inside the kernel where the backend can (GEMM with beta 1); no zero fill, no add kernel.
+// Engine: one backward pass. Contributions to a gradient go into a sink. The first one writes; later ones
+// accumulate inside the kernel if the backend can (GEMM with beta 1). There is no zero fill and no add
+// kernel.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Engine {
       if (!nodes_[i]->is_leaf()) continue;
       const std::uint32_t held = grads.index_.find(nodes_[i]);
       if (held == detail::PointerMap::absent) continue;
-      // The container gives its reference up, so that the kernel may add in place.
+      // The container gives up its reference, so that the kernel may add in place.
       slots_[i].grad = std::exchange(grads.entries_[held].second, Primitive{});
       slots_[i].full = true;
     }
@@ -72,7 +73,7 @@ class Engine {
   /// True if the node's gradient is known to be the number 1.
   bool is_one(const Node<B>& node) const { return &node == one_; }
 
-  /// The array a kernel may add to for this node, if its gradient has begun and nobody else sees it.
+  /// The array that a kernel may add to for this node, if its gradient has begun and nobody else holds it.
   Array* accumulator(Node<B>* node) requires RunsKernels<B> {
     Slot& slot = slots_[index_.find(node)];
     return slot.full && writable(slot.grad) ? &slot.grad : nullptr;
@@ -118,7 +119,7 @@ class Engine {
   std::vector<Slot> slots_;
 };
 
-/// What an op's vjp sees: the incoming gradient, what was saved, and a sink per input.
+/// What the vjp of an op sees: the incoming gradient, the saved tensors, and a sink per input.
 template <class B>
 class Vjp {
  public:
@@ -128,12 +129,12 @@ class Vjp {
 
   B& backend() const { return node_.backend(); }
   Tensor<B> grad() const { return {backend(), grad_}; }
-  /// True if grad() is known to be the number 1: this op gave the loss that the pass began with.
+  /// True if grad() is known to be the number 1: the pass began with the result of this op.
   bool grad_is_one() const { return engine_.is_one(node_); }
   Tensor<B> input(std::size_t i) const { return {backend(), node_.saved_input(i)}; }
   Tensor<B> output(std::size_t i) const { return {backend(), node_.saved_output(i)}; }
-  /// The same for a gradient that is made of several ops: in one dtype, f32 or f64, so that nothing is
-  /// rounded to 16 bits, or to the narrowest of mixed dtypes, but the contribution itself.
+  /// The same for a gradient made of several ops: in one dtype, f32 or f64. Only the contribution itself is
+  /// rounded to 16 bits, or to the narrowest of mixed dtypes.
   Tensor<B> wide_grad() const { return cast(grad(), wide_dtype()); }
   Tensor<B> wide_input(std::size_t i) const { return cast(input(i), wide_dtype()); }
   const Meta& input_meta(std::size_t i) const { return node_.input_meta(i); }

@@ -1,5 +1,5 @@
-// Gradients: what backward returns. A container of its own rather than a field of the tensors: nothing to
-// reset between steps, and several can live side by side.
+// Gradients: what backward returns. It is a separate container, not a field of the tensors: there is nothing
+// to reset between steps, and several can exist side by side.
 #pragma once
 
 #include <functional>
@@ -69,7 +69,7 @@ class Gradients {
           "[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
     throw GradientError("[backward] '" + node->name() + "' got no gradient: the loss does not depend on it");
   }
-  /// The same, undefined where there is none.
+  /// The same, but undefined if there is none.
   Tensor<B> find(const Tensor<Autodiff<B>>& leaf) const {
     const std::uint32_t i = index_.find(leaf.primitive().node.get());
     return i == detail::PointerMap::absent ? Tensor<B>() : Tensor<B>(*backend_, entries_[i].second);
@@ -86,7 +86,7 @@ class Gradients {
   }
 
   /// Names of the leaves that have a gradient; and those among them that no module and no optimiser lists,
-  /// with their shapes, since their names are short.
+  /// with their shapes, because their names are short.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& entry : entries_) all.push_back(entry.first->name());
@@ -129,8 +129,8 @@ class Gradients {
 /// How one backward pass runs.
 template <class B>
 struct BackwardConfig {
-  /// Called when a leaf's gradient is complete, while the rest of the pass goes on: where data-parallel
-  /// reduction starts. Receives the leaf's name and its gradient.
+  /// Called when a leaf's gradient is complete, while the rest of the pass goes on; data-parallel reduction
+  /// can start here. Receives the leaf's name and its gradient.
   std::function<void(const std::string& leaf, const Tensor<B>& grad)> on_ready;
   /// The gradient of the root; undefined means ones, which needs a root of one element.
   Tensor<B> root;

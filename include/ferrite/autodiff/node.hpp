@@ -17,7 +17,7 @@ template <class B>
 class Engine;
 
 namespace detail {
-/// Nodes are numbered as they are made, so a larger number never feeds a smaller one.
+/// Nodes are numbered in the order they are made, so a larger number never feeds a smaller one.
 FERRITE_API std::uint64_t next_node_order();
 
 /// The array behind a primitive.
@@ -81,7 +81,7 @@ class Node {
   std::uint64_t order_;
 };
 
-/// A tensor that gradients are asked for: a parameter, or a user's variable.
+/// A tensor whose gradient is wanted: a parameter, or a user's variable.
 template <class B>
 class Leaf final : public Node<B> {
  public:
@@ -93,7 +93,7 @@ class Leaf final : public Node<B> {
     name_ = std::move(name);
     listed_ = true;
   }
-  /// Whether a module or an optimiser has ever listed it: what neither knows is never trained.
+  /// Whether a module or an optimiser has ever listed it. A leaf that neither knows is never trained.
   bool listed() const { return listed_; }
 
  private:
@@ -133,7 +133,7 @@ class RecordedNode : public Node<B> {
   }
 
  private:
-  /// Bits of the inputs that are really there: optional trailing inputs may be absent.
+  /// Bits of the inputs that are present: optional trailing inputs may be absent.
   std::uint32_t input_mask() const { return metas_.size() >= 32 ? ~0u : (1u << metas_.size()) - 1u; }
   const typename B::Primitive& checked(std::uint32_t mask, std::size_t i, std::size_t base) const {
     const std::size_t position = base + static_cast<std::size_t>(std::popcount(mask & ((1u << i) - 1u)));

@@ -1,4 +1,4 @@
-// The backend stacks that the library compiles. A new one is a line here and a file in src/stacks/. Other
+// The backend stacks that the library compiles. To add one, add a line here and a file in src/stacks/. Other
 // stacks work too: their ops are compiled where they are used.
 #pragma once
 

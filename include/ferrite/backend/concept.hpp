@@ -1,12 +1,12 @@
-// What a backend is: an allocator, host copies, and kernels: free functions
+// A backend is an allocator, host copies, and kernels. Kernels are free functions
 //
 //   void run(MyBackend&, const Op&, Ins in, Outs out);                    writes the outputs
 //   void run(MyBackend&, const Op&, Ins in, Outs out, Accumulate mask);   or adds to what they hold
 //   bool accepts(const MyBackend&, const Op&, MetaSpan in);               which calls the kernel takes
 //
-// that argument-dependent lookup finds. They are declared in the header of the backend or of the op, and
-// nowhere else, so that everyone who sees both sees the kernel. Anyone may add a kernel for an op of their
-// own to a backend of the library. Kernels of a backend are also those of the classes derived from it.
+// that argument-dependent lookup finds. They are declared only in the header of the backend or of the op, so
+// that everyone who sees both sees the kernel. Anyone may add a kernel for their own op to a backend of the
+// library. A derived class inherits the kernels of its base.
 #pragma once
 
 #include "ferrite/ops/op.hpp"
@@ -15,7 +15,7 @@
 namespace ferrite {
 
 namespace detail {
-void run() = delete;  // hides what ordinary lookup would find: kernels are found by their arguments alone
+void run() = delete;  // hides functions of ordinary lookup: kernels are found only by their arguments
 
 template <class B, class Op>
 concept HasKernel = requires(B& b, const Op& op, Ins in, Outs out) {
@@ -25,7 +25,7 @@ template <class B, class Op>
 concept HasAddingKernel = requires(B& b, const Op& op, Ins in, Outs out, Accumulate mask) {
   run(b, op, in, out, mask);
 };
-/// The call itself, where a member called `run` may stand in the way.
+/// The call itself, for places where a member called `run` hides the free function.
 template <class B, class Op, class... Mask>
 void call_kernel(B& b, const Op& op, Ins in, Outs out, Mask... mask) {
   run(b, op, in, out, mask...);
@@ -112,19 +112,19 @@ consteval bool check_backend() {
 }
 
 namespace detail {
-/// Any backend or op: what an argument is converted to if no `accepts` names its type.
+/// Any backend or op. An argument converts to it if no `accepts` names its type.
 struct Anything {
   template <class T>
   constexpr Anything(const T&) {}  // NOLINT(google-explicit-constructor)
 };
 }  // namespace detail
 
-/// Run-time side of Runs: a backend may take an op for some dtypes or attributes only. What it refuses is
-/// composed. A kernel for which there is no `accepts` takes everything.
+/// The run-time side of Runs: a backend may take an op only for some dtypes or attributes. Calls that it
+/// refuses are composed. A kernel without an `accepts` takes every call.
 inline bool accepts(detail::Anything, detail::Anything, MetaSpan) { return true; }
 
 namespace detail {
-/// What everyone asks who is about to call `run`.
+/// Every caller of `run` asks this first.
 template <class B, class Op>
 bool kernel_accepts(const B& b, const Op& op, MetaSpan in) {
   static_assert(
@@ -133,10 +133,10 @@ bool kernel_accepts(const B& b, const Op& op, MetaSpan in) {
       "a member would hide those of a base class");
   return accepts(b, op, in);
 }
-/// True if a kernel would add to the outputs by itself; only for ops that RunsAccumulating holds for.
+/// True if a kernel would add to the outputs by itself; only for ops with RunsAccumulating.
 template <class B, class Op>
 bool kernel_adds(const B& b, const Op& op, MetaSpan in) {
-  if constexpr (requires { b.adds(op, in); })  // a backend that is chosen at run time
+  if constexpr (requires { b.adds(op, in); })  // a backend chosen at run time
     return b.adds(op, in);
   else
     return kernel_accepts(b, op, in);

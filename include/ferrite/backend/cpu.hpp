@@ -1,6 +1,6 @@
-// Cpu: the fast backend on host memory. Vector code compiled for one instruction set, one thread
-// pool (FERRITE_NUM_THREADS). Results do not depend on the number of threads: work is cut into chunks by the
-// layouts alone.
+// Cpu: the fast backend on host memory. Vector code compiled for one instruction set, one thread pool
+// (FERRITE_NUM_THREADS). Results do not depend on the number of threads: only the layouts decide how work is
+// cut into chunks.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ class Kernel;
 struct Grid;
 }  // namespace kernel
 
-/// Holds no state of its own: two objects share the allocator and the thread pool, and any thread may use
-/// them. Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer
-/// and layout of an input; any other overlap of an output with an input is undefined.
+/// It has no state: all objects share the allocator and the thread pool, and any thread may use them. Kernels
+/// expect outputs of the shape and dtype that the op infers. An elementwise output may have the buffer and
+/// layout of an input; any other overlap of an output with an input is undefined.
 class FERRITE_API Cpu {
  public:
   using Primitive = Array;
@@ -34,7 +34,7 @@ class FERRITE_API Cpu {
   /// "cpu (AVX-512, 2 threads)"
   std::string describe() const;
 
-  /// A kernel of the user with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
+  /// A user's kernel, with a pointer to each argument as emitted code takes them (kernel/emit.hpp).
   void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
 };
 

@@ -1,6 +1,6 @@
-// Cuda: the backend on NVIDIA GPUs. cuBLASLt for products, cuDNN for convolutions, CUB for sorting, kernels
-// of our own for the rest. No CUDA header is needed to use it. In a build without CUDA the class is declared
-// all the same and its constructor says what is missing.
+// Cuda: the backend on NVIDIA GPUs. It uses cuBLASLt for products, cuDNN for convolutions, CUB for sorting,
+// and its own kernels for the rest. No CUDA header is needed to use it. A build without CUDA still declares
+// the class; its constructor then says what is missing.
 #pragma once
 
 #include <atomic>
@@ -35,29 +35,28 @@ class Stopwatch;
 enum class Float32Products : std::uint8_t { exact, tf32 };
 
 /// A handle to one GPU: two objects of one index share stream, memory pool and plans, their tensors mix, and
-/// any thread may use them. Ops return before the GPU has done them; host copies and synchronize() wait. What
-/// a kernel finds wrong (an index out of range) is thrown by the next of these, and the process stays usable.
-/// A kernel that itself fails (an address that is not there, a fault of the GPU) ends CUDA in the process:
-/// the call that meets it and every later one throw a BackendError that says so, and other backends work on.
-/// Kernels expect outputs of the shape and dtype the op infers. Elementwise outputs may be the buffer and
-/// layout of an input, and some ops say more; any other overlap of an output with an input is undefined.
-/// Every op gives the same bits on every run for as long as the measured choices stay (docs/cuda.md).
+/// any thread may use them. Ops return before the GPU has finished them; host copies and synchronize() wait.
+/// If a kernel finds bad data (an index out of range), the next of these throws, and the process stays
+/// usable. If a kernel itself fails (an invalid address, a fault of the GPU), CUDA is lost to the process:
+/// the call that notices it and every later one throw a BackendError that says so. Other backends still work.
+/// Kernels expect outputs of the shape and dtype that the op infers. An elementwise output may have the
+/// buffer and layout of an input, and some ops allow more; any other overlap of an output with an input is
+/// undefined. Every op gives the same bits on every run as long as the measured choices stay the same
+/// (docs/cuda.md).
 class FERRITE_API Cuda {
  public:
   using Primitive = Array;
   using Handle = Cuda;
 
-  /// Throws DeviceError where there is no such GPU, no driver, or no CUDA in this build: the message says
-  /// which.
+  /// Throws DeviceError if there is no such GPU, no driver, or no CUDA in this build; the message says which.
   explicit Cuda(int device = 0);
-  /// For questions about what the backend has (accepts, Runs) on a machine without a GPU; anything else is
-  /// undefined.
+  /// To ask what the backend has (accepts, Runs) on a machine without a GPU; any other use is undefined.
   static Cuda without_device() { return Cuda(nullptr); }
-  /// Of one GPU.
+  /// True for two objects of one GPU.
   friend bool operator==(const Cuda& a, const Cuda& b) { return a.context_ == b.context_; }
 
   Array allocate(const Meta& meta);
-  /// The same for an op: its name stands in memory reports and in OutOfMemory. Names are literals.
+  /// The same for an op: its name appears in memory reports and in OutOfMemory. Names are literals.
   Array allocate(const Meta& meta, std::string_view op);
   /// Between an array of any layout and dense row-major bytes of the host.
   void copy_from_host(const Array& array, const void* source);
@@ -78,13 +77,14 @@ class FERRITE_API Cuda {
   std::string describe() const;
 
   Float32Products float32_products() const { return *products_; }
-  /// Of this object and its copies, which its tensors hold. An op of several tensors goes by the first.
+  /// Applies to this object and its copies, which its tensors hold. An op on several tensors follows the
+  /// first.
   void set_float32_products(Float32Products products) { *products_ = products; }
 
-  /// What is wrong with the file in which measured choices are kept (docs/cuda.md), oldest first.
+  /// Problems with the file that keeps the measured choices (docs/cuda.md), oldest first.
   std::vector<std::string> warnings() const;
-  /// Copy bandwidth and bf16 product rate of this GPU, measured at the first call; 0 if there is no memory
-  /// (2 GiB) to measure with.
+  /// Copy bandwidth and bf16 product rate of this GPU, measured at the first call; 0 if there is not enough
+  /// memory (2 GiB) to measure.
   Ceilings ceilings() const;
   /// This GPU, its pool, and the time the process has spent on loading libraries and choosing plans, for the
   /// reports of Profiled.
@@ -93,10 +93,10 @@ class FERRITE_API Cuda {
   /// For the library's own kernels.
   cuda::DeviceContext& context() const { return *context_; }
 
-  /// A kernel of the user with a pointer to each argument, as emitted code takes them (kernel/emit.hpp):
-  /// arrays are in the memory of this GPU.
+  /// A user's kernel, with a pointer to each argument as emitted code takes them (kernel/emit.hpp). Arrays
+  /// are in the memory of this GPU.
   void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
-  /// Compiles and loads a kernel, and with it all that came from the same Kernel::all().
+  /// Compiles and loads a kernel and all others from the same Kernel::all().
   void prepare(const kernel::Kernel& kernel, int block_dim = 256);
 
  private:
@@ -108,8 +108,8 @@ class FERRITE_API Cuda {
   cuda::DeviceContext* context_;
 };
 
-/// Times with device events what runs on the GPU between construction and stop. What Profiled<Cuda> measures
-/// with. Where the GPU waits for the host, that is part of the time; choosing plans is not. Those of one
+/// Profiled<Cuda> measures with this: it uses device events to time what the GPU runs between construction
+/// and stop. The time includes waits of the GPU for the host, but not choosing plans. The stopwatches of one
 /// thread are destroyed in the reverse order of their construction.
 template <>
 class FERRITE_API Stopwatch<Cuda> {
@@ -119,9 +119,9 @@ class FERRITE_API Stopwatch<Cuda> {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  /// Waits for what it timed. BackendError inside a capture, where nothing runs.
+  /// Waits for the timed work. BackendError inside a capture, where nothing runs.
   TimeSpan stop();
-  /// Waits for nothing. nullptr inside a capture.
+  /// Does not wait. nullptr inside a capture.
   std::unique_ptr<PendingTime> stop_later();
 
  private:

@@ -1,4 +1,4 @@
-// Which CUDA GPUs there are. Free of CUDA includes; works, and says why, where there is no GPU.
+// Lists the CUDA GPUs. Needs no CUDA header. Without a GPU it still works, and says why there is none.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@ struct CudaDeviceInfo {
   int runtime_version = 0;  // the CUDA ferrite was built with
 };
 
-/// How many GPUs can be used; never throws.
+/// The number of usable GPUs; never throws.
 FERRITE_API int cuda_device_count();
 /// Why cuda_device_count() is 0, in one sentence; empty if it is not.
 FERRITE_API std::string cuda_unavailable_reason();
-/// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError where a GPU fails.
+/// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError if a GPU fails.
 FERRITE_API std::vector<CudaDeviceInfo> cuda_devices();
 
-/// Host memory that GPUs read and write themselves, aligned to a page. A GPU copies large parts of it (over
-/// 16 MiB) itself; copies of other memory go through such memory in parts. Costs time to make: keep it.
-/// Throws DeviceError where there is no GPU, OutOfMemory.
+/// Host memory that GPUs access directly, aligned to a page. A GPU copies large parts of it (over 16 MiB)
+/// directly; copies of other memory go through such memory piece by piece. It is slow to allocate: keep it.
+/// Throws DeviceError if there is no GPU, and OutOfMemory.
 FERRITE_API std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes);
 
 }  // namespace ferrite

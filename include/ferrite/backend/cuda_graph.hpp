@@ -1,5 +1,5 @@
-// A training step recorded once and replayed with one call: what the host would spend on launching hundreds
-// of kernels is spent once.
+// A training step recorded once and replayed with one call: the host pays only once for launching hundreds of
+// kernels.
 //
 //   Tensor<Autodiff<Cuda>> loss;
 //   auto graph = CudaGraph::capture(cuda, [&] {
@@ -21,11 +21,11 @@
 namespace ferrite {
 
 /// Tensors that step() reads must keep their buffers as long as the graph lives; new data is copied into
-/// them. Tensors that step() makes and that outlive it are filled by every replay, always in the same place.
+/// them. Every replay fills the tensors that step() makes and that outlive it, always in the same place.
 /// Every replay draws the random numbers that calling step() again would have drawn, and advances the
-/// generators, which must stay where they are. What a recorded step would not do again is refused with a
-/// BackendError that says why: copies from and to the host (item(), printing a tensor, from_vector) and
-/// waiting for the GPU. Run the step once before: cuBLASLt and cuDNN choose their kernels then. While a GPU
+/// generators, which must not move in memory. Actions that a replay would not repeat throw a BackendError
+/// that says why: copies from and to the host (item(), printing a tensor, from_vector) and waiting for the
+/// GPU. Run the step once before capturing, so that cuBLASLt and cuDNN choose their kernels. While a GPU
 /// captures, no other thread may use it.
 class FERRITE_API CudaGraph {
  public:
@@ -42,7 +42,7 @@ class FERRITE_API CudaGraph {
     return graph;
   }
 
-  /// Returns at once; the GPU runs it behind what it was given before.
+  /// Returns at once; the GPU runs it after the work it was given before.
   void replay();
 
   /// Kernels and copies in the graph.
@@ -60,8 +60,8 @@ class FERRITE_API CudaGraph {
   std::shared_ptr<State> state_;
 };
 
-/// Reads numbers from the GPU without waiting for it: the loss of a step is asked for when the next ones are
-/// already under way.
+/// Reads numbers from the GPU without waiting for it: the loss of a step is read while the next steps already
+/// run.
 class FERRITE_API LateReader {
  public:
   explicit LateReader(Cuda& cuda);
@@ -69,7 +69,7 @@ class FERRITE_API LateReader {
   LateReader(const LateReader&) = delete;
   LateReader& operator=(const LateReader&) = delete;
 
-  /// Notes the one element (f32) that the array holds behind the work given so far. BackendError inside a
+  /// Notes the single element (f32) that the array holds after the work given so far. BackendError inside a
   /// capture.
   void push(const Array& array);
   template <class B>
@@ -77,7 +77,7 @@ class FERRITE_API LateReader {
     push(detail::array_in_memory(tensor.backend(), detail::kernel_array(tensor.primitive())));
   }
   std::size_t pending() const { return pending_.size(); }
-  /// The oldest note; waits for it if need be. ValueError if there is none.
+  /// The oldest note; waits for it if necessary. ValueError if there is none.
   float pop();
 
  private:

@@ -1,5 +1,5 @@
-// evaluate: the one road from an op and its inputs to results, for every backend. Views change metadata,
-// the backend's own kernel runs where there is one, and the op's composition where there is not.
+// evaluate: the single path from an op and its inputs to results, for every backend. Views change metadata.
+// Otherwise the backend's own kernel runs if there is one, and the op's composition if not.
 #pragma once
 
 #include "ferrite/backend/op_table.hpp"
@@ -48,7 +48,7 @@ Metas infer_results(const Op& op, MetaSpan in) {
   return results;
 }
 
-/// Tells a backend that keeps account of its memory (Cuda) which op it is for.
+/// Tells a backend that accounts for its memory (Cuda) which op the memory is for.
 template <class B>
 Array allocate_for(B& b, std::string_view op, const Meta& meta) {
   if constexpr (requires { b.allocate(meta, op); })
@@ -75,7 +75,7 @@ Array contiguous(B& b, const Array& x) {
   return out;
 }
 
-/// Runs the parts of an op. A wrong input that only a part finds is reported under the name of the op.
+/// Runs the parts of an op. If only a part detects a wrong input, the error still names the op.
 template <class F>
 decltype(auto) run_parts(std::string_view op, F&& parts) {
   const auto renamed = [&](Error& error) { error.rename(op); };
@@ -97,8 +97,8 @@ template <class Op>
 concept ComposesAsGiven = Op::composes_as_given;
 
 /// The composition of an op, with results as `promised` by its infer. In f16 or bf16 each part would round,
-/// and leave the range where the result does not; with mixed dtypes the narrowest would decide. So it
-/// computes in one wide dtype.
+/// and could overflow where the result does not; with mixed dtypes the narrowest would decide. So it computes
+/// in one wide dtype.
 template <class B, class Op>
 Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> in, MetaSpan metas,
                                 MetaSpan promised) {
@@ -138,7 +138,8 @@ concept Assembles = requires(const Op& op, B& b, Ins in, Outs out) {
   op.assemble(b, in, out);
 };
 
-/// Tells a backend that measures (Profiled) that an op is made of others from here until the result dies.
+/// Tells a backend that measures (Profiled) that an op is composed of others, from now until the result is
+/// destroyed.
 template <class B, class Op>
 auto announce_composed(B& b, const Op& op, MetaSpan in) {
   if constexpr (requires { b.composing(op, in); })
@@ -187,8 +188,8 @@ Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
 
 namespace detail {
 
-/// Decorators with a primitive of their own (Autodiff), and a backend that is chosen at run time, bring
-/// `evaluate` as a member.
+/// A decorator with its own primitive (Autodiff) and a backend chosen at run time have `evaluate` as a
+/// member.
 template <class B, class Op>
 Primitives<B> evaluate_here(B& b, const Op& op, Refs<typename B::Primitive> in) {
   if constexpr (requires { b.evaluate(op, in); })

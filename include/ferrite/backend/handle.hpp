@@ -9,15 +9,15 @@
 
 namespace ferrite {
 
-/// A backend whose objects are handles: a copy is the same backend, and == says whether two objects are one.
-/// A class without state is one by nature. A class with state says so by `using Handle = MyBackend;` and ==,
-/// and keeps its state behind a shared pointer. A class derived from it does not inherit that: it may have
-/// state of its own.
+/// A backend whose objects are handles: a copy is the same backend, and == tells whether two objects are the
+/// same. A class without state is always one. A class with state declares `using Handle = MyBackend;` and ==,
+/// and keeps its state behind a shared pointer. A derived class does not inherit this, because it may have
+/// its own state.
 template <class B>
 concept HandleBackend = std::copyable<B> &&
     (std::is_empty_v<B> || (std::same_as<typename B::Handle, B> && std::equality_comparable<B>));
 
-/// True if tensors of the two may meet in one op.
+/// True if tensors of the two may be used in one op.
 template <class B>
 bool same_backend(const B& a, const B& b) {
   if constexpr (std::is_empty_v<B>)
@@ -28,7 +28,7 @@ bool same_backend(const B& a, const B& b) {
     return &a == &b;
 }
 
-/// A copy of a handle, or a pointer to any other backend, which then must outlive it.
+/// A copy of a handle, or a pointer to any other backend, which must then outlive it.
 template <class B>
 class BackendRef {
  public:
@@ -47,11 +47,11 @@ class BackendRef {
     else
       return &backend;
   }
-  mutable Held held_{};  // ops are not const, and a tensor on which they run is
+  mutable Held held_{};  // ops are not const, but the tensor on which they run is
 };
 
-/// The backend below a decorator: a handle as it is, any other in memory that all copies of the decorator
-/// share.
+/// The backend below a decorator: a handle is stored directly, any other in memory shared by all copies of
+/// the decorator.
 template <class B>
 class BackendOwner {
  public:

@@ -1,6 +1,6 @@
-// What a backend does with every op of the list, the ops' types erased. The library compiles one table for
-// each of its backend stacks; `evaluate` goes through it, so that a program which uses a stack compiles none
-// of its ops. AnyBackend, Parity, replay and `ferrite ops` stand on the same entries.
+// What a backend does with every op of the list, with the op types erased. The library compiles one table for
+// each of its backend stacks. `evaluate` goes through it, so a program that uses such a stack compiles none
+// of its ops. AnyBackend, Parity, replay and `ferrite ops` use the same entries.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace ferrite {
 template <class B>
 using Primitives = SmallVector<typename B::Primitive, 2>;
 
-/// A backend that runs kernels on arrays, as opposed to a decorator with a primitive of its own.
+/// A backend that runs kernels on arrays, as opposed to a decorator with its own primitive.
 template <class B>
 concept RunsKernels = std::same_as<typename B::Primitive, Array>;
 
@@ -21,12 +21,12 @@ concept RunsKernels = std::same_as<typename B::Primitive, Array>;
 template <class B>
 struct OpEntry {
   Primitives<B> (*evaluate)(B&, const void* op, Refs<typename B::Primitive> in);
-  /// These are null where the backend has no kernel, or none that adds.
+  /// Null if the backend has no kernel, or none that adds.
   void (*run)(B&, const void* op, Ins in, Outs out) = nullptr;
   void (*run_adding)(B&, const void* op, Ins in, Outs out, Accumulate mask) = nullptr;
   bool (*accepts)(const B&, const void* op, MetaSpan in) = nullptr;
   bool (*adds)(const B&, const void* op, MetaSpan in) = nullptr;
-  /// Null on a backend with a primitive of its own.
+  /// Null on a backend with its own primitive.
   void (*evaluate_in_place)(B&, const void* op, Ins in, Outs out) = nullptr;
   bool composes = false;  // the op can be made of others
 };
@@ -34,7 +34,7 @@ struct OpEntry {
 template <class B>
 using OpTable = std::array<OpEntry<B>, op::Core::size>;
 
-/// Of a stack that the library compiles: defined in src/stacks/.
+/// For a stack that the library compiles: defined in src/stacks/.
 template <CompiledStack B>
 FERRITE_API const OpTable<B>& op_table();
 

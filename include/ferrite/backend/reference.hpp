@@ -1,6 +1,6 @@
-// Reference: the backend that is right before anything else. Plain loops, all arithmetic in double (int64 for
-// integers and bool) and one rounding to the output's dtype, no threads, no libraries. It is the oracle of
-// every other backend and the "naive" row of every benchmark.
+// Reference: the backend that puts correctness first. Plain loops, all arithmetic in double (int64 for
+// integers and bool), one rounding to the output's dtype, no threads, no libraries. It is the oracle of every
+// other backend and the "naive" row of every benchmark.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ class Kernel;
 struct Grid;
 }  // namespace kernel
 
-/// Runs the primitives, and kernels of the user, and nothing else: every fused op is composed, so it is also
-/// the oracle of the fusions. Inputs are read whole before an output is written, so an output may share
-/// memory with an input in any way. Results go where `out` says; shapes and dtypes are those of the op's
-/// `infer`, which the caller has checked.
+/// Runs only the primitives and user kernels. Every fused op is composed, so it is also the oracle of the
+/// fusions. Inputs are read whole before an output is written, so an output may share memory with an input in
+/// any way. Results go where `out` says; shapes and dtypes are those of the op's `infer`, which the caller
+/// has checked.
 class FERRITE_API Reference {
  public:
   using Primitive = Array;
@@ -38,7 +38,7 @@ class FERRITE_API Reference {
   MemoryStats memory_stats() const;
   std::string describe() const { return "reference"; }
 
-  /// A kernel of the user with a pointer to each argument, as emitted code takes them (kernel/emit.hpp).
+  /// A user's kernel, with a pointer to each argument as emitted code takes them (kernel/emit.hpp).
   void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
 };
 
@@ -53,11 +53,11 @@ FERRITE_API void run(Reference&, const op::Reduce& op, Ins in, Outs out);
 FERRITE_API void run(Reference&, const op::ArgReduce& op, Ins in, Outs out);
 FERRITE_API void run(Reference&, const op::Scan& op, Ins in, Outs out);
 FERRITE_API void run(Reference&, const op::Matmul& op, Ins in, Outs out);
-/// Of several indices out of range the error names the first in row-major order, and nothing is written.
+/// If several indices are out of range, the error names the first in row-major order, and nothing is written.
 FERRITE_API void run(Reference&, const op::Gather& op, Ins in, Outs out);
 FERRITE_API void run(Reference&, const op::Scatter& op, Ins in, Outs out);
 FERRITE_API void run(Reference&, const op::ScatterAdd& op, Ins in, Outs out);
-/// Kernels of the user, by the interpreter (kernel/interpreter.hpp).
+/// User kernels, run by the interpreter (kernel/interpreter.hpp).
 FERRITE_API void run(Reference&, const op::Launch& op, Ins in, Outs out);
 
 }  // namespace ferrite

@@ -1,4 +1,4 @@
-// Array: an untyped strided view of a reference-counted buffer. It is what kernels receive, and the
+// Array: an untyped strided view of a reference-counted buffer. Kernels receive Arrays, and an Array is the
 // primitive of every backend that runs kernels.
 #pragma once
 
@@ -23,8 +23,8 @@ struct Device {
 /// "cpu", "cuda:0"
 FERRITE_API std::string to_string(Device device);
 
-/// What an allocator has handed out: in_use counts live buffers, cached what is kept for reuse, both in bytes
-/// as rounded up to whole blocks; allocations counts the calls.
+/// The account of an allocator: in_use counts live buffers and cached counts memory kept for reuse, both in
+/// bytes, rounded up to whole blocks; allocations counts the calls.
 struct MemoryStats {
   std::size_t in_use = 0;
   std::size_t peak = 0;
@@ -34,7 +34,7 @@ struct MemoryStats {
 
 class Buffer;
 
-/// Where buffers come from. Implementations are thread-safe and outlive every buffer.
+/// The source of buffers. Implementations are thread-safe and outlive every buffer.
 class FERRITE_API Allocator {
  public:
   virtual ~Allocator() = default;
@@ -46,7 +46,7 @@ class FERRITE_API Allocator {
 };
 
 /// Host memory: 64-byte aligned, freed blocks kept by size class for reuse. FERRITE_POISON=1 fills fresh
-/// memory with NaN patterns, so that an element nobody wrote shows.
+/// memory with NaN patterns, so that an element nobody wrote becomes visible.
 FERRITE_API Allocator& host_allocator();
 
 class FERRITE_API Buffer {
@@ -74,7 +74,7 @@ class FERRITE_API Buffer {
   std::atomic<std::uint32_t> version_{0};
 };
 
-/// Shape and dtype of a tensor, without its data: what shape rules work on.
+/// Shape and dtype of a tensor, without its data: the input of shape rules.
 struct Meta {
   Shape shape;
   DType dtype = DType::f32;

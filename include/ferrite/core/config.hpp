@@ -1,4 +1,4 @@
-// How configs are changed: each with_x returns a copy with one member set.
+// Configs are changed by with_x functions: each returns a copy with one member set.
 #pragma once
 
 #include <type_traits>

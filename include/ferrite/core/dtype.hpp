@@ -52,9 +52,9 @@ constexpr std::size_t size_of(DType dtype) {
 }
 
 constexpr bool is_floating(DType d) { return d <= DType::bf16; }
-/// What sums and statistics of a dtype are kept in: f64 for f64, else f32.
+/// The dtype for sums and statistics of a dtype: f64 for f64, else f32.
 constexpr DType wide_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-/// What elements of a dtype are computed in: f32 for f16 and bf16, i64 for the integers and bool.
+/// The dtype in which elements of a dtype are computed: f32 for f16 and bf16, i64 for the integers and bool.
 constexpr DType compute_dtype(DType dtype) { return is_floating(dtype) ? wide_dtype(dtype) : DType::i64; }
 constexpr bool is_integer(DType d) { return d >= DType::i32 && d != DType::bool_; }
 
@@ -64,10 +64,10 @@ FERRITE_API double epsilon(DType dtype);
 /// NumPy's result type of two array operands. bf16 ranks beside f16, and the two together give f32. A dtype
 /// for storage goes with itself only; else a DTypeError.
 FERRITE_API DType promote(DType a, DType b);
-/// What a function with real results (exp, mean, division) returns for this operand: floats stay as they
-/// are, i32 and i64 become f64, u8 and bool become f32.
+/// The result dtype of a function with real results (exp, mean, division): floats keep theirs, i32 and i64
+/// become f64, u8 and bool become f32.
 FERRITE_API DType float_result(DType dtype);
-/// What sum, prod and cumsum return: integers and bool widen to i64, floats stay as they are.
+/// The result dtype of sum, prod and cumsum: integers and bool widen to i64, floats keep theirs.
 FERRITE_API DType sum_result(DType dtype);
 
 /// IEEE binary16 and bfloat16 storage. Arithmetic happens in float; conversion rounds to nearest even.

@@ -14,7 +14,8 @@ class FERRITE_API Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message), message_(message) {}
   const char* what() const noexcept override { return message_.c_str(); }
-  /// Puts another op into the message's brackets: what fails in a part is reported by the op that was called.
+  /// Replaces the op in the message's brackets: if a part of an op fails, the error names the op that was
+  /// called.
   void rename(std::string_view op);
 
  private:
@@ -39,19 +40,19 @@ class FERRITE_API ValueError : public Error {
   using Error::Error;
 };
 
-/// Tensors of different devices or backend objects in one op, or a device that is not there.
+/// Tensors of different devices or backend objects in one op, or a device that does not exist.
 class FERRITE_API DeviceError : public Error {
  public:
   using Error::Error;
 };
 
-/// The allocator could not serve a request; the message says what was asked and what is in use.
+/// The allocator could not serve a request; the message says how much was asked for and how much is in use.
 class FERRITE_API OutOfMemory : public Error {
  public:
   using Error::Error;
 };
 
-/// A gradient that cannot be computed or was not: no vjp, no graph, a leaf the loss does not reach.
+/// A gradient that cannot be or was not computed: no vjp, no graph, a leaf the loss does not reach.
 class FERRITE_API GradientError : public Error {
  public:
   using Error::Error;

@@ -1,4 +1,4 @@
-// FERRITE_API marks what the shared library exports; everything else stays hidden.
+// FERRITE_API marks symbols that the shared library exports; everything else stays hidden.
 #pragma once
 
 #if defined(FERRITE_STATIC)

@@ -1,4 +1,4 @@
-// Layout: how a shape lies in a buffer. Every view is a function from Layout to Layout.
+// Layout: the arrangement of a shape in a buffer. Every view is a function from Layout to Layout.
 #pragma once
 
 #include <optional>
@@ -26,11 +26,11 @@ struct FERRITE_API Layout {
   Layout flip(int axis) const;
   /// Sliding windows along `axis`: the extent becomes (n - size) / step + 1, a last axis of `size` is added.
   Layout windows(int axis, std::int64_t size, std::int64_t step) const;
-  /// The same elements under another shape, or nothing where that needs a copy.
+  /// The same elements under another shape, or nothing if that needs a copy.
   std::optional<Layout> reshape(const Shape& target) const;
 };
 
-/// A loop nest over several operands of one shape: unit axes dropped, neighbouring axes merged where every
+/// A loop nest over several operands of one shape: unit axes dropped, neighbouring axes merged if every
 /// operand allows it, longest-stride axes first. Kernels see only this.
 struct FERRITE_API LoopNest {
   static constexpr int max_operands = 6;

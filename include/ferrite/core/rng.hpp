@@ -4,9 +4,8 @@
 // Block k of stream s under a seed is Philox4x32::block({lo(k), hi(k), lo(s), hi(s)}, {lo(seed), hi(seed)}),
 // four words w0..w3. Element i of a random tensor, counted in row-major order, is
 //
-//   uniform f32    (w >> 8) * 2^-24, w = word i % 4 of block i / 4. f16 and bf16 likewise from the top 11 and
-//   8
-//                  bits, so that no value rounds up to 1.
+//   uniform f32    (w >> 8) * 2^-24, w = word i % 4 of block i / 4. f16 and bf16 use the top 11 and 8 bits in
+//                  the same way, so that no value rounds up to 1.
 //   uniform f64    (u >> 11) * 2^-53, u = w[j] + 2^32 w[j + 1] with j = 2 (i % 2) of block i / 2.
 //   integer        lo + floor(u * (hi - lo) / 2^64), u as for f64; the values lie in [lo, hi).
 //   bernoulli(p)   uniform f32 < p.
@@ -59,7 +58,7 @@ FERRITE_HOST_DEVICE constexpr Philox4x32::Block random_block(RandomKey key, std:
       {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)});
 }
 
-// From words to values: what kernels that walk block by block use.
+// From words to values, for kernels that walk block by block.
 
 /// 64 bits from words 2 j and 2 j + 1 of a block, j in {0, 1}.
 FERRITE_HOST_DEVICE constexpr std::uint64_t wide_word(const Philox4x32::Block& block, int j) {
@@ -135,7 +134,7 @@ FERRITE_HOST_DEVICE constexpr std::int64_t integer_at(RandomKey key, std::uint64
   return integer_from_wide_word(wide_word(random_block(key, i / 2), static_cast<int>(i % 2)), lo, hi);
 }
 
-/// The numbers 0 .. n-1 in random order (Fisher-Yates); depends on n and key only.
+/// The numbers 0 .. n-1 in random order (Fisher-Yates); depends only on n and key.
 /// Throws ValueError if n is negative.
 FERRITE_API std::vector<std::int64_t> random_permutation(std::int64_t n, RandomKey key);
 

@@ -27,7 +27,7 @@ class Scalar {
   Kind kind() const { return kind_; }
   double to_double() const { return real_; }
   std::int64_t to_int() const { return kind_ == Kind::real ? convert<std::int64_t>(real_) : integer_; }
-  /// As a tensor's element converts: integers wrap to the width of T, real numbers saturate.
+  /// Converts like a tensor's element: integers wrap to the width of T, real numbers saturate.
   template <class T>
   T to() const {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)

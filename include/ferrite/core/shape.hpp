@@ -66,7 +66,7 @@ FERRITE_API Shape broadcast(std::string_view op, const Shape& a, const Shape& b)
 /// Maps -rank..rank-1 to 0..rank-1; throws ShapeError naming the op and the valid range.
 FERRITE_API int normalize_axis(std::string_view op, std::int64_t axis, int rank);
 
-/// Normalised, sorted, checked for duplicates. An empty list stands for all axes.
+/// Normalised, sorted, checked for duplicates. An empty list means all axes.
 FERRITE_API Shape normalize_axes(std::string_view op, const Shape& axes, int rank);
 
 }  // namespace ferrite

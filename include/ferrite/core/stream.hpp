@@ -1,4 +1,4 @@
-// std::cout << x for the values of the core: the text that to_string gives.
+// std::cout << x for the values of the core; prints the text of to_string.
 #pragma once
 
 #include <iosfwd>

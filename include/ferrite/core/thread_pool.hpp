@@ -1,4 +1,4 @@
-// The one thread pool of the process. Work comes in chunks that the caller fixes, never the thread count: any
+// The only thread pool of the process. The caller fixes the chunks of work, never the thread count, so any
 // number of threads gives the same bits.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace ferrite {
 
-/// How many threads share a job, the calling one included. At first FERRITE_NUM_THREADS, else the number of
+/// How many threads share a job, including the calling one. Initially FERRITE_NUM_THREADS, else the number of
 /// hardware threads. Throws ValueError if that variable is not a number from 1 to 256.
 FERRITE_API int num_threads();
 /// Takes effect with the next job. Throws ValueError unless 1 <= n <= 256.

@@ -1,4 +1,4 @@
-// When something ran: what stopwatches give and profiles keep.
+// When something ran: returned by stopwatches and kept in profiles.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // Blocks: a few thousand elements, dense and of one type, that stay in the first-level cache. Kernels are
-// written for blocks alone; here is how strided arrays of any dtype become blocks and blocks become arrays
-// again.
+// written only for blocks. This header turns strided arrays of any dtype into blocks and back.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,8 @@
 
 #include "ferrite/core/array.hpp"
 
-// Tells the compiler that iterations do not depend on each other: outputs may be inputs, but at the same
-// index.
+// Tells the compiler that iterations do not depend on each other: an output may be an input, but only at the
+// same index.
 #if defined(__clang__)
 #define FERRITE_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -50,8 +49,8 @@ decltype(auto) visit_size(std::size_t element_size, F&& f) {
   }
 }
 
-/// Calls f(i) for i in [0, n), inlined as vector code where the body allows it. A body with calls is marked
-/// scalar, because clang warns of a vector loop that it cannot make.
+/// Calls f(i) for i in [0, n), inlined as vector code if the body allows it. A body with calls is marked
+/// scalar, because clang warns about a vector loop that it cannot make.
 enum class Loop { vector, scalar };
 template <Loop loop = Loop::vector, class F>
 FERRITE_INLINE void for_each_index(std::int64_t n, F&& f) {
@@ -85,7 +84,7 @@ struct Box {
     for (int i = 0; i < rank; ++i) n *= extent[i];
     return n;
   }
-  /// True if an operand of these strides lies in the box like a dense block.
+  /// True if an operand of these strides is a dense block within the box.
   bool is_dense(const std::int64_t* stride) const {
     std::int64_t expected = 1;
     for (int i = rank - 1; i >= 0; --i) {
@@ -106,23 +105,22 @@ void scatter_box(std::size_t element_size, const Box& box, const void* block, vo
 void copy_box(std::size_t element_size, const Box& box, const void* source, const std::int64_t* source_stride,
               void* target, const std::int64_t* target_stride);
 
-/// The box as a dense block of dtype `wanted`: the elements themselves if they are that already, else a copy
-/// in `buffer` (by way of `scratch` where both the layout and the dtype differ).
+/// The box as a dense block of dtype `wanted`: the elements themselves if possible, else a copy in `buffer`
+/// (through `scratch` if both the layout and the dtype differ).
 const void* load_box(const Box& box, DType dtype, const void* source, const std::int64_t* stride,
                      DType wanted, BlockBuffer& buffer, BlockBuffer& scratch);
 /// Writes a block of dtype `given` into a strided box of `dtype`.
 void store_box(const Box& box, DType given, const void* block, DType dtype, void* target,
                const std::int64_t* stride, BlockBuffer& scratch);
 
-/// Walks over a loop nest in boxes of at most block_size elements. Which boxes there are depends on the nest
-/// alone.
+/// Walks over a loop nest in boxes of at most block_size elements. The boxes depend only on the nest.
 class BoxWalk {
  public:
-  /// Reorders the axes of the nest where that lets every operand be read in the order of its memory.
+  /// Reorders the axes of the nest if every operand can then be read in the order of its memory.
   explicit BoxWalk(const LoopNest& nest);
 
   std::int64_t count() const { return count_; }
-  /// Boxes that make up a chunk of parallel work.
+  /// The number of boxes in a chunk of parallel work.
   std::int64_t boxes_per_chunk() const;
   const LoopNest& nest() const { return nest_; }
 

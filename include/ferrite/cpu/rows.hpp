@@ -1,5 +1,5 @@
-// Rows: what the fused memory-bound kernels work on. They are written once for float and once for double;
-// layouts and the 16-bit types end here.
+// Rows: the units of work of fused memory-bound kernels. Such a kernel is written once for float and once for
+// double; this header deals with layouts and 16-bit types.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace ferrite::cpu {
 
-/// Calls f.template operator()<W>() with double for f64 and float for the other floating types: what their
-/// rows are computed in.
+/// Calls f.template operator()<W>() with the type in which rows are computed: double for f64, float for the
+/// other floating types.
 template <class F>
 void visit_wide(DType dtype, F&& f) {
   if (dtype == DType::f64)
@@ -25,7 +25,7 @@ void visit_wide(DType dtype, F&& f) {
 
 /// Converts and copies (or adds) between any two layouts of one shape.
 FERRITE_API void copy_into(Cpu& cpu, const Array& from, const Array& to, bool add = false);
-/// The elements in row-major order: x itself if they lie so already and have the dtype, else a copy.
+/// The elements in row-major order and in this dtype: x itself if it is so already, else a copy.
 FERRITE_API Array dense(Cpu& cpu, const Array& x, DType dtype);
 inline Array dense(Cpu& cpu, const Array& x) { return dense(cpu, x, x.dtype()); }
 /// x with `axis` moved to the end: a view.
@@ -38,16 +38,17 @@ struct Rows {
 };
 /// x along its last axis, if those rows are dense and equally spaced.
 FERRITE_API std::optional<Rows> rows_in_place(const Array& x);
-/// The same, by a copy where there is no other way.
+/// The same; copies only if necessary.
 FERRITE_API Rows rows_of(Cpu& cpu, const Array& x);
 
-/// An output as a dense array: itself where it is one, else a temporary that commit() puts in place.
+/// An output as a dense array: the output itself if it is dense, else a temporary that commit() copies into
+/// place.
 class FERRITE_API Destination {
  public:
   Destination(Cpu& cpu, const Array& out, bool add);
 
   const Array& array() const { return dense_; }
-  /// True if the kernel has to add to what array() holds.
+  /// True if the kernel has to add to the contents of array().
   bool add() const { return add_ && !temporary_; }
   void commit();
 
@@ -57,8 +58,8 @@ class FERRITE_API Destination {
   bool add_, temporary_;
 };
 
-/// Reads runs of an array's elements as W: in place where they are of that type, else converted into a
-/// scratch row, which holds until the next read. One per thread.
+/// Reads runs of an array's elements as W: in place if they have that type, else converted into a scratch
+/// row, which is valid until the next read. One per thread.
 template <class W>
 class Reader {
  public:

@@ -1,5 +1,5 @@
-// What the host side of every CUDA kernel needs: the scope of a call, scratch memory, dense copies,
-// destinations. Layouts that a kernel does not take end here.
+// For the host side of every CUDA kernel: the scope of a call, scratch memory, dense copies, destinations. It
+// deals with layouts that a kernel does not take.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,8 +15,8 @@ namespace ferrite::cuda {
 
 class DeviceContext;
 
-/// First line of every run(): the op's GPU is current, its name stands in memory reports and errors, and a
-/// launch that was refused is thrown at the end (finish, the last line).
+/// First line of every run(): makes the op's GPU current, puts the op's name into memory reports and errors,
+/// and makes finish(), the last line, throw if a launch was refused.
 class FERRITE_API Call {
  public:
   Call(const Cuda& cuda, std::string_view op);
@@ -54,19 +54,20 @@ class Scratch {
 
 /// Converts and copies (or adds) between any two layouts of one shape.
 FERRITE_API void copy_into(Cuda& cuda, const Array& from, const Array& to, bool add = false);
-/// The elements in row-major order: x itself if they lie so already and have the dtype, else a copy.
+/// The elements in row-major order and in this dtype: x itself if it is so already, else a copy.
 FERRITE_API Array dense(Cuda& cuda, const Array& x, DType dtype);
 inline Array dense(Cuda& cuda, const Array& x) { return dense(cuda, x, x.dtype()); }
 /// x with `axis` moved to the end: a view.
 FERRITE_API Array axis_last(const Array& x, int axis);
 
-/// An output as a dense array: itself where it is one, else a temporary that commit() puts in place.
+/// An output as a dense array: the output itself if it is dense, else a temporary that commit() copies into
+/// place.
 class FERRITE_API Destination {
  public:
   Destination(Cuda& cuda, const Array& out, bool add);
 
   const Array& array() const { return dense_; }
-  /// True if the kernel has to add to what array() holds.
+  /// True if the kernel has to add to the contents of array().
   bool add() const { return add_ && !temporary_; }
   void commit();
 
@@ -76,17 +77,17 @@ class FERRITE_API Destination {
   bool add_, temporary_;
 };
 
-/// What a kernel reports when it meets an index out of range; it then works on as if the index were valid.
-/// Thrown as ValueError by the next host copy or synchronize().
+/// A kernel reports this when it finds an index out of range; it then goes on as if the index were valid. The
+/// next host copy or synchronize() throws it as a ValueError.
 struct IndexFault {
   unsigned long long op;  // address of the op's name on the host; 0: no fault
   unsigned long long op_length;
   long long index, extent;
-  long long position;  // of the index among all, counted from 1; 0: the kernel does not say
+  long long position;  // of the index among all, counted from 1; 0: unknown
 };
-/// What the Cpu's error says of the same index, but for the axis, which kernels do not know.
+/// The Cpu's error message for the same index, without the axis, which kernels do not know.
 FERRITE_API std::string describe(const IndexFault& fault);
-/// Where kernels of this GPU report, in host memory that the GPU sees.
+/// Where kernels of this GPU report faults, in host memory that the GPU can access.
 FERRITE_API IndexFault* index_fault(DeviceContext& context);
 
 }  // namespace ferrite::cuda

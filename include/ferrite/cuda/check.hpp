@@ -1,4 +1,4 @@
-// CUDA status codes become ferrite's errors here, with what the user can do about them.
+// Turns CUDA status codes into ferrite's errors, with advice for the user.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,9 +13,10 @@ namespace ferrite::cuda {
 /// that the next call does not report it again.
 [[noreturn]] FERRITE_API void throw_error(cudaError_t status, std::string_view what);
 
-/// True for what ends CUDA in a process: a kernel that failed on the way. Every later call gives it again.
+/// True for an error that ends CUDA in a process: a kernel that failed while it ran. Every later call returns
+/// it again.
 FERRITE_API bool is_context_lost(cudaError_t status) noexcept;
-/// Throws the error of a context that is lost. Libraries only say that they failed: this asks CUDA why.
+/// Throws the error of a lost context. Libraries only say that they failed; this asks CUDA why.
 FERRITE_API void check_context(std::string_view what);
 
 inline void check(cudaError_t status, std::string_view what) {

@@ -1,4 +1,4 @@
-// What device code shares: the element types, conversions with the library's rules, vector accesses, and
+// Shared by all device code: the element types, conversions with the library's rules, vector accesses, and
 // indices of collapsed layouts.
 #pragma once
 
@@ -58,7 +58,7 @@ void visit_floating(DType dtype, F&& f) {
 
 template <class T>
 inline constexpr bool is_16_bit = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
-/// What T is computed in: float for the 16-bit types.
+/// The type in which T is computed: float for the 16-bit types.
 template <class T>
 using Compute = std::conditional_t<is_16_bit<T>, float, T>;
 
@@ -109,8 +109,8 @@ struct alignas(sizeof(T) * n) Pack {
 template <class T>
 inline constexpr int pack_lanes = 16 / static_cast<int>(sizeof(T));
 
-/// First line of kernels that start early (launch.hpp): what was in the stream before has ended and its
-/// results are seen. The kernel behind this one may be set up meanwhile.
+/// First line of kernels that start early (launch.hpp). It waits until earlier work in the stream has ended
+/// and its results are visible. Meanwhile the GPU may set up the kernel after this one.
 __device__ __forceinline__ void wait_for_earlier_kernels() {
   asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
 }

@@ -8,12 +8,12 @@ namespace ferrite::cuda {
 
 inline constexpr int block_threads = 256;
 
-/// Whether the GPU may set a kernel up while the one before it in the stream still runs. `early` is only for
+/// Whether the GPU may set up a kernel while the one before it in the stream still runs. `early` is only for
 /// kernels whose threads all begin with wait_for_earlier_kernels() (device.cuh), before any access to memory.
-/// A small kernel costs a fifth less then.
+/// A small kernel then costs a fifth less.
 enum class Start : std::uint8_t { in_turn, early };
 
-/// What cudaLaunchKernelExC wants.
+/// The arguments of cudaLaunchKernelExC.
 class LaunchConfig {
  public:
   LaunchConfig(cudaStream_t stream, dim3 grid, int block, std::int64_t shared_bytes = 0, int cluster = 1,
@@ -47,13 +47,13 @@ class LaunchConfig {
 inline dim3 grid_of(std::int64_t x, std::int64_t y = 1) {
   return {static_cast<unsigned>(x), static_cast<unsigned>(y)};
 }
-/// What a block of a launch has.
+/// The threads and shared memory of a block.
 struct BlockSize {
   int threads = block_threads;
   std::int64_t shared_bytes = 0;
 };
 
-/// On the call's stream. A refused launch is thrown here.
+/// On the call's stream. Throws if the launch is refused.
 template <class Args>
 void launch(const Call& call, void (*kernel)(Args), dim3 grid, BlockSize block, Args args,
             Start start = Start::in_turn) {

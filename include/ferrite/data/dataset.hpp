@@ -54,8 +54,8 @@ class FERRITE_API Dataset {
   HostBatch rows(std::span<const std::int64_t> numbers) const;
   HostBatch all() const { return {x_, y_, more_}; }
 
-  /// Two parts without a row in common: round(fraction N) rows, and the rest. Which rows depends on the seed
-  /// alone. Throws ValueError unless 0 <= fraction <= 1.
+  /// Two parts without a common row: round(fraction N) rows, and the rest. The choice depends only on the
+  /// seed. Throws ValueError unless 0 <= fraction <= 1.
   std::pair<Dataset, Dataset> split(double fraction, std::uint64_t seed) const;
   /// The same rows with features of another shape, [N, row...].
   Dataset with_row_shape(const Shape& row) const;
@@ -86,7 +86,7 @@ class FERRITE_API Standardizer {
   const std::vector<double>& mean() const { return mean_; }
   const std::vector<double>& deviation() const { return deviation_; }
 
-  /// "mean" and "deviation", f64 [features]: what write_safetensors takes, and the way back. from_state
+  /// "mean" and "deviation", f64 [features], as write_safetensors takes them; from_state is the inverse. It
   /// throws as check_state does, and ValueError unless all are finite and deviations positive.
   NamedTensors state() const;
   static Standardizer from_state(const NamedTensors& state);

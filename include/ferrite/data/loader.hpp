@@ -1,4 +1,4 @@
-// DataLoader: batches in an order that depends on the seed and the epoch only, so that its position is two
+// DataLoader: batches in an order that depends only on the seed and the epoch, so that its position is two
 // numbers.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace ferrite::data {
 
-/// shuffled: another order in every epoch, which depends on the seed and the epoch alone.
+/// shuffled: a different order in every epoch, which depends only on the seed and the epoch.
 enum class Order : std::uint8_t { shuffled, sequential };
-/// What happens to the last batch of an epoch where the batch size does not divide the data.
+/// What happens to the last batch of an epoch if the batch size does not divide the data.
 enum class Remainder : std::uint8_t { keep, drop };
 
 /// How a DataLoader cuts its data into batches.

@@ -1,4 +1,4 @@
-// Prefetch: a source whose batches a thread makes ahead, while the trainer is busy with those before.
+// Prefetch: a source whose batches are made ahead on a thread, while the trainer works on earlier ones.
 #pragma once
 
 #include <memory>
@@ -7,10 +7,10 @@
 
 namespace ferrite::data {
 
-/// The same batches in the same order as `source`, which must outlive it and which nobody else may touch
-/// meanwhile. An error of the source comes out of the pull that would have given the batch. The position is
-/// that of the batches handed out, so that a run resumes exactly where the source can seek. The source stands
-/// up to `depth` batches further; when the Prefetch ends, one that can seek is put back to the position.
+/// The same batches in the same order as `source`, which must outlive it and which nobody else may use
+/// meanwhile. An error of the source is thrown by the pull that would have returned the batch. The position
+/// is that of the batches handed out, so a run resumes exactly if the source can seek. The source itself is
+/// up to `depth` batches ahead; when the Prefetch ends, a source that can seek is put back to the position.
 ///
 ///     data::DataLoader loader(training);
 ///     data::Prefetch ahead(loader);

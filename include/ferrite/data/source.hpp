@@ -1,5 +1,5 @@
-// BatchSource: where training data come from. A DataLoader is one; so is a function, and whatever a program
-// derives.
+// BatchSource: where training data comes from. A DataLoader is one; so is a function, or any class that a
+// program derives.
 #pragma once
 
 #include <functional>
@@ -22,29 +22,28 @@ class FERRITE_API BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  /// The next batch, or nothing if there is none any more.
+  /// The next batch, or nothing if there is none left.
   virtual std::optional<HostBatch> pull() = 0;
-  /// What fixes the data and their order; a resumed run must have the same.
+  /// Describes the data and their order; a resumed run must have the same description.
   virtual std::string describe() const = 0;
-  /// Where the next batch stands; the trainer reports the epoch and checkpoints keep both numbers.
+  /// The position of the next batch; the trainer reports the epoch, and checkpoints keep both numbers.
   virtual LoaderPosition position() const = 0;
-  /// Goes to a position that `position` gave, in this run or another. With a source that cannot, a resumed
-  /// run takes the batches that come, and is not the same bit for bit. Throws ValueError, with nothing
-  /// changed.
+  /// Goes to a position that `position` gave, in this run or another. If a source cannot, a resumed run takes
+  /// the next batches it gives, and is not the same bit for bit. Throws ValueError, with nothing changed.
   virtual bool can_seek() const { return false; }
   virtual void seek(LoaderPosition position);
-  /// How many rows its batches have, more or less: evaluations take as many at a time.
+  /// The approximate number of rows in its batches; evaluations use the same number.
   virtual std::int64_t batch_size() const { return 32; }
 };
 
-/// Batches that a function makes of their number, 0, 1, 2, ...; nothing ends them. A pure function makes a
-/// source that resumes exactly.
+/// Batches that a function makes from their number, 0, 1, 2, ..., without end. If the function is pure, the
+/// source resumes exactly.
 class FERRITE_API Generated final : public BatchSource {
  public:
   using Function = std::function<std::optional<HostBatch>(std::int64_t number)>;
 
-  /// `description` stands for the function in checkpoints. `batches_per_epoch`, if not 0, is for reports
-  /// only: numbers go on counting.
+  /// `description` stands for the function in checkpoints. `batches_per_epoch`, if not 0, is only for
+  /// reports: the numbers go on counting.
   Generated(std::string description, Function function, std::int64_t batches_per_epoch = 0);
 
   std::optional<HostBatch> pull() override;

@@ -1,6 +1,6 @@
-// Lazy<B>: the decorator that waits. Elementwise ops, casts, choices and the reductions behind them are
-// recorded instead of run; when a value is needed, the ops that lead to it run as one kernel, made in the
-// kernel language. What nobody asks for any more by then is never written. docs/lazy.md says what is fused,
+// Lazy<B>: the decorator that waits. It records elementwise ops, casts, choices and the reductions of their
+// results instead of running them. When a value is needed, the ops that lead to it run as one kernel, made in
+// the kernel language. A value that nobody holds by then is never written. docs/lazy.md says what is fused,
 // and when.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Grid;
 }  // namespace kernel
 
 struct FERRITE_API LazyConfig {
-  /// A group that has so many ops, or reads so many arrays, runs.
+  /// A group runs once it has this many ops or reads this many arrays.
   int max_ops = 64;
   int max_arrays = 16;
 
@@ -32,14 +32,14 @@ struct FERRITE_API LazyConfig {
   LazyConfig with_max_arrays(int value) const;
 };
 
-/// What was fused, what was not, and what ended the groups.
+/// What was fused, what was not, and why the groups ran.
 struct FERRITE_API FusionReport {
   struct Kernel {
     std::string ops;     // "mul add relu"
     std::string source;  // in the kernel language
     std::int64_t launches = 0;
   };
-  /// A sentence, and how often it was true.
+  /// A sentence, and how often it applied.
   using Reasons = std::vector<std::pair<std::string, std::int64_t>>;
 
   std::int64_t recorded = 0;     // ops
@@ -65,13 +65,13 @@ concept Recordable = requires(const Op& op) {
   RecordedOp(std::in_place_type<Op>, op);
 };
 
-/// A backend that launches kernels which lie in its own memory: Cuda.
+/// A backend that launches kernels in its own memory: Cuda.
 template <class B>
 concept Launches = requires(B& b, const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
   b.launch_kernel(k, grid, arguments);
 };
 
-/// What the recorder needs of the backend below. Arrays have memory of that backend.
+/// What the recorder needs from the backend below. Arrays have memory of that backend.
 class FERRITE_API Executor {
  public:
   virtual ~Executor() = default;
@@ -83,19 +83,19 @@ class FERRITE_API Executor {
   virtual std::string refusal() const = 0;
 };
 
-/// Keeps the groups: what is recorded, who reads and writes which buffer, what a group becomes when it runs.
-/// One thread at a time is inside.
+/// Keeps the groups: what is recorded, who reads and writes which buffer, and what a group becomes when it
+/// runs. Only one thread at a time is inside.
 class FERRITE_API Recorder {
  public:
   Recorder(Executor& executor, const LazyConfig& config, Device device);
   ~Recorder();
 
-  /// An array without memory: it gets some when it is first written.
+  /// An array without memory: it gets memory when it is first written.
   Array allocate(const Meta& meta);
-  /// Takes the op down; false if it has to run at once.
+  /// Records the op; false if it has to run at once.
   bool record(const RecordedOp& op, Ins in, Outs out, Accumulate mask);
   /// The array in the memory of the backend below, after everything recorded that it depends on has run.
-  /// `who` reads or overwrites it: the reason that the report gives.
+  /// `who` reads or overwrites it; the report gives it as the reason.
   Array to_read(const Array& array, std::string_view who);
   Array to_write(const Array& array, std::string_view who);
   /// Runs everything recorded.
@@ -147,9 +147,9 @@ class Lazy {
 
   FusionReport fusion_report() const { return recorder().report(); }
   void reset_report() { recorder().reset_report(); }
-  /// Runs everything recorded. Waits for nothing.
+  /// Runs everything recorded. Does not wait.
   void flush() { flush("flush"); }
-  /// The array as the backend below sees it, its value computed.
+  /// The computed array as the backend below sees it.
   Array settled(const Array& array) { return recorder().to_read(array, "a reader outside"); }
 
   Array allocate(const Meta& meta) { return recorder().allocate(meta); }
@@ -225,11 +225,11 @@ class Lazy {
     template <class... Args>
     explicit State(const LazyConfig& config, Args&&... args)
         : inner(std::forward<Args>(args)...), recorder(executor, config, inner.device()) {}
-    /// Arrays that outlive it hold their values.
+    /// Arrays that outlive it keep their values.
     ~State() {
       try {
         recorder.flush("the end of the backend");
-      } catch (...) {  // no memory, or no device any more: nobody is left to tell
+      } catch (...) {  // no memory, or the device is lost: nobody is left to tell
       }
     }
     B inner;

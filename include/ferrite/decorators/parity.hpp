@@ -1,5 +1,5 @@
-// Parity<B, Ref>: runs every op on two backends and compares. Any program takes it by its backend type, and
-// Autodiff<Parity<B, Ref>> checks the backward ops too, since those are ordinary ops of the inner backend.
+// Parity<B, Ref>: runs every op on two backends and compares. A program uses it as its backend type, and
+// Autodiff<Parity<B, Ref>> checks the backward ops too, because those are ordinary ops of the inner backend.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 namespace ferrite {
 
 /// resync: Ref gets a copy of B's inputs before every op, so that a report isolates the op.
-/// free_running: every buffer has a shadow on Ref, which computes from its own earlier results: drift shows.
+/// free_running: every buffer has a shadow on Ref, which computes from its own earlier results, so drift
+/// shows.
 enum class ParityMode : std::uint8_t { resync, free_running };
 
 struct FERRITE_API ParityConfig {
@@ -24,9 +25,9 @@ struct FERRITE_API ParityConfig {
   std::int64_t every = 1;
   /// Where replay files go; made when the first is written.
   std::filesystem::path directory = "parity-reports";
-  /// No more files than these, and none once they hold as many bytes; the reports go on without.
+  /// At most this many files, and no more once they hold this many bytes; reports go on without files.
   std::int64_t max_files = 20, max_bytes = std::int64_t{32} << 20;
-  /// Throw at the first mismatch, or collect reports. Unless said, resync throws and free_running collects.
+  /// Throw at the first mismatch, or collect reports. By default resync throws and free_running collects.
   enum class Throw : std::uint8_t { by_mode, yes, no } throws = Throw::by_mode;
 
   ParityConfig with_mode(ParityMode value) const;
@@ -48,7 +49,7 @@ struct FERRITE_API ParityReport {
   Shape place;
   Comparison comparison;
   bool accumulated = false;
-  /// The value in float64 and how far both backends are from it.
+  /// The value in float64 and the distance of both backends from it.
   double exact = 0, backend_error = 0, reference_error = 0;
   std::filesystem::path file;
   std::string file_error;  // why there is no file
@@ -60,7 +61,7 @@ struct FERRITE_API ParityReport {
   std::string message() const;
 };
 
-/// What Parity keeps: counters, reports, files. All but the copies and the kernels themselves.
+/// The state of Parity: counters, reports, files. Everything except the copies and the kernels.
 class FERRITE_API ParityMonitor {
  public:
   static constexpr std::size_t max_reports = 100;
@@ -71,7 +72,7 @@ class FERRITE_API ParityMonitor {
   const ParityConfig& config() const { return config_; }
   /// Counts a call; true if it is one to compare.
   bool begin(std::string_view op);
-  /// Compares, and throws BackendError or keeps a report where the outputs differ. `layouts` are the inputs'.
+  /// Compares; if the outputs differ, throws BackendError or keeps a report. `layouts` are the inputs'.
   void check(const detail::ComparedCall& call, std::span<const Layout> layouts);
 
   std::vector<ParityReport> reports() const;
@@ -92,7 +93,8 @@ class FERRITE_API ParityMonitor {
 };
 
 namespace detail {
-/// The bytes an array spans as a dense u8 array of the same buffer, and its layout inside a copy of them.
+/// The bytes that an array spans, as a dense u8 array of the same buffer, and its layout inside a copy of
+/// them.
 struct ByteSpan {
   Array bytes;
   Layout layout;
@@ -127,7 +129,7 @@ class Parity {
   std::vector<ParityReport> reports() const { return monitor().reports(); }
   /// Mismatches without a replay file because of ParityConfig::with_files.
   std::int64_t files_left_out() const { return monitor().files_left_out(); }
-  /// Per op: calls, comparisons, mismatches, worst error as a multiple of what is allowed.
+  /// Per op: calls, comparisons, mismatches, worst error as a multiple of the allowed error.
   std::string table() const { return monitor().table(); }
   void reset() { monitor().reset(); }
 
@@ -168,7 +170,7 @@ class Parity {
  private:
   using Arrays = SmallVector<Array, 6>;
 
-  /// An op on both backends without its type, so that `follow` is compiled once and not per op.
+  /// An op on both backends with its type erased, so that `follow` is compiled once, not once per op.
   struct ErasedCall : detail::ErasedOp {
     const OpEntry<B>& tested;
     const OpEntry<Ref>& trusted;
@@ -191,7 +193,7 @@ class Parity {
     const bool compared = monitor().begin(op.name());
     if (!compared && !free_running()) return op.run(inner(), in, out, mask);
 
-    // Copies come first: an output may be an input, and an accumulating one has a past.
+    // Copies come first: an output may be an input, and an accumulating one has earlier contents.
     Arrays copies, shadows, before;
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (compared) copies.push_back(copy_to_reference(in[i]));
@@ -226,8 +228,8 @@ class Parity {
     monitor().check(call, layouts);
   }
 
-  /// A composition rounds every intermediate to 16 bits where a kernel rounds once; from f32 inputs it is a
-  /// fair oracle. The comparison still allows what the narrow dtype allows.
+  /// A composition rounds every intermediate to 16 bits where a kernel rounds once. Computed from f32 inputs
+  /// it is a fair oracle. The comparison still allows what the narrow dtype allows.
   Arrays evaluate_on_reference(const ErasedCall& op, Arrays inputs) {
     Metas metas;
     for (const Array& x : inputs) metas.push_back(x.meta());
@@ -247,7 +249,7 @@ class Parity {
     return results;
   }
 
-  /// The array on Ref: a copy of the very bytes under the very layout, so that no kernel of B stands between.
+  /// The array on Ref: a copy of the same bytes in the same layout, so that no kernel of B is involved.
   Array copy_to_reference(const Array& array) {
     const detail::ByteSpan span = detail::byte_span(array);
     std::vector<std::byte> bytes(span.bytes.meta().bytes());
@@ -263,7 +265,7 @@ class Parity {
     copy_on_reference(shadow_of(out), copy);
     return copy;
   }
-  /// The same view of the buffer's shadow. A buffer that came from elsewhere gets one now.
+  /// The same view of the buffer's shadow. A buffer that came from elsewhere gets its shadow now.
   Array shadow_of(const Array& array) {
     std::shared_ptr<Buffer>& shadow = array.buffer()->shadow;
     if (!shadow) {

@@ -1,6 +1,6 @@
-// Profiled<B>: measures every op of a backend: calls, time, FLOP/s, bytes/s, memory, fused or composed.
-// As a table, as JSON, or as a trace for chrome://tracing and ui.perfetto.dev. Nothing waits for a device
-// that runs asynchronously: what it still has to do is asked for later, many calls at a time.
+// Profiled<B>: measures every op of a backend: calls, time, FLOP/s, bytes/s, memory, fused or composed. It
+// reports a table, JSON, or a trace for chrome://tracing and ui.perfetto.dev. Ops do not wait for an
+// asynchronous device: its times are read later, many calls at a time.
 #pragma once
 
 #include <chrono>
@@ -36,15 +36,15 @@ struct OpProfile {
   std::string name;
   OpKind kind = OpKind::kernel;
   std::int64_t calls = 0;
-  double seconds = 0;  // all calls together; for a composed op with everything inside
+  double seconds = 0;  // of all calls; a composed op includes its parts
   double min_seconds = 0;
   double max_seconds = 0;
-  // Percentiles of the calls, from a regular sample of them where there were many.
+  // Percentiles of the calls, from a regular sample if there were many.
   double median_seconds = 0;
   double p90_seconds = 0;
   double p99_seconds = 0;
   double flops = 0;      // by the op's own account (op_cost)
-  double bytes = 0;      // that the op must move
+  double bytes = 0;      // bytes that the op must move
   double allocated = 0;  // bytes allocated for it
 
   double mean_seconds() const { return calls > 0 ? seconds / static_cast<double>(calls) : 0; }
@@ -52,14 +52,14 @@ struct OpProfile {
   double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
 };
 
-/// The highest rates the device itself reaches, measured: a large copy (bytes read and written) and a large
-/// matrix product. 0 where nobody measured.
+/// The highest rates that were measured on the device: for a large copy (bytes read and written) and a large
+/// matrix product. 0 if not measured.
 struct Ceilings {
   double bytes_per_second = 0;
   double flops_per_second = 0;
 };
 
-/// What went into preparing to run, apart from the ops: loading a library, building or choosing a plan.
+/// Time spent on preparation, apart from the ops: loading a library, building or choosing a plan.
 struct CompileTime {
   std::string what;
   std::int64_t count = 0;
@@ -69,7 +69,7 @@ struct CompileTime {
 /// Names and numbers, in the order of a report.
 using Figures = std::vector<std::pair<std::string, double>>;
 
-/// What a backend tells of itself beyond describe() and memory_stats(), by a member `facts()`.
+/// What a backend reports beyond describe() and memory_stats(), through a member `facts()`.
 struct BackendFacts {
   std::string device_name;                 // "NVIDIA H200"
   Figures device;                          // memory, multiprocessors, clocks
@@ -87,8 +87,8 @@ struct FERRITE_API Profile {
   Ceilings ceilings;
 
   double compile_seconds() const;
-  /// Time inside kernels: every row but the composed ones, which hold the others' time once more, and the
-  /// transfers.
+  /// Time inside kernels: all rows except transfers and composed ops, whose time is already in the rows of
+  /// their parts.
   double kernel_seconds() const;
 };
 
@@ -103,12 +103,12 @@ class FERRITE_API PendingTime {
   /// Waits for the work. Called at most once.
   virtual TimeSpan get() = 0;
 };
-/// Known, or known later. A nullptr is work that was recorded for later and has not run: it is not counted.
+/// A time that is known now or later. A nullptr is work that was only captured and has not run: not counted.
 using Timing = std::variant<TimeSpan, std::unique_ptr<PendingTime>>;
 
-/// What Profiled measures with: from construction to `TimeSpan stop()`. A backend that runs asynchronously
-/// specialises it, or brings another by a member `auto stopwatch()`, with device events and a
-/// `std::unique_ptr<PendingTime> stop_later()` that waits for nothing.
+/// Profiled measures with it, from construction to `TimeSpan stop()`. An asynchronous backend specialises it,
+/// or provides another through a member `auto stopwatch()`, with device events and a
+/// `std::unique_ptr<PendingTime> stop_later()` that does not wait.
 template <class B>
 class Stopwatch {
  public:
@@ -129,11 +129,11 @@ class Stopwatch {
   std::int64_t start_ = 0;
 };
 
-/// What Profiled keeps. Any thread may add to it. What reads it first counts what is pending, and throws what
-/// the device throws.
+/// The records of Profiled. Any thread may add to it. Functions that read it first wait for the pending
+/// calls, and throw any error of the device.
 class FERRITE_API ProfileRecorder {
  public:
-  /// So many calls may be pending; then the older half is waited for, with the device busy on the others.
+  /// At most so many calls are pending. Then it waits for the older half while the device works on the rest.
   static constexpr std::size_t most_pending = 1024;
 
   explicit ProfileRecorder(ProfiledConfig config);
@@ -142,7 +142,7 @@ class FERRITE_API ProfileRecorder {
   void allocated(std::size_t bytes);
   /// Bytes allocated since the last op ended belong to this one: outputs are allocated before it runs.
   void add(std::string_view name, OpKind kind, Timing time, Cost cost, MetaSpan in, MetaSpan out);
-  /// All bytes allocated so far, to tell what a composed op allocates from beginning to end.
+  /// All bytes allocated so far, to find out how much a composed op allocates from beginning to end.
   double total_allocated() const;
   void add_composed(std::string_view name, Timing time, Cost cost, double allocated_bytes, MetaSpan in,
                     MetaSpan out);
@@ -177,8 +177,8 @@ class Profiled {
   B& inner() { return state_->inner; }
   const B& inner() const { return state_->inner; }
 
-  /// Waits for the ops that are under way. At its first call it measures the ceilings of the device, which
-  /// takes some 10 ms, if the backend can (member ceilings()).
+  /// Waits for unfinished ops. The first call also measures the ceilings of the device, if the backend can
+  /// (member ceilings()); that takes some 10 ms.
   Profile profile() const {
     Profile profile = recorder().profile(inner().describe());
     profile.device = inner().device();
@@ -241,7 +241,7 @@ class Profiled {
     b.record(op, stopped(watch), in, out);
   }
 
-  /// Measures a composed op from now until the result dies. Called by evaluate.
+  /// Measures a composed op from now until the result is destroyed. Called by evaluate.
   template <class Op>
   auto composing(const Op& op, MetaSpan in) {
     return ComposedScope<Op>(*this, op, in);
@@ -293,7 +293,7 @@ class Profiled {
       try {
         owner_.recorder().add_composed(op_name(op_), stopped(watch_), op_cost(op_, in_, out_),
                                        owner_.recorder().total_allocated() - before_, in_, out_);
-      } catch (...) {  // no memory, or no device any more: a line of the profile is lost, not the program
+      } catch (...) {  // no memory, or the device is lost: lose a line of the profile, not the program
       }
     }
 

@@ -1,4 +1,4 @@
-// Tensors to other libraries without a copy: PyTorch, NumPy, CuPy and JAX take what these return.
+// Hands tensors to other libraries without a copy: PyTorch, NumPy, CuPy and JAX accept the results.
 #pragma once
 
 #include "ferrite/interop/dlpack.h"
@@ -10,10 +10,11 @@ FERRITE_API DLManagedTensor* export_dlpack(const Array& array);
 FERRITE_API DLManagedTensorVersioned* export_dlpack_versioned(const Array& array);
 }  // namespace detail
 
-/// The tensor's memory as it lies, any layout, with its dtype and device. The memory stays alive until the
-/// consumer calls `deleter`, also when all tensors of it are gone. It is shared: what either side writes,
-/// both see. Waits until the backend has done all it was given. On a GPU the deleter counts in what CUDA's
-/// default stream has been given; a consumer with streams that ignore it synchronises before it lets go.
+/// The tensor's memory as it is, in any layout, with its dtype and device. The memory stays alive until the
+/// consumer calls `deleter`, even if all tensors of it are gone. It is shared: both sides see each other's
+/// writes. Waits until the backend has finished all its work. On a GPU the deleter takes earlier work on
+/// CUDA's default stream into account; a consumer with streams that ignore the default stream must
+/// synchronise before it calls the deleter.
 template <class B>
 DLManagedTensor* to_dlpack(const Tensor<B>& x) {
   detail::kernel_backend(x.backend()).synchronize();

@@ -1,4 +1,4 @@
-// AtomicFile: a file that appears whole or not at all, so that a crash in the middle of a save cannot cost
+// AtomicFile: a file that appears whole or not at all, so that a crash in the middle of a save cannot destroy
 // the previous version.
 #pragma once
 
@@ -12,10 +12,10 @@
 namespace ferrite {
 
 /// Writes to a temporary name beside the target; commit() syncs it, renames it over the target and syncs the
-/// folder. Without a commit, or after any failure, the temporary is removed and the target is as it was.
-/// A symbolic link is followed; an existing target keeps its permissions; a target that is not a regular file
-/// (folder, device, pipe) is refused. Temporaries left behind by a killed process are removed by the next
-/// AtomicFile on the same path. Every failure is an IoError with the path and the system's reason.
+/// folder. Without a commit, or after any failure, the temporary is removed and the target is unchanged. A
+/// symbolic link is followed; an existing target keeps its permissions; a target that is not a regular file
+/// (folder, device, pipe) is refused. The next AtomicFile on the same path removes temporaries of a killed
+/// process. Every failure is an IoError with the path and the system's reason.
 class FERRITE_API AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

@@ -17,9 +17,9 @@ namespace ferrite {
 static_assert(std::endian::native == std::endian::little,
               "the file formats are read as little-endian memory");
 
-/// An immutable value: copies share the bytes. The bytes live in memory of its own or inside something it
+/// An immutable value: copies share the bytes. The bytes are in its own memory or inside an object that it
 /// keeps alive (a mapped file, a buffer). They are aligned for the dtype. Bool bytes are 0 or 1: the readers
-/// check it, and who makes a tensor from bytes sees to it.
+/// check this, and anyone who makes a tensor from bytes must ensure it.
 class FERRITE_API HostTensor {
  public:
   /// f32 of shape [0].
@@ -37,7 +37,7 @@ class FERRITE_API HostTensor {
   static HostTensor view(DType dtype, const Shape& shape, std::span<const std::byte> bytes,
                          std::shared_ptr<const void> owner);
 
-  /// Fresh memory (64-byte aligned, uninitialised) that `fill(std::span<std::byte>)` must write whole.
+  /// Fresh memory (64-byte aligned, uninitialised); `fill(std::span<std::byte>)` must write all of it.
   template <class Fill>
   static HostTensor make(DType dtype, const Shape& shape, Fill&& fill) {
     auto [tensor, bytes] = allocate(dtype, shape);
@@ -69,7 +69,7 @@ class FERRITE_API HostTensor {
   std::shared_ptr<const void> owner_;
 };
 
-/// What a file with several tensors holds. Looked up by name, listed in name order.
+/// The contents of a file with several tensors. Looked up by name, listed in name order.
 using NamedTensors = std::map<std::string, HostTensor, std::less<>>;
 
 }  // namespace ferrite

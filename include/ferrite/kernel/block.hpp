@@ -15,18 +15,18 @@ namespace ferrite::kernel {
 struct BlockCode;  // src/kernel/cpu/block/program.hpp
 
 struct BlockOptions {
-  /// Threads of a block: matters to wp.block_dim(), shared arrays and barriers.
+  /// Threads per block; used by wp.block_dim(), shared arrays and barriers.
   int block_dim = 256;
-  /// Rounds of loops of all threads together; beyond it the kernel is taken to hang.
+  /// Limit on the loop rounds of all threads together; beyond it the kernel is assumed to hang.
   std::int64_t step_limit = std::numeric_limits<std::int64_t>::max();
-  /// Whether the thread pool takes part. Kernels with atomics run on the calling thread alone, so that their
+  /// Whether the thread pool takes part. Kernels with atomics run only on the calling thread, so that their
   /// results do not depend on the number of threads.
   bool parallel = true;
 };
 
-/// A kernel compiled for the CPU, in microseconds; runs may go on in several threads at once.
+/// A kernel compiled for the CPU, in microseconds. Several threads may run it at once.
 ///
-/// What it gives is what the interpreter gives in native precision, bit by bit, but for exp, log, sin, cos,
+/// Results equal those of the interpreter in native precision, bit by bit, except for exp, log, sin, cos,
 /// tan, tanh and erf of f32, f16 and bf16 (within 6 units in the last place), and for sums of floats by
 /// several atomics of one thread, which may be added in another order. A variable that is read before it is
 /// written is zero, as in emitted code.
@@ -38,14 +38,14 @@ class FERRITE_API BlockProgram {
   BlockProgram(BlockProgram&&) noexcept;
   BlockProgram& operator=(BlockProgram&&) noexcept;
 
-  /// Why the interpreter runs the kernel, thread by thread: variables that stand for several arrays, and
-  /// little else. Empty if blocks do.
+  /// Why the interpreter runs the kernel instead, thread by thread: mostly variables that stand for several
+  /// arrays. Empty if it runs in blocks.
   const std::string& fallback() const;
 
   /// Runs the kernel for every thread of the grid (1 to 4 extents, the last fastest). `arguments` has a
   /// pointer to each argument as emitted C++ takes them (emit.hpp): to a scalar, to the components of a
   /// composite, to an ArrayArgument, to a C struct of such. Arrays are changed in place. Throws as
-  /// interpret() does; where several threads fail it may be another of them that is told of.
+  /// interpret() does; if several threads fail, it may report a different one.
   void run(std::span<const std::int64_t> dim, void* const* arguments, const BlockOptions& options = {}) const;
 
  private:

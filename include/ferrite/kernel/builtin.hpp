@@ -1,5 +1,5 @@
-// The one table of what the kernel language can do: operators, math, vectors, atomics, random numbers. Each
-// row has everything about one builtin; checker, printer, interpreter, emitters and documentation read it,
+// The table of everything the kernel language can do: operators, math, vectors, atomics, random numbers. Each
+// row holds everything about one builtin. Checker, printer, interpreter, emitters and documentation read it,
 // and a test fails while a cell is empty.
 #pragma once
 
@@ -38,7 +38,7 @@ enum class Builtin : std::uint8_t {
 // clang-format on
 inline constexpr int builtin_count = static_cast<int>(Builtin::sample_unit_hemisphere) + 1;
 
-/// What a call does beside giving a value. Only calls without effect may be left out, repeated or moved.
+/// The side effect of a call. Only calls without effect may be left out, repeated or moved.
 enum class Effect : std::uint8_t {
   none,
   updates_first,  // writes its first argument, a variable: the random numbers
@@ -58,8 +58,8 @@ struct BuiltinInfo {
   std::string_view name;    // as in wp.name(...); operators have one too
   std::string_view symbol;  // of operators: "+"; else empty
   std::string_view group;   // heading in the documentation
-  /// Parameters and result in the words of the documentation. The names before the colons are the keywords
-  /// of a call: "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
+  /// Parameters and result, as shown in the documentation. The names before the colons are the keywords of a
+  /// call: "clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar".
   std::string_view signature;
   std::string_view doc;
   Effect effect;

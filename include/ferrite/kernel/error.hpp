@@ -20,18 +20,18 @@ struct Place {
   int line = 0, column = 0;
 };
 
-/// What the launch of a kernel would decide in Python: values for the parameters of a Python function around
-/// kernels, {"make_gemm.tile_size", "16"}, and types for parameters of kernels that are Any,
+/// Decisions that Python makes when it launches a kernel: values for the parameters of a Python function
+/// around kernels, {"make_gemm.tile_size", "16"}, and types for kernel parameters that are Any,
 /// {"scale.values", "wp.vec3"}.
 using Bindings = std::map<std::string, std::string, std::less<>>;
 
-/// The text that places refer to, what to call it in messages, and what it leaves open.
+/// The text that places refer to, its name in messages, and the bindings that it needs.
 struct Source {
   std::string file, text;
   Bindings bindings = {};
 };
 
-/// A text that is no kernel, breaks a rule of the language, or went wrong when it ran.
+/// A text that is not a kernel, breaks a rule of the language, or failed when it ran.
 class FERRITE_API KernelError : public Error {
  public:
   /// `source` may be null: the message then has no place.
@@ -40,7 +40,7 @@ class FERRITE_API KernelError : public Error {
   Place place() const { return place_; }
   /// The message without the place and the source line.
   const std::string& problem() const { return problem_; }
-  /// The struct, function or kernel whose text is wrong; empty where that is not known.
+  /// The struct, function or kernel with the error; empty if unknown.
   const std::string& definition() const { return definition_; }
   void set_definition(std::string name) { definition_ = std::move(name); }
 

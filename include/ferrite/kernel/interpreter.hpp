@@ -26,7 +26,8 @@ FERRITE_API Value scalar_value(ScalarType type, double value);
 /// An array of zeros. Throws ShapeError unless there is an extent for each axis of the type.
 FERRITE_API Value array_value(const Module& module, Type type, std::vector<std::int64_t> shape);
 
-/// The dtype of tensors that can be arrays of this element, if there is one: u32 lies in i32, u64 in i64.
+/// The dtype of tensors that can be arrays of this element, if there is one: u32 is stored in i32, u64 in
+/// i64.
 FERRITE_API std::optional<DType> dtype_of_elements(Type element);
 
 /// An array from a tensor whose last axes are those of the element type (vec3: one of 3; mat22: two of 2), or
@@ -42,14 +43,14 @@ enum class Precision : std::uint8_t { native, f64 };
 
 struct InterpretOptions {
   Precision precision = Precision::native;
-  /// Threads of a block: matters to wp.block_dim(), shared arrays and barriers.
+  /// Threads per block; used by wp.block_dim(), shared arrays and barriers.
   int block_dim = 256;
-  /// Statements and loop rounds of all threads together; beyond it the kernel is taken to hang.
+  /// Limit on statements and loop rounds of all threads together; beyond it the kernel is assumed to hang.
   std::int64_t step_limit = 200'000'000;
-  /// Where given, takes the races that the run shows (of the first 64 pairs of places one each), in arrays of
-  /// up to 2^22 numbers. Slows the run down.
+  /// If given, receives the races that the run shows (one for each of the first 64 pairs of places), in
+  /// arrays of up to 2^22 numbers. Slows the run down.
   std::vector<Race>* races = nullptr;
-  /// A race is a KernelError, thrown when the run is over.
+  /// Makes a race a KernelError, thrown at the end of the run.
   bool refuse_races = false;
 };
 
@@ -58,7 +59,7 @@ struct InterpretOptions {
 /// with the place, the thread and the values, for an index out of bounds, integer division by zero or
 /// overflow of it, a shift by a count outside the type, a variable read before it was written, a failed
 /// assertion, a barrier not reached by all threads of its block, or too many steps; ValueError or ShapeError
-/// for arguments that do not fit. After an error arrays hold what was written until then.
+/// for arguments that do not fit. After an error the arrays hold what was written so far.
 FERRITE_API void interpret(const Module& module, const Function& kernel, std::span<const std::int64_t> dim,
                            std::span<Value> arguments, const InterpretOptions& options = {});
 

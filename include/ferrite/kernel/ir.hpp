@@ -1,5 +1,5 @@
-// The kernel IR: a typed tree. Names are resolved (to indices), overloads chosen, casts explicit; control
-// flow stays structured, variables stay variables. Parsers and programs make it; the printer, the
+// The kernel IR: a typed tree. Names are resolved (to indices), overloads chosen, casts explicit. Control
+// flow stays structured, and variables stay variables. Parsers and programs make it; the printer, the
 // interpreter, emitters and the adjoint read it.
 #pragma once
 
@@ -25,7 +25,7 @@ union Number {
 constexpr Number from_real(double x) { return {.real = x}; }
 constexpr Number from_integer(std::int64_t x) { return {.integer = x}; }
 
-/// What an expression is; `args` are its operands, evaluated from left to right.
+/// The kind of an expression; `args` are its operands, evaluated from left to right.
 enum class ExprKind : std::uint8_t {
   literal,      // number, of a scalar type
   variable,     // Function::variables[index]
@@ -57,15 +57,14 @@ struct Expr {
   }
 };
 
-/// What a statement is and which members it uses.
+/// The kind of a statement, and the members it uses.
 ///   assign         targets = values: as many values as targets, all evaluated before the first is stored, or
 ///                  one value that is a tuple
 ///   update         targets[0] builtin= values[0]: the indices of the target, then the value, then the target
 ///                  is read. On an array element add, sub, bit_and, bit_or and bit_xor are atomic, as in Warp
 ///   evaluate       values[0], for its effect
-///   declare_array  targets[0], a new array of extents `values` (literals), zero at first: of this thread,
-///   or,
-///                  if `shared`, of the block (one for all its threads)
+///   declare_array  targets[0], a new array of extents `values` (literals), initially zero: local to the
+///                  thread or, if `shared`, one for all threads of the block
 ///   if_            values[0], body, orelse
 ///   for_           targets[0] in range(values[0], values[1], values[2]); the range is evaluated once, and
 ///                  what the body does to the variable does not change it
@@ -112,11 +111,11 @@ struct Function {
   std::vector<Type> results;  // none for kernels
   std::vector<Stmt> body;
   bool enable_backward = true;  // of kernels: @wp.kernel(enable_backward=False)
-  /// Of functions: what @wp.func_grad and @wp.func_replay say of it, in Module::functions, or -1. The adjoint
-  /// uses the gradient instead of what it would find itself, and computes the function again by its replay.
+  /// For functions: the functions of @wp.func_grad and @wp.func_replay in Module::functions, or -1. The
+  /// adjoint uses this gradient instead of deriving one, and computes the function again by its replay.
   int gradient = -1, replay = -1;
-  /// Of a gradient, which is never called: by parameter of its function the variable that is
-  /// wp.adjoint[parameter], or -1. Its own parameters are those of the function, then adjoints of the
+  /// For a gradient, which is never called: for each parameter of its function the variable that is
+  /// wp.adjoint[parameter], or -1. Its own parameters are those of the function, then the adjoints of the
   /// results.
   std::vector<int> adjoints;
   Place place;  // no part of equality
@@ -134,16 +133,16 @@ struct Struct {
   friend bool operator==(const Struct&, const Struct&) = default;
 };
 
-/// Structs, functions and kernels that belong together. A struct's fields use only structs before it;
-/// functions do not call themselves, directly or by others.
+/// Structs, functions and kernels that belong together. The fields of a struct use only earlier structs;
+/// functions do not call themselves, directly or indirectly.
 struct FERRITE_API Module {
   std::vector<Struct> structs;
   std::vector<Function> functions;
   std::vector<Function> kernels;
   std::shared_ptr<const Source> source;  // what places refer to, or null; no part of equality
 
-  /// The only kernel, or the one of this name; "outer.name" also finds a kernel inside a Python function
-  /// whose name is not the only one (docs/kernels.md). Throws ValueError listing the kernels.
+  /// The only kernel, or the one of this name. "outer.name" also finds a kernel inside a Python function if
+  /// several kernels share the name (docs/kernels.md). Throws ValueError listing the kernels.
   const Function& kernel(std::string_view name = {}) const;
   std::vector<std::string> struct_names() const;
 
@@ -152,7 +151,7 @@ struct FERRITE_API Module {
   }
 };
 
-// Makers of expressions, which see to the types.
+// Functions that make expressions and set their types.
 
 FERRITE_API Expr literal(ScalarType type, double value);
 FERRITE_API Expr literal(ScalarType type, std::int64_t value);
@@ -176,7 +175,7 @@ FERRITE_API int tid_dims(const Function& kernel);
 /// Whether a statement is, or contains, wp.sync_threads().
 FERRITE_API bool has_barrier(const Stmt& statement);
 FERRITE_API bool has_barrier(const std::vector<Stmt>& body);
-/// Whether it can be left out or repeated: no builtin with an effect and no function that has one.
+/// True if it can be left out or repeated: no builtin with an effect and no function that has one.
 FERRITE_API bool is_pure(const Module& module, const Expr& value);
 
 // Walks, over constant trees or over trees that `visit` changes.

@@ -1,4 +1,4 @@
-// Kernel: a kernel that is ready to be launched, with all that is made of it once: what it does to its
+// Kernel: a kernel that is ready to be launched, with everything that is derived from it once: its use of its
 // arrays, its program for the CPU, its gradient, its CUDA text. docs/kernels.md shows how to use it.
 #pragma once
 
@@ -16,17 +16,17 @@
 
 namespace ferrite::kernel {
 
-/// What a kernel may do to the elements of an array among its parameters.
+/// What a kernel may do to the elements of an array parameter.
 struct ArrayUse {
   bool reads = false;
-  bool writes = false;    // without regard to what was there, or by atomics that are no sums
+  bool writes = false;    // regardless of the old value, or by atomics that are not sums
   bool adds = false;      // += and -=, atomic_add and atomic_sub
   bool extremes = false;  // atomic_min and atomic_max
   bool changes() const { return writes || adds || extremes; }
 };
 
-/// The threads of a launch: 1 to 4 extents, the last the fastest, and the threads of a block for kernels
-/// that see their block (wp.block_dim(), shared arrays, barriers).
+/// The threads of a launch: 1 to 4 extents, the last the fastest, and the threads per block for kernels that
+/// use their block (wp.block_dim(), shared arrays, barriers).
 struct Grid {
   Shape dim;
   int block_dim = 256;
@@ -42,31 +42,31 @@ struct Grid {
 class FERRITE_API Kernel {
  public:
   Kernel() = default;
-  /// The kernel of this name in a text of the Warp dialect, or its only one. Throws KernelError with the
-  /// place of what is wrong, ValueError for a name that is not there. `bindings` as parse() has them.
+  /// The kernel of this name in a text of the Warp dialect, or its only kernel. Throws KernelError with the
+  /// place of the error, ValueError for an unknown name. `bindings` are those of parse().
   static Kernel from_source(std::string_view text, std::string_view name = {},
                             std::string_view file = "kernel.py", const Bindings& bindings = {});
-  /// A kernel that a program made, and how its CUDA text is written.
+  /// A kernel of a module that a program built; `options` say how its CUDA text is written.
   explicit Kernel(Module module, std::string_view name = {}, const EmitOptions& options = {});
-  /// All kernels of a module. On a GPU they are compiled together, which takes far less time than one by one.
+  /// All kernels of a module. On a GPU they are compiled together, which is much faster than one by one.
   static std::vector<Kernel> all(Module module);
 
   bool defined() const { return state_ != nullptr; }
-  /// Of this kernel and its copies alone, as long as the process lives.
+  /// Unique to this kernel and its copies within the process.
   std::uint64_t id() const;
   const Module& module() const;
   const Function& function() const;
   std::string_view name() const { return function().name; }
   int parameters() const { return function().parameters; }
   const Variable& parameter(int i) const { return function().variables[static_cast<std::size_t>(i)]; }
-  /// One for each parameter; of those that are no arrays empty.
+  /// One entry per parameter, empty for those that are not arrays.
   const std::vector<ArrayUse>& uses() const;
-  /// Whether it sees its block: then block_dim is part of what it computes.
+  /// Whether it uses its block: then its results depend on block_dim.
   bool sees_blocks() const;
 
   /// Its program for the CPU, made at the first call.
   const BlockProgram& program() const;
-  /// The kernel of its gradient (kernel/adjoint.hpp), made at the first call. Throws KernelError where there
+  /// The kernel of its gradient (kernel/adjoint.hpp), made at the first call. Throws KernelError if there
   /// is none.
   const Kernel& adjoint() const;
   /// Whether it is the adjoint() of another. `Reference` refuses races in such a kernel.

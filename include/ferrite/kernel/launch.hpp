@@ -3,8 +3,8 @@
 //   const auto kernel = kernel::Kernel::from_source(text);
 //   kernel.launch(backend, n, 2.0f, x, y);   // one argument per parameter: tensors and numbers
 //
-// Arrays are tensors of the kernel's dtype (u32 lies in i32, u64 in i64); those of vectors and matrices have
-// one or two more axes. A kernel writes into the tensors it is given.
+// Arrays are tensors of the kernel's dtype (u32 is stored in i32, u64 in i64); arrays of vectors and matrices
+// have one or two more axes. A kernel writes into the tensors it is given.
 #pragma once
 
 #include <array>
@@ -56,15 +56,15 @@ Argument<B> argument(const Kernel& kernel, int p, A&& a) {
   }
 }
 
-/// Throws ValueError if a kernel would change an array that another of its arguments shows. Of numbers,
-/// `arrays` has null.
+/// Throws ValueError if a kernel would change an array that another argument shares. `arrays` has null for
+/// numbers.
 FERRITE_API void check_apart(const Kernel& kernel, std::span<const Array* const> arrays);
 
-/// Throws ValueError unless there is an argument per parameter, and tensors for arrays alone.
+/// Throws ValueError unless there is one argument per parameter, with tensors exactly for the arrays.
 FERRITE_API void check_count(const Kernel& kernel, std::size_t arguments);
 FERRITE_API void check_kind(const Kernel& kernel, int p, bool is_tensor);
 
-/// Backward of a launch. It has a node for each tensor that the kernel changed, and those feed this one.
+/// Backward of a launch. Each tensor that the kernel changed has a node, and those nodes feed this one.
 template <class B>
 class LaunchNode final : public Node<B> {
  public:
@@ -116,11 +116,11 @@ class ChangedArray final : public Node<B> {
 
 }  // namespace detail
 
-/// A launch with its arguments in a list, one per parameter. Throws as interpret() does, ShapeError or
-/// DTypeError for tensors that do not fit. Under Autodiff also GradientError: for a kernel that has no
+/// A launch with its arguments in a list, one per parameter. Throws as interpret() does, and ShapeError or
+/// DTypeError for tensors that do not fit. Under Autodiff it also throws GradientError for a kernel without a
 /// gradient (kernel/adjoint.hpp says which), and for a parameter (a leaf) or a part of another tensor that it
 /// would change. ValueError if a tensor that it changes shares elements with another argument. A decorator
-/// with a primitive of its own brings a member `launch_kernel(kernel, grid, arguments)`.
+/// with its own primitive has a member `launch_kernel(kernel, grid, arguments)`.
 template <class B>
 void launch(B& backend, const Kernel& kernel, const Grid& grid, std::span<Argument<B>> arguments);
 
@@ -193,7 +193,7 @@ void launch_on(Autodiff<B>& b, const Kernel& kernel, const Grid& grid,
                               "', a part of another tensor, whose history would not know of it: give it a "
                               "tensor of its own, by clone()");
       }
-      // What the kernel reads and then changes is needed as it was.
+      // Backward needs the old value of an array that the kernel reads and then changes.
       const bool lost = use.reads && use.changes() && !use.extremes;
       saved.push_back({lost ? clone(inner[p]) : inner[p], 0, use.reads || use.extremes});
     }
@@ -256,7 +256,7 @@ void LaunchNode<B>::backward(Engine<B>& engine, const typename B::Primitive&) {
       arguments.push_back({&gradient, true, {}});
       continue;
     }
-    // Of a number nobody asks the gradient; the kernel needs room for it.
+    // Nobody asks for the gradient of a number, but the kernel needs room for it.
     Shape shape{1};
     if (a.type.element().is_matrix()) shape.push_back(a.type.rows);
     if (a.type.element().is_composite())

@@ -1,5 +1,5 @@
-// Races: threads that meet at one element of an array without an atomic or a barrier between them. What such
-// a kernel leaves depends on the order of its threads, and its gradient is not defined (kernel/adjoint.hpp).
+// Races: threads that access one element of an array without an atomic or a barrier between them. The result
+// of such a kernel depends on the order of its threads, and its gradient is not defined (kernel/adjoint.hpp).
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct Race {
   std::int64_t count = 1;  // races of the same two places
 };
 
-/// What a user should know, with the place of the second access. Not thrown: what() is its text.
+/// A message for the user, with the place of the second access. It is not thrown; what() is its text.
 FERRITE_API KernelError warning(const Module& module, const Race& race);
 
-/// Stores that all threads make to the same element, whatever the arguments are, each with a value of its
-/// own: `total[0] = x[i]`. Found in the text, so only where a kernel's index and conditions show it.
+/// Stores by all threads to the same element, whatever the arguments are, each with a different value:
+/// `total[0] = x[i]`. They are found in the text, so only if a kernel's index and conditions show it.
 FERRITE_API std::vector<KernelError> certain_races(const Module& module, const Function& kernel);
 
 }  // namespace ferrite::kernel

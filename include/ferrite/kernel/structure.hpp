@@ -1,5 +1,5 @@
-// The structure of a kernel: what is left when names, and perhaps numbers, do not count. Equal forms mean
-// kernels that differ only in those; hashes of it find duplicates.
+// The structure of a kernel: what remains without names and, optionally, numbers. Kernels with equal forms
+// differ only in those; hashes of the form find duplicates.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ constexpr int bits_of(ScalarType s) {
 /// "f32", "bool", ... as in the rest of the library.
 FERRITE_API std::string_view to_string(ScalarType scalar);
 
-/// What a value is.
+/// The kind of a value.
 ///   none        no value: the result of a function that returns nothing
 ///   tuple       `rows` values at once: what wp.tid() and functions with several results give; exists only
 ///               on the right of an assignment to as many targets
@@ -64,7 +64,7 @@ struct Type {
     t.dims = static_cast<std::uint8_t>(axes);
     return t;
   }
-  /// What an array holds; the type itself if it is none.
+  /// The element type of an array; the type itself if it is not an array.
   constexpr Type element() const { return array(0); }
   /// A vector, matrix or quaternion of the same form over another scalar.
   constexpr Type with_scalar(ScalarType s) const {

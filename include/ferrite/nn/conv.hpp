@@ -5,8 +5,8 @@
 
 namespace ferrite::nn {
 
-/// Conv2dConfig(in, out, extent): channels before and after, and the kernel. Stride 1, no padding, no
-/// dilation and one group unless with_ says otherwise.
+/// Conv2dConfig(in, out, extent): channels before and after, and the kernel. By default stride 1, no padding,
+/// no dilation and one group.
 struct Conv2dConfig {
   std::int64_t in;
   std::int64_t out;

@@ -21,7 +21,7 @@ struct Fans {
 /// Throws ShapeError below two axes. An empty axis counts as one element.
 FERRITE_API Fans fans_of(const Shape& weight);
 
-/// Which of the two a Kaiming initialisation keeps the variance of: activations (in) or gradients (out).
+/// Kaiming initialisation keeps the variance of activations (in) or of gradients (out).
 enum class Fan : std::uint8_t { in, out };
 
 /// How the first values of a parameter are drawn. A value: configs hold one for each parameter.
@@ -86,7 +86,7 @@ class FERRITE_API Initializer {
   double low_ = 0, high_ = 0;  // where a truncated normal is cut
 };
 
-/// A generator of its own for a layer that draws while it runs, seeded by one draw from `rng`.
+/// A separate generator for a layer that draws while it runs, seeded by one draw from `rng`.
 FERRITE_API Rng fork(Rng& rng);
 
 }  // namespace ferrite::nn

@@ -7,8 +7,8 @@
 
 namespace ferrite::detail {
 
-/// Throws the error being handled anew, of the same type, with a line that names the layer and what it was
-/// given. Errors that hold more than a message (KernelError) pass as they are.
+/// Rethrows the error being handled, with the same type and an extra line that names the layer and its input.
+/// Errors that hold more than a message (KernelError) pass unchanged.
 [[noreturn]] FERRITE_API void rethrow_from_layer(const std::string& name, const Meta& input);
 
 }  // namespace ferrite::detail

@@ -1,4 +1,4 @@
-// Linear and Embedding: the layers that are one matrix.
+// Linear and Embedding: the layers that consist of one matrix.
 #pragma once
 
 #include <cmath>
@@ -32,7 +32,7 @@ struct LinearConfig {
   }
 };
 
-/// PyTorch's initialisation of biases, from the weight they stand beside.
+/// PyTorch's initialisation of biases, from the weight that belongs to them.
 inline Initializer bias_initializer(const Shape& weight) {
   const double bound = 1 / std::sqrt(fans_of(weight).in);
   return Initializer::uniform(-bound, bound);
@@ -65,7 +65,7 @@ class Linear final : public Layer<B> {
   Activation activation_;
 };
 
-/// EmbeddingConfig{rows, dim}: how many ids there are, and how long a row is.
+/// EmbeddingConfig{rows, dim}: the number of ids, and the length of a row.
 struct EmbeddingConfig {
   std::int64_t rows = 0;
   std::int64_t dim = 0;

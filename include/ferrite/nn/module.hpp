@@ -1,5 +1,5 @@
-// Module: what has parameters. A module lists its parts in `visit`; names, counts, states and modes all come
-// from that one list.
+// Module: a part of a model with parameters. A module lists its parts in `visit`; names, counts, states and
+// modes all come from that list.
 #pragma once
 
 #include <map>
@@ -22,18 +22,18 @@ enum class Mode : std::uint8_t { training, inference };
 template <class B>
 class Module;
 
-/// Sees the parts of one module tree, each under its full name ("block0.attn.qkv.weight"). Two parts under
-/// one name are a ValueError that names them.
+/// Sees the parts of one module tree, each under its full name ("block0.attn.qkv.weight"). Two parts with the
+/// same name are a ValueError that names them.
 template <class B>
 class Visitor {
  public:
   virtual ~Visitor() = default;
 
-  /// What an optimiser changes. Undefined tensors (a layer without bias) are passed over.
+  /// A tensor that an optimiser changes. Undefined tensors (a layer without bias) are skipped.
   void parameter(std::string_view name, Tensor<B>& tensor) {
     if (tensor.defined()) on_parameter(path_.claim(name), tensor);
   }
-  /// What a state holds beside the parameters (running statistics).
+  /// A tensor that a state holds beside the parameters (running statistics).
   void buffer(std::string_view name, Tensor<B>& tensor) {
     if (tensor.defined()) on_buffer(path_.claim(name), tensor);
   }
@@ -81,19 +81,20 @@ bool is_trainable(const Tensor<B>& tensor) {
 ///       Tensor<B> forward(const Tensor<B>& x) override { return x * factor; }
 ///     };
 ///
-/// Parameters keep their buffers for life: optimisers and load_state write into them, so whoever holds the
-/// tensor sees the new values. A copy of a module shares its parameters.
+/// Parameters keep their buffers for life: optimisers and load_state write into them, so everyone who holds
+/// the tensor sees the new values. A copy of a module shares its parameters.
 template <class B>
 class Module {
  public:
   virtual ~Module() = default;
 
-  /// Shows every parameter, buffer, generator and child, always in the same order. What is not shown is
-  /// neither trained nor saved; an optimiser whose first gradients reach such a parameter names it.
+  /// Lists every parameter, buffer, generator and child, always in the same order. A part that is not listed
+  /// is neither trained nor saved. If the first gradients of an optimiser reach such a parameter, the
+  /// optimiser names it.
   virtual void visit(Visitor<B>& visitor) = 0;
 
-  /// All parameters under their full names, which their leaves take on. A tensor that is shown twice (tied
-  /// weights) is listed once, under its first name; likewise in states.
+  /// All parameters under their full names, which their leaves take on. A tensor that is listed twice (tied
+  /// weights) appears once, under its first name; likewise in states.
   std::vector<NamedParameter<B>> parameters() {
     Collector c;
     visit(c);
@@ -108,19 +109,19 @@ class Module {
     return count;
   }
 
-  /// Freezes all parameters of this module and those below it: they keep their values and names, no gradient
-  /// is computed for them, and optimisers made from now on pass them over. A tied weight stays trainable
-  /// where another module shows it. No effect on backends that do not differentiate.
+  /// Freezes all parameters of this module and its children: they keep their values and names, no gradient is
+  /// computed for them, and optimisers made from now on skip them. A tied weight stays trainable where
+  /// another module lists it. No effect on backends that do not differentiate.
   void freeze() {
     struct Freezer final : Visitor<B> {
       void on_parameter(const std::string&, Tensor<B>& t) override { t = t.detach(); }
     } freezer;
     visit(freezer);
   }
-  /// Undoes freeze(). An optimiser made while they were frozen does not know them: make it anew.
+  /// Undoes freeze(). An optimiser made while they were frozen does not know them: make a new one.
   void unfreeze() {
     struct Thawer final : Visitor<B> {
-      std::map<const Buffer*, Tensor<B>> leaves;  // one for all places that show a tied weight
+      std::map<const Buffer*, Tensor<B>> leaves;  // one for all places that list a tied weight
       void on_parameter(const std::string& name, Tensor<B>& t) override {
         Tensor<B>& leaf = leaves[detail::kernel_array(t.primitive()).buffer().get()];
         if (!leaf.defined()) leaf = is_trainable(t) ? t : parameter(t, name);
@@ -136,8 +137,7 @@ class Module {
     for (const auto& [name, tensor] : stored()) result.emplace(name, to_host(tensor));
     return result;
   }
-  /// Takes over a state of the same names and shapes (see check_state); nothing is changed if it does not
-  /// fit.
+  /// Loads a state of the same names and shapes (see check_state); nothing changes if it does not fit.
   void load_state(const NamedTensors& state) {
     const auto tensors = stored();
     std::vector<StateEntry> needed;
@@ -146,7 +146,7 @@ class Module {
     for (const auto& [name, tensor] : tensors) assign(tensor, state.find(name)->second);
   }
 
-  /// Reaches all modules below this one.
+  /// Also applies to all modules below this one.
   void set_mode(Mode mode) {
     struct Setter final : Visitor<B> {
       Mode mode;
@@ -180,14 +180,14 @@ class Module {
   Mode mode_ = Mode::training;
 };
 
-/// A module from one tensor to one tensor: what Sequential holds.
+/// A module from one tensor to one tensor: the layers that Sequential holds.
 template <class B>
 class Layer : public Module<B> {
  public:
   virtual Tensor<B> forward(const Tensor<B>& x) = 0;
 };
 
-/// Puts a module into a mode and back when the scope ends.
+/// Puts a module into a mode, and back when the scope ends.
 template <class B>
 class ModeScope {
  public:

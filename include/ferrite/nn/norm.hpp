@@ -9,7 +9,7 @@ namespace ferrite::nn {
 /// NormConfig{dim}: the extent of the last axis.
 struct NormConfig {
   std::int64_t dim = 0;
-  /// Added to the variance (or mean square), so that rows of equal values divide by more than zero.
+  /// Added to the variance (or mean square), so that rows of equal values do not divide by zero.
   double eps = 1e-5;
   DType dtype = DType::f32;
 
@@ -71,7 +71,7 @@ struct BatchNormConfig {
 };
 
 /// Normalises each channel: in training by the batch's statistics, which also move the running ones; in
-/// inference by the running ones. The running variance is the unbiased one, as PyTorch's. A batch that
+/// inference by the running ones. The running variance is unbiased, as in PyTorch. A batch that
 /// checkpoint(...) runs again counts twice.
 template <class B>
 class BatchNorm2d final : public Layer<B> {

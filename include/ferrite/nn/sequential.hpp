@@ -1,4 +1,4 @@
-// Sequential and the layers without parameters that stand between others: Activate, Flatten, Apply, Dropout.
+// Sequential, and the layers without parameters: Activate, Flatten, Apply, Dropout.
 #pragma once
 
 #include <functional>
@@ -46,8 +46,8 @@ class Apply final : public Layer<B> {
   std::function<Tensor<B>(const Tensor<B>&)> function_;
 };
 
-/// In training zeroes elements with probability p and scales the others by 1 / (1 - p). Draws from a
-/// generator of its own, so that a mask depends on the seed and on how often this layer ran, on nothing else.
+/// In training, zeroes elements with probability p and scales the others by 1 / (1 - p). It has its own
+/// generator, so a mask depends only on the seed and on how often this layer ran.
 template <class B>
 class Dropout final : public Layer<B> {
  public:
@@ -65,7 +65,7 @@ class Dropout final : public Layer<B> {
   Rng rng_;
 };
 
-/// Layers one after another, of any types. They are called "0", "1", ... unless they are given names.
+/// Layers of any types, one after another. They are called "0", "1", ... unless they are given names.
 ///
 ///     nn::Sequential<B> net;
 ///     net.add(nn::Linear<B>(backend, {784, 128}, rng)).add(Activation::relu);
@@ -97,8 +97,8 @@ class Sequential final : public Layer<B> {
   void visit(Visitor<B>& v) override {
     for (Entry& e : entries_) v.child(e.name, *e.layer);
   }
-  /// # Shapes: those of the first layer's input -> those of the last one's output. An error of a layer names
-  /// the layer and what it was given.
+  /// # Shapes: the input of the first layer -> the output of the last one. An error of a layer names the
+  /// layer and its input.
   Tensor<B> forward(const Tensor<B>& x) override {
     Tensor<B> y = x;
     for (Entry& e : entries_) {

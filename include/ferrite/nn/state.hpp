@@ -20,13 +20,14 @@ struct StateEntry {
 /// "'a', 'b' and 5 more": the first eight, for messages.
 FERRITE_API std::string quoted_names(std::span<const std::string> names);
 
-/// Throws unless `given` holds exactly the tensors `needed`, in their shapes and in dtypes that convert to
-/// theirs (floating to floating, any other only to itself): ValueError naming what is missing and what is
+/// Throws unless `given` holds exactly the tensors `needed`, with their shapes and with dtypes that convert
+/// to theirs (floating to floating, any other only to itself): ValueError naming what is missing and what is
 /// unexpected, else ShapeError or DTypeError naming the tensors. `what` names the owner: "[load_state] ...".
 FERRITE_API void check_state(std::string_view what, std::span<const StateEntry> needed,
                              const NamedTensors& given);
 
-/// All tensors with `prefix` before their names; and those whose names start with it, without it.
+/// with_prefix puts `prefix` before all names. strip_prefix selects the names that start with it, and removes
+/// it.
 FERRITE_API NamedTensors with_prefix(std::string_view prefix, const NamedTensors& tensors);
 FERRITE_API NamedTensors strip_prefix(std::string_view prefix, const NamedTensors& tensors);
 

@@ -7,7 +7,7 @@
 
 namespace ferrite::nn {
 
-/// causal: a position sees itself and what came before. full: every position sees every other.
+/// causal: a position sees itself and earlier ones. full: every position sees every other.
 enum class Sight : std::uint8_t { full, causal };
 
 /// MultiHeadAttentionConfig{dim, heads}: heads must divide dim.
@@ -48,12 +48,14 @@ class MultiHeadAttention final : public Layer<B> {
   }
   /// # Shapes: x [N, T, dim] -> the same
   Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
-  /// The same with a mask that broadcasts to [N, heads, T, T]: bool keeps where true, floating is added.
+  /// The same with a mask that broadcasts to [N, heads, T, T]: a bool mask keeps true elements, a floating
+  /// mask is added.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
     detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
     const std::int64_t n = x.size(0), t = x.size(1), dim = x.size(2);
     const Tensor<B> packed = reshape(qkv.forward(x), {n, t, 3, heads_, dim / heads_});
-    // One part after the other, then turned: this way gradients go back into `packed` without a copy of it.
+    // Each part is selected first, then transposed: this way gradients go back into `packed` without a copy
+    // of it.
     const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
     const Tensor<B> seen =
         attention(part(0), part(1), part(2), AttentionConfig{}.with_causal(sight_ == Sight::causal), mask);
@@ -119,7 +121,7 @@ class FeedForward final : public Layer<B> {
 struct TransformerBlockConfig {
   std::int64_t dim = 0;
   std::int64_t heads = 1;
-  /// 0 stands for 4 dim.
+  /// 0 means 4 dim.
   std::int64_t hidden = 0;
   Sight sight = Sight::full;
   Activation activation = Activation::gelu;

@@ -9,8 +9,8 @@
 
 namespace ferrite::nn {
 
-/// Names are joined by points from the root down, and each is given once: a state holds one tensor per name,
-/// so a second one would lose weights.
+/// Names are joined by dots from the root down, and each name is unique: a state holds one tensor per name,
+/// so a duplicate would lose weights.
 class FERRITE_API VisitPath {
  public:
   /// The full name of a part of the current module. Throws ValueError if another part has it.

@@ -12,8 +12,8 @@ namespace op {
 
 /// # Shapes: q [B, H, T, D], k [B, H, S, D], v [B, H, S, E], mask (optional) broadcastable to [B, H, T, S]
 /// -> o [B, H, T, E], lse [B, H, T] (log-sum-exp of the scores; f32, f64 for f64)
-/// A bool mask keeps where true; a floating mask is added. causal: query t sees keys s <= t + S - T. A query
-/// that sees no key at all gives 0.
+/// A bool mask keeps true elements; a floating mask is added. causal: query t sees keys s <= t + S - T. A
+/// query that sees no key gives 0.
 struct FERRITE_API Attention {
   static constexpr std::string_view type_name = "attention";
   bool causal = false;
@@ -55,7 +55,7 @@ struct FERRITE_API Attention {
     return {matmul(p, in[2]), squeeze(lse, {-1})};
   }
   Saves saves() const { return {15u, 3u}; }
-  /// The mask has no gradient of its own in the fused form; a differentiable mask is composed.
+  /// The fused form gives the mask no gradient; with a differentiable mask the op is composed.
   bool has_vjp(std::uint32_t needed) const { return (needed & 8u) == 0; }
   template <class B>
   void vjp(Vjp<B>& v) const;
@@ -104,7 +104,7 @@ void Attention::vjp(Vjp<B>& v) const {
 }  // namespace op
 
 // Kernels (backend/concept.hpp).
-/// No buffer of all scores: scratch is a few blocks per thread.
+/// Does not store all scores: scratch is a few blocks per thread.
 FERRITE_API void run(Cpu&, const op::Attention& op, Ins in, Outs out);
 FERRITE_API void run(Cuda&, const op::Attention& op, Ins in, Outs out);
 FERRITE_API bool accepts(const Cpu&, const op::Attention& op, MetaSpan in);
@@ -119,7 +119,7 @@ FERRITE_API bool accepts(const Cuda&, const op::AttentionBackward& op, MetaSpan 
 /// causal: query t sees keys s <= t + S - T.
 struct AttentionConfig {
   bool causal = false;
-  /// 0 stands for 1 / sqrt(D).
+  /// 0 means 1 / sqrt(D).
   double scale = 0;
   AttentionConfig with_causal(bool value) const {
     AttentionConfig c = *this;

@@ -1,5 +1,6 @@
-// Attributes as JSON text, for reports and replay files. Works for every op with `attributes`, a user's too;
-// an enum needs to_string(E) and count_of(E) beside it, a struct to_json() and static from_json(text).
+// Attributes as JSON text, for reports and replay files. Works for every op with `attributes`, including a
+// user's. An enum needs to_string(E) and count_of(E) beside it; a struct needs to_json() and static
+// from_json(text).
 #pragma once
 
 #include <cstdint>

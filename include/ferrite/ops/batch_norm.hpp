@@ -90,7 +90,7 @@ BatchNormResult<B> batch_norm(const Tensor<B>& x, const Tensor<B>& weight, const
   auto out = eval_all(op::BatchNorm{eps}, x, weight, bias);
   return {out[0], out[1].detach(), out[2].detach()};
 }
-/// Evaluation form: the statistics are given, as the running ones are.
+/// Evaluation form: the statistics are inputs, normally the running ones.
 template <class B>
 Tensor<B> batch_norm_with(const Tensor<B>& x, const Tensor<B>& weight, const Tensor<B>& bias,
                           const Tensor<B>& mean, const Tensor<B>& var, double eps = 1e-5) {

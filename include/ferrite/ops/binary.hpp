@@ -27,9 +27,9 @@ constexpr std::string_view to_string(ScalarSide side) {
 }
 constexpr int count_of(ScalarSide) { return 3; }
 
-/// div is true division (integers give float_result); remainder has the sign of the divisor, as Python's %;
+/// div is true division (integers give float_result). remainder has the sign of the divisor, like Python's %.
 /// maximum and minimum return NaN if either operand is NaN. Comparisons and logic give bool. An output may
-/// be the buffer and layout of an input.
+/// have the buffer and layout of an input.
 struct FERRITE_API Binary {
   static constexpr std::string_view type_name = "binary";
   BinaryFn fn = BinaryFn::add;
@@ -114,9 +114,8 @@ Tensor<B> clamp(const Tensor<B>& x, Scalar low, Scalar high) {
 
 namespace op {
 
-// Where a gradient takes several ops, they compute wide (Vjp::wide_grad), in an order whose intermediates
-// stay in range where the result does, and choices replace an operand before it could give a NaN that a later
-// zero cannot undo.
+// A gradient of several ops computes wide (Vjp::wide_grad), in an order whose intermediates stay in range if
+// the result does. Choices replace an operand before it could give a NaN that a later zero cannot undo.
 template <class B>
 void Binary::vjp(Vjp<B>& v) const {
   if (side == ScalarSide::none)
@@ -195,7 +194,7 @@ void Binary::vjp_of_tensors(Vjp<B>& v) const {
       return;
     case BinaryFn::pow: {
       const Tensor<B> d = v.wide_grad(), a = v.wide_input(0), b = v.wide_input(1);
-      // x^0 has the derivative 0 also at 0, where x^-1 is infinite.
+      // x^0 has the derivative 0 at 0 too, where x^-1 is infinite.
       if (v.needs(0)) v.add(0, d * (b * pow(a, where(b == 0, 1, b) - 1)));
       // 0^b has the derivative 0 in b; log(0) would make it NaN.
       const Tensor<B> at_zero = logical_and(a == 0, b >= 0), base = where(at_zero, 1, a);
@@ -235,8 +234,8 @@ void Binary::vjp_of_tensors(Vjp<B>& v) const {
 }  // namespace op
 
 // x += y means x = x + y, for tensors and scalars: the name is bound to a new value, with the shape and dtype
-// of x + y. Other tensors that share x's buffer keep theirs, and gradients flow through it. A parameter that
-// is assigned to is no leaf any more.
+// of x + y. Other tensors that share x's buffer keep their values, and gradients flow through. A parameter
+// that is assigned to is no longer a leaf.
 #define FERRITE_ASSIGN(op)                                                  \
   template <class B>                                                        \
   Tensor<B>& operator op##=(Tensor<B>& a, const Tensor<B>& b) {             \

@@ -1,4 +1,4 @@
-// bucketize: which interval between a column's edges every element lies in.
+// bucketize: finds the interval between a column's edges that each element lies in.
 #pragma once
 
 #include <cmath>
@@ -28,9 +28,9 @@ FERRITE_HOST_DEVICE inline float narrow_edge(double edge, Closed closed) {
 
 namespace op {
 
-/// # Shapes: x [n, c] floating, edges f64 [c, e], each row ascending, with NaN in the places that it does not
-/// use -> [n, c] of `dtype` (u8, i32, i64): how many edges of its column are <= x (Closed::left) or < x
-/// (Closed::right), `missing` for NaN. Comparisons are exact: those of x as f64.
+/// # Shapes: x [n, c] floating, edges f64 [c, e], each row ascending, with NaN in unused places -> [n, c] of
+/// `dtype` (u8, i32, i64): how many edges of its column are <= x (Closed::left) or < x (Closed::right),
+/// `missing` for NaN. Comparisons are exact, as if x were f64.
 struct FERRITE_API Bucketize {
   static constexpr std::string_view type_name = "bucketize";
   static constexpr bool takes_storage = true;  // as tokens

@@ -10,7 +10,7 @@
 namespace ferrite {
 namespace op {
 
-/// # Shapes: equal but for `axis`, whose extents add up. Dtypes promote.
+/// # Shapes: equal except for `axis`, whose extents add up. Dtypes promote.
 struct FERRITE_API Cat {
   static constexpr std::string_view type_name = "cat";
   static constexpr bool takes_storage = true;

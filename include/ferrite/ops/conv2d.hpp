@@ -63,8 +63,8 @@ struct FERRITE_API ConvGeometry {
 };
 
 /// # Shapes: x [N, C, H, W], weight [O, C/groups, kh, kw], bias [O] (optional) -> [N, O, Ho, Wo]
-/// Computed in f32 (f64 for f64) with the bias, then rounded once. Whether padding under a weight that is not
-/// finite counts as 0 or gives NaN is left to the backend.
+/// Computed in f32 (f64 for f64) with the bias, then rounded once. Under a weight that is not finite, a
+/// backend may count padding as 0 or give NaN.
 struct FERRITE_API Conv2d {
   static constexpr std::string_view type_name = "conv2d";
   ConvGeometry geometry;
@@ -168,7 +168,7 @@ FERRITE_API void run(Cuda&, const op::Conv2dWeightGrad& op, Ins in, Outs out,
 FERRITE_API bool accepts(const Cpu&, const op::Conv2dWeightGrad& op, MetaSpan in);
 FERRITE_API bool accepts(const Cuda&, const op::Conv2dWeightGrad& op, MetaSpan in);
 
-/// Stride 1, no padding, no dilation and one group unless said. Pairs are (vertical, horizontal).
+/// By default stride 1, no padding, no dilation and one group. Pairs are (vertical, horizontal).
 struct Conv2dConfig {
   op::ConvGeometry geometry;
   Conv2dConfig with_stride(std::int64_t v) const { return with_stride(v, v); }

@@ -77,7 +77,8 @@ void Embedding::vjp(Vjp<B>& v) const {
   v.into(0, EmbeddingBackward{v.input_meta(0).shape[0]}, v.grad(), v.input(1));
 }
 
-/// # Shapes: ids integer [...] -> [..., classes], 1 at the id, 0 elsewhere. Ids outside give all zeros.
+/// # Shapes: ids integer [...] -> [..., classes], 1 at the id, 0 elsewhere. An id out of range gives all
+/// zeros.
 struct FERRITE_API OneHot {
   static constexpr std::string_view type_name = "one_hot";
   static constexpr bool composes_as_given = true;
@@ -111,7 +112,7 @@ FERRITE_API void run(Cuda&, const op::EmbeddingBackward& op, Ins in, Outs out,
                      Accumulate mask = Accumulate::none);
 FERRITE_API void run(Cpu&, const op::IndexSelect& op, Ins in, Outs out);
 FERRITE_API void run(Cuda&, const op::IndexSelect& op, Ins in, Outs out);
-/// Runs of a few elements are left to gather.
+/// Selections of a few elements are left to gather.
 FERRITE_API bool accepts(const Cpu&, const op::IndexSelect& op, MetaSpan in);
 
 template <class B>

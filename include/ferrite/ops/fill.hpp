@@ -13,7 +13,7 @@ struct FERRITE_API Fill {
   Shape shape;
   DType dtype = DType::f32;
   Scalar value = 0;
-  /// The function that was called (a literal), for messages and reports; no attribute.
+  /// The function that was called (a literal), for messages and reports; not an attribute.
   std::string_view called = type_name;
 
   std::string_view name() const { return called; }

@@ -1,4 +1,4 @@
-// Indexing as NumPy has it: x[i], x[{Range(0, 2), 3}], x[mask]. All but the mask are views.
+// Indexing as in NumPy: x[i], x[{Range(0, 2), 3}], x[mask]. All except the mask are views.
 #pragma once
 
 #include <concepts>
@@ -26,10 +26,10 @@ struct Range {
                  std::int64_t by = 1)
       : start(from), stop(to), step(by) {}
 };
-/// Stands for as many whole axes as are left over; at most one per list.
+/// Stands for all remaining axes; at most one per list.
 struct Ellipsis {};
 inline constexpr Ellipsis ellipsis{};
-/// An axis of extent 1 that is not there yet.
+/// A new axis of extent 1.
 struct NewAxis {};
 inline constexpr NewAxis new_axis{};
 
@@ -58,7 +58,7 @@ namespace detail {
 /// How many whole axes the ellipsis stands for (those after the list, if it has none). Throws ShapeError for
 /// more entries than axes and for a second ellipsis.
 FERRITE_API int axes_left_over(std::string_view function, std::span<const Index> places, const Shape& shape);
-/// Throws unless the mask is bool and its shape is x's, or the first part of it.
+/// Throws unless the mask is bool and its shape is x's, or a leading part of it.
 FERRITE_API void check_mask(std::string_view function, const Meta& x, const Meta& mask);
 
 template <class B>
@@ -92,16 +92,16 @@ Tensor<B> index_mask(std::string_view function, const Tensor<B>& x, const Tensor
 }
 }  // namespace detail
 
-/// One entry per axis, those that are missing at the end whole: slice(x, {Range(0, 2), Range(), 3}) is
+/// One entry per axis; missing ones at the end are taken whole: slice(x, {Range(0, 2), Range(), 3}) is
 /// NumPy's x[0:2, :, 3]. A view.
 template <class B>
 Tensor<B> slice(const Tensor<B>& x, std::initializer_list<Index> places) {
   return detail::index_list("slice", x, std::span(places.begin(), places.size()));
 }
 
-/// # Shapes: x [d..., r...], mask bool [d...] -> [n, r...]: x where the mask is true, in row-major order.
-/// How long the result is depends on the mask's values, so the host reads them: it waits for the device, and
-/// a captured graph cannot hold it. The gradient reaches x.
+/// # Shapes: x [d..., r...], mask bool [d...] -> [n, r...]: x where the mask is true, in row-major order. The
+/// length of the result depends on the mask's values, so the host reads them: it waits for the device, and a
+/// captured graph cannot contain it. Gradients flow to x.
 template <class B>
 Tensor<B> masked_select(const Tensor<B>& x, const Tensor<B>& mask) {
   return detail::index_mask("masked_select", x, mask);

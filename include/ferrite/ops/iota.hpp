@@ -15,7 +15,7 @@ struct FERRITE_API Iota {
   DType dtype = DType::i64;
   Scalar start = 0;
   Scalar step = 1;
-  /// The function that was called (a literal), for messages and reports; no attribute.
+  /// The function that was called (a literal), for messages and reports; not an attribute.
   std::string_view called = type_name;
 
   std::string_view name() const { return called; }
@@ -32,7 +32,8 @@ struct FERRITE_API Iota {
   }
 };
 
-/// How many elements [start, stop) has at this step; throws ValueError for a step of 0 or a non-finite bound.
+/// The number of elements in [start, stop) at this step; throws ValueError for a step of 0 or a non-finite
+/// bound.
 FERRITE_API std::int64_t arange_count(Scalar start, Scalar stop, Scalar step);
 
 }  // namespace op

@@ -1,5 +1,5 @@
-// launch: a kernel of the user on arrays (kernel/launch.hpp is the way to call it). As an op it goes through
-// every decorator: Profiled counts it, Parity runs it on both backends.
+// launch: a user's kernel on arrays (call it through kernel/launch.hpp). As an op it goes through every
+// decorator: Profiled counts it, Parity runs it on both backends.
 #pragma once
 
 #include "ferrite/backend/evaluate.hpp"
@@ -13,7 +13,7 @@
 namespace ferrite {
 namespace kernel {
 
-/// A launch but for its arrays: `values` has one entry per parameter, empty for arrays.
+/// A launch without its arrays: `values` has one entry per parameter, empty for arrays.
 struct FERRITE_API LaunchCall {
   Kernel kernel;
   Grid grid;
@@ -26,48 +26,48 @@ struct FERRITE_API LaunchCall {
 /// A number for a scalar parameter. Integers may become floats; throws ValueError for the reverse, and for a
 /// parameter that takes no number.
 FERRITE_API Value number_argument(const Kernel& kernel, int parameter, Scalar number);
-/// A value for a parameter that is no array; throws ValueError unless it has the parameter's type.
+/// A value for a parameter that is not an array; throws ValueError unless it has the parameter's type.
 FERRITE_API Value value_argument(const Kernel& kernel, int parameter, Value value);
 
-/// An array as emitted code and block programs take it, or nothing if its elements do not lie one after the
-/// other: then a dense copy will do.
+/// An array in the form that emitted code and block programs take, or nothing if its elements are not
+/// contiguous: then use a dense copy.
 FERRITE_API std::optional<ArrayArgument> array_argument(Type type, const Array& array);
 
-/// Whether two arrays certainly have an element in common: of views with gaps it is not asked how they lie in
-/// each other.
+/// True if two arrays certainly have an element in common. Views with gaps are not examined in full: then it
+/// may be false although they do.
 FERRITE_API bool share_elements(const Array& a, const Array& b);
 
-/// Parameters that are no arrays as C has them.
+/// The bytes of a parameter that is not an array, laid out as in C.
 FERRITE_API std::vector<std::byte> packed_value(const Module& module, const Value& value);
 
 }  // namespace kernel
 
 namespace op {
 
-/// in: the arrays among the kernel's parameters, in order. out: those that it changes, as it leaves them; an
-/// output that is not the array itself begins as a copy of it.
+/// in: the array parameters of the kernel, in order. out: the arrays that it changes, with their final
+/// contents. An output that is not the array itself starts as a copy of it.
 struct FERRITE_API Launch {
   static constexpr std::string_view type_name = "launch";
   kernel::LaunchCall call;
 
   std::string_view name() const { return call.kernel.defined() ? call.kernel.name() : type_name; }
-  /// Throws ShapeError or DTypeError for arrays that do not fit their parameters. All floating ones may be
-  /// f64 instead of what the kernel says: Reference then computes in f64, as the oracle of the others.
+  /// Throws ShapeError or DTypeError for arrays that do not fit their parameters. All floating arrays may be
+  /// f64 instead of the kernel's dtype: Reference then computes in f64, as the oracle of the other backends.
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) { visit("call", self.call); }
   /// Doubles the elements of an array of f32.
   Metas example(DType d);
   bool widened(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
-  /// Threads that may add to one element.
+  /// How many threads may add to one element.
   double reduction_length(MetaSpan in) const;
 
-  /// For backends: runs it by b.launch_kernel(kernel, grid, arguments), a pointer to each argument as emitted
-  /// code takes them. Throws DTypeError for arrays that are widened.
+  /// For backends: runs it through b.launch_kernel(kernel, grid, arguments), with a pointer to each argument
+  /// as emitted code takes them. Throws DTypeError for arrays that are widened.
   template <class B>
   void run_on(B& b, Ins in, Outs out) const;
 
-  /// The array parameters, and which of the outputs each is (-1: it is only read).
+  /// The array parameters, and the output that each one is (-1: it is only read).
   struct Slot {
     int parameter;
     int output;
@@ -123,10 +123,10 @@ void Launch::run_on(B& b, Ins in, Outs out) const {
 }  // namespace op
 
 // Kernels (backend/concept.hpp).
-/// Kernels of the user, by blocks of threads (kernel/block.hpp).
+/// User kernels, in blocks of threads (kernel/block.hpp).
 FERRITE_API void run(Cpu&, const op::Launch& op, Ins in, Outs out);
-/// Kernels of the user: compiled by NVRTC at the first launch, or from the cache on disk; the threads of a
-/// block and the elements of a thread are measured (docs/kernels.md). Inside a capture a kernel must have
-/// been launched or prepared before (BackendError).
+/// User kernels: compiled by NVRTC at the first launch, or loaded from the cache on disk. The threads per
+/// block and the elements per thread are chosen by measurement (docs/kernels.md). Inside a capture a kernel
+/// must have been launched or prepared before (BackendError).
 FERRITE_API void run(Cuda&, const op::Launch& op, Ins in, Outs out);
 }  // namespace ferrite

@@ -8,7 +8,7 @@
 
 namespace ferrite {
 
-/// What may follow in the same op; gelu is the tanh form.
+/// The activation that follows in the same op; gelu is the tanh form.
 enum class Activation : std::uint8_t { none, relu, gelu, silu, tanh, sigmoid };
 constexpr int count_of(Activation) { return static_cast<int>(Activation::sigmoid) + 1; }
 
@@ -19,7 +19,7 @@ FERRITE_API std::string_view to_string(Activation activation);
 FERRITE_API Unary activation_op(Activation activation);
 
 /// # Shapes: x [N, I], weight [O, I], bias [O] (optional) -> y [N, O]; with gelu and silu also the
-/// pre-activation [N, O], from which they are differentiated (the others are from y).
+/// pre-activation [N, O], from which they are differentiated (the others use y).
 struct FERRITE_API Linear {
   static constexpr std::string_view type_name = "linear";
   Activation activation = Activation::none;
@@ -60,7 +60,7 @@ FERRITE_API void run(Cuda&, const op::Linear& op, Ins in, Outs out);
 FERRITE_API bool accepts(const Cpu&, const op::Linear& op, MetaSpan in);
 FERRITE_API bool accepts(const Cuda&, const op::Linear& op, MetaSpan in);
 
-using op::to_string;  // for argument-dependent lookup, which seeks it beside the enum
+using op::to_string;  // for argument-dependent lookup, which searches beside the enum
 
 /// # Shapes: x [..., I], weight [O, I], bias [O] or undefined -> [..., O]
 /// The weight decides the dtype: an x or a bias that would make the result wider (f64 with a weight of f32)

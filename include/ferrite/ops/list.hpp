@@ -1,6 +1,6 @@
-// The list of ops: what every backend stack is compiled for, what `ferrite ops` shows, what a replay file may
-// name, what the conformance suite tests. A new op of the library is one more line here; its header goes into
-// ops/all.hpp. Models and programs have lists of their own.
+// The list of ops. Every backend stack is compiled for it, `ferrite ops` shows it, replay files may name its
+// ops, and the conformance suite tests them. To add an op to the library, add a line here and its header to
+// ops/all.hpp. Models and programs have their own lists.
 #pragma once
 
 #include <concepts>
@@ -8,7 +8,7 @@
 
 namespace ferrite {
 
-/// Op types, which need only be declared.
+/// Op types; a declaration is enough.
 template <class... Ops>
 struct OpList {
   static constexpr std::size_t size = sizeof...(Ops);
@@ -99,7 +99,7 @@ using Core = OpList<
     struct GlobalNorm,
     struct Sgd,
     struct Adam,
-    // Kernels of the user: no composition, every backend runs them.
+    // User kernels: no composition, every backend runs them.
     struct Launch>;
 // clang-format on
 

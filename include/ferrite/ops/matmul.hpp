@@ -1,5 +1,5 @@
 // matmul: products of matrices, batched with broadcast batch axes, any strides. f16 and bf16 accumulate in
-// f32; integers in i64.
+// f32, integers in i64.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct FERRITE_API Matmul {
 FERRITE_API void run(Cpu&, const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 FERRITE_API void run(Cuda&, const op::Matmul& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 
-/// As NumPy's matmul: a 1-d operand is a row on the left, a column on the right, and its axis is dropped
+/// Like NumPy's matmul: a 1-d operand is a row on the left, a column on the right, and its axis is dropped
 /// from the result. A stack of matrices times one matrix runs as a single product.
 template <class B>
 Tensor<B> matmul(const Tensor<B>& lhs, const Tensor<B>& rhs) {

@@ -1,7 +1,7 @@
-// What an op is. An op is a plain struct of attributes with
+// An op is a plain struct of attributes with
 //
 //   static constexpr std::string_view type_name;        the name in the op list
-//   Metas infer(MetaSpan in) const;                      shape and dtype rule; throws what is wrong
+//   Metas infer(MetaSpan in) const;                      shape and dtype rule; throws if something is wrong
 //   static void attributes(auto& self, auto&& visit);    visit("axis", self.axis) for each attribute
 //
 // and, where they make sense,
@@ -15,14 +15,12 @@
 //   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or
 //                                                        compute wide: inputs arrive in their own dtypes
 //   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
-//   Op recorded() const;                                 of an op with one output: the form to run where that
-//                                                        gradient may be asked for, with more outputs for vjp
+//   Op recorded() const;                                 for an op with one output: the form that runs if its
+//                                                        gradient may be needed, with more outputs for vjp
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
-//   Metas example(DType d);                              sets what attributes it cannot do without and
-//   returns the
-//                                                        inputs of a small valid call; else any matrix will
-//                                                        do
+//   Metas example(DType d);                              sets the attributes that it needs and returns the
+//                                                        inputs of a small valid call; default: a matrix
 #pragma once
 
 #include <concepts>
@@ -44,8 +42,8 @@ class Reference;
 using Metas = SmallVector<Meta, 3>;
 using MetaSpan = std::span<const Meta>;
 
-/// A single axis as a plain number: sum(x, 1) beside sum(x, {0, 1}). A template parameter of this kind,
-/// unlike an int, is not what {} becomes.
+/// A single axis as a plain number: sum(x, 1) beside sum(x, {0, 1}). Unlike an int, a template parameter of
+/// this kind does not match {}.
 template <class T>
 concept AxisNumber = std::signed_integral<T>;
 
@@ -64,7 +62,7 @@ class Refs {
 };
 
 /// Kernels are destination-passing: they read `in` and fill `out`, which the caller allocated by the op's
-/// shape rule. Every layout is valid for both. An output may be an input itself where the op says so.
+/// shape rule. Every layout is valid for both. An output may be an input itself if the op says so.
 using Ins = Refs<Array>;
 using Outs = std::span<Array>;
 
@@ -74,7 +72,7 @@ constexpr bool accumulates(Accumulate mask, std::size_t output) {
   return (static_cast<std::uint32_t>(mask) >> output) & 1u;
 }
 
-/// Which inputs and outputs (bit masks) a vjp needs to see again.
+/// The inputs and outputs (bit masks) that a vjp needs.
 struct Saves {
   std::uint32_t inputs = 0;
   std::uint32_t outputs = 0;
@@ -107,7 +105,7 @@ std::string_view op_name(const Op& op) {
     return Op::type_name;
 }
 
-/// Defaults to reading every input and writing every output once, one operation per output element.
+/// By default an op reads every input and writes every output once, with one operation per output element.
 template <class Op>
 Cost op_cost(const Op& op, MetaSpan in, MetaSpan out) {
   if constexpr (requires { op.cost(in, out); }) {
@@ -131,7 +129,7 @@ double op_reduction_length(const Op& op, MetaSpan in) {
     return 1;
 }
 
-/// The dtype for what is made of several ops: f64 if one of these is f64, else f32.
+/// The dtype for results made of several ops: f64 if one of these is f64, else f32.
 FERRITE_API DType wide_dtype(MetaSpan metas);
 
 /// Relative error allowed between two correct implementations of one op: epsilon of the coarsest dtype
@@ -161,7 +159,7 @@ template <class Op>
 Op parse_attributes(std::string_view json);
 
 namespace detail {
-/// Runs a kernel that the backend has: for ops that are assembled of others (backend/op_table.hpp).
+/// Runs a kernel that the backend has, for ops that are assembled from others (backend/op_table.hpp).
 template <class B, class Op>
 void run_kernel(B& b, const Op& op, Ins in, Outs out);
 template <class B, class Op>
@@ -180,7 +178,7 @@ FERRITE_API void check_weight_decides(std::string_view op, std::string_view what
 FERRITE_API void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank);
 FERRITE_API void check_shape(std::string_view op, std::string_view what, const Shape& given,
                              const Shape& needed);
-// Inputs of examples: several alike, indices, and what ops keep in at least f32.
+// Inputs of examples: several of the same kind, indices, and tensors that ops keep in at least f32.
 FERRITE_API Metas alike(std::size_t count, const Shape& shape, DType dtype);
 FERRITE_API Meta ids(const Shape& shape);
 FERRITE_API Meta statistics(const Shape& shape, DType dtype);

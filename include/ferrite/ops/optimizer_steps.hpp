@@ -31,13 +31,13 @@ struct FERRITE_API GlobalNorm {
 };
 
 // Both steps take their learning rate from the attributes, or from an optional last input, the schedule f64
-// [2]: a learning rate, by which `lr` is multiplied, and a number of steps, which are added to `step`. On the
-// device, they can change from one replay of a captured step to the next.
+// [2]: a learning rate, which multiplies `lr`, and a number of steps, which is added to `step`. As it lives
+// on the device, it can change from one replay of a captured step to the next.
 
 /// Inputs: n parameters, n gradients, n momentum buffers, a clip factor [] that scales every gradient, and
-/// the schedule or not. Outputs in place: parameters, momentum buffers. With momentum 0 the buffers are left
-/// as they are. Buffers are f32 (f64 for f64 parameters). v = momentum v + g + decay p;  p -= lr (nesterov ?
-/// g + decay p + momentum v : v)
+/// optionally the schedule. Outputs in place: parameters, momentum buffers. With momentum 0 the buffers do
+/// not change. Buffers are f32 (f64 for f64 parameters). v = momentum v + g + decay p; p -= lr (nesterov ? g
+/// + decay p + momentum v : v)
 struct FERRITE_API Sgd {
   static constexpr std::string_view type_name = "sgd";
   static constexpr bool composes_as_given = true;
@@ -76,9 +76,9 @@ struct FERRITE_API Sgd {
   }
 };
 
-/// Inputs: n parameters, n gradients, n first moments, n second moments, a clip factor [], and the schedule
-/// or not. Outputs in place: parameters, first moments, second moments. `step` counts from 1. Moments are f32
-/// (f64 for f64 parameters). decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the
+/// Inputs: n parameters, n gradients, n first moments, n second moments, a clip factor [], and optionally the
+/// schedule. Outputs in place: parameters, first moments, second moments. `step` counts from 1. Moments are
+/// f32 (f64 for f64 parameters). decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the
 /// gradient.
 struct FERRITE_API Adam {
   static constexpr std::string_view type_name = "adam";

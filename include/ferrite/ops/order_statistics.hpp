@@ -1,6 +1,6 @@
-// order_statistics: of every column of a matrix, the values at the ranks that quantiles are made of. NaN does
-// not count. The results are elements of the column, so they are exact on every backend; who wants a quantile
-// interpolates between them (interpolate_quantile).
+// order_statistics: for every column of a matrix, the values at the ranks that quantiles are made from. NaN
+// does not count. The results are elements of the column, so they are exact on every backend. To get a
+// quantile, interpolate between them (interpolate_quantile).
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace ferrite {
 
-/// What the quantile at a level between two ranks is; the names and the arithmetic are NumPy's.
+/// How a quantile between two ranks is computed; the names and the arithmetic are NumPy's.
 enum class QuantileMethod : std::uint8_t { linear, inverted_cdf, averaged_inverted_cdf };
 FERRITE_API std::string_view to_string(QuantileMethod method);
 constexpr int count_of(QuantileMethod) { return 3; }
@@ -22,8 +22,8 @@ struct QuantilePosition {
   double weight = 0;
 };
 
-/// `level` in [0, 1] of `count` >= 1 values. The product is rounded before anything is taken off it
-/// (volatile: no fused multiply-add), so that every compiler finds the same ranks.
+/// `level` in [0, 1] of `count` >= 1 values. The product is rounded before the subtraction (volatile: no
+/// fused multiply-add), so that every compiler finds the same ranks.
 FERRITE_HOST_DEVICE inline QuantilePosition quantile_position(QuantileMethod method, double level,
                                                               std::int64_t count) {
   const std::int64_t last = count - 1;
@@ -40,14 +40,14 @@ FERRITE_HOST_DEVICE inline QuantilePosition quantile_position(QuantileMethod met
 }
 
 /// NumPy's formula, which is exact at both ends and monotone. Next to an infinity there is nothing to
-/// interpolate: the nearer of the two values then, the upper one in the middle.
+/// interpolate: it returns the nearer of the two values, the upper one in the middle.
 FERRITE_API double interpolate_quantile(double lower, double upper, double weight);
 
 namespace op {
 
 /// # Shapes: x [n, c] floating, n >= 1, levels f64 [k] in [0, 1] -> lower and upper [c, k] of x's dtype, and
-/// count i64 [c], how many elements of the column are not NaN. Where that is 0, lower and upper are NaN.
-/// Ranks are those of quantile_position; -0 may come back as 0.
+/// count i64 [c], the number of elements of the column that are not NaN. If that is 0, lower and upper are
+/// NaN. Ranks are those of quantile_position; -0 may come back as 0.
 struct FERRITE_API OrderStatistics {
   static constexpr std::string_view type_name = "order_statistics";
   static constexpr bool composes_as_given = true;
@@ -89,7 +89,7 @@ struct OrderStatistics {
   Tensor<B> lower, upper, count;
 };
 
-/// See op::OrderStatistics. Levels outside [0, 1] are the first and the last value.
+/// See op::OrderStatistics. Levels outside [0, 1] give the first and the last value.
 template <class B>
 OrderStatistics<B> order_statistics(const Tensor<B>& x, const Tensor<B>& levels,
                                     QuantileMethod method = QuantileMethod::linear) {

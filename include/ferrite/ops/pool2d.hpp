@@ -10,8 +10,8 @@
 namespace ferrite {
 namespace op {
 
-/// Pairs are (vertical, horizontal); a stride of 0 stands for the kernel's extent. Padding is at most half
-/// the kernel.
+/// Pairs are (vertical, horizontal); a stride of 0 means the kernel's extent. Padding is at most half the
+/// kernel.
 struct FERRITE_API PoolGeometry {
   Shape kernel{2, 2};
   Shape stride{0, 0};
@@ -49,7 +49,7 @@ struct FERRITE_API MaxPool2d {
     const std::int64_t height = in[0].size(2), width = in[0].size(3), plane = height * width;
     const Tensor<B> w = flatten(geometry.windows_of(in[0], -std::numeric_limits<double>::infinity()), 4, 5);
     const Tensor<B> hit = logical_or(w == max(w, {-1}, KeepDim::yes), isnan(w));
-    // Padding lies behind every place of the plane, so that it never wins, not even among -inf.
+    // Padding has places after those of the plane, so it never wins, not even among -inf.
     const Tensor<B> places = reshape(arange(b, plane), {1, 1, height, width});
     const Tensor<B> at = flatten(geometry.windows_of(places, static_cast<double>(plane)), 4, 5);
     const Tensor<B> index = min(where(hit, at, plane), {-1});
@@ -79,7 +79,7 @@ struct FERRITE_API MaxPool2dBackward {
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const auto places = in[1].template to_vector<std::int64_t>();
     for (std::size_t i = 0; i < places.size();
-         ++i)  // a scatter would take negative ones, counted from the end
+         ++i)  // a scatter would accept negative ones and count them from the end
       if (places[i] < 0 || places[i] >= input[2] * input[3])
         throw_place(places[i], static_cast<std::int64_t>(i));
     const Tensor<B> plane = zeros(b, {input[0], input[1], input[2] * input[3]}, in[0].dtype());

@@ -17,8 +17,8 @@ enum class ReduceFn : std::uint8_t { sum, prod, max, min, any, all };
 FERRITE_API std::string_view to_string(ReduceFn fn);
 constexpr int count_of(ReduceFn) { return static_cast<int>(ReduceFn::all) + 1; }
 
-/// `axes` empty means all. sum and prod of nothing are 0 and 1; max and min of nothing are a ShapeError.
-/// max and min return NaN if any element is NaN.
+/// Empty `axes` means all. sum and prod of nothing are 0 and 1; max and min of nothing are a ShapeError. max
+/// and min return NaN if any element is NaN.
 struct FERRITE_API Reduce {
   static constexpr std::string_view type_name = "reduce";
   ReduceFn fn = ReduceFn::sum;
@@ -41,7 +41,7 @@ struct FERRITE_API Reduce {
 
 /// `shape` with the given (normalised) axes set to 1 or removed.
 FERRITE_API Shape reduced_shape(const Shape& shape, const Shape& axes, bool keepdim);
-/// How many elements go into one result.
+/// The number of elements that go into one result.
 FERRITE_API std::int64_t reduced_count(const Shape& shape, const Shape& axes);
 
 }  // namespace op
@@ -90,7 +90,7 @@ void Reduce::vjp(Vjp<B>& v) const {
       const Tensor<B> share = cast(dy / cast(sum(hit, axes, KeepDim::yes), dy.dtype()), v.grad().dtype());
       return v.into(0, Where{ScalarSide::right, 0}, hit, expand(share, shape));
     }
-    case ReduceFn::prod: {  // the product of the others, right also where elements are zero
+    case ReduceFn::prod: {  // the product of the others, also correct where elements are zero
       const Tensor<B> x = v.wide_input(0), dy = reshape(v.wide_grad(), kept);
       const Tensor<B> is_zero = x == 0;
       const Tensor<B> zeros_here = sum(is_zero, axes, KeepDim::yes);

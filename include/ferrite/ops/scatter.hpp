@@ -8,7 +8,7 @@
 namespace ferrite {
 namespace op {
 
-/// The gradient of a scatter's source (input 2): what arrived at the places of the index (input 1), 0 where
+/// The gradient of a scatter's source (input 2): the gradient at the places of the index (input 1), 0 where
 /// the source was longer than the index.
 template <class B>
 void add_source_gradient(Vjp<B>& v, int axis) {
@@ -20,7 +20,7 @@ void add_source_gradient(Vjp<B>& v, int axis) {
 }
 
 /// # Shapes: x, index, source of one rank, source at least as long as index -> x's shape.
-/// A copy of x with out[index[i][j]][j] = source[i][j] for axis 0. Of several writes to one element the one
+/// A copy of x with out[index[i][j]][j] = source[i][j] for axis 0. If several writes hit one element, the one
 /// with the highest index position wins, on every backend.
 struct FERRITE_API Scatter {
   static constexpr std::string_view type_name = "scatter";

@@ -13,7 +13,7 @@
 namespace ferrite {
 namespace op {
 
-/// Throws ValueError, naming the first, for a target that is neither ignored nor in [0, classes).
+/// Throws ValueError for a target that is neither ignored nor in [0, classes); it names the first one.
 FERRITE_API void check_targets(std::string_view op, std::span<const std::int64_t> targets,
                                std::int64_t classes, std::int64_t ignore_index);
 
@@ -89,9 +89,9 @@ void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
          v.output(1));
 }
 
-/// The same losses, and d(scale sum(loss)) / dlogits, where everything a gradient needs is at hand already:
-/// the logits are read once instead of twice. Inputs (logits, targets, scale []) -> loss [N], dlogits [N, C].
-/// dlogits may be the buffer of the logits.
+/// The same losses, and d(scale sum(loss)) / dlogits while everything for the gradient is at hand: the logits
+/// are read once instead of twice. Inputs (logits, targets, scale []) -> loss [N], dlogits [N, C]. dlogits
+/// may be the buffer of the logits.
 struct FERRITE_API SoftmaxCrossEntropyWithGradient {
   static constexpr std::string_view type_name = "softmax_cross_entropy_with_gradient";
   std::int64_t ignore_index = -100;
@@ -112,8 +112,8 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
     check_targets(type_name, targets.template to_vector<std::int64_t>(), classes, ignore_index);
     const Tensor<B> ignored = targets == ignore_index;
     const Tensor<B> top = max(logits, {1}, KeepDim::yes), z = logits - where(isfinite(top), top, 0);
-    // The target apart from the others: near certainty its part of the sum is close to 1, and the others,
-    // which then are all that counts, would be lost beside it.
+    // The target is kept apart from the others: near certainty its part of the sum is close to 1, and the
+    // others, which are then all that matters, would be lost beside it.
     const Tensor<B> is_target = one_hot(targets, classes, logits.dtype()) != 0;
     const Tensor<B> chosen = squeeze(gather(z, 1, unsqueeze(where(ignored, 0, targets), 1)), {1}),
                     own = exp(chosen);
@@ -129,9 +129,9 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
 };
 
 /// # Shapes: logits [N, C], targets integer [N] -> [] (f32; f64 for f64 logits)
-/// The sum of the losses or, with `mean`, its quotient by the number of targets that are not ignored.
-/// Recorded for a backward pass, the gradient is computed along with it; a backward pass that starts at this
-/// loss then has nothing left to do.
+/// The sum of the losses or, with `mean`, that sum divided by the number of targets that are not ignored. If
+/// it is recorded for a backward pass, the gradient is computed along with it; a backward pass that starts at
+/// this loss then has nothing left to do.
 struct FERRITE_API CrossEntropyLoss {
   static constexpr std::string_view type_name = "cross_entropy_loss";
   std::int64_t ignore_index = -100;
@@ -140,7 +140,7 @@ struct FERRITE_API CrossEntropyLoss {
   bool with_gradient = false;  // a second output: d loss / dlogits
   static constexpr bool composes_as_given = true;
 
-  /// What the user calls: it is the front of both ops.
+  /// The name of the function that users call; it covers both ops.
   std::string_view name() const { return SoftmaxCrossEntropy::type_name; }
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -189,7 +189,7 @@ FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyBackward& op, Ins in, O
 FERRITE_API void run(Cpu&, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
 FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
 
-/// What becomes of a loss per element: itself, its mean, its sum.
+/// The result of a loss per element: the losses themselves, their mean, or their sum.
 enum class Reduction : std::uint8_t { none, mean, sum };
 
 /// Rows whose target is ignore_index have no loss and do not count in the mean.
@@ -237,7 +237,8 @@ Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& target
         targets.shape());
   const op::CrossEntropyLoss loss{config.ignore_index, config.label_smoothing,
                                   config.reduction == Reduction::mean};
-  // A gradient in f16, divided by the number of rows before a loss scale could lift it, would underflow.
+  // An f16 gradient would underflow if it were divided by the number of rows before a loss scale could raise
+  // it.
   if (logits.dtype() == DType::f16)
     return loss.compose(logits.backend(), TensorSpan<B>(std::array{rows, classes_of_rows}))[0];
   return eval(loss, rows, classes_of_rows);

@@ -1,5 +1,5 @@
-// The arithmetic of single elements, for the formulas of formulas.hpp: floats by the standard library, and
-// what integers do where they overflow.
+// Arithmetic of single elements, for the formulas of formulas.hpp: floats by the standard library, and the
+// rules for integer overflow.
 #pragma once
 
 #include <cmath>
@@ -7,13 +7,13 @@
 
 #include "ferrite/core/dtype.hpp"
 
-/// Of what stands in loops over elements, on the host and in kernels.
+/// Marks functions used in loops over elements, on the host and in kernels.
 #define FERRITE_FORMULA FERRITE_HOST_DEVICE FERRITE_INLINE
 
 namespace ferrite::formulas {
 
 namespace detail {
-/// What elements of every kind have.
+/// Functions that elements of every kind have.
 template <class T>
 struct Elements {
   FERRITE_FORMULA T operator()(double value) const { return static_cast<T>(value); }
@@ -54,7 +54,7 @@ struct Standard : detail::Elements<T> {
   FERRITE_FORMULA T fmod(T a, T b) const { return std::fmod(a, b); }
   FERRITE_FORMULA T copysign(T a, T b) const { return std::copysign(a, b); }
   FERRITE_FORMULA T atan2(T a, T b) const { return std::atan2(a, b); }
-  /// x, at most `limit` in magnitude; NaN stays.
+  /// x limited to `limit` in magnitude; NaN stays.
   FERRITE_FORMULA T within(T x, T limit) const { return x > limit ? limit : x < -limit ? -limit : x; }
 };
 

@@ -14,9 +14,9 @@ enum class StatisticFn : std::uint8_t { mean, var, logsumexp, norm };
 FERRITE_API std::string_view to_string(StatisticFn fn);
 constexpr int count_of(StatisticFn) { return static_cast<int>(StatisticFn::norm) + 1; }
 
-/// `parameter`: degrees of freedom taken off the count (var), order p of the norm (1, 2 or infinity).
-/// Integers give float_result. f16 and bf16 are computed in f32 and rounded once: a sum may exceed the range
-/// of f16 where its mean does not. The norms of nothing are 0; all else of nothing is a
+/// `parameter`: degrees of freedom subtracted from the count (var), or the order p of the norm (1, 2 or
+/// infinity). Integers give float_result. f16 and bf16 are computed in f32 and rounded once: a sum may exceed
+/// the range of f16 although its mean does not. The norm of nothing is 0; any other statistic of nothing is a
 /// ShapeError.
 struct FERRITE_API Statistic {
   static constexpr std::string_view type_name = "statistic";
@@ -42,7 +42,7 @@ struct FERRITE_API Statistic {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     return {of(cast(in[0], float_result(in[0].dtype())))};  // of integers; floats are wide already
   }
-  /// The mean's own; the others are composed.
+  /// Only the mean has its own; the others are composed.
   bool has_vjp(std::uint32_t) const { return fn == StatisticFn::mean; }
   Saves saves() const { return {}; }
   template <class B>
@@ -53,8 +53,7 @@ struct FERRITE_API Statistic {
   }
 
  private:
-  /// sum(x) / divisor, by way of a power of two: the sum alone may leave the range where the quotient does
-  /// not.
+  /// sum(x) / divisor, scaled by a power of two: the sum alone may overflow although the quotient does not.
   template <class B>
   static Tensor<B> divided_sum(const Tensor<B>& x, const Shape& axes, KeepDim keep, double count,
                                double divisor) {
@@ -74,7 +73,7 @@ struct FERRITE_API Statistic {
         return divided_sum(square(centred), axes, keep, count, count - parameter);
       }
       case StatisticFn::logsumexp: {
-        // An infinite maximum would give inf - inf; the shift only has to be finite and large enough.
+        // An infinite maximum would give inf - inf; the shift only needs to be finite and large enough.
         const Tensor<B> top = max(x, axes, KeepDim::yes).detach();
         const Tensor<B> shift = where(isfinite(top), top, 0);
         const Tensor<B> y = log(sum(exp(x - shift), axes, KeepDim::yes)) + shift;
@@ -84,8 +83,8 @@ struct FERRITE_API Statistic {
         if (x.numel() == 0) return sum(x, axes, keep);
         if (std::isinf(parameter)) return max(abs(x), axes, keep);
         if (parameter == 1) return sum(abs(x), axes, keep);
-        // Relative to the largest element, whose square may leave the range. The norm of zeros has the
-        // gradient 0, where that of sqrt is infinite.
+        // Relative to the largest element, whose square may overflow. The norm of zeros has gradient 0, where
+        // that of sqrt is infinite.
         const Tensor<B> top = max(abs(x), axes, KeepDim::yes).detach();
         const Tensor<B> scale = where(logical_and(isfinite(top), top > 0), top, 1);
         const Tensor<B> squares = sum(square(x / scale), axes, keep), zero = squares == 0;
@@ -106,7 +105,7 @@ template <class B>
 Tensor<B> mean(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no) {
   return eval(op::Statistic{op::StatisticFn::mean, axes, keep == KeepDim::yes}, x);
 }
-/// Divides by count - correction: 1 (default) is the sample variance, 0 the population's.
+/// Divides by count - correction: 1 (default) is the sample variance, 0 the population variance.
 template <class B>
 Tensor<B> var(const Tensor<B>& x, const Shape& axes = {}, KeepDim keep = KeepDim::no, double correction = 1) {
   return eval(op::Statistic{op::StatisticFn::var, axes, keep == KeepDim::yes, correction}, x);

@@ -24,7 +24,7 @@ struct FERRITE_API Triangle {
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const Tensor<B>& x = in[0];
-    const std::int64_t shift = std::clamp(diagonal, -x.size(-2), x.size(-1));  // beyond, nothing changes
+    const std::int64_t shift = std::clamp(diagonal, -x.size(-2), x.size(-1));  // beyond this, nothing changes
     const Tensor<B> row = unsqueeze(arange(b, x.size(-2)), 1) + shift, column = arange(b, x.size(-1));
     return {where(lower ? column <= row : column >= row, x, false)};  // of a bool, false alone leaves a bool
   }

@@ -24,7 +24,7 @@ struct FERRITE_API Unary {
     visit("fn", self.fn);
     visit("alpha", self.alpha);
   }
-  /// tanh, sigmoid, exp and their like differentiate from the output, the others from the input.
+  /// tanh, sigmoid, exp and similar functions differentiate from the output, the others from the input.
   bool differentiates_from_output() const;
   Saves saves() const;
   template <class B>
@@ -60,8 +60,8 @@ FERRITE_API void run(Cpu&, const op::UnaryBackward& op, Ins in, Outs out, Accumu
 FERRITE_API void run(Cuda&, const op::UnaryBackward& op, Ins in, Outs out,
                      Accumulate mask = Accumulate::none);
 
-// Element by element. neg, abs, sign, square and relu keep the dtype; floor, ceil and round leave integers as
-// they are; logical_not, isnan and isfinite give bool; of the others integers give a floating result.
+// Element by element. neg, abs, sign, square and relu keep the dtype. floor, ceil and round leave integers as
+// they are. logical_not, isnan and isfinite give bool. For the others, integers give a floating result.
 #define FERRITE_UNARY(fn)                       \
   template <class B>                            \
   Tensor<B> fn(const Tensor<B>& x) {            \
@@ -94,9 +94,9 @@ FERRITE_UNARY(isnan)
 FERRITE_UNARY(isfinite)
 #undef FERRITE_UNARY
 
-/// The tanh approximation, or exactly by erf.
+/// The tanh approximation, or the exact form with erf.
 enum class Gelu : std::uint8_t { tanh, erf };
-/// x * Phi(x): by the tanh approximation of GPT-2 (default) or exactly.
+/// x * Phi(x), by the tanh approximation of GPT-2 (default) or exactly.
 template <class B>
 Tensor<B> gelu(const Tensor<B>& x, Gelu form = Gelu::tanh) {
   return eval(op::Unary{form == Gelu::tanh ? op::UnaryFn::gelu_tanh : op::UnaryFn::gelu_erf}, x);
@@ -140,14 +140,15 @@ void Unary::vjp(Vjp<B>& v) const {
   }
 }
 
-/// Whole tensors in the formulas.
+/// Whole tensors as values of the formulas.
 struct TensorMath {
   double operator()(double value) const { return value; }
   auto let(const auto& x) const { return x; }
   auto select(const auto& condition, const auto& a, const auto& b) const { return where(condition, a, b); }
   auto within(const auto& x, double limit) const { return clamp(x, -limit, limit); }
   auto sign(const auto& x) const { return ferrite::sign(x); }
-  // No slope takes a positive exponent. Where elu's is not chosen it would overflow, and its gradient be NaN.
+  // No slope needs exp of a positive number. Where elu's is not chosen, exp would overflow and its gradient
+  // would be NaN.
   auto exp(const auto& x) const { return ferrite::exp(minimum(x, 0)); }
   auto sin(const auto& x) const { return ferrite::sin(x); }
   auto cos(const auto& x) const { return ferrite::cos(x); }

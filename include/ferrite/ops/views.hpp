@@ -10,7 +10,7 @@
 namespace ferrite {
 namespace op {
 
-/// One extent of the shape may be -1: it is inferred. Copies only where no strides express the result.
+/// One extent of the shape may be -1: it is inferred. Copies only if no strides can express the result.
 struct FERRITE_API Reshape {
   static constexpr std::string_view type_name = "reshape";
   Shape shape;
@@ -149,7 +149,7 @@ FERRITE_API Slice resolve_slice(int axis, std::int64_t extent, std::optional<std
 }  // namespace op
 
 /// The same elements in row-major order under another shape. One extent may be -1: it is inferred. Copies
-/// only where no strides express the result.
+/// only if no strides can express the result.
 template <class B>
 Tensor<B> reshape(const Tensor<B>& x, const Shape& shape) {
   return eval(op::Reshape{shape}, x);
@@ -234,7 +234,7 @@ template <class B>
 Tensor<B> expand(const Tensor<B>& x, const Shape& shape) {
   return x.shape() == shape ? x : eval(op::Expand{shape}, x);
 }
-/// Reverses the given axes; all of them if none is named.
+/// Reverses the given axes, or all axes if none is given.
 template <class B>
 Tensor<B> flip(const Tensor<B>& x, const Shape& axes = {}) {
   Tensor<B> y = x;
@@ -266,7 +266,7 @@ std::vector<Tensor<B>> split(const Tensor<B>& x, const std::vector<std::int64_t>
   }
   return pieces;
 }
-/// `count` pieces of equal length, the last one shorter where it does not divide.
+/// `count` pieces of equal length; the last one is shorter if it does not divide.
 template <class B>
 std::vector<Tensor<B>> chunk(const Tensor<B>& x, std::int64_t count, int axis = 0) {
   if (count < 1) throw ValueError("[chunk] count " + std::to_string(count) + ": must be at least 1");

@@ -54,7 +54,7 @@ template <class B>
 Tensor<B> where(const Tensor<B>& condition, std::type_identity_t<Scalar> on_true, const Tensor<B>& on_false) {
   return eval(op::Where{op::ScalarSide::left, on_true}, condition, on_false);
 }
-/// x with `value` wherever mask is true.
+/// x with `value` wherever the mask is true.
 template <class B>
 Tensor<B> masked_fill(const Tensor<B>& x, const Tensor<B>& mask, Scalar value) {
   return where(mask, value, x);

@@ -7,7 +7,7 @@ namespace ferrite::optim {
 
 /// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 /// p -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps). Moments are f32, f64 for f64 parameters.
-/// Adam adds decay p to g; AdamW takes lr decay p off the parameter.
+/// Adam adds decay p to g; AdamW subtracts lr decay p from the parameter.
 template <class B, class Config>
 class AdamFamily final : public Optimizer<B> {
   static constexpr bool decoupled = std::same_as<Config, AdamWConfig>;
@@ -32,10 +32,11 @@ class AdamFamily final : public Optimizer<B> {
   Config config_;
 };
 
-/// Decay is added to the gradient. A learning rate of 1e-3 and no decay unless said.
+/// Decay is added to the gradient. By default the learning rate is 1e-3 and there is no decay.
 template <class B>
 using Adam = AdamFamily<B, AdamConfig>;
-/// Decay is taken off the parameter, apart from the gradient. 1e-3 and a decay of 0.01 unless said.
+/// Decay is subtracted from the parameter, apart from the gradient. By default the learning rate is 1e-3 and
+/// the decay 0.01.
 template <class B>
 using AdamW = AdamFamily<B, AdamWConfig>;
 

@@ -1,4 +1,4 @@
-// What optimisers are told: rates, decay, clipping, groups of parameters.
+// Settings of optimisers: rates, decay, clipping, groups of parameters.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ FERRITE_API bool biases_and_norms(std::string_view name, const Shape& shape);
 /// The parameters of one part of a model: under("encoder") selects "encoder.0.weight".
 FERRITE_API Selector under(std::string part);
 
-/// Parameters with settings of their own. A parameter belongs to the first group that selects it.
+/// Parameters with their own settings. A parameter belongs to the first group that selects it.
 struct ParameterGroup {
   Selector selects;
   double lr_scale = 1;
@@ -27,11 +27,11 @@ struct ParameterGroup {
   std::optional<double> weight_decay = std::nullopt;
 };
 
-/// What happens if the first step's gradients hold leaves that no module lists in `visit` and no optimiser
+/// What happens if the first step's gradients contain leaves that no module lists in `visit` and no optimiser
 /// has: such a parameter would never be trained.
 enum class Unlisted : std::uint8_t { error, allow };
 
-/// What all optimisers share.
+/// Settings that all optimisers share.
 struct FERRITE_API OptimizerSettings {
   double lr = 1e-3;
   double weight_decay = 0;
@@ -46,7 +46,7 @@ struct FERRITE_API OptimizerSettings {
   std::size_t group_of(std::string_view name, const Shape& shape) const;
 };
 
-/// The settings as a chain: SgdConfig{}.with_lr(0.1).with_clip_norm(1).
+/// Settings as a chain of calls: SgdConfig{}.with_lr(0.1).with_clip_norm(1).
 template <class Self>
 struct OptimizerConfig : OptimizerSettings {
   Self with_lr(double v) const { return with(&OptimizerSettings::lr, v); }
@@ -85,7 +85,7 @@ struct FERRITE_API SgdConfig : OptimizerConfig<SgdConfig> {
   void check() const;
 };
 
-/// What Adam and AdamW share.
+/// Settings that Adam and AdamW share.
 template <class Self>
 struct AdamFamilyConfig : OptimizerConfig<Self> {
   double beta1 = 0.9;
@@ -100,7 +100,7 @@ struct AdamFamilyConfig : OptimizerConfig<Self> {
 
 /// Decay is added to the gradient.
 struct AdamConfig : AdamFamilyConfig<AdamConfig> {};
-/// Decay is taken off the parameter, apart from the gradient.
+/// Decay is subtracted from the parameter, apart from the gradient.
 struct AdamWConfig : AdamFamilyConfig<AdamWConfig> {
   AdamWConfig() { weight_decay = 0.01; }
 };

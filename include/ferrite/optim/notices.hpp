@@ -1,4 +1,4 @@
-// What optimisers have to say about their parameters and gradients: errors, and notices for observers.
+// Errors and notices of optimisers about their parameters and gradients.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace ferrite::optim {
 
 /// Notices about 16-bit parameters and about groups that select nothing. `group_of` gives each parameter's
-/// group. Throws ValueError if there is no parameter, or two have one name.
+/// group. Throws ValueError if there is no parameter, or if two have the same name.
 FERRITE_API std::vector<std::string> check_parameters(std::string_view optimizer,
                                                       const std::vector<StateEntry>& parameters,
                                                       std::size_t groups,
@@ -20,7 +20,7 @@ FERRITE_API std::string missing_notice(std::string_view optimizer, const std::ve
 
 [[noreturn]] FERRITE_API void throw_unlisted(std::string_view optimizer,
                                              const std::vector<std::pair<std::string, Meta>>& leaves);
-/// `present` are the names of the leaves that the gradients are of.
+/// `present` holds the names of the leaves that have gradients.
 [[noreturn]] FERRITE_API void throw_no_gradients(std::string_view optimizer, const std::string& first,
                                                  std::size_t count, const std::vector<std::string>& present);
 

@@ -13,22 +13,22 @@
 
 namespace ferrite::optim {
 
-/// How one multi-tensor call differs from the next.
+/// What differs from one multi-tensor call to the next.
 struct Update {
   double lr = 0;
   double weight_decay = 0;
-  std::int64_t step = 1;  // how often these parameters were updated, this time included
+  std::int64_t step = 1;  // number of updates of these parameters, including this one
 };
 
-/// Whether the per-parameter tensors of an optimiser mean anything between steps.
+/// Whether the per-parameter tensors of an optimiser carry information between steps.
 enum class Memory : std::uint8_t { kept, scratch };
 
-/// B is the differentiating backend the parameters live on; updates run on the kernels below it, so that
-/// Profiled and Parity see them. Frozen parameters are passed over.
+/// B is the differentiating backend of the parameters. Updates run on the kernels below it, so that Profiled
+/// and Parity see them. Frozen parameters are skipped.
 ///
-/// Keep weights in f32. An update is computed in f32 and rounded to the parameter's dtype, so that one
-/// smaller than about 1/256 (bf16) or 1/2048 (f16) of a weight is lost: at small learning rates 16-bit
-/// weights stand still long before they are trained. notices() says so.
+/// Keep weights in f32. An update is computed in f32 and rounded to the parameter's dtype, so an update
+/// smaller than about 1/256 (bf16) or 1/2048 (f16) of a weight is lost. At small learning rates 16-bit
+/// weights stop changing long before they are trained. notices() says so.
 template <class B>
 class Optimizer {
  public:
@@ -42,10 +42,10 @@ class Optimizer {
   /// "adamw"
   virtual std::string_view name() const = 0;
 
-  /// Updates every parameter that has a gradient, in place; the others are passed over (see `missing`).
-  /// `divisor`: gradients are divided by it first, as after accumulating over that many micro-batches.
-  /// Throws GradientError, with nothing changed, if no parameter has a gradient (another model's?); and at
-  /// the first step if a leaf with a gradient is in no module's `visit` and in no optimiser (see Unlisted).
+  /// Updates every parameter that has a gradient, in place; the others are skipped (see `missing`). Gradients
+  /// are first divided by `divisor`, for example the number of accumulated micro-batches. Throws
+  /// GradientError, with nothing changed, if no parameter has a gradient (another model's?); and at the first
+  /// step if a leaf with a gradient is in no module's `visit` and in no optimiser (see Unlisted).
   void step(const Gradients<Inner>& grads, double divisor = 1);
 
   double learning_rate() const { return lr_; }
@@ -53,30 +53,30 @@ class Optimizer {
     lr_ = lr;
     if (schedule_.defined()) write_learning_rate();
   }
-  /// From now on learning rate and step count live in a tensor, which set_learning_rate() writes and step()
-  /// advances on the device: a step that is captured into a graph replays with what they are by then.
+  /// From now on the learning rate and step count live in a tensor, which set_learning_rate() writes and
+  /// step() advances on the device. A step captured into a graph then replays with their current values.
   void keep_schedule_on_device();
-  /// Names of the parameters these gradients leave out.
+  /// Names of the parameters that have no gradient here.
   std::vector<std::string> missing(const Gradients<Inner>& grads) const {
     std::vector<std::string> names;
     for (const auto& p : parameters_)
       if (!grads.find(p.tensor).defined()) names.push_back(p.name);
     return names;
   }
-  /// Names of the parameters whose gradients hold NaN or inf. Reads the gradients once, and waits for the
+  /// Names of the parameters whose gradients hold NaN or inf. Reads the gradients once and waits for the
   /// device.
   std::vector<std::string> non_finite(const Gradients<Inner>& grads) const;
   const std::vector<nn::NamedParameter<B>>& parameters() const { return parameters_; }
 
-  /// What a user should know and no error says, in the order it was found: 16-bit weights, groups that select
-  /// nothing, parameters that the first gradients leave out. Trainers hand them to their observers.
+  /// Facts that a user should know but that are not errors, in the order they were found: 16-bit weights,
+  /// groups that select nothing, parameters without a first gradient. Trainers pass them to their observers.
   const std::vector<std::string>& notices() const { return notices_; }
   /// Global norm of the last step's gradients, before clipping by it; 0 without clip_norm.
   double gradient_norm() const { return norm_.defined() ? norm_.template item<double>() : 0; }
 
   /// Learning rate, step counts and the tensors kept per parameter ("block0.weight.exp_avg").
   NamedTensors state() const;
-  /// Throws as check_state does; nothing is changed then.
+  /// Throws as check_state does; then nothing is changed.
   void load_state(const NamedTensors& state);
 
  protected:
@@ -132,7 +132,7 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
   Shape largest;
   for (const auto& p : parameters_)
     if (p.tensor.numel() > largest.numel()) largest = p.tensor.shape();
-  // Scratch is never read back, so that one buffer, seen in every shape, serves all parameters.
+  // Scratch is never read back, so one buffer, viewed in every shape, serves all parameters.
   const auto zeros_of = [&](const Shape& shape, DType dtype) {
     return zeros(kernels(), shape, wide_dtype(dtype)).primitive();
   };
@@ -150,7 +150,7 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
   }
 }
 
-/// Which parameters there are, in which groups, and what is odd about them.
+/// Lists the parameters and their groups, and what is unusual about them.
 template <class B>
 void Optimizer<B>::list_parameters(std::string_view name) {
   std::erase_if(parameters_, [](const auto& p) { return !nn::is_trainable(p.tensor); });
@@ -219,7 +219,7 @@ std::vector<std::string> Optimizer<B>::non_finite(const Gradients<Inner>& grads)
   }
   std::vector<std::string> names;
   if (tensors.empty() || std::isfinite(global_norm(tensors).template item<double>())) return names;
-  // A norm may overflow where no gradient does, so that each is looked at.
+  // A norm may overflow although no gradient does, so each gradient is checked.
   for (const auto& p : parameters_) {
     const Tensor<Inner> grad = grads.find(p.tensor);
     if (grad.defined() && first_non_finite(to_host(grad)) >= 0) names.push_back(p.name);
@@ -227,7 +227,7 @@ std::vector<std::string> Optimizer<B>::non_finite(const Gradients<Inner>& grads)
   return names;
 }
 
-/// One number on the device for division and clipping, so that neither costs a pass nor waits for the host.
+/// One number on the device for division and clipping: neither costs an extra pass nor waits for the host.
 template <class B>
 Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::clip_factor(const std::vector<Array>& gradients,
                                                                  double divisor) {

@@ -1,5 +1,4 @@
-// Schedule: the learning rate as a pure function of the step, so that a checkpoint needs no more than the
-// step.
+// Schedule: the learning rate as a pure function of the step, so that a checkpoint needs only the step.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +17,20 @@ class FERRITE_API Schedule {
   static Schedule linear_warmup(double lr, std::int64_t steps);
   /// Half a cosine from lr at step 0 to `floor` at step `total`, and `floor` from there on.
   static Schedule cosine(double lr, std::int64_t total, double floor = 0);
-  /// lr times `factor` for every `every` steps done.
+  /// lr times `factor` once for every `every` completed steps.
   static Schedule step(double lr, std::int64_t every, double factor = 0.1);
 
-  /// lr times factor(step), for any function of the step. `description` stands for it in checkpoints: two
-  /// functions that differ need two of them. at() throws ValueError if a factor is negative or not finite.
+  /// lr times factor(step), for any function of the step. `description` stands for it in checkpoints:
+  /// different functions need different descriptions. at() throws ValueError if a factor is negative or not
+  /// finite.
   static Schedule custom(double lr, std::function<double(std::int64_t step)> factor, std::string description);
 
-  /// The same with a linear warm-up over its first `steps` steps. A cosine still ends at its `total`: it
-  /// spans the steps from the end of the warm-up, where those of `step` and `custom` begin to count.
+  /// The same with a linear warm-up over the first `steps` steps. A cosine still ends at its `total`: it
+  /// spans the steps after the warm-up. `step` and `custom` start counting after the warm-up.
   Schedule with_warmup(std::int64_t steps) const;
 
   double at(std::int64_t step) const;
-  /// "cosine from 0.001 to 0 over 1000 steps after 100 of warm-up": what a checkpoint keeps to compare.
+  /// "cosine from 0.001 to 0 over 1000 steps after 100 of warm-up": a checkpoint keeps it for comparison.
   std::string describe() const;
 
  private:

@@ -1,9 +1,9 @@
 // AnyBackend: a backend chosen at run time, by a name or by an object. Tensors, gradients, layers, optimisers
-// and trainers work on it as on any other backend, so that a program with a flag --backend is compiled once:
+// and trainers work on it as on any other backend, so a program with a flag --backend is compiled once:
 //
 //   Autodiff<AnyBackend> b("cuda");
 //
-// An op on it costs one call through a table more than on the backend itself.
+// Compared with the backend itself, an op costs one extra call through a table.
 #pragma once
 
 #include <memory>
@@ -23,14 +23,14 @@
 
 namespace ferrite {
 
-/// A handle: copies are one backend, and two objects are one if what they hold is.
+/// A handle: copies are the same backend. Two objects are the same if the backends they hold are.
 class FERRITE_API AnyBackend {
  public:
   using Primitive = Array;
   using Handle = AnyBackend;
 
-  /// By name; see names(). "auto" is the first GPU where there is one, else the CPU. A GPU's name may end in
-  /// its index: "cuda:1", "lazy-cuda:1". Throws ValueError for a name that is none, and what the backend's
+  /// By name; see names(). "auto" is the first GPU if there is one, else the CPU. The name of a GPU may end
+  /// in its index: "cuda:1", "lazy-cuda:1". Throws ValueError for an unknown name, and whatever the backend's
   /// constructor throws: DeviceError says why there is no GPU.
   explicit AnyBackend(std::string_view name = "auto");
   /// A backend of any type. Its ops are compiled here, unless the library has them (backend/compiled.hpp).
@@ -41,17 +41,17 @@ class FERRITE_API AnyBackend {
     return a.model_ == b.model_ || a.model_->is_one_with(*b.model_);
   }
 
-  /// All names, each with what it stands for, in a few words.
+  /// All names, each with a short description.
   static std::vector<std::pair<std::string, std::string>> names();
 
-  /// What it holds, if that is a B: `any.get_if<Cuda>()`; nullptr otherwise.
+  /// The backend that it holds, if that is a B: `any.get_if<Cuda>()`; nullptr otherwise.
   template <class B>
   B* get_if() {
     return model_->type() == typeid(B) ? static_cast<B*>(model_->held()) : nullptr;
   }
-  /// What Profiled measured; nothing if it holds another backend.
+  /// The measurements of Profiled; nothing if it holds another backend.
   std::optional<Profile> profile() const { return model_->profile(); }
-  /// The table of Parity or Lazy, or of a profile: what to print at the end. Empty for other backends.
+  /// The table of Parity, Lazy or a profile, to print at the end. Empty for other backends.
   std::string report() const { return model_->report(); }
 
   Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
@@ -64,8 +64,9 @@ class FERRITE_API AnyBackend {
   std::string describe() const { return model_->describe(); }
   Array settled(const Array& array) { return model_->settled(array); }
 
-  /// Any op. One of the list goes through the table of the backend. Another is compiled for every backend
-  /// that the library knows, so that its kernels are found; on a backend of another type it is composed.
+  /// Runs any op. An op of the list goes through the backend's table. Any other op is compiled for every
+  /// backend that the library knows, so that its kernels are found; on a backend of another type it is
+  /// composed.
   template <class Op>
   Primitives<AnyBackend> evaluate(const Op& op, Ins in) {
     if constexpr (op::Core::contains<Op>)
@@ -78,13 +79,13 @@ class FERRITE_API AnyBackend {
   void evaluate_in_place(const Op& op, Ins in, Outs out) {
     model_->evaluate_in_place(op::Core::index_of<Op>(), &op, in, out);
   }
-  /// True if it has a kernel that adds to outputs, and takes these inputs.
+  /// True if it has a kernel that adds to outputs and accepts these inputs.
   template <class Op>
   bool adds(const Op& op, MetaSpan in) const {
     return model_->adds(op::Core::index_of<Op>(), &op, in);
   }
 
-  // Ops of the list. What the backend has no kernel for is refused at run time.
+  // Ops of the list. An op for which the backend has no kernel is refused at run time.
   template <class Op>
   requires op::Core::contains<Op>
   friend bool accepts(const AnyBackend& b, const Op& op, MetaSpan in) {
@@ -98,7 +99,7 @@ class FERRITE_API AnyBackend {
   }
 
  private:
-  /// A backend without its type. Ops are given by their place in the list.
+  /// A backend with its type erased. Ops are given by their place in the list.
   class Model {
    public:
     virtual ~Model() = default;

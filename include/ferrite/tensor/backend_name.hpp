@@ -1,4 +1,4 @@
-// What reports and replay files call a backend.
+// The name of a backend in reports and replay files.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace ferrite {
 namespace detail {
 
-/// "cpu" of "cpu (AVX-512, 2 threads)", "cuda" of "cuda:0 (NVIDIA H200)"
+/// "cpu" for "cpu (AVX-512, 2 threads)", "cuda" for "cuda:0 (NVIDIA H200)"
 FERRITE_API std::string short_name(const std::string& description);
-/// "MyCpu" of my::space::MyCpu
+/// "MyCpu" for my::space::MyCpu
 FERRITE_API std::string type_name(const std::type_info& type);
 
 template <class R, class C>
 std::type_identity<C> declaring_class(R C::*);
 
-/// B speaks for itself unless its `describe` is that of a base class.
+/// True unless B inherits `describe` from a base class.
 template <class B>
 constexpr bool describes_itself() {
   if constexpr (requires { declaring_class(&B::describe); })
@@ -29,9 +29,9 @@ constexpr bool describes_itself() {
 
 }  // namespace detail
 
-/// The first word of describe(): "cpu", "cuda", "lazy-cpu". A class that inherits `describe` has kernels of
-/// its own and must not pass for its base, so it goes by the name of its type: "MyCpu", and "lazy-MyCpu" for
-/// a decorator of it.
+/// The first word of describe(): "cpu", "cuda", "lazy-cpu". A class that inherits `describe` has its own
+/// kernels and must not be taken for its base, so it goes by the name of its type: "MyCpu", and "lazy-MyCpu"
+/// for a decorator of it.
 template <class B>
 std::string backend_name(const B& b) {
   if constexpr (!detail::describes_itself<B>()) {

@@ -1,5 +1,5 @@
-// When do two results of one op agree? The rule Parity and `ferrite replay` share: a tolerance that comes
-// from the op, and where that is nearly used up a bound of what rounding can do inside the op.
+// When do two results of one op agree? Parity and `ferrite replay` share this rule: a tolerance that comes
+// from the op and, where that is nearly used up, a bound on what rounding can do inside the op.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,27 @@
 
 namespace ferrite {
 
-/// How far two tensors are apart, and where most.
+/// The distance between two tensors, and the place of the largest error.
 struct Comparison {
   double ratio = 0;            // worst error / allowed error; infinite where none was allowed
   std::int64_t differing = 0;  // elements whose error is larger than allowed
   std::int64_t index = 0;      // row-major place of the worst element
-  double value = 0, expected = 0, error = 0, allowed = 0;  // ... and what is there
+  double value = 0, expected = 0, error = 0, allowed = 0;  // ... and the values there
   bool agrees() const { return differing == 0; }
 };
 
-/// Floats agree where |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. A tolerance
-/// that is not zero also allows the smallest normal number of f32 (f64 for f64, two steps of f16): kernels
-/// may flush what is smaller. NaN agrees with NaN, an infinity with itself and with what nearly overflows.
-/// Integers and bools must be equal. `expected` is rounded to the dtype of `value` first. Throws ShapeError
-/// if the shapes differ.
+/// Floats agree if |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. A tolerance that
+/// is not zero also allows the smallest normal number of f32 (f64 for f64, two steps of f16), because kernels
+/// may flush smaller numbers. NaN agrees with NaN, and an infinity with itself and with values that nearly
+/// overflow. Integers and bools must be equal. `expected` is rounded to the dtype of `value` first. Throws
+/// ShapeError if the shapes differ.
 FERRITE_API Comparison compare(const HostTensor& value, const HostTensor& expected, double tolerance,
                                std::span<const double> slack = {});
 
 namespace detail {
 
 /// An output that holds places in an input, seen as [outer, extent, inner]: two places agree if the elements
-/// there do.
+/// at them agree.
 struct IndexRule {
   std::size_t input = 0;
   std::int64_t outer = 1, extent = 1, inner = 1;
@@ -70,14 +70,15 @@ inline OptionalIndexRule index_rule(const op::MaxPool2d&, std::size_t output, Me
   return IndexRule{0, x[0] * x[1], x[2] * x[3], 1};
 }
 
-/// Uniforms, coin flips and integers are the same bits on every backend.
+/// Uniforms, coin flips and integers have the same bits on every backend.
 template <class Op>
 bool draws_bits(const Op&) {
   return false;
 }
 inline bool draws_bits(const op::Random& op) { return op.fn != op::RandomFn::normal; }
 
-/// What a comparison asks of an op, with its type erased: kernels are many, this code is compiled once.
+/// What a comparison needs to know about an op, with the type erased: there are many kernels, but this code
+/// is compiled once.
 struct OpInfo {
   std::string_view type_name;
   std::string_view (*name)(const void*);
@@ -104,7 +105,7 @@ struct OpAdapter {
   static constexpr OpInfo info{Op::type_name, name, attributes, tolerance, places, evaluate};
 };
 
-/// A borrowed op without its type.
+/// A borrowed op with its type erased.
 struct ErasedOp {
   const void* op;
   const OpInfo* info;
@@ -116,8 +117,8 @@ struct ErasedOp {
   std::string_view name() const { return info->name(op); }
 };
 
-/// One call of an op on two backends. `before` holds what accumulating outputs held (shape [0] for the
-/// others).
+/// One call of an op on two backends. `before` holds the earlier contents of accumulating outputs (shape [0]
+/// for the others).
 struct ComparedCall {
   ErasedOp op;
   Accumulate mask = Accumulate::none;

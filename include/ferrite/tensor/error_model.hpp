@@ -1,6 +1,6 @@
-// ErrorModel: how far rounding may move the result of an op. It is a backend: an op runs on it by its
-// composition, and every primitive of it computes in the dtype given (float64 for comparisons) and bounds
-// the error that the same step has in a narrower dtype.
+// ErrorModel: how far rounding may move the result of an op. It is a backend that runs an op through its
+// composition. Every primitive computes in the given dtype (float64 for comparisons) and bounds the error
+// that the same step has in a narrower dtype.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct Rounding {
   double absolute = 0;
 };
 
-/// Every array carries a bound of its error, element by element; one that came from the host is exact. A step
-/// adds what its operands' errors do to its result, found by moving one operand at a time by its error both
-/// ways, and its own rounding. A sum of n terms rounds by sqrt(n) times the root of the sum of their squares:
-/// rounding errors have random signs. There is nothing random in the bound itself.
+/// Every array carries a bound on its error, element by element; an array that came from the host is exact. A
+/// step adds the effect of its operands' errors, found by moving one operand at a time by its error both
+/// ways, and its own rounding. A sum of n terms rounds by sqrt(n) times the root of the sum of their squares,
+/// because rounding errors have random signs. The bound itself is not random.
 class FERRITE_API ErrorModel {
  public:
   using Primitive = Array;
 
-  /// Without a rounding it carries no errors and is Reference.
+  /// Without a rounding it carries no errors and acts like Reference.
   explicit ErrorModel(Rounding rounding = {}) : rounding_(rounding) {}
 
   /// Row-major, one per element; infinite where a step may divide by zero.
@@ -52,7 +52,7 @@ class FERRITE_API ErrorModel {
   friend FERRITE_API void run(ErrorModel&, const op::Gather& op, Ins in, Outs out);
   friend FERRITE_API void run(ErrorModel&, const op::Scatter& op, Ins in, Outs out);
   friend FERRITE_API void run(ErrorModel&, const op::ScatterAdd& op, Ins in, Outs out);
-  /// A kernel of the user has no composition: its inputs are moved together, several times with random signs.
+  /// A user's kernel has no composition: its inputs are moved together, several times with random signs.
   friend FERRITE_API void run(ErrorModel&, const op::Launch& op, Ins in, Outs out);
 
  private:

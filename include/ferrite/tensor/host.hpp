@@ -1,4 +1,4 @@
-// Between HostTensor, which files and data sets hold, and tensors of a backend.
+// Conversion between HostTensor, which files and data sets hold, and tensors of a backend.
 #pragma once
 
 #include "ferrite/io/host_tensor.hpp"

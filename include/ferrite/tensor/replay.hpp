@@ -1,11 +1,11 @@
-// Replay: runs the op call of a file on a backend and compares. `ferrite replay` knows the library's ops and
-// backends; a program with its own makes a Replayer of them and is the same tool for its users:
+// Replay: runs the op call in a file on a backend and compares. `ferrite replay` knows the library's ops and
+// backends. A program with its own ops makes a Replayer from them and offers the same tool:
 //
 //   Replayer replayer;
 //   replayer.add_library<OpList<op::Mish>>().add<MyCpu, op::Mish>();
 //   const ReplayAnswer answer = replayer.answer({.file = "parity-reports/mish-1.safetensors"});
 //
-// A replay file is a .safetensors file. Parity writes them, programs in Python do too.
+// A replay file is a .safetensors file. Parity writes them; Python programs can too.
 //
 //   metadata  op, attributes (JSON); optional: backend (the one that was under test), accumulate (bit mask),
 //             inK.strides (JSON list, elements)
@@ -27,12 +27,12 @@ namespace ferrite {
 struct FERRITE_API ReplayRequest {
   std::filesystem::path file;
   std::string backend = {};              // empty: the file's own, or the first that was added
-  std::string op = {}, attributes = {};  // where not empty they go before the file's
-  std::filesystem::path out = {};        // where not empty: gets out0, ..., grad_in0, ...
+  std::string op = {}, attributes = {};  // if not empty, they override the file's
+  std::filesystem::path out = {};        // if not empty, receives out0, ..., grad_in0, ...
   bool grad = false;                     // also the gradients of all floating inputs, from grad0 or ones
 };
 
-/// What came out, as text or JSON for people and programs.
+/// The results, as text or JSON.
 struct FERRITE_API ReplayResult : ReplayOutputs {
   std::string op, attributes, backend;
   std::string file_backend;   // the backend that the file names, empty if it names none
@@ -41,8 +41,8 @@ struct FERRITE_API ReplayResult : ReplayOutputs {
   std::string json() const;
 };
 
-/// Status as a program's exit code: 0 agrees (or there was nothing to compare with), 1 differs or a kernel
-/// failed, 2 a file or a call that is wrong.
+/// The status is an exit code: 0 if it agrees (or there was nothing to compare with), 1 if it differs or a
+/// kernel failed, 2 if a file or a call is wrong.
 struct FERRITE_API ReplayAnswer {
   int status = 0;
   std::string message;
@@ -61,15 +61,16 @@ class FERRITE_API Replayer {
     }
     return *this;
   }
-  /// Backend B with the ops of the library and `Own`. Its name is the one Parity writes (backend_name) unless
-  /// said. A B is made for each call, by its default constructor. Throws ValueError for a name that is taken.
+  /// Backend B with the ops of the library and `Own`. By default its name is the one that Parity writes
+  /// (backend_name). Each call makes a B with its default constructor. Throws ValueError for a name that is
+  /// taken.
   template <class B, class... Own>
   Replayer& add(std::string name = "") {
     add_only<B, Own...>(std::move(name));
     add_ops<B>(backends_.back().second, op::Core{});
     return *this;
   }
-  /// The same with these ops alone: for a backend that the library does not compile, a matter of seconds.
+  /// The same with only these ops. For a backend that the library does not compile this takes seconds.
   template <class B, class... Ops>
   Replayer& add_only(std::string name = "") {
     add_ops<B>(new_backend(name.empty() ? backend_name(B()) : std::move(name)), OpList<Ops...>{});
@@ -77,13 +78,13 @@ class FERRITE_API Replayer {
   }
   std::vector<std::string> backends() const;
 
-  /// Throws what the file, the op and the backend throw; ValueError for a backend that was not added.
+  /// Throws whatever the file, the op and the backend throw; ValueError for a backend that was not added.
   ReplayResult run(const ReplayRequest& request) const;
   /// The same without throwing.
   ReplayAnswer answer(const ReplayRequest& request) const;
   /// Answers each line of JSON, {"file", "backend", "op", "attributes", "out", "grad"} with all but "file"
-  /// optional, by a line {"status", "message"}, until the input ends. A line that is no request is answered
-  /// too. `backend` is for requests that name none.
+  /// optional, with a line {"status", "message"}, until the input ends. A line that is not a request is
+  /// answered too. `backend` is for requests that name none.
   void serve(std::istream& requests, std::ostream& answers, const std::string& backend = "") const;
 
  private:

@@ -1,4 +1,4 @@
-// One call of an op from a file, on one backend: what replay.hpp compiles for every op of a backend.
+// One call of an op from a file, on one backend. replay.hpp compiles this for every op of a backend.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace ferrite {
 
-/// A replay file as it was read; replay.hpp says what it looks like.
+/// The contents of a replay file; replay.hpp describes the format.
 struct FERRITE_API ReplayFile {
   std::string op, attributes;
   std::string backend;  // empty if the file names none
@@ -23,13 +23,13 @@ struct FERRITE_API ReplayFile {
   std::vector<HostTensor> before;    // one per accumulating output, by position; shape [0] for the others
   std::optional<HostTensor> root_gradient;
 
-  /// Files come from anywhere, so every field is checked: throws IoError or ParseError. `op` and
-  /// `attributes`, where not empty, go before the file's own.
+  /// Files may come from anywhere, so every field is checked: throws IoError or ParseError. `op` and
+  /// `attributes`, if not empty, override the file's own.
   static ReplayFile read(const std::filesystem::path& path, const std::string& op = "",
                          const std::string& attributes = "");
 };
 
-/// What a call gives: the outputs, how they compare with the file's, and the gradients of floating inputs.
+/// The result of a call: the outputs, their comparison with the file's, and the gradients of floating inputs.
 struct FERRITE_API ReplayOutputs {
   std::vector<HostTensor> outputs;
   std::vector<Comparison> comparisons;  // none if the file has no outputs
@@ -58,7 +58,7 @@ Array upload(B& b, const HostTensor& x) {
   return array;
 }
 
-/// The tensor under the given layout, as it lay in memory when the file was written.
+/// The tensor in the given layout, as it was in memory when the file was written.
 template <class B>
 Array upload(B& b, const HostTensor& x, const Layout& layout) {
   if (layout.is_contiguous()) return upload(b, x);
@@ -88,7 +88,7 @@ struct ReplayCall : ErasedOp {
   }
 };
 
-/// Adds to what accumulating outputs held before: inside the kernel where the backend has one that can.
+/// Adds to the earlier contents of accumulating outputs, inside the kernel if the backend has one that can.
 template <class B>
 Primitives<B> replay_accumulating(B& b, const ReplayCall<B>& call, Ins in, const ReplayFile& file) {
   const Metas metas = metas_of(in), results = call.infer(call.op, metas);
@@ -155,10 +155,10 @@ void replay_backward(Autodiff<B>& b, const ReplayCall<B>& call, const ReplayFile
   }
 }
 
-/// "[tanh] 0 inputs given" becomes "[unary tanh] ...", since unary is what the file names.
+/// "[tanh] 0 inputs given" becomes "[unary tanh] ...", because the file names unary.
 FERRITE_API void name_as_in_the_file(Error& error, const ErasedOp& op);
 
-/// The backend of a replay: of AnyBackend the one of that name.
+/// The backend of a replay; for AnyBackend, the one of that name.
 template <class B>
 B make_backend([[maybe_unused]] const std::string& name) {
   if constexpr (std::same_as<B, AnyBackend>)

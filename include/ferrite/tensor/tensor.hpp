@@ -1,5 +1,5 @@
-// Tensor<B>: a value. Copying shares the buffer; views are metadata. It holds a copy of its backend where
-// that is a handle (backend/handle.hpp: all of the library's), and a pointer to any other.
+// Tensor<B>: a value. Copying shares the buffer; views are metadata. A tensor holds a copy of its backend if
+// that is a handle (backend/handle.hpp; all of the library's are), and a pointer to any other.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace ferrite {
 class Index;
 
 namespace detail {
-/// In place of gradients where nothing records, so that the compiler has no more to say than the one line.
+/// Stands for gradients on a backend that does not record, so that the compiler prints only one error line.
 struct NothingRecorded {
   template <class T>
   T of(const T& leaf) const;
@@ -25,7 +25,7 @@ struct NothingRecorded {
 };
 }  // namespace detail
 
-/// A shape, a dtype, and a buffer that copies and views share. Ops leave it as it is: x += y binds x to a new
+/// A shape, a dtype, and a buffer that copies and views share. Ops do not change it: x += y binds x to a new
 /// value. Ops are functions (ops/) and run on the tensor's backend.
 template <class B>
 class Tensor {
@@ -46,8 +46,8 @@ class Tensor {
   const Layout& layout() const { return primitive_.layout(); }
   Device device() const { return backend().device(); }
 
-  /// What the tensor's ops run on; throws DeviceError for an undefined tensor. Belongs to the tensor: copy it
-  /// (`B b = x.backend();`) to keep it longer.
+  /// The backend that runs the tensor's ops; throws DeviceError for an undefined tensor. It belongs to the
+  /// tensor: copy it (`B b = x.backend();`) to keep it longer.
   B& backend() const {
     if (!backend_.defined())
       throw DeviceError("[tensor] undefined: a default-constructed tensor holds no data");
@@ -59,8 +59,8 @@ class Tensor {
   /// All elements in row-major order, converted to T.
   template <class T = float>
   std::vector<T> to_vector() const;
-  /// The one element of a tensor of one element; ShapeError otherwise. A double holds every element but an
-  /// i64 beyond 2^53.
+  /// The element of a tensor with one element; ShapeError otherwise. A double is exact for every element
+  /// except an i64 beyond 2^53.
   template <class T = double>
   T item() const;
 
@@ -103,7 +103,7 @@ Tensors<B> eval_all(const Op& op, const Tensor<B>& first, const Rest&... rest) {
   return out;
 }
 
-/// The first output of an op: what most front functions return.
+/// The first output of an op, which most front functions return.
 template <class Op, class B, class... Rest>
 Tensor<B> eval(const Op& op, const Tensor<B>& first, const Rest&... rest) {
   const typename B::Primitive* in[] = {&first.primitive(), &rest.primitive()...};
@@ -136,7 +136,7 @@ Tensor<B> create(B& b, const Op& op) {
   return Tensor<B>(b, std::move(results[0]));
 }
 
-/// NumPy's look: nested brackets, aligned columns, long axes elided in the middle.
+/// Printed like NumPy: nested brackets, aligned columns, long axes elided in the middle.
 template <class B>
 std::string to_string(const Tensor<B>& tensor);
 template <class B>

@@ -1,4 +1,4 @@
-// Between tensors and host memory: from_vector, to_vector, item, to(backend), printing.
+// Transfer between tensors and host memory: from_vector, to_vector, item, to(backend), printing.
 #pragma once
 
 #include <initializer_list>
@@ -37,8 +37,7 @@ typename B::Primitive wrap_array(B& b, Array array) {
     return b.wrap(wrap_array(b.inner(), std::move(array)));
 }
 
-/// The array in the memory of the backend that runs kernels, its value computed: for those who go round the
-/// backend.
+/// The computed array in the memory of the backend that runs kernels, for code that bypasses the backend.
 template <class B>
 Array array_in_memory(B& b, const Array& array) {
   if constexpr (requires { b.settled(array); })
@@ -51,9 +50,9 @@ Array array_in_memory(B& b, const Array& array) {
 
 /// Converts `count` elements between dtypes on the host.
 FERRITE_API void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
-/// NumPy's look for dense row-major data.
+/// Dense row-major data, printed like NumPy.
 FERRITE_API std::string format_elements(const Meta& meta, const void* data);
-/// Throws ShapeError unless the shape has so many elements.
+/// Throws ShapeError unless the shape has that many elements.
 FERRITE_API void check_count(std::string_view function, std::size_t values, const Shape& shape);
 FERRITE_API std::ostream& write(std::ostream& out, std::string_view text);
 
@@ -61,7 +60,7 @@ template <class T>
 concept Element = requires {
   DTypeOf<T>::value;
 };
-/// The dtype of a vector's elements, or one line that says which types there are.
+/// The dtype of a vector's elements, or a one-line error that lists the valid types.
 template <class T>
 constexpr DType element_dtype() {
   static_assert(Element<T>,
@@ -76,7 +75,7 @@ constexpr DType element_dtype() {
 
 }  // namespace detail
 
-/// Uninitialised memory, for those who fill it at once. FERRITE_POISON=1 shows elements nobody wrote.
+/// Uninitialised memory, for callers that fill it at once. FERRITE_POISON=1 exposes elements nobody wrote.
 template <class B>
 Tensor<B> empty(B& b, const Shape& shape, DType dtype = DType::f32) {
   check_extents("empty", shape);
@@ -117,8 +116,8 @@ template <class B, class T>
 Tensor<B> from_span(B& b, std::span<const T> values, const Shape& shape) {
   return detail::from_values(b, "from_span", values, shape);
 }
-/// Element type and dtype go together (float: f32, double: f64, std::int64_t: i64, ...; see DTypeOf): write
-/// {1.f, 2.f}, or cast, where f32 is meant.
+/// The element type determines the dtype (float: f32, double: f64, std::int64_t: i64, ...; see DTypeOf).
+/// Write {1.f, 2.f}, or cast, if you want f32.
 template <class B, class T>
 Tensor<B> from_vector(B& b, const std::vector<T>& values, const Shape& shape) {
   return detail::from_values(b, "from_vector", values, shape);
@@ -189,7 +188,8 @@ T Tensor<B>::item() const {
   return to_vector<T>()[0];
 }
 
-/// The members of these names, for generic code, where a member would need `x.template item<float>()`.
+/// Free functions with the names of the members, for generic code, where a member would need `x.template
+/// item<float>()`.
 template <class T = double, class B>
 T item(const Tensor<B>& x) {
   return x.template item<T>();

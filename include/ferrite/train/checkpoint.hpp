@@ -1,4 +1,4 @@
-// Checkpoints: everything a run needs to go on bit for bit, in one safetensors file that is written whole or
+// Checkpoints: everything a run needs to resume bit for bit, in one safetensors file that is written whole or
 // not at all.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Checkpoint {
   data::LoaderPosition position;
   /// Best value of the watched metric so far.
   std::optional<double> best;
-  /// Evaluations in a row that were no better.
+  /// Evaluations in a row without improvement.
   std::int64_t stale = 0;
   /// What a resumed run must have in common with this one: optimiser, schedule, data.
   std::map<std::string, std::string> settings;
@@ -36,12 +36,12 @@ FERRITE_API void write_checkpoint(const std::filesystem::path& path, const Check
 /// Throws IoError or ParseError naming the file and what is wrong with it.
 FERRITE_API Checkpoint read_checkpoint(const std::filesystem::path& path);
 
-/// Weights alone, for inference: write_weights(path, net.state()) and net.load_state(read_weights(path)).
-/// Reads the model's tensors of a checkpoint, or all tensors of any other safetensors file.
+/// Only the weights, for inference: write_weights(path, net.state()) and net.load_state(read_weights(path)).
+/// Reads the model's tensors from a checkpoint, or all tensors from any other safetensors file.
 FERRITE_API NamedTensors read_weights(const std::filesystem::path& path);
 FERRITE_API void write_weights(const std::filesystem::path& path, const NamedTensors& weights);
 
-/// Throws ValueError naming what differs between a checkpoint and the run that is to go on from it.
+/// Throws ValueError naming the differences between a checkpoint and the run that resumes from it.
 FERRITE_API void check_settings(const std::filesystem::path& path,
                                 const std::map<std::string, std::string>& saved,
                                 const std::map<std::string, std::string>& current);
@@ -51,13 +51,13 @@ FERRITE_API void check_rngs(const std::filesystem::path& path, const std::map<st
 /// A folder of checkpoints "step-00000100.safetensors" and "best.safetensors".
 class FERRITE_API CheckpointFolder {
  public:
-  /// Makes the folder. Of the numbered files the last `keep` stay. Throws IoError, ValueError if keep < 1.
+  /// Makes the folder. The last `keep` numbered files stay. Throws IoError, or ValueError if keep < 1.
   explicit CheckpointFolder(std::filesystem::path folder, int keep = 3);
 
   /// Returns the path. Older files are removed only after the new one is in place.
   std::filesystem::path save(const Checkpoint& checkpoint) const;
   std::filesystem::path save_best(const Checkpoint& checkpoint) const;
-  /// The numbered file of the highest step, if there is any; and all of them, from the highest step down.
+  /// The numbered file of the highest step, if there is one; and all of them, from the highest step down.
   std::optional<std::filesystem::path> latest() const;
   std::vector<std::filesystem::path> newest_first() const;
   std::filesystem::path best() const { return folder_ / "best.safetensors"; }

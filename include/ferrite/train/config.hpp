@@ -1,4 +1,4 @@
-// TrainerConfig: how long to train, and what happens on the way.
+// TrainerConfig: how long to train, and what happens during training.
 #pragma once
 
 #include <filesystem>
@@ -13,32 +13,32 @@ namespace ferrite::train {
 /// Which values of a metric are better.
 enum class Better : std::uint8_t { lower, higher };
 
-/// What a trainer does about a loss that is NaN or inf. The weights never go to a checkpoint once they hold
-/// NaN, whatever is chosen.
+/// What a trainer does about a loss that is NaN or inf. In any case, weights that hold NaN are never saved to
+/// a checkpoint.
 enum class NonFinite : std::uint8_t {
-  /// Throws ValueError naming the step and the op or tensor it came from. Losses are looked at every
+  /// Throws ValueError naming the step and the op or tensor where it began. Losses are checked every
   /// `check_every` steps, before the update, and before each report, evaluation and checkpoint.
   stop,
-  /// Reads the loss and the norm of the gradients in every step, and passes over batches where one of them is
-  /// not finite: no update, no change of running statistics, a notice to the observers. Stops after
-  /// `max_skipped` such steps in a row.
+  /// Reads the loss and the norm of the gradients in every step, and skips batches where one of them is not
+  /// finite: no update, no change of running statistics, a notice to the observers. Stops after `max_skipped`
+  /// such steps in a row.
   skip
 };
 inline constexpr int max_skipped = 10;
 
-/// Whether a run may go on from a checkpoint of a run with another schedule.
+/// Whether a run may resume from a checkpoint of a run with another schedule.
 enum class ScheduleChange : std::uint8_t { refuse, accept };
 
-/// How long a Trainer trains, and what happens on the way.
+/// How long a Trainer trains, and what happens during training.
 struct TrainerConfig {
-  /// Updates in the whole run, those before a resumption included. A resumed run may have more than planned
-  /// at first. Its learning rates are those of `schedule` at the steps that follow: a cosine that has come to
-  /// its end stays there, and a longer one in its place needs `schedule_change`.
+  /// Updates in the whole run, including those before it was resumed. A resumed run may have more steps than
+  /// first planned. Its learning rates are those of `schedule` at the following steps: a cosine that has
+  /// reached its end stays there, and a longer one in its place needs `schedule_change`.
   std::int64_t steps = 0;
   /// Absent: the optimiser's own learning rate.
   std::optional<optim::Schedule> schedule = std::nullopt;
   /// accept: a resumed run follows its own schedule from the checkpoint's step on, as if it had been there
-  /// from step 0, and the observers are told.
+  /// from step 0. The observers are told.
   ScheduleChange schedule_change = ScheduleChange::refuse;
   /// Batches whose gradients are averaged into one update.
   std::int64_t micro_batches = 1;
@@ -50,16 +50,16 @@ struct TrainerConfig {
   std::filesystem::path checkpoint_folder = {};
   std::int64_t checkpoint_every = 0;
   int keep_checkpoints = 3;
-  /// Which metric of the evaluations makes a checkpoint the best one.
+  /// The metric that decides which checkpoint is the best one.
   std::string best_metric = "loss";
   Better better = Better::lower;
-  /// A value counts as better only by more than this.
+  /// A value counts as better only if it improves by more than this.
   double min_delta = 0;
-  /// Training stops after so many evaluations in a row that were no better; 0: never.
+  /// Training stops after this many evaluations in a row without improvement; 0: never.
   std::int64_t patience = 0;
   NonFinite non_finite = NonFinite::stop;
-  /// Steps between two looks at the losses. 0: 1 on the CPU; `report_every` on a GPU, where a look waits for
-  /// the device. A loss that is found late has already gone into the weights.
+  /// Steps between two checks of the losses. 0: 1 on the CPU; `report_every` on a GPU, where a check waits
+  /// for the device. A bad loss that is found late has already changed the weights.
   std::int64_t check_every = 0;
 
   TrainerConfig with_steps(std::int64_t v) const { return detail::with(*this, &TrainerConfig::steps, v); }
@@ -87,7 +87,7 @@ struct TrainerConfig {
     return detail::with(detail::with(*this, &TrainerConfig::best_metric, std::move(metric)),
                         &TrainerConfig::better, direction);
   }
-  /// Stops when the metric of with_best has not got better for so many evaluations in a row.
+  /// Stops when the metric of with_best has not improved for this many evaluations in a row.
   TrainerConfig with_early_stopping(std::int64_t evaluations, double delta = 0) const {
     return detail::with(detail::with(*this, &TrainerConfig::patience, evaluations), &TrainerConfig::min_delta,
                         delta);

@@ -1,4 +1,4 @@
-// Metrics: what an evaluation measures, batch by batch.
+// Metrics: measured by an evaluation, batch by batch.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,15 @@
 
 namespace ferrite::train {
 
-/// What a model says about a batch: a loss [] averaged over the rows, and the output it was computed from.
+/// The prediction of a model for a batch: a loss [] averaged over the rows, and the output it was computed
+/// from.
 template <class B>
 struct Prediction {
   Tensor<B> loss;
   Tensor<B> output;
 };
 
-/// How a model is applied to a batch; the trainer's one question to it.
+/// How a model is applied to a batch; the trainer calls only this.
 template <class B>
 using StepFunction = std::function<Prediction<B>(const data::Batch<B>&)>;
 
@@ -31,8 +32,8 @@ StepFunction<B> supervised(nn::Layer<B>& model, Loss loss) {
   };
 }
 
-/// Something to measure over many batches: reset, then add for each, then value. Its name stands in reports
-/// and is what with_best asks for.
+/// A quantity measured over many batches: reset, then add for each, then value. Its name appears in reports
+/// and is used in with_best.
 template <class B>
 class Metric {
  public:
@@ -60,7 +61,7 @@ class MeanLoss final : public Metric<B> {
   std::int64_t rows_ = 0;
 };
 
-/// Share of the targets that have the largest output. # Shapes: output [..., classes], y integer [...]
+/// Share of the rows whose target has the largest output. # Shapes: output [..., classes], y integer [...]
 template <class B>
 class Accuracy final : public Metric<B> {
  public:

@@ -11,8 +11,8 @@
 
 namespace ferrite::train {
 
-/// Of the results of a forward pass, the first that held NaN and the first that held inf: a mask of -inf is
-/// no fault in itself.
+/// The first result of a forward pass that held NaN and the first that held inf: a mask of -inf is not an
+/// error by itself.
 class FERRITE_API FirstNonFinite {
  public:
   void see(std::string_view op, const HostTensor& result);
@@ -55,7 +55,7 @@ std::string explain_non_finite(nn::Module<B>& model, const StepFunction<B>& appl
   const NoGrad no_grad;
   try {
     apply(batch);
-  } catch (const Error&) {  // what was seen until then counts
+  } catch (const Error&) {  // keep what was seen until then
   }
   return watch.first.describe();
 }

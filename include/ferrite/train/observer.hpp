@@ -1,4 +1,4 @@
-// Observer: who wants to know how a training run goes. The trainer itself prints nothing.
+// Observer: is told how a training run goes. The trainer itself prints nothing.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace ferrite::train {
 
-/// Where a run stands.
+/// The progress of a run.
 struct Progress {
   std::int64_t step = 0;  // done
   std::int64_t steps = 0;
@@ -31,25 +31,25 @@ struct FERRITE_API Evaluation {
   double operator[](std::string_view name) const;
 };
 
-/// Hears of a run as it goes on. Override what you want to know; the others do nothing.
+/// Is told about a run while it goes on. Override what you want to know; the others do nothing.
 class FERRITE_API Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_progress(const Progress&) {}
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&) {}
   virtual void on_checkpoint(std::int64_t /*step*/, const std::filesystem::path&) {}
-  /// What a user should know and no error says: a damaged checkpoint passed over, 16-bit weights, a batch
-  /// skipped, an early stop. What was noticed before the observer was added comes first.
+  /// Facts that a user should know but that are not errors: a damaged checkpoint that was skipped, 16-bit
+  /// weights, a skipped batch, an early stop. Earlier notices come first.
   virtual void on_notice(const std::string&) {}
   virtual void on_finish() {}
 };
 
-/// Where a progress bar shows itself.
+/// When a progress bar is shown.
 enum class Show : std::uint8_t { on_terminals, always };
 
 /// One line that is rewritten in place: bar, step, loss, learning rate, samples per second, time left.
-/// Evaluations and notices stay above it. Writes nothing unless the stream is a terminal (or Show::always
-/// says so).
+/// Evaluations and notices stay above it. Writes nothing unless the stream is a terminal or Show::always is
+/// set.
 class FERRITE_API ProgressBar final : public Observer {
  public:
   explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals);
@@ -63,7 +63,7 @@ class FERRITE_API ProgressBar final : public Observer {
 
   std::FILE* stream_;
   bool visible_;
-  std::string line_;  // the bar as it stands on the terminal
+  std::string line_;  // the bar as shown on the terminal
   std::chrono::steady_clock::time_point drawn_;
 };
 

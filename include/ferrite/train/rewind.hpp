@@ -1,4 +1,4 @@
-// Rewind: what a forward pass moves beside the parameters, kept so that it can be put back.
+// Rewind: keeps what a forward pass changes besides the parameters, so that it can be restored.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class Rewind {
     mark();
   }
 
-  /// Remembers how things stand now.
+  /// Remembers the current state.
   void mark() {
     for (Buffer& buffer : buffers_) buffer.value = *buffer.place;
     positions_.clear();

@@ -1,6 +1,6 @@
 // Layers, optimisers and trainers, compiled once in the library for the CPU and for a backend chosen at run
-// time, so that a user's program only refers to them. Other stacks work too, and are then compiled where they
-// are used.
+// time, so that a user's program only refers to them. Other stacks work too; they are compiled where they are
+// used.
 #pragma once
 
 #include "ferrite/nn/conv.hpp"

@@ -15,7 +15,7 @@
 
 namespace ferrite::train {
 
-/// Model, optimiser and source (a DataLoader, or any other) are the caller's and must outlive the trainer.
+/// The caller owns model, optimiser and source (a DataLoader, or any other); they must outlive the trainer.
 template <class B>
 class Trainer final : public TrainerBase {
  public:
@@ -31,12 +31,13 @@ class Trainer final : public TrainerBase {
     relay_notices();
   }
 
-  /// Measured by every evaluation, beside the loss.
+  /// Every evaluation measures it, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
   void validate_on(data::Dataset dataset) { validation_ = std::move(dataset); }
 
   /// Trains up to config.steps, or until it stops early; then evaluates and saves once more. Throws
-  /// ValueError at once if the metric of with_best is not measured, or a loss is not finite (see NonFinite).
+  /// ValueError at once if the metric of with_best is not measured, or if a loss is not finite (see
+  /// NonFinite).
   Outcome fit();
   /// Trains `steps` steps, or fewer for the reasons above.
   Outcome advance(std::int64_t steps);
@@ -44,13 +45,13 @@ class Trainer final : public TrainerBase {
   Evaluation evaluate(const data::Dataset& dataset);
 
   void save(const std::filesystem::path& path) { write_checkpoint(path, snapshot()); }
-  /// Goes on where the checkpoint was written: the weights after any further step are, bit for bit, those of
-  /// a run that was never interrupted, if the source can seek. Throws, with nothing changed, if the file is
-  /// damaged or was written by a run with another model, optimiser, schedule or data order. The number of
+  /// Resumes where the checkpoint was written. If the source can seek, the weights after any further step
+  /// are, bit for bit, those of a run that was never interrupted. Throws, with nothing changed, if the file
+  /// is damaged or was written by a run with another model, optimiser, schedule or data order. The number of
   /// steps may differ (see TrainerConfig::steps).
   void resume(const std::filesystem::path& path);
-  /// Resumes from the newest file in the checkpoint folder that is not damaged, and gives notice of those
-  /// that are; false if there is none. Throws ParseError if all are damaged.
+  /// Resumes from the newest undamaged file in the checkpoint folder, with a notice for each damaged one;
+  /// false if there is no file. Throws ParseError if all are damaged.
   bool resume_latest() {
     return resume_newest([this](const std::filesystem::path& path) { resume(path); });
   }
@@ -80,11 +81,11 @@ class Trainer final : public TrainerBase {
   BackendRef<B> backend_;
   std::vector<std::unique_ptr<Metric<B>>> metrics_;
   std::optional<data::Dataset> validation_;
-  std::vector<UnreadLoss> unread_;  // losses still on the device only
+  std::vector<UnreadLoss> unread_;  // losses that are still only on the device
   std::size_t relayed_ = 0;         // notices of the optimiser
 };
 
-/// An optimiser of another model would train what no checkpoint holds.
+/// An optimiser of another model would train parameters that no checkpoint holds.
 template <class B>
 void Trainer<B>::compare_parameters() {
   const auto leaf = [](const nn::NamedParameter<B>& p) -> const void* {
@@ -123,7 +124,7 @@ Outcome Trainer<B>::fit() {
   try {
     if (validation_ && evaluated_step_ != step_) evaluate_validation();
   } catch (...) {
-    save_last();  // a metric that fails must not cost the training
+    save_last();  // a metric that fails must not lose the training
     throw;
   }
   save_last();
@@ -161,7 +162,7 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
   return outcome == Outcome::finished && patience_spent() ? Outcome::stopped_early : outcome;
 }
 
-/// One update, or none if a batch is passed over.
+/// One update, or none if a batch is skipped.
 template <class B>
 typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
   const auto start = Clock::now();
@@ -207,7 +208,7 @@ typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
   return Step::done;
 }
 
-/// Takes the losses over into the report; the first that is not finite, if there is one.
+/// Moves the losses into the report; returns the first that is not finite, if any.
 template <class B>
 std::optional<BadLoss> Trainer<B>::read_losses() {
   std::optional<BadLoss> bad;
@@ -224,7 +225,7 @@ std::optional<BadLoss> Trainer<B>::read_losses() {
   return bad;
 }
 
-/// What comes next needs to know that all is well: a report, an evaluation, a checkpoint.
+/// A report, an evaluation or a checkpoint follows, which needs finite losses.
 template <class B>
 void Trainer<B>::settle() {
   const auto start = Clock::now();
@@ -237,7 +238,7 @@ Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
   for (auto& metric : metrics_) metric->reset();
-  // What an evaluation draws is given back, so that training does not depend on how often it is watched.
+  // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
   Rewind<B> rewind(model_, own_rngs_);
   data::DataLoader loader(
       dataset,

@@ -1,5 +1,5 @@
-// TrainerBase: what a trainer does that no backend matters to: notices, reports, the best value, patience,
-// checkpoint files. Compiled once for all backends.
+// TrainerBase: the parts of a trainer that do not depend on the backend: notices, reports, the best value,
+// patience, checkpoint files. Compiled once for all backends.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace ferrite::train {
 
-/// Why training ended: all steps are done, the metric got no better any more, or the source had no more data.
+/// Why training ended: all steps are done, the metric stopped improving, or the source had no more data.
 enum class Outcome : std::uint8_t { finished, stopped_early, out_of_data };
 
 /// A loss that is NaN or inf.
@@ -27,9 +27,9 @@ class FERRITE_API TrainerBase {
  public:
   virtual ~TrainerBase() = default;
 
-  /// Must outlive the trainer. Hears at once of what was noticed before.
+  /// Must outlive the trainer. Gets earlier notices at once.
   void add_observer(Observer& observer);
-  /// Everything observers were told by on_notice.
+  /// Everything that observers were told through on_notice.
   const std::vector<std::string>& notices() const { return notices_; }
   /// A generator that the step function draws from, so that checkpoints hold its position too.
   void add_rng(const std::string& name, Rng& rng) { own_rngs_["step." + name] = &rng; }
@@ -41,13 +41,13 @@ class FERRITE_API TrainerBase {
 
   TrainerBase(data::BatchSource& source, TrainerConfig config);
 
-  /// Throws ValueError if what the config asks for cannot be measured.
+  /// Throws ValueError if a metric that the config asks for is not measured.
   void check_measurable(std::span<const std::string> metrics, bool has_validation) const;
 
   bool due(std::int64_t every) const { return every > 0 && step_ % every == 0; }
   bool patience_spent() const { return config_.patience > 0 && stale_ >= config_.patience; }
 
-  /// Whether the losses up to that of the step in progress are read before its update.
+  /// Whether the losses, including that of the current step, are read before its update.
   bool looks_at_losses(DeviceKind device) const;
 
   void notice(std::string text);
@@ -63,17 +63,17 @@ class FERRITE_API TrainerBase {
   [[noreturn]] void throw_non_finite(std::int64_t step, const std::string& what) const;
   /// The same for a loss that was read only after its update.
   [[noreturn]] void throw_late(const BadLoss& loss) const;
-  /// A step that is passed over; throws as above if there were too many in a row.
+  /// Skips a step; throws as above if there were too many in a row.
   void skip(const std::string& what);
 
   std::map<std::string, std::string> settings(std::string_view optimizer) const;
-  /// Throws unless the run may go on from the checkpoint.
+  /// Throws unless the run may resume from the checkpoint.
   void check_resumable(const std::filesystem::path& path, const Checkpoint& checkpoint,
                        std::string_view optimizer, const std::map<std::string, Rng*>& rngs);
-  /// Step, position, best value and patience: into a checkpoint, and back after all else was taken over.
+  /// Writes step, position, best value and patience to a checkpoint, and restores them after everything else.
   void fill(Checkpoint& checkpoint) const;
   void take_over(const Checkpoint& checkpoint);
-  /// Calls resume(path) for the newest checkpoint that is not damaged; false if there is no file.
+  /// Calls resume(path) for the newest undamaged checkpoint; false if there is no file.
   bool resume_newest(const std::function<void(const std::filesystem::path&)>& resume);
 
   data::BatchSource& source_;
@@ -96,7 +96,7 @@ class FERRITE_API TrainerBase {
   void check_saveable(const Checkpoint& checkpoint) const;
 
   std::vector<std::string> notices_;
-  std::int64_t stale_ = 0;  // evaluations in a row that were no better
+  std::int64_t stale_ = 0;  // evaluations in a row without improvement
   int skipped_ = 0;         // steps in a row
 };
 

@@ -1,7 +1,7 @@
 // How a product is cut: blocks that bound the memory for panels, slices of the inner axis that fit the
-// first-level cache, and tiles for the threads. Our own kernel rather than OpenBLAS's for two reasons:
-// OpenBLAS rounds differently at the edges of a tile, so that a product cut among threads would depend on
-// their number, and it packs the operands of every tile again (docs/performance.md has the figures).
+// first-level cache, and tiles for the threads. ferrite has its own kernel instead of OpenBLAS's for two
+// reasons: OpenBLAS rounds differently at the edges of a tile, so a product cut among threads would depend on
+// their number; and it packs the operands of every tile again (docs/performance.md has the figures).
 #include "backend_cpu/gemm/gemm.hpp"
 
 #include <utility>
@@ -19,8 +19,8 @@ constexpr std::int64_t most_depth = panel_rows > 8 ? 256 : 384;
 /// Rows and columns per block: its panels take at most 6 MiB for each operand.
 constexpr std::int64_t most_extent = 4032;
 
-/// Panels per tile. Tiles as large as the second-level cache allows, and smaller ones where there would not
-/// be a few for every thread.
+/// Panels per tile. Tiles are as large as the second-level cache allows, and smaller if there would not be a
+/// few for every thread.
 struct Tiles {
   std::int64_t rows, columns;
 
@@ -125,7 +125,7 @@ class BlockProduct {
 /// A product with enough rows and columns for panels, block by block.
 template <class T, class W, class Done>
 void multiply_blocks(W alpha, Matrix<const T> a, Matrix<const T> b, Matrix<W> c, bool add, Done&& done) {
-  // A tile in registers is wider than high: of a narrow result the transpose fills it better.
+  // A tile in registers is wider than it is high: the transpose of a narrow result fills it better.
   const auto padded = [](std::int64_t m, std::int64_t n) {
     return divide_up(m, panel_rows) * panel_rows * divide_up(n, panel_columns<W>) * panel_columns<W>;
   };
@@ -163,7 +163,7 @@ template <class W>
   }
 }
 
-/// c = alpha a x, or c += alpha a x, for a column x: bound by reading a once, so nothing is packed. Rows of
+/// c = alpha a x, or c += alpha a x, for a column x: limited by reading a once, so nothing is packed. Rows of
 /// unit stride are multiplied one by one, other matrices column by column for a strip of rows.
 template <class T, class W>
 void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x, const Matrix<W>& c,
@@ -216,8 +216,8 @@ void multiply(W alpha, const Matrix<const T>& a, const Matrix<const T>& b, const
   }
 }
 
-/// Of a long product with a small result, which has no tiles for several threads, parts along the inner axis
-/// are computed side by side and added up in order. How many depends on the extents alone.
+/// A long product with a small result has no tiles for several threads: parts along the inner axis are
+/// computed side by side and added in order. Their number depends only on the extents.
 template <class T>
 std::int64_t inner_parts(const Matrix<T>& c, std::int64_t k) {
   constexpr std::int64_t most_parts = 16, least_depth = 1024, small = 1 << 16;

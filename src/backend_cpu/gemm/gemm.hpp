@@ -1,5 +1,5 @@
-// gemm: the product of two matrices of any strides, on the thread pool. Every sum of products is added up in
-// an order that depends on the inner extent alone: neither threads nor tiles change a bit of the result.
+// gemm: the product of two matrices of any strides, on the thread pool. Every sum of products is added in an
+// order that depends only on the inner extent: neither threads nor tiles change a bit of the result.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@
 
 namespace ferrite::cpu {
 
-/// Rows and columns of the tile in registers: as many accumulators as leave room for one row of b and what is
-/// spread of a (of 32, 16 and 32 vector registers).
+/// Rows and columns of the tile in registers: as many accumulators as leave room for one row of b and the
+/// broadcast element of a (of 32, 16 and 32 vector registers).
 #if defined(__AVX512F__)
 inline constexpr int panel_rows = 14, panel_vectors = 2;
 #elif defined(__aarch64__)
@@ -61,7 +61,7 @@ FERRITE_INLINE void pack_rows(const W* x, std::int64_t row_stride, std::int64_t 
   constexpr int n = static_cast<int>(simd::lanes<W>);
   std::int64_t k = 0;
   for (; k + n <= depth; k += n) {
-    // From the last square to the first, and from k upwards: where width is no multiple of n, a vector runs
+    // From the last square to the first, and from k upwards: if width is not a multiple of n, a vector runs
     // over into elements that are written later.
     for (int i = (width - 1) / n * n; i >= 0; i -= n) {
       simd::Vec<W> square[n];

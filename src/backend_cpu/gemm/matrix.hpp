@@ -1,4 +1,4 @@
-// Matrices as kernels see them: a pointer, two extents, two strides. And the scratch memory to work in.
+// Matrices for kernels: a pointer, two extents, two strides. Also scratch memory.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Scratch {
   std::shared_ptr<Buffer> buffer_;
 };
 
-/// What products of T are accumulated in. Integers are unsigned so that they wrap around.
+/// The type in which products of T are accumulated. Integers are unsigned so that they wrap around.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, double,
                                 std::conditional_t<std::is_integral_v<T>, std::uint64_t, float>>;
@@ -36,7 +36,7 @@ FERRITE_INLINE To convert_wide(From x) {
     return convert<To>(x);
 }
 
-/// True if all inputs are f32, or all are f64: what the fused contractions take.
+/// True if all inputs are f32, or all are f64, as the fused contractions require.
 inline bool all_f32_or_f64(MetaSpan in) {
   const DType dtype = in[0].dtype;
   return (dtype == DType::f32 || dtype == DType::f64) &&

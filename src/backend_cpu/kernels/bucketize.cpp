@@ -97,8 +97,8 @@ class EdgeTable {
   std::vector<ColumnEdges<T>> columns_;
 };
 
-/// tokens[i] = how many edges values[i] lies behind. All values take one step of the search before any takes
-/// the next: the steps of one are a chain of loads, those of many fill the vector unit.
+/// tokens[i] = the number of edges <= values[i] (< if closed on the right). All values take one step before
+/// any takes the next: the steps of one value are a chain of loads, those of many fill the vector unit.
 template <Closed closed, class T>
 void search(const T* values, std::int64_t n, const ColumnEdges<T>& column, std::int32_t missing,
             std::int32_t* tokens) {

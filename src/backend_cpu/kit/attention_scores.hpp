@@ -1,5 +1,4 @@
-// What the forward and the backward kernel of attention share: heads as matrices, and blocks of masked
-// scores.
+// Shared by the forward and the backward kernel of attention: heads as matrices, and blocks of masked scores.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ inline constexpr std::int64_t query_block = 64, key_block = 128;
 template <class T>
 class Heads {
  public:
-  /// Copies x where its rows are not dense.
+  /// Copies x if its rows are not dense.
   Heads(Cpu& cpu, const Array& x) : array_(has_dense_rows(x.layout()) ? x : dense(cpu, x)) {}
 
   /// `count` rows of one head from `row` on; heads are counted through all batches.

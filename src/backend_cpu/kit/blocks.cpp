@@ -13,12 +13,12 @@
 namespace ferrite::cpu {
 namespace {
 
-/// Memory that came from outside may hold bools other than 0 and 1, so they are read as bytes.
+/// Memory from outside may hold bools other than 0 and 1, so they are read as bytes.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
-/// Converts as many leading elements as vector instructions that compilers do not find by themselves can;
-/// returns how many. binary16 is the only case.
+/// Converts as many leading elements as possible with vector instructions that compilers do not find by
+/// themselves; returns how many. binary16 is the only case.
 template <class From, class To>
 std::int64_t convert_head(const From*, To*, std::int64_t) {
   return 0;
@@ -70,7 +70,7 @@ struct Line {
   std::int64_t extent, source, target;  // strides
 };
 
-/// Two loops, the longer one inside where the other is very short.
+/// Two loops, with the longer one inside if the other is very short.
 template <class E>
 void copy_plane(const E* source, E* target, Line rows, Line columns) {
   constexpr std::int64_t is_short = 8;
@@ -173,8 +173,8 @@ void store_box(const Box& box, DType given, const void* block, DType dtype, void
 BoxWalk::BoxWalk(const LoopNest& nest) : nest_(nest) {
   choose_tile();
   box_.rank = nest_.rank;
-  // A tile is narrow and long: an operand that runs along the other axis is then read as a few streams, which
-  // prefetching follows. Other boxes take rows whole, and several where rows are short.
+  // A tile is narrow and long: an operand along the other axis is then read as a few streams, which
+  // prefetching can follow. Other boxes take whole rows, and several of them if rows are short.
   constexpr std::int64_t tile_width = 16, enough = block_size / 4;
   std::int64_t size = 1;
   for (int i = nest_.rank - 1; i >= 0; --i) {
@@ -187,8 +187,8 @@ BoxWalk::BoxWalk(const LoopNest& nest) : nest_(nest) {
   seek(0);
 }
 
-/// Where an operand steps less along another axis than along the innermost one, that axis becomes the last
-/// but one.
+/// If an operand has a smaller stride along another axis than along the innermost one, that axis becomes the
+/// second to last.
 void BoxWalk::choose_tile() {
   constexpr std::int64_t worth = 8;  // shorter axes are read whole anyway
   const int inner = nest_.rank - 1;

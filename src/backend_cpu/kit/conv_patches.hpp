@@ -1,4 +1,4 @@
-// How a convolution becomes matrix products: the input under each output pixel as a column (im2col), some
+// Turns a convolution into matrix products: the input under each output pixel as a column (im2col), some
 // columns at a time, and the reverse.
 #pragma once
 
@@ -61,7 +61,7 @@ struct PixelBlocks {
     images = std::clamp<std::int64_t>(least_columns / e.out_pixels(), 1, std::max<std::int64_t>(e.images, 1));
     rows = std::clamp<std::int64_t>(columns / e.out_width, 1, e.out_height);
     if (images > 1) rows = e.out_height;
-    // Equal blocks rather than a small one at the end.
+    // Equal blocks instead of a small one at the end.
     const std::int64_t parts = (e.out_height - 1) / rows + 1;
     rows = (e.out_height - 1) / parts + 1;
   }
@@ -93,7 +93,7 @@ void for_each_run(const ConvExtents& e, std::int64_t row, std::int64_t rows, std
   }
 }
 
-/// Copies a run. Most are shorter than a call of memcpy is worth.
+/// Copies a run. Most are too short for a call of memcpy to pay.
 template <class T>
 void copy_run(const T* in, std::int64_t step, T* out, std::int64_t count) {
   constexpr std::int64_t wide = 4;

@@ -1,4 +1,4 @@
-// Two roads: dense operands of the kernel's own dtypes go to it directly, a whole chunk at a time; all others
+// Two paths: dense operands of the kernel's own dtypes go to it directly, a whole chunk at a time; all others
 // are loaded box by box into blocks that stay in the cache.
 #include <algorithm>
 #include <cstring>
@@ -54,7 +54,7 @@ void run_dense_range_with_values(const Elementwise& op, std::span<const Source> 
   }
 }
 
-/// The strided road for one thread: its buffers, and what it does with a box.
+/// The strided path for one thread: its buffers, and its work on a box.
 class BoxRunner {
  public:
   BoxRunner(const Elementwise& op, std::span<const Source> sources, const Array& out, bool accumulate)

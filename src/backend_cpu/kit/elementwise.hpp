@@ -1,5 +1,5 @@
-// The one driver of all elementwise ops. A kernel is a function over dense blocks of its own dtypes; the
-// driver brings operands of any layout and dtype into that form, and the results out of it.
+// The driver of all elementwise ops. A kernel is a function over dense blocks of its own dtypes; the driver
+// converts operands of any layout and dtype to that form, and the results back.
 #pragma once
 
 #include <span>
@@ -25,7 +25,7 @@ struct Elementwise {
   double parameter = 0;  // handed to the kernel
 };
 
-/// One element of dtype `wanted`: what the scalar is after conversion to `dtype`.
+/// One element of dtype `wanted`: the scalar after conversion to `dtype`.
 struct ScalarValue {
   alignas(8) std::byte bytes[8];
 

@@ -1,6 +1,5 @@
 // The arithmetic of sum, prod, max, min, any, all, argmax and argmin on blocks. Several accumulators side by
-// side keep the vector units busy; how many depends on nothing but the code, so that results are the same
-// everywhere.
+// side keep the vector units busy. Their number is fixed in the code, so results are the same everywhere.
 #include "backend_cpu/kit/folds.hpp"
 
 #include <algorithm>
@@ -38,8 +37,8 @@ Doubles larger(Doubles a, Doubles b) { return (Doubles)vmaxq_f64((float64x2_t)a,
 Doubles smaller(Doubles a, Doubles b) { return (Doubles)vminq_f64((float64x2_t)a, (float64x2_t)b); }
 #endif
 
-// Rules: the total that changes nothing, and how a total takes in another. They serve numbers and vectors of
-// them. `widens_late` allows a few inputs to be combined before they are widened to totals.
+// Rules: the neutral total, and how a total combines with another. They serve numbers and vectors of them.
+// `widens_late` allows a few inputs to be combined before they are widened to totals.
 
 struct Sum {
   static constexpr bool widens_late = true;
@@ -83,8 +82,8 @@ FERRITE_INLINE Total fold_four(In a, In b, In c, In d) {
   return static_cast<Total>(Rule::combine(Rule::combine(few(a), few(b)), Rule::combine(few(c), few(d))));
 }
 
-/// Folds x[0], x[1], ... into `lanes` totals side by side, as many rounds as are full, and those into
-/// `total`. Returns how many elements that were. Compilers keep vectors in registers, but widen better in
+/// Folds x[0], x[1], ... into `lanes` totals side by side, as many full rounds as there are, and those into
+/// `total`. Returns the number of elements folded. Compilers keep vectors in registers, but widen better in
 /// plain loops.
 template <std::int64_t lanes, class Rule, class In, class Total>
 FERRITE_INLINE std::int64_t fold_lanes(const In* x, std::int64_t n, Total& total) {
@@ -241,7 +240,7 @@ class ArgFolder final : public Folder {
   };
   static_assert(sizeof(Best) <= max_total_size);
 
-  /// The extreme of a block first, which is fast, and its place only if it is better than all before.
+  /// First the extreme of a block, which is fast, then its place only if it beats all earlier ones.
   [[gnu::flatten]] static void fold_run(Best& best, const In* x, std::int64_t n, std::int64_t first) {
     for (std::int64_t i = 0; i < n; i += block_size) {
       const In extreme = fold<Rule, In>(x + i, std::min(block_size, n - i));

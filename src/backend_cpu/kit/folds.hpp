@@ -1,5 +1,5 @@
-// Folders: what a reduction does to the elements it meets. They know numbers and blocks; which elements meet
-// in which order is the business of cpu_reduce.cpp.
+// Folders: what a reduction does to its elements. They know only numbers and blocks; reduce.cpp decides which
+// elements meet in which order.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace ferrite::cpu {
 
 /// Folds blocks into totals, an array of whatever the folder keeps for one output. Positions count along the
-/// reduction in row-major order; argmax needs them, the others do not.
+/// reduction in row-major order; only argmax and argmin need them.
 class Folder {
  public:
   Folder(DType input_dtype, DType result_dtype, std::size_t size_of_total)

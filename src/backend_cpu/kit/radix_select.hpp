@@ -1,6 +1,6 @@
 // Radix select: the values at many ranks of one array of unsigned keys, without sorting it. Each round counts
 // the keys by their leading digit, keeps those of the digits that hold a wanted rank, grouped by digit, and
-// goes on inside the groups.
+// continues inside the groups.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class RadixSelect {
       high = std::max(high, key);
     }
     if (low == high) return static_cast<void>(std::fill_n(found, ranks.size(), low));
-    // Leading bits that all keys share tell nothing. Few keys deserve few counters.
+    // Skip leading bits that all keys share. Few keys need few counters.
     const int varying = std::bit_width(static_cast<Key>(low ^ high));
     const int shift = std::max(0, varying - (keys.size() > (1u << 17)   ? 16
                                              : keys.size() > (1u << 12) ? 11
@@ -66,7 +66,8 @@ class RadixSelect {
     const std::vector<Group> groups =
         find_groups(keys, base, ranks, std::size_t{1} << (varying - shift), digit);
 
-    // Twice through the chosen keys: packed in order first (no branch, and most keys fall away), then placed.
+    // Two passes over the chosen keys: first packed in order (no branch, and most keys drop out), then
+    // placed.
     std::size_t kept = 0;
     for (const Key key : keys) {
       scratch[kept] = key;

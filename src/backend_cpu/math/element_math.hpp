@@ -1,4 +1,4 @@
-// What Cpu computes elements with (ferrite/ops/formulas.hpp): polynomials that become vector code for f32,
+// The arithmetic of elements on Cpu (ferrite/ops/formulas.hpp): polynomials that become vector code for f32,
 // the standard library for the others.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace ferrite::cpu {
 
-/// The arithmetic of f32 in the formulas. Its versions of their parts are there because the formulas' own
+/// The arithmetic of f32 in the formulas. It has its own versions of some parts because the formulas' own
 /// would lose bits in float, or flush results that are in range.
 struct FastMath : formulas::Standard<float> {
 #define FERRITE_FAST(fn) \
@@ -39,7 +39,7 @@ struct FastMath : formulas::Standard<float> {
   }
 };
 
-/// What Cpu computes elements of T with.
+/// The Math that Cpu uses for elements of T.
 template <class T>
 using Math = std::conditional_t<std::is_same_v<T, float>, FastMath, formulas::Standard<T>>;
 

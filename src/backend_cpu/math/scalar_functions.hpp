@@ -1,12 +1,12 @@
-// Arithmetic of single elements whose bits must be the same on every machine. What the elementwise functions
-// are stands in ferrite/ops/formulas.hpp.
+// Arithmetic of single elements whose bits must be the same on every machine. ferrite/ops/formulas.hpp
+// defines the elementwise functions.
 #pragma once
 
 #include "ferrite/ops/formulas.hpp"
 
 namespace ferrite::scalar {
 
-/// a * b + c with both operations rounded, where a compiler is free to fuse them.
+/// a * b + c with both operations rounded, even if a compiler would fuse them.
 inline double multiply_then_add(double a, double b, double c) {
   const volatile double product = a * b;
   return product + c;

@@ -1,4 +1,4 @@
-// The fourteen primitives, each as the loop its definition says. Inputs become vectors (values.hpp), the loop
+// The fourteen primitives, each as the loop of its definition. Inputs become vectors (values.hpp), the loop
 // runs over them, the results are written out.
 #include "ferrite/backend/reference.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// The same elements with `axes` (normalised) behind the others, so that each group along them is a row.
+/// The same elements with `axes` (normalised) last, so that each group along them is a row.
 Array axes_last(const Array& x, const Shape& axes) {
   Shape order;
   for (int i = 0; i < x.shape().rank(); ++i) {
@@ -162,7 +162,7 @@ void run(Reference& reference, const op::Where& op, Ins in, Outs out) {
 
 namespace {
 
-/// Every reduction folds a binary function over its elements, starting from what changes nothing.
+/// Every reduction folds a binary function over its elements, starting from the neutral value.
 template <class Wide>
 struct Fold {
   op::BinaryFn fn;

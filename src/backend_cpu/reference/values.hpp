@@ -1,5 +1,5 @@
-// How Reference sees arrays: as plain vectors in row-major order. Layouts and dtypes end here, so that each
-// op is a loop over numbers.
+// Reference sees arrays as plain vectors in row-major order. This header deals with layouts and dtypes, so
+// that each op is a loop over numbers.
 #pragma once
 
 #include <cstdint>

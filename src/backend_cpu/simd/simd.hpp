@@ -4,10 +4,10 @@
 //   const W total = simd::sum<W>(n, [&](auto at) { return at(x) * at(w); });
 //   simd::map(y, n, [&](auto at) { return (at(x) - mean) * scale; });
 //
-// where at(x) is the vector of x at that place. Compilers may not reorder floating-point additions, so that
-// they leave reductions scalar; sum and max keep several accumulators, in an order that depends on n alone.
-// Written with the vector types of g++ and clang: operators work lane by lane, and a number beside a vector
-// is spread over its lanes. Callers are marked [[gnu::flatten]], which inlines the lambdas.
+// where at(x) is the vector of x at that place. Compilers may not reorder floating-point additions, so they
+// leave reductions scalar; sum and max keep several accumulators, in an order that depends only on n. Written
+// with the vector types of g++ and clang: operators work lane by lane, and a number beside a vector is
+// broadcast to its lanes. Callers are marked [[gnu::flatten]], which inlines the lambdas.
 #pragma once
 
 #include <algorithm>
@@ -174,8 +174,8 @@ FERRITE_INLINE W max(std::int64_t n, F&& f) {
   return result;
 }
 
-/// e^x for x <= 88, within 1.5 ulp; results under 2^-126.5 are 0, NaN stays NaN. Half the work of fast::exp,
-/// which also does denormals and overflow: a softmax meets neither.
+/// e^x for x <= 88, within 1.5 ulp; results below 2^-126.5 are 0, NaN stays NaN. Half the work of fast::exp,
+/// which also handles denormals and overflow: a softmax needs neither.
 FERRITE_INLINE Vec<float> exp(Vec<float> x) {
   // From -88.02 down n becomes -127 and 2^n, by its bits, 0.
   x = larger(Vec<float>{} - 88.03f, x);

@@ -1,5 +1,5 @@
 // Cuda in a build without CUDA: programs that name it link, and its constructor says what is missing. Nobody
-// gets beyond that, so the other members only have to be there.
+// gets further, so the other members only have to exist.
 #include "ferrite/backend/cuda.hpp"
 
 #include <fmt/format.h>

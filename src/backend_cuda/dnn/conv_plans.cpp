@@ -27,7 +27,7 @@ namespace {
 
 enum Uid : std::int64_t { x_id = 1, w_id, y_id, bias_id, sums_id };
 
-/// Below, a convolution takes as long as its launches, and building ten plans (some are compiled) does not
+/// Smaller convolutions take as long as their launches, and building ten plans (some are compiled) does not
 /// pay.
 constexpr double worth_comparing = 1 << 22;
 constexpr std::size_t most_workspace = std::size_t{4} << 30;
@@ -209,8 +209,8 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
     propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_A, 16, proposals);
     propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_FALLBACK, 16, proposals);
   }
-  // Tensor cores want channels last, and so do the engines that add a bias; without them that only costs
-  // copies.
+  // Tensor cores need channels last, and so do the engines that add a bias; without them that layout only
+  // costs copies.
   const bool tensor_cores = size_of(p.dtype) == 2 || p.tf32;
   if (p.biased || (all && tensor_cores)) {
     if (const Graph graph = describe(dnn.handle(), p, ImageLayout::nhwc))
@@ -219,7 +219,7 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
   return proposals;
 }
 
-/// Nothing where the engine turns out not to take the problem.
+/// Nothing if the engine turns out not to take the problem.
 std::shared_ptr<const ConvPlan> build(Libraries& libraries, const Proposal& proposal) {
   const Libraries::Dnn dnn(libraries);
   DnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);

@@ -1,6 +1,6 @@
-// Plans of cuDNN for convolutions. cuDNN proposes engines for a problem; which is fastest is measured once,
-// in both memory layouts, and kept. Engines that give other bits from run to run, or that compute more
-// coarsely than the dtype allows, are left out.
+// Plans of cuDNN for convolutions. cuDNN proposes engines for a problem; the fastest is found by measurement
+// once, in both memory layouts, and kept. Engines whose bits differ from run to run, or that are less
+// accurate than the dtype allows, are left out.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ class ConvPlans {
   /// Queues the convolution by a plan, with whatever copies its layout needs; may be called many times.
   using Run = std::function<void(const ConvPlan&)>;
 
-  /// The plan for a problem, chosen at its first use; nothing where cuDNN has none. Within a capture, where
-  /// nothing can be timed, a problem never timed before gets the first proposal that works, until it is.
+  /// The plan for a problem, chosen at its first use; nothing if cuDNN has none. Nothing can be timed within
+  /// a capture: there, a problem that was never timed gets the first proposal that works, until it is timed.
   std::shared_ptr<const ConvPlan> get(Libraries& libraries, const Call& call, const ConvProblem& problem,
                                       const Run& run);
 

@@ -45,7 +45,7 @@ class DnnDescriptor {
     set(name, CUDNN_TYPE_INT64, values);
   }
 
-  /// False where cuDNN does not support what is described.
+  /// False if cuDNN does not support the description.
   [[nodiscard]] bool finalize() { return cudnnBackendFinalize(descriptor_) == CUDNN_STATUS_SUCCESS; }
 
   template <class T>
@@ -55,7 +55,7 @@ class DnnDescriptor {
     check(cudnnBackendGetAttribute(descriptor_, name, type, 1, &count, &value), "conv2d");
     return value;
   }
-  /// At most `most` values; none where the attribute has none.
+  /// At most `most` values; none if the attribute has none.
   template <class T>
   std::vector<T> list(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                       std::int64_t most) const {

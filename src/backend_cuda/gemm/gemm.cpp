@@ -17,7 +17,7 @@ struct Stored {
   std::int64_t ld;
 };
 
-/// An axis of extent 1 has no stride worth the name. Where both forms are possible, the dense axis is the one
+/// The stride of an axis of extent 1 means nothing. If both forms are possible, the dense axis is the one
 /// with more than one element: a leading dimension of one element would count as misaligned.
 std::optional<Stored> stored(std::int64_t rows, std::int64_t columns, const MatrixView& view) {
   const std::int64_t row_stride = view.row_stride, column_stride = view.column_stride;
@@ -35,7 +35,7 @@ std::optional<Stored> stored(std::int64_t rows, std::int64_t columns, const Matr
   return std::nullopt;
 }
 
-/// Up to 256 bytes, beyond which no kernel asks.
+/// At most 256 bytes; no kernel asks for more.
 std::uint8_t alignment(const void* data) {
   return static_cast<std::uint8_t>(std::countr_zero(reinterpret_cast<std::uintptr_t>(data) | 256u));
 }
@@ -53,7 +53,7 @@ bool library_product(const Call& call, const Product& product, Float32Products p
   if (std::max({product.rows, product.columns, product.inner, batch.extent}) > most) return false;
   const auto lhs = stored(product.rows, product.inner, product.lhs);
   const auto rhs = stored(product.inner, product.columns, product.rhs);
-  // A bias runs along the rows of the column-major result, so there the result must be out transposed.
+  // A bias runs along the rows of the column-major result, so the result must be `out` transposed.
   const auto out = finish.epilogue == Epilogue::none
                        ? stored(product.rows, product.columns, product.out)
                        : Stored{true, std::max(product.columns, product.out.row_stride)};

@@ -1,18 +1,18 @@
-// Matrix products of strided views: where cuBLASLt can express them by it or, for small ones, by kernels of
-// our own with less to do on the host (plan_cache.hpp); by a plain kernel for everything else (integers,
-// extents beyond 31 bits).
+// Matrix products of strided views: by cuBLASLt if it can express them or, for small ones, by our own kernels
+// with less work on the host (plan_cache.hpp); by a plain kernel for everything else (integers, extents
+// beyond 31 bits).
 #pragma once
 
 #include "backend_cuda/gemm/plan_cache.hpp"
 
 namespace ferrite::cuda {
 
-/// The first element and how far apart rows and columns are, in elements.
+/// The first element and the distances between rows and columns, in elements.
 struct MatrixView {
   void* data;
   std::int64_t row_stride, column_stride;
 };
-/// An axis of a batch: how many products, and from one to the next the steps of each operand in elements.
+/// An axis of a batch: the number of products, and each operand's step from one to the next, in elements.
 struct BatchAxis {
   std::int64_t extent, lhs, rhs, out;
 };
@@ -28,12 +28,12 @@ struct Product {
   BatchAxis batch[max_batch_axes] = {};
 };
 
-/// True if cuBLASLt takes the matrix as it lies: rows or columns dense, the other stride no overlap.
+/// True if cuBLASLt takes the matrix as it is: rows or columns dense, and no overlap along the other stride.
 bool is_plain(std::int64_t rows, std::int64_t columns, const MatrixView& view);
 
-/// Floating dtypes, plain matrices, at most one batch axis with strides that are not negative. With an
-/// epilogue: no batch, and out dense by rows. By cuBLASLt or a small product of our own, whichever the plan
-/// cache chose; false, with nothing done, where neither can.
+/// Floating dtypes, plain matrices, at most one batch axis with non-negative strides. With an epilogue: no
+/// batch, and out dense by rows. Runs cuBLASLt or our own small product, as the plan cache chose; false, with
+/// nothing done, if neither can.
 struct Finish {
   Epilogue epilogue = Epilogue::none;
   const void* bias = nullptr;      // [columns], dense, 16-byte aligned

@@ -1,5 +1,5 @@
-// The product for everything cuBLASLt does not take. 64 x 64 tiles of the result, 16 of the inner dimension
-// at a time through shared memory, 4 x 4 sums per thread; strides and batches of any kind.
+// The product for everything that cuBLASLt does not take. 64 x 64 tiles of the result, 16 of the inner
+// dimension at a time through shared memory, 4 x 4 sums per thread; strides and batches of any kind.
 #include <algorithm>
 
 #include "backend_cuda/gemm/gemm.hpp"

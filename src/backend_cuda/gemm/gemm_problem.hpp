@@ -1,4 +1,4 @@
-// A matrix product as the libraries state it, whoever computes it.
+// A matrix product in the form of the libraries, independent of who computes it.
 #pragma once
 
 #include <cstdint>

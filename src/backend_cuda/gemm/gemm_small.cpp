@@ -1,4 +1,4 @@
-// Which variants of the small products there are for a problem, and their launch.
+// The variants of the small products for a problem, and their launch.
 #include "backend_cuda/gemm/gemm_small.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ bool accepts_small_gemm(const GemmProblem& p) {
 
 std::vector<SmallGemm> small_gemm_candidates(const GemmProblem& p) {
   constexpr std::int64_t few_blocks = 64, many_blocks = 264;  // half of an H200's SMs, and two for each
-  // One long sum of f32 has twice the error of cuBLASLt's, which cuts it.
+  // One long sum of f32 has twice the error of cuBLASLt's, which splits it.
   constexpr std::int64_t longest_chain = 256;
   std::vector<SmallGemm> variants;
   const auto kernels = kernels_of(p);

@@ -1,5 +1,5 @@
-// What the small products share: operand tiles in shared memory, filled ahead of their use by asynchronous
-// copies, and the way of the sums to memory. What multiplies the tiles is an Engine: gemm_small_tensor.cuh,
+// Shared by the small products: operand tiles in shared memory, filled ahead of their use by asynchronous
+// copies, and the transfer of the sums to memory. An Engine multiplies the tiles: gemm_small_tensor.cuh,
 // gemm_small_f32.cu.
 #pragma once
 

@@ -1,11 +1,11 @@
-// Products of our own for small matrices, where the host's time counts: one plain launch takes 4 us of it, a
-// call of cuBLASLt 8 to 12. Every block computes one tile of the result. Where tiles are fewer than SMs, the
-// blocks of a cluster share the inner dimension and add up their parts through distributed shared memory, in
-// a fixed order, without a second launch.
+// Our own products for small matrices, where the host's time counts: a plain launch takes 4 us of it, a call
+// of cuBLASLt 8 to 12. Every block computes one tile of the result. If there are fewer tiles than SMs, the
+// blocks of a cluster share the inner dimension and add their parts through distributed shared memory, in a
+// fixed order, without a second launch.
 //
-// f16 and bf16 multiply on tensor cores and sum in f32, as does f32 where tf32 is allowed (rounded to
+// f16 and bf16 multiply on tensor cores and sum in f32, and so does f32 if tf32 is allowed (rounded to
 // nearest); exact f32 uses fused multiply-adds. Every part is one sum in the order of k, whatever the tile:
-// variants differ in the last bits only by where their parts begin.
+// variants differ in the last bits only because their parts begin at different places.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,8 +30,8 @@ inline constexpr int small_gemm_tiles = 4, most_small_gemm_parts = 8;
 /// transposed) and the matrices of a batch. Every variant computes every accepted problem.
 FERRITE_API bool accepts_small_gemm(const GemmProblem& problem);
 /// The variants of an accepted problem that are worth timing: those that neither leave most SMs idle nor
-/// split further than that or the precision of f32 needs; there may be none. The first is the smallest tile
-/// in the fewest parts, right for the tiniest.
+/// split more than that or the precision of f32 requires; there may be none. The first is the smallest tile
+/// in the fewest parts, which suits the tiniest problems.
 FERRITE_API std::vector<SmallGemm> small_gemm_candidates(const GemmProblem& problem);
 /// "own/64x64x32/k4": tile rows, columns, depth of a stage, parts.
 FERRITE_API std::string name_of(SmallGemm variant, const GemmProblem& problem);

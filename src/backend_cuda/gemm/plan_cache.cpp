@@ -17,16 +17,16 @@ namespace ferrite::cuda {
 namespace {
 
 constexpr int most_candidates = 8;
-/// Products of fewer multiplications take as long as their launch, whatever the algorithm.
+/// Products with fewer multiplications take as long as their launch, whatever the algorithm.
 constexpr double worth_comparing = 1 << 15;
-/// Then our own kernel's is the shortest, unless a block has to walk further along k than this, or as many
-/// blocks queue up.
+/// Then our own kernel has the shortest launch, unless a block has to go further along k than this, or this
+/// many blocks queue up.
 constexpr std::int64_t few = 512;
-/// Beyond, the host is ahead of the GPU whatever it launches, and the library's kernels are the better ones.
+/// Beyond this the host is ahead of the GPU in any case, and the library's kernels are better.
 constexpr double most_own_work = 1 << 30;
-/// What a launch costs the host (H200 machine: one of ours 4.3 us, cublasLtMatmul 8 to 12 us). A product runs
-/// eagerly, where the host may be what is waited for, or captured, where only the GPU's time counts, and must
-/// give the same bits in both; so there is one choice, by the GPU's time plus half of the host's.
+/// The host's cost of a launch (H200 machine: one of ours 4.3 us, cublasLtMatmul 8 to 12 us). A product runs
+/// eagerly, where the host may be the bottleneck, or captured, where only the GPU's time counts. It must give
+/// the same bits in both, so there is one choice, by the GPU's time plus half of the host's.
 constexpr double own_host_seconds = 4e-6, library_host_seconds = 9e-6, share_of_host = 0.5;
 
 cudaDataType_t data_type(DType dtype) {
@@ -175,7 +175,7 @@ bool PlanCache::launch(Libraries& libraries, const Call& call, const Plan& plan,
     check(launch_small_gemm(*plan.own, problem, arguments, call.stream()), call.op());
     return true;
   }
-  // A copy, since several threads may use the plan, each with its own pointers in the description.
+  // A copy, because several threads may use the plan, each with its own pointers in the description.
   cublasLtMatmulDescOpaque_t description = plan.description;
   set_pointers(description, arguments, call.op());
   cublasLtMatrixLayoutOpaque_t a = plan.a, b = plan.b, d = plan.d;

@@ -1,6 +1,7 @@
 // Plans of products: an algorithm of cuBLASLt with its descriptors, or a variant of our own kernel for small
-// ones. Making one takes the heuristic some 50 us and measuring the candidates milliseconds; a training step
-// asks for the same few products again and again, so a call is one look into a hash table, 0.1 us.
+// ones. The heuristic takes some 50 us to make one, and measuring the candidates takes milliseconds. A
+// training step asks for the same few products again and again, so a call is one lookup in a hash table, 0.1
+// us.
 #pragma once
 
 #include <cublasLt.h>
@@ -19,10 +20,10 @@ class Libraries;
 
 class PlanCache {
  public:
-  /// Queues the product; false, with nothing done, where there is no algorithm for it. The first call for a
+  /// Queues the product; false, with nothing done, if there is no algorithm for it. The first call for a
   /// problem asks cuBLASLt's heuristic for candidates, adds our own and times them all on these arguments (on
-  /// a copy of D if it is added to). Within a capture, where nothing can be timed, a problem never timed
-  /// before runs by the heuristic's first proposal, which is not kept: run a step before capturing it.
+  /// a copy of D if it is added to). Nothing can be timed within a capture: there, a problem that was never
+  /// timed runs by the heuristic's first proposal, which is not kept. Run a step before capturing it.
   bool run(Libraries& libraries, const Call& call, const GemmProblem& problem,
            const GemmArguments& arguments);
 
@@ -38,7 +39,7 @@ class PlanCache {
   enum class Choice { final, provisional };
 
   static Plan describe(const GemmProblem& problem, const GemmArguments& arguments, std::string_view op);
-  /// False, with nothing done, where cuBLASLt does not support it after all.
+  /// False, with nothing done, if cuBLASLt does not support it after all.
   static bool launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
                      const GemmArguments& arguments);
   static Choice select(Libraries& libraries, const Call& call, const GemmProblem& problem,

@@ -74,7 +74,7 @@ KernelImages::Library& KernelImages::load(const Call& call, const std::string& s
   return libraries_.emplace(source, library).first->second;
 }
 
-/// Unloads the half that was used longest ago, behind all work that may still need it.
+/// Unloads the least recently used half, after all work that may still need it.
 void KernelImages::make_room() {
   if (libraries_.size() < most_libraries) return;
   std::vector<std::uint64_t> ages;

@@ -1,5 +1,5 @@
-// Kernels of the user as one GPU has them: compiled by NVRTC or taken from the disk, loaded once, and the
-// launch parameters that were chosen for them.
+// User kernels on one GPU: compiled by NVRTC or read from disk, loaded once, and the launch parameters chosen
+// for them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,12 +18,12 @@
 
 namespace ferrite::cuda {
 
-/// Threads of a block, and grid elements that each of them takes on.
+/// Threads per block, and grid elements per thread.
 struct LaunchShape {
   int threads = 256;
   int items = 1;
 };
-/// The first is taken where nothing is measured.
+/// The first is used if nothing is measured.
 inline constexpr LaunchShape launch_shapes[] = {{256, 1}, {128, 1}, {256, 2}, {256, 4}, {128, 4}, {256, 8}};
 
 class KernelImages {
@@ -36,8 +36,8 @@ class KernelImages {
     /// By the number of bits of the grid's size: an index of launch_shapes, or -1.
     std::array<std::atomic<std::int8_t>, 33> shapes;
   };
-  /// Throws BackendError if it has to be compiled inside a capture, or where there is no NVRTC; KernelError
-  /// with its log if NVRTC refuses it.
+  /// Throws BackendError if it has to be compiled inside a capture, or if there is no NVRTC; KernelError with
+  /// its log if NVRTC refuses it.
   std::shared_ptr<Image> get(const Call& call, const kernel::Kernel& kernel, int block_dim);
 
  private:
@@ -63,7 +63,7 @@ class KernelImages {
     std::shared_ptr<Image> image;
     Library* origin;  // what it was loaded from
   };
-  /// By kernel and size of blocks: spares looking up the text. Kernels made in a loop of one text are many
+  /// By kernel and size of blocks: avoids looking up the text. Kernels made in a loop from one text are many
   /// here and one there, so it is emptied from time to time.
   std::unordered_map<std::uint64_t, Known> images_;
 };

@@ -1,6 +1,6 @@
-// bucketize: the tables of a group of columns lie in shared memory, and each thread searches the values of
-// one pack at once. Rows are read along the columns and need nothing else; columns that lie dense are read
-// along the rows, and their tokens turned in shared memory.
+// bucketize: the tables of a group of columns are in shared memory, and each thread searches the values of
+// one pack at once. Dense rows are read along the columns and need nothing else. Dense columns are read along
+// the rows, and their tokens are transposed in shared memory.
 #include <algorithm>
 
 #include "backend_cuda/kit/edge_cells.cuh"
@@ -54,15 +54,15 @@ struct GroupTable {
   }
 };
 
-/// What a thread holds of a column.
+/// A thread's data for one column.
 template <class T>
 struct Column {
   Cells<T> cells;
   std::int32_t number;  // in the group
 };
 
-/// tokens[i] = how many edges of columns[i] values[i] lies behind; one column may stand for all. All values
-/// take one step of the search before any takes the next, so that their loads overlap.
+/// tokens[i] = the number of edges of columns[i] that are <= values[i]; one column may serve all values. All
+/// values take one step of the search before any takes the next, so that their loads overlap.
 template <class T, int lanes, bool in_shared, int count, class Token>
 __device__ __forceinline__ Pack<Token, lanes> search(const GroupTable<T, in_shared>& group,
                                                      const Pack<T, lanes>& values,
@@ -90,8 +90,8 @@ __device__ __forceinline__ Pack<Token, lanes> search(const GroupTable<T, in_shar
   return tokens;
 }
 
-/// Rows of x dense. A thread keeps its columns: it goes on by a whole number of rows of the group. Packs lie
-/// within the rows of a group, or go on into the next row where the group is all columns.
+/// For dense rows of x. A thread keeps its columns: it advances by a whole number of rows of the group. Packs
+/// stay within the rows of a group, or continue in the next row if the group has all columns.
 template <class T, class Token, int lanes, bool in_shared>
 __global__ void __launch_bounds__(block_threads)
     rows_kernel(const __grid_constant__ BucketizeArgs<T, Token> args) {
@@ -265,7 +265,7 @@ void run(Cuda& cuda, const op::Bucketize& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
   const DType dtype = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Array edges = dense(cuda, in[1]);
-  // As they lie, if their tables fit into shared memory, which those of rows need not.
+  // Columns are read in place only if their tables fit into shared memory; the tables of rows need not fit.
   const bool by_columns = in[0].dtype() == dtype && in[0].layout().strides[0] == 1 && in[0].shape()[1] > 1 &&
                           EdgeTable<double>(edges.shape()[1]).bytes() <= table_room;
   const Array x = by_columns ? in[0] : dense(cuda, in[0], dtype);

@@ -62,8 +62,8 @@ struct RowSlopes {
   }
 };
 
-/// What the block's teams found, in their order, into the block's row of partial sums. The ring is empty by
-/// now: its memory takes the sums, [team][dweight, dbias][part].
+/// Adds the sums of the block's teams, in their order, into the block's row of partial sums. The ring is
+/// empty by now, so its memory holds the sums, [team][dweight, dbias][part].
 template <class T, bool centred, int lanes, int items, int held>
 __device__ __forceinline__ void write_sums(const NormBackwardArgs<RingArgs<2>>& args,
                                            Ring<T, lanes, 2, held>& rows, unsigned char* memory,

@@ -1,5 +1,5 @@
-// Linear: bias and gelu in the epilogue of the product where cuBLASLt has them, after it where not. Its relu
-// is not used: it turns NaN into 0, and would hide what went wrong before it.
+// Linear: bias and gelu run in the epilogue of the product if cuBLASLt has them, otherwise after it. Its relu
+// is not used: it turns NaN into 0, and would hide an earlier error.
 #include "ferrite/ops/linear.hpp"
 
 #include <algorithm>

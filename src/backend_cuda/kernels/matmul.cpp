@@ -1,5 +1,5 @@
-// Matmul: operands that cuBLASLt can express go there as they lie, others are made dense first; batch axes
-// are merged into one, and loop here where they cannot be.
+// Matmul: operands that cuBLASLt can express go there unchanged, others are made dense first. Batch axes are
+// merged into one if possible; otherwise this code loops over them.
 #include "ferrite/ops/matmul.hpp"
 
 #include <algorithm>

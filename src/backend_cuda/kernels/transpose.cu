@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(block_threads)
       out[x + (y + i) * args.out_stride] = tile[x][y + i];
 }
 
-/// A matrix of few columns and dense rows, whose columns shall lie dense: tiles of so few columns would be
-/// half empty. A block reads block_threads rows as one piece and writes each column of them.
+/// A matrix of few columns and dense rows that becomes one with dense columns: tiles of so few columns would
+/// be half empty. A block reads block_threads rows as one piece and writes each column of them.
 struct NarrowArgs {
   const void* in;
   void* out;

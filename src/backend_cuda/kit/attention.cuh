@@ -1,4 +1,4 @@
-// What the attention kernels share: tiles of 64 rows in shared memory, products of tiles, and scores. A block
+// Shared by the attention kernels: tiles of 64 rows in shared memory, products of tiles, and scores. A block
 // has 16 x 16 threads; thread (x, y) owns rows y, y + 16, ... of a tile of results. All arithmetic is f32.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Heads {
   __device__ T* at(std::int64_t b, std::int64_t h) const { return data + b * batch + h * head; }
 };
 
-/// bool keeps, the others are added.
+/// A bool mask keeps; the others are added.
 enum class MaskKind : std::uint8_t { none, keeps, f32, f16, bf16 };
 struct Mask {
   const void* data = nullptr;
@@ -37,7 +37,7 @@ struct Mask {
   std::int64_t batch = 0, head = 0, row = 0, column = 0;
 };
 
-/// Where a block works and what its scores are made of.
+/// The place where a block works, and the inputs of its scores.
 struct Problem {
   std::int64_t heads, queries, keys;
   int depth, width;  // columns of q and k, of v and o
@@ -70,7 +70,8 @@ struct Problem {
   }
 };
 
-/// Rows [first, first + 64) of one head into shared memory, zeros beyond the rows and columns there are.
+/// Loads rows [first, first + 64) of one head into shared memory, with zeros beyond the existing rows and
+/// columns.
 template <int most, class T>
 __device__ void load_tile(float* to, const Heads<const T>& x, const T* head, std::int64_t first,
                           std::int64_t rows, int columns) {
@@ -113,7 +114,7 @@ __device__ __forceinline__ void multiply_rows(const float* a, const float* b, in
   }
 }
 
-/// Columns 4 x ... 4 x + 3, and the same 64 further on, of a 64 x most result.
+/// Columns 4 x ... 4 x + 3, and the same plus 64, of a 64 x most result.
 template <int most>
 using Columns = float[per_thread][most / side];
 

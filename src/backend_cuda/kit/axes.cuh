@@ -1,5 +1,4 @@
-// Where the i-th element of a collapsed layout lies, in device code, for several operands at once and 64-bit
-// sizes.
+// Finds the i-th element of a collapsed layout in device code, for several operands at once and 64-bit sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace ferrite::cuda {
 
-/// Quotients of non-negative numbers by one the host knows, as a multiplication (Granlund and Montgomery): a
-/// 64-bit division is a call of some 70 instructions.
+/// Divides non-negative numbers by a number that the host knows, as a multiplication (Granlund and
+/// Montgomery): a 64-bit division is a call of some 70 instructions.
 struct Divider {
   std::int64_t divisor = 1;
   std::uint64_t multiplier = 1;
@@ -46,7 +45,7 @@ struct Axes {
       push_back(nest.extent[i], strides);
     }
   }
-  /// The chosen axes (a bit mask) of a shape, in their order, neighbours merged where every operand allows
+  /// The chosen axes (a bit mask) of a shape, in their order, with neighbours merged if every operand allows
   /// it: the i-th element is the i-th in row-major order.
   Axes(const Shape& shape, const Shape* const (&strides)[operands], unsigned chosen) {
     std::int64_t extents[max_rank], steps[max_rank][operands];
@@ -66,7 +65,7 @@ struct Axes {
     if (count == 0) rank = 1;
   }
   void push_back(std::int64_t count, std::span<const std::int64_t, operands> strides) {
-    if (rank > 0) extent[rank] = Divider(count);  // the first axis takes what is left of the index
+    if (rank > 0) extent[rank] = Divider(count);  // the first axis takes the rest of the index
     for (int k = 0; k < operands; ++k) stride[k][rank] = strides[static_cast<std::size_t>(k)];
     ++rank;
   }

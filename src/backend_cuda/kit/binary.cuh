@@ -8,7 +8,8 @@
 
 namespace ferrite::cuda {
 
-/// Floats have a dense kernel for each arithmetic function; integers one for all, as have the predicates.
+/// Floats have a dense kernel for each arithmetic function. Integers have one for all, and so do the
+/// predicates.
 template <class H, BinaryFn fn>
 constexpr Kernels binary_kernels_of() {
   using T = DeviceType<H>;

@@ -1,5 +1,4 @@
-// What the kernels of softmax_cross_entropy share: the classes that rows should have, and the gradient of one
-// row.
+// Shared by the kernels of softmax_cross_entropy: the target classes of rows, and the gradient of one row.
 #pragma once
 
 #include "backend_cuda/kit/indices.cuh"
@@ -7,7 +6,7 @@
 
 namespace ferrite::cuda {
 
-/// A one-dimensional array of any stride, or of none: one element for all.
+/// A one-dimensional array of any stride, or a single element for all.
 struct Strided {
   void* data;
   std::int64_t stride;
@@ -54,12 +53,13 @@ struct RowGradient {
   std::int64_t target;
   C shift, log_sum, dloss, smoothing, offset;
 
-  /// Near certainty x is close to both the largest logit and the lse: results of 32 bits take two steps.
+  /// Near certainty x is close to both the largest logit and the lse: 32-bit results take two steps.
   __device__ __forceinline__ C log_p(C x) const {
     return is_16_bit<T> ? x - (shift + log_sum) : x - shift - log_sum;
   }
 
-  /// Of the class at `target`, near certainty, p - 1 would keep only rounding errors: error_of(x) gives it.
+  /// Near certainty, p - 1 for the class at `target` would keep only rounding errors: use error_of(x)
+  /// instead.
   template <int lanes, class Index, class ErrorOf>
   __device__ __forceinline__ Wide<C, lanes> of(Index pack, const Wide<C, lanes>& x,
                                                ErrorOf&& error_of) const {

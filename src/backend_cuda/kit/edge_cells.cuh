@@ -1,8 +1,8 @@
-// The edges of many columns, ready for the search. Each column's range is divided into equal cells, which
-// know where their edges begin: a value's cell comes from one multiplication, and among the edges of one
-// cell, few or one, it is a search without branches. The cell is a monotone function of the value, edges
-// included, so the result is exact. Cells are equal on the axis of the values or on that of their bits, which
-// is nearly logarithmic: whichever spreads the edges better.
+// The edges of many columns, prepared for the search. Each column's range is divided into equal cells, which
+// know where their edges begin. One multiplication finds the cell of a value; a search without branches among
+// the few edges of the cell does the rest. The cell is a monotone function of the value, edges included, so
+// the result is exact. Cells are equal on the axis of the values or on that of their bits, which is nearly
+// logarithmic: whichever spreads the edges better.
 #pragma once
 
 #include <bit>
@@ -19,9 +19,9 @@ template <class T>
 struct Cells {
   T origin, scale;
   std::int32_t by_bits;  // which axis
-  std::int32_t window;   // 2^k - 1, no less than any cell has edges
+  std::int32_t window;   // 2^k - 1, at least the number of edges of any cell
 
-  /// From the least to the greatest finite edge; all in one cell where these are too close or too far.
+  /// From the least to the greatest finite edge; a single cell if these are too close or too far apart.
   static __device__ Cells between(T low, T high, T last, std::int32_t by_bits) {
     Cells cells{T{0}, T{0}, by_bits, 0};
     cells.origin = cells.place(low);

@@ -1,4 +1,4 @@
-// From arrays to launches: collapses layouts, chooses the kernel, cuts what 32 bits cannot count.
+// From arrays to launches: collapses layouts, chooses the kernel, splits problems that 32 bits cannot count.
 #include "backend_cuda/kit/elementwise.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// One run: the op and what is known of its operands before they are collapsed.
+/// One run: the op, and facts about its operands before they are collapsed.
 class Run {
  public:
   Run(const Call& call, const Elementwise& op, std::span<const Source> sources, const Array& out, bool add)
@@ -81,7 +81,7 @@ class Run {
     return args;
   }
 
-  /// The short way for the most common case, without a loop nest.
+  /// A short path for the most common case, without a loop nest.
   bool run_if_dense(std::int64_t n) const {
     if (!out_.layout().is_contiguous() || !is_aligned(out_.data(), out_.dtype())) return false;
     Pointers pointers = {out_.data()};
@@ -106,7 +106,7 @@ class Run {
     launch(call_, op_.typed.dense, divide_up(packs, block_threads), args, Start::early);
   }
 
-  /// Elements that each operand reaches over, the farthest.
+  /// The largest number of elements that an operand spans.
   static std::int64_t reach(const LoopNest& nest, int axis) {
     std::int64_t farthest = 0;
     for (int k = 0; k < nest.operands; ++k)
@@ -124,7 +124,7 @@ class Run {
     return true;
   }
 
-  /// Cuts the nest along its farthest axis until 32 bits count everything.
+  /// Cuts the nest along its longest axis until 32 bits can count everything.
   void run_nest(const LoopNest& nest, const Pointers& pointers) const {
     if (fits(nest)) return run_piece(nest, pointers);
     int axis = 0;
@@ -188,7 +188,7 @@ class Run {
     launch(call_, op_.strided, divide_up(nest.numel(), block_threads * strided_items), args, Start::early);
   }
 
-  /// The last axis stays the last, even if it has one step; others of one step (left by a cut) go.
+  /// The last axis stays the last, even if it has extent 1; others of extent 1 (left by a cut) are dropped.
   GridArgs grid_args(const LoopNest& nest, const Pointers& pointers, std::uint64_t value) const {
     GridArgs args{};
     args.common = args_for(pointers, nest.numel(), value);

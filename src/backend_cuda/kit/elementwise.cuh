@@ -7,7 +7,7 @@
 //   takes_storage                              optional: operands may have dtypes for storage
 //
 // made into Only<Set, fn> or OneOf<Set, first, last>, which choose the function at compile time or once per
-// thread, outside the loops: a uniform branch, which memory-bound kernels do not notice.
+// thread, outside the loops: a uniform branch does not slow down memory-bound kernels.
 #pragma once
 
 #include <cstring>
@@ -47,11 +47,11 @@ struct OneOf : Set {
   }
 };
 
-/// What elements are computed in: float for the 16-bit types, std::int64_t for integers and bool.
+/// The type in which elements are computed: float for the 16-bit types, std::int64_t for integers and bool.
 template <class T>
 using ComputeType = std::conditional_t<std::is_integral_v<T>, std::int64_t, Compute<T>>;
 
-/// Bools are read as bytes: memory that came from outside may hold others than 0 and 1.
+/// Bools are read as bytes: memory from outside may hold values other than 0 and 1.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 template <class T>
@@ -69,14 +69,14 @@ __device__ __forceinline__ T value_in(const ElementwiseArgs& args) {
   return value;
 }
 
-/// Where the items of this thread lie in each operand; 0 is the output.
+/// The places of this thread's items in each operand; 0 is the output.
 template <int operands, int items>
 struct Places {
   std::int32_t at[operands][items];
   bool valid[items];
 };
 
-/// Several packs of one operand, all loaded before any is used: so many bytes are in flight at once.
+/// Several packs of one operand, all loaded before any is used, so that many bytes are in flight at once.
 template <class T, int lanes, int items>
 struct Batch {
   Pack<Stored<T>, lanes> item[items];
@@ -94,7 +94,7 @@ __device__ __forceinline__ Batch<T, lanes, items> load(const ElementwiseArgs& ar
   return x;
 }
 
-/// Fills packs with the one element they stand for. Apart from `load`, so that it keeps no load waiting.
+/// Fills packs with the one element they stand for. Separate from `load`, so that it delays no load.
 template <class T, int lanes, int operands, int items>
 __device__ __forceinline__ void spread(Batch<T, lanes, items>& x, const ElementwiseArgs& args, int k,
                                        const Places<operands, items>& places) {
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(block_threads, 4)
   for (int k = 0; k < operands; ++k)
     places.at[k][0] = k > 0 && args.single[k - 1] ? 0 : static_cast<std::int32_t>(index);
   run_packs<Functions, Out, In...>(args, places, std::integral_constant<int, lanes>{}, indices);
-  // What is left of the last pack, one element for each thread.
+  // The rest of the last pack, one element per thread.
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x < args.count % lanes) {
     Places<operands, 1> rest;
     rest.valid[0] = true;

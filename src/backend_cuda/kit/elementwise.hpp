@@ -1,5 +1,5 @@
-// The host side of all elementwise ops. An op brings kernels; run_elementwise finds how its operands lie and
-// launches the fastest that fits:
+// The host side of all elementwise ops. An op brings kernels; run_elementwise examines the layout of its
+// operands and launches the fastest kernel that fits:
 //
 //   dense    all operands lie alike and without gaps (or are one value for all): packs of 16 bytes
 //   rows     the last axis has stride 1 or 0 everywhere and whole packs (bias add, row and column
@@ -63,10 +63,10 @@ struct Kernels {
   GridKernel rows = nullptr;
 };
 
-/// Elements in one pack, so that the widest operand is accessed by 16 bytes.
+/// Elements per pack, so that the widest operand is accessed in 16 bytes.
 constexpr int pack_lanes_for(std::size_t widest) { return 16 / static_cast<int>(widest); }
-/// Packs that a thread of a row kernel has in flight, to make its index computations pay. Dense kernels have
-/// one: that many threads do better than fewer with more each (by 3 % at 256M f32 elements on an H200).
+/// Packs that a thread of a row kernel has in flight, so that its index computations pay. Dense kernels have
+/// one: more threads with one each are faster than fewer with more (by 3 % at 256M f32 elements on an H200).
 constexpr int packs_per_thread(int lanes) { return lanes <= 4 ? 2 : 1; }
 inline constexpr int strided_items = 4;
 

@@ -1,6 +1,6 @@
 // What reductions do with elements (see reduce.cuh): sums, products, extremes, truth values, moments. Floats
-// are added up as a tree in f32 for batches of 16 or so, and the batches in double, which costs nothing
-// beside the memory traffic: a sum of any length is as good as a batch.
+// are added as a tree in f32 for batches of about 16, and the batches in double. This costs nothing beside
+// the memory traffic, and a sum of any length is as accurate as a batch.
 #pragma once
 
 #include "backend_cuda/kit/reduce.cuh"
@@ -46,7 +46,7 @@ struct FloatSum {
   }
 };
 
-/// Sums of integers and counts of truth values, in 64 bits, wrapping around. Stored is what lies in memory.
+/// Sums of integers and counts of truth values, in 64 bits, wrapping around. Stored is the type in memory.
 template <class T, class Stored = T>
 struct IntegerSum {
   using Input = Stored;
@@ -104,7 +104,7 @@ __device__ __forceinline__ double larger(double a, double b) { return b > a || b
 template <class T>
 requires std::is_integral_v<T> __device__ __forceinline__ T larger(T a, T b) { return a > b ? a : b; }
 
-/// Elements as numbers of at least 32 bits whose largest is looked for: as they are, as magnitudes, or in
+/// Elements as numbers of at least 32 bits, of which the largest is wanted: unchanged, as magnitudes, or in
 /// reversed order, all by masks.
 template <class T>
 struct Ordered {
@@ -237,7 +237,7 @@ struct ArgExtremum {
 };
 
 /// The variance in one pass: count, mean and squared distances from it, merged by Chan's formulas. A batch
-/// takes its distances from its own mean, so nothing cancels.
+/// uses distances from its own mean, so nothing cancels.
 template <class T>
 struct Variance {
   using Input = T;
@@ -265,7 +265,7 @@ struct Variance {
       squares[i] = values[i] * values[i];
     }
     if constexpr (!std::is_same_v<Value, double>) {
-      // Sums and squares of the largest floats leave the range of f32: infinity less infinity would be NaN.
+      // Sums and squares of the largest floats overflow f32: infinity minus infinity would be NaN.
       if (!::isfinite(tree<n>(squares, plus))) return add_one_by_one(total, packs);
     }
     const double off = static_cast<double>(tree<n>(values, plus)) / n;
@@ -305,7 +305,7 @@ struct LogSumExp {
   using Output = T;
   static constexpr bool is_sum = false, packed = true;
 
-  /// An infinite or NaN maximum would give inf - inf; the shift only has to be finite and large enough.
+  /// An infinite or NaN maximum would give inf - inf; the shift only needs to be finite and large enough.
   static __device__ __forceinline__ Value shift(Value top) { return ::isfinite(top) ? top : Value{0}; }
   /// A total relative to a larger top.
   static __device__ __forceinline__ double scaled(const Total& total, Value top) {

@@ -23,7 +23,7 @@ FERRITE_FORMULA float inverse_near_one(float x) {
 }
 FERRITE_FORMULA double inverse_near_one(double x) { return 1 / x; }
 
-/// As __host__ functions too, which nobody calls: nvcc would warn of formulas that call others.
+/// Also __host__ functions, which nobody calls: nvcc would warn about formulas that call others.
 template <class C>
 struct DeviceMath : formulas::Standard<C> {
   FERRITE_FORMULA C rsqrt(C x) const { return static_cast<C>(::rsqrt(x)); }
@@ -119,7 +119,7 @@ struct LossBackwardSet {
   }
 };
 
-/// A choice and a copy compute nothing: elements pass as they are.
+/// A choice or a copy computes nothing: elements pass unchanged.
 struct WhereSet {
   template <class, class In, class>
   using Result = In;

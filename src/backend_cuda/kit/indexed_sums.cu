@@ -1,4 +1,4 @@
-// Sorting by target, sums of fixed chunks of the sorted list, and the joining of targets that lie in several.
+// Sorts by target, sums fixed chunks of the sorted list, and joins targets that lie in several chunks.
 #include "backend_cuda/kit/indexed_sums.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ferrite::cuda {
 namespace {
 
-/// Entries of the sorted list that one thread adds up. A target with more is put together from chunks.
+/// Entries of the sorted list that one thread adds up. A longer target is assembled from chunks.
 constexpr int chunk_length = 32;
 constexpr int batch = 4;
 
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(block_threads) chunks_kernel(const __grid_cons
   if (work.pack == 0) args.endings[work.chunk] = !goes_on ? closed : begun_before ? passes : opens;
 }
 
-/// The targets that lie in several chunks, by the thread of the chunk they begin in.
+/// Targets that lie in several chunks, each handled by the thread of the chunk where it begins.
 template <class T, int lanes>
 __global__ void __launch_bounds__(block_threads) join_kernel(const __grid_constant__ SumsArgs<T> args) {
   constexpr int ahead = 8;  // chunks looked at together: a target may go through thousands

@@ -1,4 +1,4 @@
-// Sums of what indices bring together: scatter_add and the gradient of embedding.
+// Sums over equal indices: scatter_add and the gradient of embedding.
 #pragma once
 
 #include "backend_cuda/runtime/device_context.hpp"
@@ -6,8 +6,8 @@
 
 namespace ferrite::cuda {
 
-/// What is added where. All three arrays have the index's shape. `target` has stride 0 along the `scattered`
-/// axes (a bit mask), whose part of the offset the index decides: index * step, with index in [-extent,
+/// What is added, and where. All three arrays have the index's shape. `target` has stride 0 along the
+/// `scattered` axes (a bit mask); there the index gives the offset: index * step, with index in [-extent,
 /// extent).
 struct IndexedSum {
   Array target, index, source;
@@ -15,9 +15,9 @@ struct IndexedSum {
   unsigned scattered;
 };
 
-/// Every element of the target that an index names becomes the sum of its sources, or with `add` has it added
-/// once. The sources are sorted by target and added up in order, in chunks of a fixed length: no atomics, the
-/// same bits on every run. Axes along which the index is broadcast move as rows.
+/// Every element of the target that an index names becomes the sum of its sources; with `add`, the sum is
+/// added to it once. The sources are sorted by target and added in order, in chunks of a fixed length: no
+/// atomics, the same bits on every run. Axes along which the index is broadcast move as rows.
 void add_indexed(const Call& call, const IndexedSum& sum, bool add);
 
 }  // namespace ferrite::cuda

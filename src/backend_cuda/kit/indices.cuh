@@ -1,5 +1,5 @@
-// Arrays of indices as kernels read them: any integer dtype, negative ones counted from the end, those out of
-// range reported and taken as 0.
+// Index arrays in kernels: any integer dtype; negative indices count from the end; those out of range are
+// reported and taken as 0.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ferrite::cuda {
 
-/// Where a kernel says which index was out of range.
+/// Where a kernel reports an index out of range.
 struct FaultReport {
   IndexFault* fault;
   const char* op;
@@ -20,7 +20,7 @@ struct FaultReport {
       : fault(index_fault(call.context())), op(call.op().data()), op_length(call.op().size()) {}
 
 #ifdef __CUDACC__
-  /// The first to find the op word empty says what is wrong. position: as in IndexFault.
+  /// The first thread that finds the op word empty reports the fault. position: as in IndexFault.
   __device__ __noinline__ void operator()(std::int64_t index, std::int64_t extent,
                                           std::int64_t position = 0) const {
     if (atomicCAS(&fault->op, 0ull, reinterpret_cast<unsigned long long>(op)) != 0) return;

@@ -9,14 +9,14 @@
 
 namespace ferrite::cuda {
 
-// Typed kernels: all operands of T, results of T or bool. Backwards for floats alone.
+// Typed kernels: all operands of T, results of T or bool. Backward functions only for floats.
 template <class T>
 Kernels unary_kernels(op::UnaryFn fn);
 template <class T>
 Kernels unary_backward_kernels(op::UnaryFn fn);
 template <class T>
 Kernels binary_kernels(op::BinaryFn fn);
-/// From any dtype to T; rows from T itself alone.
+/// From any dtype to T; rows only from T itself.
 template <class T>
 Kernels copy_kernels(DType from);
 

@@ -1,6 +1,6 @@
-// Where a key stands among sorted ones, for all elements of a column: the sorted keys lie in shared memory as
-// a search tree, root first, so that the paths of a warp's threads begin in one bank and spread over all. The
-// descent has no branch and takes the same time for all data.
+// Finds the place of a key among sorted ones, for all elements of a column. The sorted keys are in shared
+// memory as a search tree, root first, so that the paths of a warp's threads begin in one bank and spread
+// over all. The descent has no branch and takes the same time for all data.
 #pragma once
 
 #include "backend_cuda/kit/ordered_keys.cuh"
@@ -10,22 +10,22 @@ namespace ferrite::cuda {
 template <class Key>
 inline constexpr Key greatest_key = static_cast<Key>(~Key{0});  // NaN
 
-/// Which of 2^depth - 1 sorted keys stands at `node` of the tree; nodes count from 1, row by row.
+/// The index of the sorted key at `node` of a tree of 2^depth - 1 keys; nodes count from 1, row by row.
 __device__ __forceinline__ int sorted_index(int node, int depth) {
   const int row = 31 - __clz(node);
   return ((2 * (node - (1 << row)) + 1) << (depth - 1 - row)) - 1;
 }
 
-/// tree[1] to tree[2^depth - 1] from the sorted keys that `sorted` gives by index, and NaN in tree[0]; by all
-/// threads of the block, which have to wait for each other afterwards.
+/// Fills tree[1] to tree[2^depth - 1] from the sorted keys that `sorted` gives by index, and NaN in tree[0];
+/// all threads of the block take part and must synchronise afterwards.
 template <class Key, class F>
 __device__ __forceinline__ void plant_tree(Key* tree, int depth, F&& sorted) {
   for (int node = threadIdx.x; node < 1 << depth; node += blockDim.x)
     tree[node] = node > 0 ? sorted(sorted_index(node, depth)) : greatest_key<Key>;
 }
 
-/// leaf - 2^depth = how many keys of the tree are <= the key. All keys take one step before any takes the
-/// next, so that their loads overlap.
+/// leaf - 2^depth = the number of keys of the tree that are <= the key. All keys take one step before any
+/// takes the next, so that their loads overlap.
 template <int count, class Key>
 __device__ __forceinline__ void descend(const Key* tree, int depth, const Key (&keys)[count],
                                         std::uint32_t (&leaf)[count]) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ Key floor_of(const Key* tree, std::uint32_t leaf) {
 /// Values that a thread takes at once.
 inline constexpr int values_at_once = 8;
 
-/// f(keys, valid) for all elements of a dense column, shared out among the blocks of a row of the grid. The
+/// f(keys, valid) for all elements of a dense column, divided among the blocks of a row of the grid. The
 /// first `valid` of its values_at_once keys count: all of them, or one where a tile is not full.
 template <int threads, class T, class F>
 __device__ __forceinline__ void for_each_key(const T* column, std::int64_t count, F&& f) {

@@ -1,5 +1,5 @@
-// One launch for many tensors: a table of them travels as the kernel's parameter, and every block finds the
-// piece of a tensor that is its own.
+// One launch for many tensors: the kernel's parameter is a table of them, and every block finds its own piece
+// of a tensor.
 #pragma once
 
 #include <vector>

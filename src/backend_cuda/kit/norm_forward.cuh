@@ -1,4 +1,4 @@
-// The kernels of layer_norm and rms_norm, which differ by the mean and the bias alone.
+// The kernels of layer_norm and rms_norm, which differ only in the mean and the bias.
 #pragma once
 
 #include "backend_cuda/kit/norm_rows.cuh"
@@ -17,9 +17,9 @@ struct NormArgs {
   Norm norm;
 };
 
-/// Mean and sum of squared distances from it, of every thread's elements and then put together. Without
-/// cancellation: from the thread's mean, which takes two passes. For 16 bits from one of its elements, which
-/// costs no more than a digit and saves a pass.
+/// Mean and sum of squared distances from it, for every thread's elements and then merged. To avoid
+/// cancellation, distances are taken from the thread's mean, which needs two passes. For 16 bits they are
+/// taken from one of its elements, which costs at most a digit and saves a pass.
 template <class T, class RowsOrRing>
 __device__ __forceinline__ Moments<Compute<T>> moments_of(RowsOrRing& rows) {
   using C = Compute<T>;

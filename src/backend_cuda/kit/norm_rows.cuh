@@ -1,7 +1,7 @@
-// What layer_norm and rms_norm share in both directions: their parameters, and the types their kernels are
-// made for. Beside rows in registers the parameters come out of the L1 cache; beside a ring they lie in
-// shared memory for as long as a block lives: read anew for every row, those of long rows alone would ask
-// more of the L2 than it gives.
+// Shared by layer_norm and rms_norm in both directions: their parameters, and the types their kernels are
+// made for. With rows in registers, the parameters come from the L1 cache. With a ring they stay in shared
+// memory for the life of a block: reading them again for every long row would alone exceed the bandwidth of
+// the L2.
 #pragma once
 
 #include "backend_cuda/kit/ring.cuh"
@@ -42,7 +42,7 @@ class ParameterInMemory : ParameterPieces<W, lanes> {
   }
 
  private:
-  /// Said to be constant, so that reads need not wait for the writes before them.
+  /// Declared constant, so that reads need not wait for earlier writes.
   __device__ __forceinline__ static Piece read_only(const Piece* piece) {
     if constexpr (Piece::in_words)
       return __builtin_bit_cast(Piece, __ldg(reinterpret_cast<const uint4*>(piece)));
@@ -53,7 +53,7 @@ class ParameterInMemory : ParameterPieces<W, lanes> {
   const Piece* pieces_;
 };
 
-/// Piece by piece, so that a warp's accesses meet no bank twice.
+/// Piece by piece, so that a warp's accesses never hit a bank twice.
 template <class W, int lanes>
 class ParameterInShared : ParameterPieces<W, lanes> {
   using Base = ParameterPieces<W, lanes>;
@@ -77,8 +77,8 @@ class ParameterInShared : ParameterPieces<W, lanes> {
   int packs_;
 };
 
-/// The dtype that parameters are brought to: the rows' own, or what they are computed in, which is what
-/// kernels for rows that are not aligned want always.
+/// The dtype that parameters are converted to: the rows' own or the compute dtype. Kernels for rows that are
+/// not aligned always use the compute dtype.
 inline DType norm_parameters(DType rows, DType given, int lanes) {
   return given == rows && lanes > 1 ? rows : rows == DType::f64 ? DType::f64 : DType::f32;
 }

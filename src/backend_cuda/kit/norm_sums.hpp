@@ -1,5 +1,5 @@
-// The gradients of the parameters of layer_norm and rms_norm: sums over all rows, from partial sums that were
-// taken block by block.
+// The gradients of the parameters of layer_norm and rms_norm: sums over all rows, from partial sums per
+// block.
 #pragma once
 
 #include "backend_cuda/runtime/device_context.hpp"

@@ -1,9 +1,9 @@
 // The kernels of order_statistics on dense columns, in the order they run, up to the plan. A sorted sample of
-// a column cuts it into buckets: the 4095 sampled keys themselves, and what lies between two of them.
-// Counting all elements tells which bucket holds which rank. A rank inside a sampled key is found: so are all
-// heavy ties. The other buckets that hold a rank, some percent of the column, are collected and searched
-// digit by digit. The sample decides the speed alone, never the result; nothing depends on the order in which
-// blocks run.
+// a column cuts it into buckets: the 4095 sampled keys themselves, and the ranges between two of them.
+// Counting all elements tells which bucket holds which rank. A rank that falls on a sampled key is found at
+// once, and so are all heavy ties. The other buckets that hold a rank, some percent of the column, are
+// collected and searched digit by digit. The sample affects only the speed, never the result; nothing depends
+// on the order in which blocks run.
 #pragma once
 
 #include <cub/block/block_scan.cuh>
@@ -23,8 +23,8 @@ inline constexpr int column_threads = 512, plan_threads = 1024, select_threads =
 template <class T>
 inline constexpr int column_blocks = sizeof(T) == 4 ? 3 : 2;  // on a multiprocessor
 
-/// A rank that is looked for: element number `rank` of those with low <= key < high, which are collected at
-/// `begin`, or not collected where that is negative. Found already if there are none: it is `low`.
+/// A wanted rank: element number `rank` of those with low <= key < high, which are collected at `begin`, or
+/// not collected if that is negative. If there are none, it is already found: it is `low`.
 template <class Key>
 struct Wanted {
   Key low, high;

@@ -1,4 +1,4 @@
-// Elements as unsigned numbers in their order, which sorting and selecting work on.
+// Elements as unsigned numbers in the same order, for sorting and selecting.
 #pragma once
 
 #include "backend_cuda/kit/packs.cuh"

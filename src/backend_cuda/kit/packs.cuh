@@ -1,4 +1,4 @@
-// Packs read and written with one access, whatever the copying of their elements looks like.
+// Packs that are read and written with one access, even if their elements have no simple copy.
 #pragma once
 
 #include "ferrite/cuda/device.cuh"

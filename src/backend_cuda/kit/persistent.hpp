@@ -1,4 +1,4 @@
-// Kernels whose blocks stay: as many as run at once, each with its tables in shared memory, taking turns over
+// Persistent kernels: as many blocks as run at once, each with its tables in shared memory, taking turns over
 // the data.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace ferrite::cuda {
 
-/// How many of these blocks the whole GPU holds at once; at least one. Lets the kernel have its shared
-/// memory, so it comes before the launch.
+/// How many of these blocks the whole GPU holds at once; at least one. Also grants the kernel its shared
+/// memory, so call it before the launch.
 template <class Args>
 std::int64_t blocks_at_once(const Call& call, void (*kernel)(Args), BlockSize block) {
   allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));

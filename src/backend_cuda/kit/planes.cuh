@@ -1,6 +1,6 @@
-// Channels, as batch_norm sees them: x [N, C, ...] has a plane of dense elements for each n and c. The planes
-// of a channel are cut into parts, one for each block; what the parts find is put together by every block of
-// the channel in the next kernel, in the same order.
+// Channels for batch_norm: x [N, C, ...] has a plane of dense elements for each n and c. The planes of a
+// channel are cut into parts, one per block. In the next kernel every block of the channel merges the results
+// of the parts, in the same order.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Planes {
   PlanesShape shape_{};
 };
 
-/// What one block works on.
+/// The work of one block.
 template <class T, int lanes, int inputs>
 class ChannelPart {
  public:

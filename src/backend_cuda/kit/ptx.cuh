@@ -101,8 +101,8 @@ class Barrier {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
                  : "memory");
   }
-  /// What came, from memory or from other blocks of the cluster, lies in this block's own shared memory: an
-  /// acquire of the cluster's scope, which empties the L1 cache, is not needed.
+  /// The data that arrived, from memory or from other blocks of the cluster, is in this block's own shared
+  /// memory, so an acquire of cluster scope, which empties the L1 cache, is not needed.
   __device__ __forceinline__ void wait(std::uint32_t parity) {
     asm volatile(
         "{\n"
@@ -127,8 +127,8 @@ class Barrier {
   std::uint64_t bits_;
 };
 
-// A cluster is some neighbouring blocks of the grid's x axis that run at once and read each other's shared
-// memory. A launch without clusters has clusters of one block.
+// A cluster is a group of neighbouring blocks on the grid's x axis that run at once and can read each other's
+// shared memory. A launch without clusters has clusters of one block.
 __device__ __forceinline__ int cluster_blocks() {
   int blocks;
   asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
@@ -144,11 +144,11 @@ __device__ __forceinline__ int cluster_in_grid() {
   asm("mov.u32 %0, %%clusterid.x;" : "=r"(index));
   return index;
 }
-/// All threads of the cluster; what they wrote before is seen after.
+/// For all threads of the cluster; makes earlier writes visible.
 __device__ __forceinline__ void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
-/// A place in this block's shared memory, as one in that of another block of the cluster.
+/// The address, in another block of the cluster, of the same place in this block's shared memory.
 __device__ __forceinline__ std::uint32_t address_in_block(std::uint32_t own, int block) {
   std::uint32_t there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));

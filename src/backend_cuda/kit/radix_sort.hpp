@@ -1,4 +1,4 @@
-// Stable sorting of keys with a 32-bit value each, by CUB: what sort and the deterministic scatters stand on.
+// Stable sorting of keys with a 32-bit value each, by CUB; used by sort and the deterministic scatters.
 #pragma once
 
 #include "backend_cuda/runtime/device_context.hpp"

@@ -15,7 +15,7 @@ inline constexpr int group_size = sizeof(T) >= 4 ? 4 : 16 / sizeof(T);
 template <class T>
 using Group = Pack<T, group_size<T>>;
 
-/// A sequence of random numbers whose stream moves on with every replay of a captured step.
+/// A sequence of random numbers whose stream advances with every replay of a captured step.
 class Sequence {
  public:
   Sequence(const Call& call, RandomKey key) : key_(key), offset_(stream_offset(call, key)) {}

@@ -62,8 +62,8 @@ __device__ __forceinline__ T shuffle_down(const T& value, int delta) {
   return result;
 }
 
-/// The totals of 2^shift neighbouring threads as one, valid in the first of them. All threads of the block
-/// call it.
+/// Merges the totals of 2^shift neighbouring threads; the result is valid in the first of them. All threads
+/// of the block call it.
 template <class Fold, class Total>
 __device__ __forceinline__ Total merge_group(const Fold& fold, Total total, int shift) {
   __shared__ Total of_warp[block_threads / 32];
@@ -304,7 +304,7 @@ void reduce_columns(const Call& call, const Reduction& reduction, ReduceArgs<Fol
 template <class Fold>
 void reduce(const Call& call, const Reduction& reduction, const Fold& fold, bool add = false) {
   using Input = typename Fold::Input;
-  // Across the results each lane has a total of its own: more than four would take too many registers.
+  // Across the results each lane has its own total: more than four would take too many registers.
   constexpr int row_lanes = Fold::packed ? pack_lanes<Input> : 1;
   constexpr int column_lanes = row_lanes < 4 ? row_lanes : 4;
   const ReduceArgs<Fold> common{fold,

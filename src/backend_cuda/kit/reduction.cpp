@@ -1,4 +1,4 @@
-// The choice of paths and cuts, with the numbers behind it.
+// Chooses paths and cuts, with the numbers behind the choice.
 #include "backend_cuda/kit/reduction.hpp"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace ferrite::cuda {
 namespace {
 
-/// Blocks that keep an H200 busy to the end: four times the 1056 that are resident at once.
+/// Enough blocks to keep an H200 busy to the end: four times the 1056 that are resident at once.
 constexpr std::int64_t enough_blocks = 4096;
-/// Runs shorter than this are not worth threads of their own when the reduction has other axes.
+/// Runs shorter than this do not get their own threads if the reduction has other axes.
 constexpr std::int64_t short_run = 32;
 
 int floor_log2(std::int64_t n) { return std::bit_width(static_cast<std::uint64_t>(n)) - 1; }
@@ -49,8 +49,8 @@ Array shifted(const Array& x, std::int64_t offset) {
   return x.with_layout(layout);
 }
 
-/// Input and output offsets that flipping the axes of negative stride adds: then neighbours are found however
-/// an array is turned.
+/// Input and output offsets from flipping the axes of negative stride: neighbours are then found however an
+/// array is transposed.
 struct Flips {
   std::int64_t in = 0, out = 0;
   Axis flipped(const Axis& axis) {
@@ -120,7 +120,7 @@ Axes<1> Reduction::reduced_axes(int lanes) const {
 
 RowsCut::RowsCut(const Reduction& reduction, int lanes)
     : packs(reduction.length / lanes), tail(static_cast<int>(reduction.length % lanes)) {
-  // A thread with four packs in flight has enough to do; where rows are long, twice that halves the merging.
+  // A thread with four packs in flight has enough to do; for long rows, eight halve the merging.
   const std::int64_t groups = packs < 256 ? packs / 4 : packs / 8;
   group_shift = std::min(floor_log2(std::max<std::int64_t>(groups, 1)), block_shift);
   constexpr std::int64_t smallest_part = 8 * block_threads;

@@ -1,5 +1,5 @@
 // How a reduction is laid out on the GPU: axes collapsed, the direction of the threads chosen, the work cut.
-// All of it depends on layouts and alignment alone, so a sum has the same bits on every run.
+// All of it depends only on layouts and alignment, so a sum has the same bits on every run.
 #pragma once
 
 #include "backend_cuda/kit/axes.cuh"
@@ -19,8 +19,8 @@ struct Reduction {
   SmallVector<Axis, 8> kept, reduced;  // never empty; by falling stride of the input, broadcast axes first
   Array in, out;                       // moved to where the first elements lie
   std::int64_t results = 1, length = 1;
-  /// True: a result takes in runs of neighbouring elements, and threads lie along those. False: threads lie
-  /// across the results.
+  /// True: a result combines runs of neighbouring elements, and threads are placed along those. False:
+  /// threads are placed across the results.
   bool by_rows = true;
 
   /// `axes` normalised. Neither array may be empty.
@@ -34,7 +34,7 @@ struct Reduction {
   Axes<1> reduced_axes(int lanes) const;
 };
 
-/// The cut of a reduction by rows: 2^group_shift threads take in `per_part` packs of a result. Results whose
+/// The cut of a reduction by rows: 2^group_shift threads combine `per_part` packs of a result. Results whose
 /// group is a block may be cut into several parts.
 struct RowsCut {
   std::int64_t packs, per_part, blocks;
@@ -43,7 +43,7 @@ struct RowsCut {
   RowsCut(const Reduction& reduction, int lanes);
 };
 
-/// The cut of a reduction across: a block has 2^tile_shift packs of results side by side and takes in
+/// The cut of a reduction across: a block has 2^tile_shift packs of results side by side and combines
 /// `per_part` elements of each.
 struct ColumnsCut {
   std::int64_t units, tiles, per_part, blocks;  // units: packs of results
@@ -56,7 +56,7 @@ int merge_shift(int parts);
 
 // The reductions, each for all dtypes its name allows; the output has the dtype that Reduce infers.
 
-/// What is added up: x, |x| or x^2.
+/// The summand: x, |x| or x^2.
 enum class Term : std::uint8_t { value, magnitude, square };
 /// sum / divisor, or the root of that. With `add`, to what the output holds.
 void reduce_float_sum(const Call& call, const Reduction& reduction, Term term, double divisor, bool root,
@@ -65,7 +65,7 @@ void reduce_float_sum(const Call& call, const Reduction& reduction, Term term, d
 void reduce_integer_sum(const Call& call, const Reduction& reduction, bool add);
 void reduce_product(const Call& call, const Reduction& reduction);
 enum class Extreme : std::uint8_t { largest, smallest, magnitude };
-/// Magnitudes of floats only. bool has no extremes but `any` and `all`.
+/// Magnitudes only of floats. For bool the only extremes are `any` and `all`.
 void reduce_extremum(const Call& call, const Reduction& reduction, Extreme extreme);
 /// The place along the axis, of a Reduction that counts positions.
 void reduce_float_place(const Call& call, const Reduction& reduction, Extreme extreme);

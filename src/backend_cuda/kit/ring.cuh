@@ -1,5 +1,5 @@
 // The device side of RingPlan: rows that bulk copies bring into shared memory ahead of their use, and blocks
-// of a cluster that work on parts of one row.
+// of a cluster that share one row.
 #pragma once
 
 #include "backend_cuda/kit/ptx.cuh"
@@ -7,7 +7,7 @@
 
 namespace ferrite::cuda {
 
-/// What a block keeps in shared memory beside its rows.
+/// The shared memory of a block besides its rows.
 struct RingControl {
   static constexpr int slot_bytes = 32;
   ptx::Barrier filled[most_ring_teams][most_ring_stages], emptied[most_ring_teams][most_ring_stages];
@@ -70,11 +70,11 @@ struct RingArgs {
   RowPlace in[inputs];
 };
 
-/// The rows of one team, one after the other: while (rows.next()). A thread meets the same packs in every
-/// pass over a row, and the same elements of every row.
+/// The rows of one team, one after the other: while (rows.next()). A thread sees the same packs in every pass
+/// over a row, and the same elements of every row.
 ///
-/// held: packs that a thread takes out of shared memory once for all passes. Where they are all it has, the
-/// bulk copies may bring another row there at once.
+/// held: packs that a thread loads from shared memory once for all passes. If these are all its packs, the
+/// bulk copies may bring the next row there at once.
 template <class T, int lanes, int inputs, int held = 0>
 class Ring {
  public:
@@ -159,7 +159,7 @@ class Ring {
     const int packs = part_length() / lanes, first = part_begin() / lanes, step = team_.threads();
     f([&](auto&& g) {
       each_item([&](int, int at, const auto&... x) { g(first + at, at, x...); });
-      // Several packs at a time: all are on their way before the first is used.
+      // Several packs at a time: all loads start before the first is used.
       constexpr int batch = 4 / inputs;
       int at = team_.lane() + held * step;
       for (; at + (batch - 1) * step < packs; at += batch * step) {
@@ -209,11 +209,12 @@ class Ring {
   __device__ __forceinline__ const T* source(std::int64_t row, int input) const {
     return static_cast<const T*>(args_.in[input].data) + row * args_.in[input].stride + part_begin();
   }
-  /// How far behind a multiple of 16 bytes a row begins; so it does in its stage.
+  /// How far the start of a row is past a multiple of 16 bytes; it has the same offset in its stage.
   __device__ __forceinline__ static std::uint32_t offset_of(const T* data) {
     return lanes > 1 ? 0u : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data) & 15u);
   }
-  /// When all have left the row in the current stage, it takes another; the next stage has its turn.
+  /// When all threads have left the row in the current stage, the stage takes another row; then it is the
+  /// next stage's turn.
   __device__ __forceinline__ void release_stage() {
     __syncwarp();
     if (threadIdx.x % 32 == 0) emptied(stage_).arrive();

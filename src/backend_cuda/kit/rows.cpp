@@ -45,8 +45,8 @@ std::int64_t most_shared_bytes(const Call& call, int blocks) {
          control_bytes;
 }
 
-/// How many clusters of `parts` blocks run at once, asked once for every kernel, GPU and size. Clusters lie
-/// within groups of multiprocessors, not all of one size: only the driver knows.
+/// How many clusters of `parts` blocks run at once, queried once for every kernel, GPU and size. Clusters
+/// stay within groups of multiprocessors, which differ in size: only the driver knows.
 int clusters_at_once(const Call& call, const void* kernel, int block, std::int64_t shared_bytes, int parts) {
   struct Known {
     const void* kernel;
@@ -96,8 +96,8 @@ int row_lanes(DType dtype, std::int64_t length, std::initializer_list<RowPlace> 
 RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes)
     : call_(&call), lanes_(lanes) {
   const std::int64_t items = row_items(lanes, size_of(dtype)), packs = length / lanes;
-  // As few threads as can hold the row, because what they find they have to tell each other; but not so few
-  // that neighbouring threads read far apart.
+  // As few threads as can hold the row, because they must exchange results; but not so few that neighbouring
+  // threads read far apart.
   const int wanted = std::max(covering(divide_up(packs, items)),
                               static_cast<int>(std::min<std::int64_t>(covering(packs), 8)));
   const int threads = std::min(wanted, most_row_threads);
@@ -108,7 +108,7 @@ RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t 
   shape_.chunk_packs = static_cast<std::int32_t>(divide_up(packs, chunks));
   shape_.threads_shift = std::countr_zero(static_cast<unsigned>(threads));
 
-  // Smaller blocks where there are not enough rows for all multiprocessors.
+  // Smaller blocks if there are not enough rows for all multiprocessors.
   block_ = std::max(threads, 256);
   const int processors = call.context().properties().multiProcessorCount;
   while (block_ > std::max(threads, 64) && divide_up(rows, block_ / threads) < processors) block_ /= 2;
@@ -129,7 +129,7 @@ std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64
   plan.lanes_ = lanes;
   plan.shape_.rows = rows;
   plan.shape_.length = static_cast<std::int32_t>(length);
-  // More blocks for a row where there are so few rows that others would be idle.
+  // More blocks per row if there are so few rows that other blocks would be idle.
   const int processors = call.context().properties().multiProcessorCount;
   constexpr std::int64_t worth_sharing = 4096;
   std::int64_t parts = 1;
@@ -150,9 +150,9 @@ bool RingPlan::try_parts(std::int64_t parts, int blocks, std::int64_t element_by
   const int wanted = std::max(covering(divide_up(part_packs, items)), 32);
   const int most_threads = most_row_threads / blocks;
   if (needs.most_packs > 0 && wanted > most_threads) return false;
-  // A cluster meets through its blocks' first threads: one team each.
+  // The blocks of a cluster communicate through their first threads: one team each.
   const int threads = parts > 1 ? most_threads : std::min(wanted, most_threads);
-  // A row that is not aligned brings what lies beside it in its first and last 16 bytes.
+  // An unaligned row also loads its neighbours in the first and last 16 bytes.
   const std::int64_t stage_bytes = round_up(part_length * element_bytes, 16) + (lanes_ > 1 ? 0 : 16);
   const std::int64_t beside = round_up(part_length * needs.bytes_per_element, 16);
   const std::int64_t room = most_shared_bytes(*call_, blocks) - beside;

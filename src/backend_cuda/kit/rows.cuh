@@ -1,4 +1,4 @@
-// The device side of rows.hpp: teams of threads, what they find out together, and rows held in registers.
+// The device side of rows.hpp: teams of threads, their totals, and rows held in registers.
 #pragma once
 
 #include <utility>
@@ -13,8 +13,8 @@ __device__ __forceinline__ C from_lane_across(C x, int distance) {
   return __shfl_xor_sync(0xffffffffu, x, distance);
 }
 
-/// e^x: CUDA's for results of 32 and 64 bits. For those of 16 bits the special-function unit's, whose error
-/// of 2^-22 (and |x| 2^-24) is far below theirs, with a third of the instructions.
+/// e^x: CUDA's for results of 32 and 64 bits. For 16-bit results the special-function unit's, whose error of
+/// 2^-22 (and |x| 2^-24) is far below their precision, with a third of the instructions.
 template <class T>
 __device__ __forceinline__ Compute<T> exp_for(Compute<T> x) {
   if constexpr (is_16_bit<T>) {
@@ -84,7 +84,7 @@ struct MaxAndSum {
   }
 };
 
-/// How many, their mean, and the sum of squared distances from it, put together without cancellation.
+/// Count, mean, and the sum of squared distances from it, merged without cancellation.
 template <class C>
 struct Moments {
   C count = 0, mean = 0, squares = 0;
@@ -109,7 +109,7 @@ struct Moments {
   }
 };
 
-/// The threads of one row, a power of two. They all ask for the same totals in the same order.
+/// The threads of one row, a power of two. They all request the same totals in the same order.
 class RowTeam {
  public:
   __device__ __forceinline__ explicit RowTeam(int threads_shift)
@@ -121,9 +121,9 @@ class RowTeam {
   __device__ __forceinline__ int index() const { return index_; }
   __device__ __forceinline__ bool is_first_thread() const { return lane() == 0; }
 
-  /// By a barrier of its own: 0 is __syncthreads', which other teams may be waiting at. Their numbers are
-  /// constants: for one known only at run time, a block takes all 16 it may have, and a multiprocessor, which
-  /// has 64, no more than four blocks.
+  /// Uses a separate barrier: 0 is that of __syncthreads, where other teams may be waiting. The barrier
+  /// numbers are constants: with a number known only at run time, a block reserves all 16, and a
+  /// multiprocessor, which has 64, holds only four blocks.
   __device__ __forceinline__ void sync() const {
     if (threads_ <= 32) return __syncwarp();
     switch (index_) {
@@ -145,13 +145,13 @@ class RowTeam {
         return sync_at<8>();
     }
   }
-  /// What the threads of the team that share a warp found. V has across(width).
+  /// The total over the threads of the team that share a warp. V has across(width).
   template <class V>
   __device__ __forceinline__ V in_warp(V found) const {
     found.across(threads_ < 32 ? threads_ : 32);
     return found;
   }
-  /// What its warps found, each the same in all its threads.
+  /// The total over its warps, each with the same value in all its threads.
   template <class V>
   __device__ __forceinline__ V among_warps(V found) {
     static_assert(sizeof(V) <= slot_bytes);
@@ -166,7 +166,7 @@ class RowTeam {
     found.across(count);
     return found;
   }
-  /// What all threads of the team found, put together in a fixed order.
+  /// The total over all threads of the team, merged in a fixed order.
   template <class V>
   __device__ __forceinline__ V total(V found) {
     return among_warps(in_warp(found));
@@ -176,7 +176,7 @@ class RowTeam {
   static constexpr int slot_bytes = 32;
 
  private:
-  /// Two sets in turn: a set is written again only behind a barrier that all its readers passed.
+  /// Two sets in turn: a set is written again only after a barrier that all its readers passed.
   static __device__ __forceinline__ unsigned char* warp_slots(int turn) {
     __shared__ alignas(slot_bytes) unsigned char slots[2][most_row_threads / 32 * slot_bytes];
     return slots[turn];
@@ -203,8 +203,8 @@ __device__ __forceinline__ Wide<Compute<T>, lanes> widen(const Pack<T, lanes>& p
   return wide;
 }
 
-/// A pack as it is held in registers: 16-bit elements on their own would take twice as many. Read as words,
-/// it is also read at once, where the compiler would read a Pack element by element.
+/// A pack as held in registers: separate 16-bit elements would take twice as many. It is read as words in one
+/// access, where the compiler would read a Pack element by element.
 template <class T, int lanes>
 struct RawPack {
   static constexpr bool in_words = lanes * sizeof(T) == 16;
@@ -224,7 +224,7 @@ struct RawPack {
       return widen(__builtin_bit_cast(Pack<T, lanes>, bits));
     }
   }
-  /// Makes the compiler forget wide(), which it would otherwise keep in still more registers.
+  /// Makes the compiler forget wide(), which it would otherwise keep in additional registers.
   __device__ __forceinline__ void forget_wide() {
     if constexpr (is_16_bit<T> && in_words) {
 #pragma unroll
@@ -257,7 +257,7 @@ __device__ __forceinline__ Pack<T, lanes> narrow(const Wide<Compute<T>, lanes>& 
   return pack;
 }
 
-/// x, or what lies there and x.
+/// Writes x, or adds x to the old value.
 template <class T, int lanes, class Index>
 __device__ __forceinline__ void write_pack(T* row, Index pack, Wide<Compute<T>, lanes> x, bool add) {
   Pack<T, lanes>& out = reinterpret_cast<Pack<T, lanes>*>(row)[pack];
@@ -275,8 +275,8 @@ struct RowsArgs {
   RowPlace in[inputs];
 };
 
-/// A RowPlan's row of one team: while (rows.next()) goes through the body once, for all threads. Where
-/// active() is false the row is one behind the end: it has no packs. `resident`: RowPlan::is_resident().
+/// A RowPlan's row of one team: while (rows.next()) runs the body once, for all threads. If active() is
+/// false, the row is past the end and has no packs. `resident`: RowPlan::is_resident().
 template <class T, int lanes, int inputs, bool resident>
 class Rows {
  public:

@@ -1,10 +1,11 @@
-// How ops along rows (softmax, norms, cross entropy) are laid out on the GPU. In one of two ways:
+// How ops along rows (softmax, norms, cross entropy) are laid out on the GPU. There are two ways:
 //
-//   RowPlan   a team of threads (part of a warp up to a block) holds a row in registers. Every team has one
-//             row; that many of them fit on a multiprocessor hides what each waits for. Rows that are too
-//             long even for the ring are read again by every pass, chunk by chunk.
-//   RingPlan  a block, or a cluster of blocks, has a row in shared memory and works on it while bulk copies
-//             bring the next ones. For rows beyond the registers, and for ops that keep sums over all rows.
+//   RowPlan   A team of threads (part of a warp up to a block) holds a row in registers, one row per team.
+//             Many teams fit on a multiprocessor; while one waits for memory, the others work. Rows that are
+//             too long even for the ring are read again in every pass, chunk by chunk.
+//   RingPlan  A block, or a cluster of blocks, has a row in shared memory and works on it while bulk copies
+//             bring the next ones. For rows that do not fit in registers, and for ops with sums over all
+//             rows.
 #pragma once
 
 #include <initializer_list>
@@ -27,12 +28,12 @@ struct RowArray {
   std::int64_t count, length, stride;
   RowPlace place() const { return {array.data(), stride}; }
 };
-/// x along its last axis as `dtype`, by a copy where there is no other way.
+/// x along its last axis as `dtype`; copies only if necessary.
 RowArray rows_of(Cuda& cuda, const Array& x, DType dtype);
 inline RowArray rows_of(Cuda& cuda, const Array& x) { return rows_of(cuda, x, x.dtype()); }
 
-/// Elements in a pack, which is what a thread reads at once: 16 bytes of them, or 1 where some rows of what
-/// is read or written are not aligned.
+/// Elements in a pack, which a thread reads at once: 16 bytes of them, or 1 if some rows that are read or
+/// written are not aligned.
 int row_lanes(DType dtype, std::int64_t length, std::initializer_list<RowPlace> places);
 
 /// Packs that a thread holds.
@@ -81,7 +82,7 @@ struct RingShape {
   std::int32_t stages, stage_bytes;  // rows in flight per team; bytes of one input
 };
 
-/// What a kernel wants of the ring.
+/// What a kernel needs from the ring.
 struct RingNeeds {
   int inputs;
   int bytes_per_element = 0;  // of shared memory beside the ring, for each element of a block's part
@@ -91,7 +92,7 @@ struct RingNeeds {
 
 class RingPlan {
  public:
-  /// Nothing where rows are too long for the shared memory of the largest cluster.
+  /// Nothing if rows are too long for the shared memory of the largest cluster.
   static std::optional<RingPlan> make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
                                       int lanes, const RingNeeds& needs);
 
@@ -123,7 +124,7 @@ class RingPlan {
   RingShape shape_{};
 };
 
-/// In registers where rows fit there, else by a ring, else chunk by chunk and element by element.
+/// In registers if rows fit there, else in a ring, else chunk by chunk and element by element.
 class RowsOrRingPlan {
  public:
   RowsOrRingPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t length, int lanes,

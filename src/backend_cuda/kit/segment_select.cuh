@@ -1,12 +1,12 @@
-// The second half of order_statistics: the segments that a plan names are collected, and the wanted elements
-// found in them.
+// The second half of order_statistics: collects the segments that a plan names, and finds the wanted elements
+// in them.
 #pragma once
 
 #include "backend_cuda/kit/order_statistics.cuh"
 
 namespace ferrite::cuda {
 
-/// The elements of the segments, each segment in its place and in any order.
+/// The elements of the segments, each segment in its place, in any order.
 template <class T>
 __global__ void __launch_bounds__(column_threads, column_blocks<T>)
     collect_kernel(const __grid_constant__ OrderArgs<T> args) {

@@ -1,4 +1,4 @@
-// Shared memory beyond the 48 KiB that a block may have without asking.
+// Shared memory beyond the 48 KiB that a block has by default.
 #pragma once
 
 #include "backend_cuda/runtime/device_context.hpp"
@@ -6,8 +6,8 @@
 
 namespace ferrite::cuda {
 
-/// Lets blocks of the kernel have all there is. Always the same amount: threads that launch one kernel with
-/// different sizes must not take it from each other.
+/// Lets blocks of the kernel use all shared memory. Always the same amount: threads that launch one kernel
+/// with different sizes must not reduce it for each other.
 inline void allow_all_shared_memory(const Call& call, const void* kernel) {
   cudaFuncAttributes own{};
   check(cudaFuncGetAttributes(&own, kernel), call.op());

@@ -1,5 +1,5 @@
-// Copies between layouts whose dense axes differ: reading along one axis and writing along the other through
-// a tile of shared memory, so that both sides of the memory see whole sectors.
+// Copies between layouts whose dense axes differ: reads along one axis and writes along the other through a
+// tile of shared memory, so that both sides access whole sectors.
 #pragma once
 
 #include "backend_cuda/runtime/device_context.hpp"

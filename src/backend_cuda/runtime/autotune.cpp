@@ -27,7 +27,7 @@ std::string_view environment_variable(const char* name) {
   return value ? value : "";
 }
 
-/// FNV-1a over all names: a choice among other candidates is no choice among these.
+/// FNV-1a over all names: a choice among other candidates is not valid for these.
 std::string key_of(std::string_view problem, std::span<const std::string> names) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3u; };
@@ -50,7 +50,7 @@ bool is_ours(const json& document) {
 
 json empty_document() { return {{"format", format_name}, {"choices", json::object()}}; }
 
-/// The file's content, or an empty document; `problem` says what was wrong with a file that is there.
+/// The file's content, or an empty document; `problem` says what is wrong with an existing file.
 json read(const std::filesystem::path& path, std::string& problem) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
@@ -74,7 +74,7 @@ json read(const std::filesystem::path& path, std::string& problem) {
   return problem.empty() ? document : empty_document();
 }
 
-/// Measures those that are close to the best again, in turns: a GPU that gets warm or changes its clock would
+/// Measures the candidates close to the best again, in turns: a GPU that warms up or changes its clock would
 /// otherwise favour some of them. Medians of five.
 void measure_closer(std::vector<double>& seconds, const Autotuner::Measure& measure) {
   const double close = 1.2 * *std::min_element(seconds.begin(), seconds.end());
@@ -164,7 +164,7 @@ void Autotuner::save(const std::string& key, const std::string& name) {
   if (options_.file.empty()) return;
   try {
     if (options_.file.has_parent_path()) std::filesystem::create_directories(options_.file.parent_path());
-    std::string problem;                           // load() has told of it
+    std::string problem;                           // load() has reported it
     json document = read(options_.file, problem);  // other processes may have added to it
     json& own = document["choices"][environment_];
     for (const auto& [known_key, known_name] : choices_) own.emplace(known_key, known_name);

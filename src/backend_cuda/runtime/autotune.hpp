@@ -1,6 +1,6 @@
-// The measured chooser. Where one thing can be computed in several ways, the first use times them all and the
-// fastest is kept: in memory, and on disk so that the next process need not measure again. It knows no CUDA,
-// and CI tests it on the host.
+// The measured chooser. If something can be computed in several ways, the first use times them all and keeps
+// the fastest: in memory, and on disk so that the next process need not measure again. It does not depend on
+// CUDA, and CI tests it on the host.
 //
 // Candidates may sum in different orders, so a choice among them can change the last bits of a result. Within
 // a process a choice is made once; the file pins it for later ones; FERRITE_AUTOTUNE=0 takes the first
@@ -26,34 +26,34 @@ struct AutotuneOptions {
   std::filesystem::path file;  // empty: nothing is kept on disk
   std::size_t fixed = 0;
 
-  /// FERRITE_AUTOTUNE=0 switches timing off; "0:3" does too and takes candidate 3 everywhere, which is how
-  /// tests run each of them. The file is autotune.json in $FERRITE_CACHE_DIR, or else in
-  /// ferrite/ under $XDG_CACHE_HOME or ~/.cache; none where there is no home.
+  /// FERRITE_AUTOTUNE=0 switches timing off; "0:3" does too and takes candidate 3 everywhere, which lets
+  /// tests run each of them. The file is autotune.json in $FERRITE_CACHE_DIR, or else in ferrite/ under
+  /// $XDG_CACHE_HOME or ~/.cache; there is none without a home folder.
   FERRITE_API static AutotuneOptions from_environment();
 };
 
-/// Any thread may use it. A file that is corrupt, cut off or not ours counts as empty and is replaced by the
+/// Any thread may use it. A file that is corrupt, truncated or foreign counts as empty and is replaced at the
 /// next choice; one that cannot be written is given up. Both only leave a warning.
 class FERRITE_API Autotuner {
  public:
   /// Seconds that candidate i takes; infinity if it cannot run.
   using Measure = std::function<double(std::size_t)>;
 
-  /// `environment` names all that timings depend on: GPU, driver, library versions.
+  /// `environment` names everything that timings depend on: GPU, driver, library versions.
   Autotuner(std::string environment, AutotuneOptions options)
       : environment_(std::move(environment)), options_(std::move(options)) {}
 
-  /// False if the first candidate will be taken whatever the others are.
+  /// False if the first candidate will be taken in any case.
   bool compares() const { return options_.timing || options_.fixed > 0; }
-  /// The best of the candidates for `problem`: known, or measured now, one thread at a time. The first stands
-  /// unless another is at least 5 % faster: from run to run close ones change their order. Nothing if none
-  /// can run. A choice is valid for this set of names alone.
+  /// The best of the candidates for `problem`: known, or measured now, one thread at a time. The first is
+  /// taken unless another is at least 5 % faster, because close ones change their order from run to run.
+  /// Nothing if none can run. A choice is valid only for this set of names.
   std::optional<std::size_t> choose(std::string_view problem, std::span<const std::string> names,
                                     const Measure& measure);
   /// The same without measuring: nothing if the choice is not known.
   std::optional<std::size_t> recall(std::string_view problem, std::span<const std::string> names);
 
-  /// What was wrong with the file so far, oldest first.
+  /// Problems with the file so far, oldest first.
   std::vector<std::string> warnings() const;
 
  private:

@@ -1,4 +1,4 @@
-// What kernels need to know of a capture under way: what its replays add to their random streams.
+// For kernels inside a capture: what replays add to their random streams.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace ferrite::cuda {
 
-/// For every op that draws random numbers: where, on the device, a number lies that is to be added to the
-/// stream of its key. nullptr outside a capture, and for keys that no generator handed out during it: they
-/// are the same in every step.
+/// For every op that draws random numbers: the address, on the device, of a number to add to the stream of
+/// its key. nullptr outside a capture, and for keys that no generator handed out during it: those are the
+/// same in every step.
 const std::uint64_t* stream_offset(const Call& call, RandomKey key);
 
-/// offsets[i] += strides[i], behind the work given so far.
+/// offsets[i] += strides[i], after the work given so far.
 void advance_offsets(DeviceContext& context, std::uint64_t* offsets, const std::uint64_t* strides,
                      std::size_t count);
 

@@ -1,4 +1,4 @@
-// The slow path of check.hpp: what a CUDA status means for the user.
+// The slow path of check.hpp: explains a CUDA status to the user.
 #include "ferrite/cuda/check.hpp"
 
 #include <fmt/format.h>
@@ -46,8 +46,7 @@ std::string_view advice(cudaError_t status) {
 
 }  // namespace
 
-// Not inline: the status is that of the CUDA runtime inside this library, of which a program may have
-// another.
+// Not inline: the status belongs to the CUDA runtime inside this library; a program may have another one.
 void check_launch(std::string_view op) { check(cudaPeekAtLastError(), op); }
 
 bool is_context_lost(cudaError_t status) noexcept {
@@ -76,7 +75,7 @@ bool is_context_lost(cudaError_t status) noexcept {
 void check_context(std::string_view what) {
   const OutsideCapture outside;
   std::size_t free = 0, total = 0;
-  const cudaError_t status = cudaMemGetInfo(&free, &total);  // waits for nothing
+  const cudaError_t status = cudaMemGetInfo(&free, &total);  // does not wait
   if (is_context_lost(status)) throw_error(status, what);
   static_cast<void>(cudaGetLastError());
 }

@@ -1,5 +1,5 @@
-// Time that goes into preparing to run: starting CUDA, loading libraries, building plans and choosing among
-// them. Reports list it apart from the ops, whose first call would hold it otherwise.
+// Time spent on preparation: starting CUDA, loading libraries, building plans and choosing among them.
+// Reports list it apart from the ops, whose first call would otherwise include it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct CompileTime;
 
 namespace ferrite::cuda {
 
-/// Counts the time from here to the end of the scope, less what scopes inside it take. A stopwatch that runs
-/// on this thread starts anew at the end. Any thread; the times of all GPUs go into one list.
+/// Counts the time from here to the end of the scope, minus the time of scopes inside it. A stopwatch that
+/// runs on this thread restarts at the end. Any thread; the times of all GPUs go into one list.
 class FERRITE_API CompileScope {
  public:
   /// Scopes of the same text are one line of the list.

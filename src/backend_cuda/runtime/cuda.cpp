@@ -17,7 +17,7 @@ static_assert(check_backend<Cuda>());
 namespace cuda {
 
 IndexFault* index_fault(DeviceContext& context) {
-  // One per GPU, in pages that host and GPU both see, so that looking costs the host no copy.
+  // One per GPU, in pages that both host and GPU can access, so that the host checks without a copy.
   constexpr int most_devices = 64;
   static std::atomic<IndexFault*> faults[most_devices] = {};
   std::atomic<IndexFault*>& fault = faults[context.index() % most_devices];
@@ -52,7 +52,7 @@ std::string describe(const IndexFault& fault) {
 
 namespace {
 
-/// After the GPU has been waited for: throws what a kernel found wrong.
+/// After waiting for the GPU: throws the fault that a kernel reported.
 void throw_faults(DeviceContext& context) {
   IndexFault* const fault = index_fault(context);
   if (std::atomic_ref(fault->op).load(std::memory_order_acquire) == 0) return;

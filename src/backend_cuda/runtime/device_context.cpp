@@ -31,8 +31,8 @@ class CudaSegments final : public SegmentSource {
     check(status, OpScope::current());
     return data;
   }
-  /// cudaFree waits for the device, so work that still uses the segment is done before. Errors have no
-  /// receiver: a lost context or a process at its end.
+  /// cudaFree waits for the device, so work that still uses the segment is done before. There is nobody to
+  /// report errors to: a lost context or a process at its end.
   void free(void* segment) noexcept override try {
     const DeviceGuard guard(device_);
     const OutsideCapture outside;
@@ -216,7 +216,7 @@ void DeviceContext::copy_from_device(void* target, DeviceContext& source_device,
   wait(source_device, *this);  // before the source is written again
 }
 
-/// With it the copy goes over NVLink or PCIe; without, CUDA takes it through the host.
+/// With peer access the copy goes over NVLink or PCIe; without it, CUDA copies through the host.
 void DeviceContext::enable_peer_access(int peer) {
   {
     const std::lock_guard guard(peer_lock_);

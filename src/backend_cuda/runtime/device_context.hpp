@@ -19,18 +19,18 @@ struct CudaDeviceInfo;
 
 namespace ferrite::cuda {
 
-/// Never throws; 0 where CUDA cannot be used, and why_no_device() says why.
+/// Never throws; 0 if CUDA cannot be used, and why_no_device() says why.
 FERRITE_API int device_count() noexcept;
 FERRITE_API std::string why_no_device();
 /// The same for any answer of cudaGetDeviceCount: versions as CUDA counts them (13000 is 13.0; a driver of 0
 /// is none), and CUDA_VISIBLE_DEVICES, nullptr where it is not set.
 FERRITE_API std::string why_no_device(cudaError_t status, int driver, int runtime, const char* visible);
 
-/// Starts CUDA on it. Throws BackendError where the GPU fails.
+/// Starts CUDA on it. Throws BackendError if the GPU fails.
 CudaDeviceInfo describe_device(int index);
 
-/// Makes a GPU the current one of this thread, and returns the one that was; negative if there is nothing to
-/// restore. Costs nothing where there is only one.
+/// Makes a GPU current for this thread, and returns the previous one; negative if there is nothing to
+/// restore. Costs nothing if there is only one GPU.
 inline int make_current(int index) {
   if (device_count() <= 1) return -1;
   int previous = -1;
@@ -69,8 +69,8 @@ class FERRITE_API EventPool {
   std::size_t made_ = 0;
 };
 
-/// An event for the length of a scope. It may go back as soon as waits for it have been queued: they keep
-/// what they saw.
+/// An event for the length of a scope. It may be reused as soon as the waits for it are queued: they keep the
+/// state that they saw.
 class PooledEvent {
  public:
   explicit PooledEvent(EventPool& pool) : pool_(pool), event_(pool.take()) {}
@@ -96,28 +96,28 @@ class FERRITE_API DeviceContext {
   Device device() const { return {DeviceKind::cuda, index_}; }
   const cudaDeviceProp& properties() const { return properties_; }
   cudaStream_t stream() const { return stream_; }
-  /// For downloads that other threads' kernels may overtake.
+  /// For downloads that must not hold up other threads' kernels.
   cudaStream_t copy_stream() const { return copy_stream_; }
   EventPool& events() { return events_; }
 
-  /// Where buffers come from now: the common pool, or the arena of a capture (ArenaScope).
+  /// The current source of buffers: the common pool, or the arena of a capture (ArenaScope).
   Pool& pool() { return *active_pool_.load(std::memory_order_relaxed); }
   Pool& common_pool() { return common_pool_; }
   std::shared_ptr<Buffer> allocate(std::size_t bytes) { return pool().allocate(bytes); }
 
-  /// Waits for all work given to this GPU so far. Throws BackendError where a kernel failed.
+  /// Waits for all work given to this GPU so far. Throws BackendError if a kernel failed.
   void synchronize();
   bool is_capturing() const;
 
-  // Copies in the order of the compute stream; any thread. Inside a capture, copies from and to the host are
-  // a BackendError: a replay would see the host memory of another time.
+  // Copies in the order of the compute stream, from any thread. Inside a capture, copies from and to the
+  // host are a BackendError: a replay would access host memory at another time.
   /// `source` may be changed as soon as this returns.
   void copy_from_host(void* target, const void* source, std::size_t bytes);
   /// Returns when `target` is written.
   void copy_to_host(void* target, const void* source, std::size_t bytes);
   /// Both on this GPU; must not overlap.
   void copy_on_device(void* target, const void* source, std::size_t bytes);
-  /// From a buffer of another GPU, behind the work of both and before what either gets later.
+  /// From a buffer of another GPU. It runs after all earlier work of both GPUs and before all later work.
   void copy_from_device(void* target, DeviceContext& source_device, const void* source, std::size_t bytes);
 
  private:

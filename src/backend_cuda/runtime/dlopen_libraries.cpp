@@ -1,7 +1,7 @@
-// cuBLASLt and cuDNN, loaded when their first function is called. Linked in, their half gigabyte of code
-// would cost every program that uses ferrite 60 ms at its start, GPU or not. What is defined here are the
-// functions that their headers declare, hidden inside this library; each finds its namesake and hands the
-// call on.
+// Loads cuBLASLt and cuDNN when their first function is called. If they were linked, their half gigabyte of
+// code would cost every program that uses ferrite 60 ms at its start, with or without a GPU. This file
+// defines the functions that their headers declare, hidden inside this library; each looks up the real
+// function and forwards the call.
 #include <cublasLt.h>
 #include <cublas_api.h>
 #include <cudnn.h>
@@ -20,7 +20,7 @@ class LazyLibrary {
  public:
   explicit LazyLibrary(std::string file) : file_(std::move(file)) {
     const CompileScope loading("load " + file_);
-    // Where it was when ferrite was built, if the system's loader does not know it.
+    // The path at build time, in case the system's loader does not know it.
     for (const std::string folder : {"", FERRITE_CUDA_LIBRARY_DIR "/", FERRITE_CUDNN_LIBRARY_DIR "/"}) {
       handle_ = dlopen((folder + file_).c_str(), RTLD_NOW | RTLD_LOCAL);
       if (handle_) return;

@@ -13,9 +13,8 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-/// The random keys of the step that is being captured: draw i of a replay adds offsets[i] to its stream, and
-/// at the end of the step strides[i], the number of draws of the same generator in one step, is added to
-/// that.
+/// The random keys of the step being captured: draw i of a replay adds offsets[i] to its stream. At the end
+/// of the step strides[i], the number of draws of the same generator in one step, is added to offsets[i].
 struct Draws {
   static constexpr std::size_t most = 4096;
   std::vector<RandomKey> keys;
@@ -72,7 +71,7 @@ struct CudaGraph::State {
     cuda::draws_on(context).store(nullptr, std::memory_order_release);
     scope.reset();
     record.reset();
-    // The step has not run: its numbers are drawn by the first replay.
+    // The step has not run: the first replay draws its numbers.
     draws.for_each_generator([](Rng& rng, std::uint64_t count) { rng.set_position(rng.position() - count); });
   }
 

@@ -1,5 +1,5 @@
-// cuBLASLt and cuDNN of one GPU: handles, workspace, and what has been tuned for them. Made at first use and
-// never destroyed, as the context they belong to.
+// cuBLASLt and cuDNN of one GPU: handles, workspace, and their tuning results. Made at first use and never
+// destroyed, like the context they belong to.
 #pragma once
 
 #include <cublasLt.h>
@@ -14,7 +14,7 @@
 
 namespace ferrite::cuda {
 
-/// BackendError (OutOfMemory where the library ran out of it): "[matmul] cuBLASLt CUBLAS_STATUS_X (text)".
+/// BackendError (OutOfMemory if the library ran out of it): "[matmul] cuBLASLt CUBLAS_STATUS_X (text)".
 [[noreturn]] void throw_error(cublasStatus_t status, std::string_view op);
 [[noreturn]] void throw_error(cudnnStatus_t status, std::string_view op);
 inline void check(cublasStatus_t status, std::string_view op) {
@@ -39,8 +39,7 @@ class Libraries {
   ConvPlans& convolutions() { return convolutions_; }
   Autotuner& tuner() { return tuner_; }
 
-  /// cuDNN with its stream set, for one thread at a time. Loading it takes some 0.1 s, so the first user
-  /// does.
+  /// cuDNN with its stream set, for one thread at a time. The first user loads it, which takes some 0.1 s.
   class Dnn {
    public:
     explicit Dnn(Libraries& libraries);

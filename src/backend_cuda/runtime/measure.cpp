@@ -1,4 +1,4 @@
-// Time on the GPU: the stopwatch of Profiled, what the device itself reaches, and what reports say of it.
+// Time on the GPU: the stopwatch of Profiled, the ceilings of the device, and its facts for reports.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -25,8 +25,8 @@ std::int64_t host_now() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Timing events of one GPU, kept for reuse (making one takes microseconds), and its time as the host's. Any
-/// thread; never destroyed.
+/// Timing events of one GPU, kept for reuse (making one takes microseconds), and their times on the host's
+/// clock. Any thread; never destroyed.
 class DeviceClock {
  public:
   static DeviceClock& of(cuda::DeviceContext& context) {
@@ -40,7 +40,7 @@ class DeviceClock {
     return *clock.load(std::memory_order_relaxed);
   }
 
-  /// A mark behind the work given to the GPU so far.
+  /// A mark after the work given to the GPU so far.
   cudaEvent_t record() {
     const cuda::DeviceGuard device(context_.index());
     const cudaEvent_t event = take();
@@ -54,12 +54,12 @@ class DeviceClock {
     free_.push_back(event);
   }
 
-  /// Waits for `end`, which becomes another event where the clock keeps it.
+  /// Waits for `end`, which is replaced by another event if the clock keeps it.
   TimeSpan between(cudaEvent_t begin, cudaEvent_t& end) {
     const cuda::OutsideCapture outside;
     const std::int64_t duration = elapsed(begin, end);
     const std::lock_guard guard(mutex_);
-    // Events tell milliseconds in 24 bits: from an event of a second ago, to 0.1 us.
+    // Events give milliseconds in 24 bits: relative to an event of a second ago, accurate to 0.1 us.
     const std::int64_t since = elapsed(anchor_, end), end_time = anchor_time_ + since;
     if (since > 1'000'000'000) {
       std::swap(anchor_, end);

@@ -1,6 +1,6 @@
 // The algorithm of the pool: requests of at most 1 MiB are cut from segments of 2 MiB, larger ones from
-// larger segments, so that a small tensor that lives long never splits the memory of large ones. Every block
-// is found by a good fit (pool_bins.hpp), split to size and merged with its free neighbours when freed.
+// larger segments, so that a long-lived small tensor never splits the memory of large ones. Every block is
+// found by a good fit (pool_bins.hpp), split to size and merged with its free neighbours when freed.
 #include "backend_cuda/runtime/pool.hpp"
 
 #include <algorithm>
@@ -214,7 +214,7 @@ void Pool::park(Block& block) noexcept {
   }
 }
 
-/// Streams are queues, so old marks pass first: polling stops at the first that has not.
+/// Streams are queues, so old marks pass first: polling stops at the first that has not passed.
 void Pool::unpark(Unpark which) noexcept {
   std::size_t kept = 0;
   bool polling = true;
@@ -237,7 +237,7 @@ void Pool::unpark(Unpark which) noexcept {
   uses_.resize(kept);
 }
 
-/// From a new segment. Where the device or the limit refuses it: give back what is cached and try once more,
+/// From a new segment. If the device or the limit refuses it: give back what is cached and try once more,
 /// then take a block of any segment rather than fail.
 Block& Pool::acquire_from_device(std::size_t bytes, std::size_t size) {
   const std::lock_guard growing(growth_);

@@ -1,9 +1,10 @@
 // Pool: the stream-ordered caching allocator of one GPU. cudaMalloc and cudaFree take 10 us to milliseconds
-// and stop the device; a tensor program asks for the same sizes again and again, so memory is taken in
-// segments, cut into blocks and kept. Memory freed is handed out again at once: every kernel runs on the one
-// stream of the pool, so whoever gets the block next also runs next.
+// and stop the device. A tensor program asks for the same sizes again and again, so memory is taken in
+// segments, cut into blocks and kept. Freed memory is reused at once: every kernel runs on the one stream of
+// the pool, so whoever gets the block next also runs next.
 //
-// The algorithm knows no CUDA: segments and events come through two interfaces, and CI tests it on the host.
+// The algorithm does not depend on CUDA: segments and events come through two interfaces, and CI tests it on
+// the host.
 #pragma once
 
 #include <chrono>
@@ -28,7 +29,7 @@ class SegmentSource {
   /// 512-byte aligned; nullptr when there is no memory left.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* segment) noexcept = 0;
-  /// What allocate could still give, for messages.
+  /// What allocate could still return, for messages.
   virtual std::size_t free_bytes() = 0;
   /// Sets bytes in the order of the pool's stream (poisoning).
   virtual void fill(void* data, std::size_t bytes, int value) = 0;
@@ -38,10 +39,10 @@ class SegmentSource {
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
-  /// A mark behind all work given to the stream so far; nullptr if there is nothing to wait for.
+  /// A mark after all work given to the stream so far; nullptr if there is nothing to wait for.
   virtual void* record(void* stream) noexcept = 0;
-  /// passed: false while work before the mark is under way; wait: until it is done. Once a mark has been
-  /// passed or waited for it is gone.
+  /// passed: false while work before the mark is running; wait: until it is done. A mark that was passed or
+  /// waited for is gone.
   virtual bool passed(void* event) noexcept = 0;
   virtual void wait(void* event) noexcept = 0;
 };
@@ -56,7 +57,7 @@ class FERRITE_API OpScope {
   OpScope& operator=(const OpScope&) = delete;
 
   static std::string_view current() noexcept;
-  /// Names the op and returns the name that stood there.
+  /// Names the op and returns the previous name.
   static std::string_view exchange(std::string_view op) noexcept;
 
  private:
@@ -69,7 +70,7 @@ struct PoolOptions {
   /// Segments are given back only when the pool ends (arenas).
   bool keep_segments = false;
 
-  /// FERRITE_CUDA_MEMORY_LIMIT ("512M", "8G") and FERRITE_POISON=1. Throws ValueError for what is no size.
+  /// FERRITE_CUDA_MEMORY_LIMIT ("512M", "8G") and FERRITE_POISON=1. Throws ValueError for an invalid size.
   FERRITE_API static PoolOptions from_environment();
 };
 
@@ -111,7 +112,7 @@ class Pool;
 struct PoolCloser {
   FERRITE_API void operator()(Pool* pool) const noexcept;
 };
-/// Closes the pool; its memory goes back when the last buffer of it is gone.
+/// Closes the pool; its memory is given back when its last buffer is gone.
 using PoolHandle = std::unique_ptr<Pool, PoolCloser>;
 
 class FERRITE_API Pool final : public Allocator {
@@ -119,26 +120,26 @@ class FERRITE_API Pool final : public Allocator {
   /// `source` and `events` outlive the pool.
   static PoolHandle make(Device device, SegmentSource& source, StreamEvents& events,
                          PoolOptions options = {});
-  /// A pool of its own for a captured graph: the graph's replays use these addresses, so what is freed in the
-  /// arena is reused in the arena alone, until it is closed. Its segments are blocks of `parent`, which
+  /// A separate pool for a captured graph. The graph's replays use these addresses, so memory freed in the
+  /// arena is reused only in the arena, until it is closed. Its segments are blocks of `parent`, which
   /// outlives it, and count as in use there. Buffers of `parent` that a capture uses are not protected: the
   /// graph's owner must hold them.
   static PoolHandle make_arena(Pool& parent);
 
-  /// At least `bytes`, 512-byte aligned. When the device or the limit refuses, cached segments are given back
-  /// and the request is tried once more; throws OutOfMemory then. About 0.1 us from the cache.
+  /// At least `bytes`, 512-byte aligned. If the device or the limit refuses, cached segments are given back
+  /// and the request is tried once more; then throws OutOfMemory. About 0.1 us from the cache.
   std::shared_ptr<Buffer> allocate(std::size_t bytes) override;
   MemoryStats stats() const override;
   void reset_peak() override;
   void release_cache() override;
 
-  /// The buffer is used by work already given to `stream`: once freed, it waits until that work is done.
-  /// Throws BackendError if the buffer is not of a pool.
+  /// Work already given to `stream` uses the buffer: once freed, it waits until that work is done. Throws
+  /// BackendError if the buffer does not belong to a pool.
   static void record_use(const Buffer& buffer, void* stream);
 
   PoolStats pool_stats() const;
   std::size_t limit() const;
-  /// Never frees what is in use: a limit below it makes every new segment fail.
+  /// Never frees memory in use: a limit below it makes every new segment fail.
   void set_limit(std::size_t bytes);
 
   /// Keeps the last `capacity` events from now on; 0 stops.
@@ -197,7 +198,7 @@ class FERRITE_API Pool final : public Allocator {
   Block* spare_ = nullptr;  // descriptors free for reuse
   std::vector<Use> uses_;
   std::size_t parked_blocks_ = 0;
-  PoolStats stats_;  // but for cached and largest_free, which are found on demand
+  PoolStats stats_;  // except cached and largest_free, which are found on demand
   bool closed_ = false;
 
   std::vector<PoolEvent> log_;  // a ring

@@ -1,6 +1,6 @@
 // Free blocks of a pool, found by size without a search tree: bins of 16 steps per power of two (a block is
 // at most 1/16 larger than the least of its bin), a bitmap of the non-empty ones, intrusive lists in them.
-// Knows nothing of CUDA.
+// Does not depend on CUDA.
 #pragma once
 
 #include <array>
@@ -12,8 +12,7 @@
 
 namespace ferrite::cuda {
 
-constexpr std::size_t block_alignment =
-    512;  // what cudaMalloc gives at least is 256; 512 serves every kernel
+constexpr std::size_t block_alignment = 512;  // cudaMalloc guarantees 256; 512 serves every kernel
 constexpr std::size_t max_block_bytes = std::size_t{1} << 47;  // beyond any address space
 
 enum class BlockState : std::uint8_t {
@@ -22,7 +21,7 @@ enum class BlockState : std::uint8_t {
   parked,  // freed, but another stream may still use it
 };
 
-/// A piece of a segment. Neighbours are linked, so that freed ones melt together again.
+/// A piece of a segment. Neighbours are linked, so that freed ones can merge.
 struct Block {
   std::byte* data = nullptr;
   std::size_t bytes = 0;

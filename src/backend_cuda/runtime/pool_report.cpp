@@ -1,4 +1,5 @@
-// What a pool says and hears: statistics, report, event log, out-of-memory message, limit and environment.
+// Reports and settings of a pool: statistics, report, event log, out-of-memory message, limit and
+// environment.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Which rows order_statistics looks at first. One is drawn from every stretch of rows, so that no period of
-// the data shows. Host code can call it too: a test puts there what misleads the sample.
+// The rows that order_statistics samples first. One is drawn from every stretch of rows, so that periodic
+// data does not mislead it. Host code can call it too: a test places misleading values there.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ void Staging::copy_pinned(void* target, const void* source, std::size_t bytes, c
 void Staging::upload(std::byte* target, const std::byte* source, std::size_t bytes) {
   refuse_capture(context_, "copy_from_host");
   const DeviceGuard device(context_.index());
-  // What the ring can hold is not waited for.
+  // Does not wait for what fits in the ring.
   if (bytes > uploads_.done.size() * chunk_bytes && is_pinned(source, "copy_from_host"))
     return copy_pinned(target, source, bytes, context_.stream(), "copy_from_host");
   const std::lock_guard guard(uploads_.mutex);
@@ -85,7 +85,7 @@ void Staging::download(std::byte* target, const std::byte* source, std::size_t b
   refuse_capture(context_, "copy_to_host");
   const DeviceGuard device(context_.index());
   cudaStream_t stream = context_.stream();
-  if (bytes > chunk_bytes) {  // other threads' kernels need not queue up between the parts
+  if (bytes > chunk_bytes) {  // other threads' kernels can run meanwhile
     const PooledEvent written(context_.events());
     check(cudaEventRecord(written.get(), stream), "copy_to_host");
     stream = context_.copy_stream();

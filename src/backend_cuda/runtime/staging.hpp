@@ -1,6 +1,6 @@
-// Pinned host memory between user memory and the GPU. The copy engine reads only pinned pages; going through
-// a ring of our own lets the processor fill one part while the engine moves another, and frees the caller's
-// memory at once. User memory that is pinned itself needs no ring: the engine moves it whole.
+// Pinned host memory between user memory and the GPU. The copy engine reads only pinned pages. Our own ring
+// lets the processor fill one part while the engine moves another, and frees the caller's memory at once.
+// User memory that is pinned itself needs no ring: the engine moves it whole.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,17 +18,18 @@ class Staging {
   explicit Staging(DeviceContext& context) : context_(context) {}
 
   // Both for at least one byte, from any thread.
-  /// Queues the copy on the compute stream; `source` may be changed afterwards. What is larger than the ring
-  /// waits for its first parts, or, from pinned memory, for all of them.
+  /// Queues the copy on the compute stream; `source` may be changed afterwards. A copy larger than the ring
+  /// waits for its first parts or, from pinned memory, for all of them.
   void upload(std::byte* target, const std::byte* source, std::size_t bytes);
-  /// Behind the compute stream's work; returns when `target` is written.
+  /// After the compute stream's work; returns when `target` is written.
   void download(std::byte* target, const std::byte* source, std::size_t bytes);
 
  private:
   /// One transfer; returns when it is done.
   void copy_pinned(void* target, const void* source, std::size_t bytes, cudaStream_t stream, const char* op);
 
-  // 4 MiB takes the engine 80 us at 55 GB/s: long against its 2 us start, short against a batch.
+  // The engine takes 80 us for 4 MiB at 55 GB/s: long compared with its 2 us start, short compared with a
+  // batch.
   static constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
 
   /// Pinned chunks, each with the event after its last transfer; taken at first use.

@@ -1,5 +1,5 @@
 // Device events around several runs. A kernel of 2 us ends before the next one is launched, so the stream is
-// first held up until all runs have been queued: otherwise the host would be timed.
+// first blocked until all runs are queued; otherwise the host would be timed.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,5 +1,4 @@
-// How long work takes on the GPU: what the autotuner measures with, and what it tells the stopwatches of
-// others.
+// Measures work on the GPU for the autotuner, and informs the stopwatches of others.
 #pragma once
 
 #include <functional>
@@ -8,12 +7,12 @@
 
 namespace ferrite::cuda {
 
-/// Median seconds of what `run` gives to the compute stream, by device events. Runs it some 5 to 60 times and
-/// waits for it: never inside a capture.
+/// Median seconds of the work that `run` gives to the compute stream, by device events. Runs it some 5 to 60
+/// times and waits for it: never inside a capture.
 double median_seconds(DeviceContext& context, const std::function<void()>& run);
 
-/// Starts anew the innermost Stopwatch<Cuda> that runs on this thread, if there is one: what it saw so far
-/// was not the op but the choice of its plan.
+/// Restarts the innermost Stopwatch<Cuda> that runs on this thread, if there is one: what it measured so far
+/// was the choice of a plan, not the op.
 void restart_stopwatch() noexcept;
 
 }  // namespace ferrite::cuda

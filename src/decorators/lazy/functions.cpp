@@ -67,7 +67,8 @@ Term operator-(const Term& x) { return call(Builtin::neg, x); }
 Term operator|(const Term& a, const Term& b) { return where(a, {kernel::literal(true)}, b); }  // of bools
 Term operator&(const Term& a, const Term& b) { return where(a, b, a); }
 
-/// The kernel language in the formulas. Integers take the same way as floats: its own wrap around.
+/// The kernel language as a Math of the formulas. Integers and floats take the same path: its integers wrap
+/// around.
 struct TermMath {
   static constexpr bool is_real = true;
   Statements& to;
@@ -117,7 +118,7 @@ struct TermMath {
     const Term u = let(exp(x)), near = let((u - 1) * (x / log(u)));
     return where(u == 1, x, where(u <= 0, (*this)(-1), where(call(Builtin::isinf, u), u, near)));
   }
-  /// In the same way.
+  /// The same method.
   Term log1p(const Term& given) const {
     const Term x = let(given), u = let(x + 1), near = let(log(u) * (x / (u - 1)));
     return where(u == 1, x, where(u <= 0, log(u), where(call(Builtin::isinf, u), u, near)));
@@ -143,7 +144,7 @@ bool has_expression(BinaryFn fn, DType compute) {
 
 Expr binary_expression(Statements& to, BinaryFn fn, Expr left, Expr right, op::ScalarSide side) {
   const Term a{to.let(std::move(left))}, b{to.let(std::move(right))};
-  // Operands of logic are bool. Extrema take one comparison where one of them is a number for sure.
+  // Operands of logic are bool. Extrema take one comparison if one operand is known not to be NaN.
   const bool scalar_left = side == op::ScalarSide::left, scalar_right = side == op::ScalarSide::right;
   if (fn == BinaryFn::logical_and) return (a & b).e;
   if (fn == BinaryFn::logical_or) return (a | b).e;

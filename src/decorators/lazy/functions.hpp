@@ -1,6 +1,6 @@
-// What the elementwise ops are in the kernel language: one table for unary, backward and binary functions.
-// Operands and results are of the dtype ops compute in (f32 for 16-bit floats, i64 for integers, as Cpu and
-// Cuda do).
+// The elementwise ops in the kernel language: one table for unary, backward and binary functions. Operands
+// and results have the dtype that ops compute in (f32 for 16-bit floats, i64 for integers, as in Cpu and
+// Cuda).
 #pragma once
 
 #include <string_view>
@@ -25,7 +25,7 @@ class Statements {
 
   kernel::Function& function() { return function_; }
   std::vector<kernel::Stmt>& body() { return body_; }
-  /// A variable with this value; variables and literals stand for themselves.
+  /// A variable with this value; variables and literals are returned unchanged.
   kernel::Expr let(kernel::Expr value, std::string_view name = "v");
   void assign(kernel::Expr target, kernel::Expr value);
 
@@ -46,7 +46,7 @@ kernel::Expr backward_expression(Statements& to, op::UnaryFn fn, kernel::Expr s,
 kernel::Expr binary_expression(Statements& to, op::BinaryFn fn, kernel::Expr a, kernel::Expr b,
                                op::ScalarSide side = op::ScalarSide::none);
 
-/// What a reduction begins with, and how it takes in one more value.
+/// The initial value of a reduction, and the step that takes in one more value.
 kernel::Expr reduce_identity(op::ReduceFn fn, kernel::ScalarType type);
 kernel::Expr reduce_step(Statements& to, op::ReduceFn fn, kernel::Expr sum, kernel::Expr x);
 

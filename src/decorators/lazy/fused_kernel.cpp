@@ -18,7 +18,7 @@ DType dtype_of_operand(const Group& group, const Operand& x) {
   return x.op >= 0 ? group.ops[at(x.op)].out.dtype() : group.arrays[at(x.array)].dtype();
 }
 
-/// The dtype that the op's operands are converted to: what Cpu and Cuda compute in.
+/// The dtype that the op's operands are converted to; Cpu and Cuda compute in it.
 DType operand_dtype(const Group& group, const Recorded& r) {
   const DType out = r.out.dtype();
   if (const auto* unary = std::get_if<op::Unary>(&r.op)) {
@@ -51,7 +51,7 @@ ScalarArgument argument(Scalar scalar, DType rounded, DType dtype) {
   });
 }
 
-/// The scalar that an op brings, if it brings one.
+/// The scalar of an op, if it has one.
 std::optional<ScalarArgument> scalar_of(const Group& group, const Recorded& r) {
   const DType operand = operand_dtype(group, r);
   if (const auto* fill = std::get_if<op::Fill>(&r.op)) return argument(fill->value, r.out.dtype(), operand);
@@ -68,7 +68,7 @@ std::optional<ScalarArgument> scalar_of(const Group& group, const Recorded& r) {
   return std::nullopt;
 }
 
-/// Bools are read as bytes: memory from outside may hold others than 0 and 1.
+/// Bools are read as bytes: memory from outside may hold values other than 0 and 1.
 ScalarType stored_type(DType dtype) { return dtype == DType::bool_ ? ScalarType::u8 : scalar_type(dtype); }
 
 class Builder {
@@ -83,8 +83,8 @@ class Builder {
       reduce();
     else
       map();
-    // The bits of the ops themselves: packs are aligned (plan_packs), and products round before they are
-    // added.
+    // For the same bits as the ops themselves: packs are aligned (plan_packs), and products are rounded
+    // before they are added.
     kernel::EmitOptions options;
     options.aligned_vectors = true;
     options.separate_products = true;
@@ -254,7 +254,7 @@ class Builder {
         y = binary_expression(to, op::BinaryFn::add, kernel::cast(wide, operands.back()),
                               kernel::cast(wide, std::move(y)));
       }
-      // Rounded to its dtype, as an op of its own would round it.
+      // Rounded to its dtype, as a separate op would round it.
       values[i] = to.let(kernel::cast(scalar_type(r.out.dtype()), std::move(y)));
     }
     return values;

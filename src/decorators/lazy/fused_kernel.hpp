@@ -1,5 +1,5 @@
-// From a group to a kernel in the kernel language. Shapes, strides and scalars are arguments: a kernel serves
-// every group of the same structure.
+// Turns a group into a kernel in the kernel language. Shapes, strides and scalars are arguments, so a kernel
+// serves every group of the same structure.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ struct FusedKernel {
               std::span<const ScalarArgument> scalars);
 };
 
-/// What groups of equal kernels have in common.
+/// What groups with the same kernel have in common.
 std::string structure_of(const Group& group, const Plan& plan);
 /// Parameters: the arrays and the stored results (see Plan), the partial results, the scalars, and for a
 /// reduction the extent of its axis and the number of partials, for several rounds the number of threads.

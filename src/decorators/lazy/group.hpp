@@ -1,4 +1,4 @@
-// What the recorder keeps: buffers without memory, and groups of ops over one shape.
+// The data of the recorder: buffers without memory, and groups of ops over one shape.
 #pragma once
 
 #include <memory>
@@ -11,21 +11,21 @@ namespace ferrite::lazy {
 
 struct Group;
 
-/// A buffer of Lazy. The memory comes when the first value is written.
+/// A buffer of Lazy. It gets memory when the first value is written.
 class LazyBuffer final : public Buffer {
  public:
   LazyBuffer(std::size_t bytes, Device device) : Buffer(nullptr, bytes, device) {}
 
   std::shared_ptr<Buffer> memory;
-  Group* writer = nullptr;  // the group that will write it, and which value of it that is
+  Group* writer = nullptr;  // the group that will write it, and the value of that group
   int value = -1;           // an op; reductions count from -1 down
-  bool failed = false;      // the group that was to write it could not (memory ran out)
+  bool failed = false;      // the group that should write it could not (memory ran out)
 
-  /// Throws BackendError for a value that never came to be.
+  /// Throws BackendError for a value that was never computed.
   void check_computed() const;
 };
 
-/// By typeid: dynamic_cast would be a tenth of what recording an op costs.
+/// By typeid: a dynamic_cast would take a tenth of the time of recording an op.
 inline bool is_lazy(const Buffer* buffer) {
   return buffer != nullptr && typeid(*buffer) == typeid(LazyBuffer);
 }
@@ -34,7 +34,7 @@ inline LazyBuffer* lazy_buffer(const Array& array) {
   return is_lazy(buffer) ? static_cast<LazyBuffer*>(buffer) : nullptr;
 }
 
-/// The array in real memory; it has some.
+/// The array in real memory, which it must have.
 inline Array in_memory(const Array& array) {
   const LazyBuffer* lazy = lazy_buffer(array);
   return lazy ? Array(lazy->memory, array.layout(), array.dtype()) : array;
@@ -64,8 +64,8 @@ struct Reduction {
   int position;  // how many ops were recorded before it
 };
 
-/// Ops over one domain: a shape without its axes of extent 1. Layouts of operands and results are those of
-/// the domain's axes; what broadcasts has strides of 0.
+/// Ops over one domain: a shape without its axes of extent 1. Operands and results have layouts over the
+/// domain's axes; broadcast ones have strides of 0.
 struct Group {
   Shape domain;
   std::vector<Recorded> ops;
@@ -87,7 +87,7 @@ inline Shape without_unit_axes(const Shape& shape) {
   return domain;
 }
 
-/// The layout over the domain that `shape` has, `layout` broadcast to it first.
+/// The layout of `shape` over the domain, with `layout` broadcast to it first.
 inline Layout over_domain(const Layout& layout, const Shape& shape) {
   const Layout wide = layout.shape == shape ? layout : layout.expand(shape);
   Layout result;

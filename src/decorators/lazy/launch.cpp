@@ -1,4 +1,4 @@
-// Launching a fused kernel: on a GPU by its backend, on the CPU without a compiler, whatever the backend.
+// Launches a fused kernel: on a GPU through its backend, on the CPU without a compiler, for any backend.
 #include "decorators/lazy/fused_kernel.hpp"
 #include "ferrite/core/error.hpp"
 

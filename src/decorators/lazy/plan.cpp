@@ -10,12 +10,12 @@ namespace ferrite::lazy {
 
 namespace {
 
-/// So many elements go into a partial result: few enough that little is written, enough threads to keep a GPU
-/// busy.
+/// Elements per partial result: enough that few results are written, and few enough to keep a GPU busy with
+/// threads.
 constexpr std::int64_t terms = 32;
 
-/// Axes of the domain by falling stride of the operand that moves along most of them, an output if there is
-/// one.
+/// Axes of the domain by descending stride of the operand that moves along most of them, preferably an
+/// output.
 std::vector<int> axis_order(const std::vector<Shape>& strides, std::size_t first_output, int rank) {
   std::size_t leader = 0;
   int best = -1;
@@ -34,7 +34,7 @@ std::vector<int> axis_order(const std::vector<Shape>& strides, std::size_t first
   return order;
 }
 
-/// Strides along the domain's axes of a result that has lost the reduced ones.
+/// Strides along the domain's axes of a result without the reduced ones.
 Shape reduced_strides(const Group& group, const Layout& out) {
   Shape strides;
   int next = 0;
@@ -139,8 +139,7 @@ void plan_packs(const Group& group, Plan& plan) {
   for (const int i : plan.stored) check(in_memory(group.ops[static_cast<std::size_t>(i)].out));
   if (!fits) return;
   plan.pack = pack;
-  // Two packs at a time keep more bytes on their way; a grid that is not large has no threads to spare for
-  // it.
+  // Two packs at a time keep more loads in flight; a small grid has no threads to spare for this.
   if (plan.axis < 0 && plan.rank == 1 && plan.extent[0] % (2 * pack) == 0 && plan.extent[0] >= (1 << 22))
     plan.rounds = 2;
 }

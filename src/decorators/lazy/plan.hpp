@@ -1,5 +1,4 @@
-// What a group has to do when it runs: which ops are needed, what is written, and the loop nest over all
-// arrays.
+// The plan of a group that runs: which ops are needed, what is written, and the loop nest over all arrays.
 #pragma once
 
 #include <array>
@@ -14,26 +13,26 @@ namespace ferrite::lazy {
 struct Plan {
   static constexpr int max_axes = 4;  // of arrays in the kernel language
 
-  std::vector<bool> needed;     // by op: its value leads to something that is written
-  std::vector<int> arrays;      // of the group, that needed ops read
+  std::vector<bool> needed;     // by op: a written result depends on it
+  std::vector<int> arrays;      // arrays of the group that needed ops read
   std::vector<int> stored;      // ops whose results are written
-  std::vector<int> reductions;  // of the group, that the kernel begins
-  std::vector<int> later;       // of the group, that the backend does by itself
+  std::vector<int> reductions;  // reductions of the group that the kernel begins
+  std::vector<int> later;       // reductions of the group that the backend does
 
   int rank = 0;
   std::int64_t extent[max_rank] = {};
   bool reduced[max_rank] = {};
-  /// Of arrays, stored ops and results of reductions, one after the other. Results do not move along reduced
-  /// axes.
+  /// One entry per array, then per stored op, then per result of a reduction. A result has stride 0 along
+  /// reduced axes.
   std::vector<std::array<std::int64_t, max_rank>> strides;
 
-  /// A reduced axis is walked by `partials` threads, each of which takes every so many-th element, or pack of
-  /// them, and writes what it has got; -1 if nothing is reduced.
+  /// The reduced axis that `partials` threads share. Thread i takes element (or pack) i, i + partials, ...
+  /// and writes its partial result. -1 if nothing is reduced.
   int axis = -1;
   std::int64_t partials = 0;
 
-  /// Elements that a thread takes at once from each array, and how many times it does so. More than one only
-  /// where all arrays are dense, or one element for all.
+  /// Elements that a thread takes at once from each array, and how often it does so. More than one only if
+  /// every array is dense or broadcasts a single element.
   int pack = 1;
   int rounds = 1;
 
@@ -42,21 +41,21 @@ struct Plan {
   Shape grid() const;
   /// Extents of what the threads of a reduction write.
   Shape partial_shape() const;
-  /// Why there is no kernel for it; empty if there is.
+  /// Why there is no kernel for it; empty if there is one.
   std::string obstacle;
 };
 
-/// `wanted` says whether somebody still holds what an array shows.
+/// `wanted` tells whether somebody still holds an array.
 template <class Wanted>
 Plan make_plan(const Group& group, Wanted&& wanted);
 
-/// Leaves reductions to the backend on the CPU, where a kernel of them does not pay: what it would not write
-/// and read again stays in the cache.
+/// On the CPU, leaves reductions to the backend. A kernel that contains them does not pay there: the values
+/// that it would not write and read again stay in the cache anyway.
 void plan_reductions(const Group& group, Plan& plan, DeviceKind device);
 /// Fills in the loop nest.
 void plan_loops(const Group& group, Plan& plan);
-/// For GPUs: as many elements at once as vectors have, where arrays are dense and aligned. Not along an axis
-/// that stays when another is reduced.
+/// For GPUs: as many elements at once as a vector has, if arrays are dense and aligned. Not along an axis
+/// that is kept while another is reduced.
 void plan_packs(const Group& group, Plan& plan);
 
 template <class Wanted>

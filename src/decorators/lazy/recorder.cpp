@@ -1,5 +1,5 @@
-// Recording: which group an op belongs to, and what must run before it so that every read sees what it would
-// have seen had each op run at once.
+// Recording: finds the group of an op, and runs what must come before it, so that every read sees the value
+// it would have seen if each op had run at once.
 #include <cmath>
 
 #include "decorators/lazy/recorder_state.hpp"
@@ -88,7 +88,7 @@ void Recorder::State::give_memory(LazyBuffer& buffer) {
 void Recorder::State::run_users(const Buffer* buffer, std::string_view who) {
   for (std::size_t i = 0; i < groups.size();) {
     if (groups[i]->reads(buffer) || writes(*groups[i], buffer))
-      run(*groups[i], who);  // which takes it out of the list
+      run(*groups[i], who);  // which removes it from the list
     else
       ++i;
   }
@@ -134,7 +134,7 @@ void Recorder::State::record_elementwise(const RecordedOp& op, Ins in, Array& ou
   const Array result = out.with_layout(over_domain(out.layout(), out.shape()));
   if (accumulates) operands.push_back(result);
 
-  // A value that is not the one this thread of the kernel has just computed is read from memory.
+  // A value is read from memory unless the same thread of the kernel has just computed it.
   for (const Array& x : operands)
     if (!fits(x, x.layout(), domain)) run(*lazy_buffer(x)->writer, reason_for_reading(x, domain));
   if (target.memory || target.writer) run_unless_in_place(result, domain);
@@ -156,8 +156,8 @@ std::string_view Recorder::State::reason_for_reading(const Array& array, const S
 }
 
 void Recorder::State::run_unless_in_place(const Array& result, const Shape& domain) {
-  // In one kernel, each thread reads its own element before it writes it. That is the order of the ops only
-  // if nobody sees the buffer through another view.
+  // In one kernel, each thread reads its own element before it writes it. This keeps the order of the ops
+  // only if nobody uses the buffer through another view.
   const Buffer* buffer = result.buffer().get();
   for (std::size_t i = 0; i < groups.size();) {
     Group& g = *groups[i];

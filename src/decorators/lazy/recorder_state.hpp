@@ -1,4 +1,4 @@
-// The inside of lazy::Recorder: recorder.cpp takes ops down, run.cpp runs groups, report.cpp tells of it.
+// The inside of lazy::Recorder: recorder.cpp records ops, run.cpp runs groups, report.cpp makes the report.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace ferrite::lazy {
 struct Recorder::State {
   /// Shapes whose ops may be waiting at the same time.
   static constexpr std::size_t max_groups = 8;
-  /// Kernels kept; beyond it all are forgotten, and built again if they are needed.
+  /// Number of kernels kept; beyond it all are dropped, and built again if needed.
   static constexpr std::size_t max_kernels = 1024;
 
   State(Executor& below, const LazyConfig& limits, Device where)
@@ -35,13 +35,13 @@ struct Recorder::State {
   Group* find(const Shape& domain);
   /// The group of this domain, with room for one more op.
   Group& group_for(const Shape& domain, std::size_t arrays_needed);
-  /// Whether a kernel over the domain has the element at hand: it is in memory, or computed by the same
-  /// thread.
+  /// Whether a kernel over the domain has access to the element: it is in memory, or the same thread computes
+  /// it.
   bool fits(const Array& array, const Layout& layout, const Shape& domain) const;
   Operand operand_of(Group& group, const Array& array);
   std::string_view reason_for_reading(const Array& array, const Shape& domain) const;
   bool writes(const Group& group, const Buffer* buffer) const;
-  /// Runs the groups that an op which overwrites `result`, over the domain, must come after.
+  /// Runs the groups that must run before an op that overwrites `result`, over the domain.
   void run_unless_in_place(const Array& result, const Shape& domain);
   void run_users(const Buffer* buffer, std::string_view who);
   void give_memory(LazyBuffer& buffer);
@@ -50,7 +50,7 @@ struct Recorder::State {
   void run(Group& group, std::string_view who);
   void run_group(Group& group);
   void run_one_by_one(const Group& group, const Plan& plan);
-  /// Whether anybody but the group holds the buffer.
+  /// Whether anybody except the group holds the buffer.
   bool is_wanted(const Group& group, const Array& out) const;
   void launch(const Group& group, const Plan& plan);
   void reduce(const Group& group, const Reduction& reduction);

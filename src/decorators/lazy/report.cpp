@@ -1,4 +1,4 @@
-// What Lazy tells of its work.
+// The report of Lazy.
 #include <fmt/format.h>
 
 #include <algorithm>

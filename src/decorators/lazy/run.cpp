@@ -1,4 +1,4 @@
-// Running a group: as one kernel, or op by op where that is all there is to it or no kernel can do it.
+// Runs a group: as one kernel, or op by op if it has only one op or no kernel can do it.
 #include "decorators/lazy/recorder_state.hpp"
 #include "ferrite/kernel/emit.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// The array as the op itself knew it: over the domain's axes, which is the same but for axes of extent 1.
+/// The array as the op itself knew it: over the domain's axes, with axes of extent 1 restored.
 Array operand_in_memory(const Group& group, const Operand& x) {
   return in_memory(x.op >= 0 ? group.ops[at(x.op)].out : group.arrays[at(x.array)]);
 }
@@ -20,7 +20,7 @@ void Recorder::State::run(Group& group, std::string_view who) {
       std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.get() == &group; });
   const std::unique_ptr<Group> owned = std::move(*found);
   groups.erase(found);
-  // Whatever happens, nobody waits for it any longer.
+  // Whatever happens, nobody waits for it any more.
   const auto for_each_result = [&](auto&& f) {
     for (const Recorded& r : group.ops) f(*lazy_buffer(r.out));
     for (const Reduction& r : group.reductions) f(*lazy_buffer(r.out));

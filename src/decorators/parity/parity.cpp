@@ -1,4 +1,4 @@
-// The parts of Parity that know no backend: counting, reports, replay files.
+// The parts of Parity that do not depend on the backend: counting, reports, replay files.
 #include "ferrite/decorators/parity.hpp"
 
 #include <fmt/format.h>
@@ -225,7 +225,7 @@ void ParityMonitor::write(ParityReport& report, const detail::ComparedCall& call
     const std::string name = fmt::format("in{}", i);
     content.tensors[name] = call.inputs[i];
     if (layouts[i].is_contiguous()) continue;
-    // A fault may need the strides: replay lays the input out as it was.
+    // A fault may depend on the strides: replay gives the input the same layout.
     const Shape& strides = layouts[i].strides;
     content.metadata[name + ".strides"] = fmt::format("[{}]", fmt::join(strides.begin(), strides.end(), ","));
   }

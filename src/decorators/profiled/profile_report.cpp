@@ -1,4 +1,4 @@
-// What a profile says: the table for people and the JSON for programs.
+// Output of a profile: the table for people and the JSON for programs.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What Profiled keeps: sums per op, calls whose time is not known yet, and the trace file.
+// The data of Profiled: sums per op, calls whose time is not known yet, and the trace file.
 #include "ferrite/decorators/profiled.hpp"
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ std::string joined(MetaSpan metas) {
   return text;
 }
 
-/// Some of the durations of one op, evenly spread: when there are too many, every second one is dropped and
-/// from then on only every second one is taken.
+/// An evenly spread sample of the durations of one op: when there are too many, every second one is dropped,
+/// and from then on only every second new one is kept.
 class Durations {
  public:
   void add(float seconds) {
@@ -84,7 +84,7 @@ struct ProfileRecorder::State {
     OpProfile op;
     Durations durations;
   };
-  /// A call as far as it is known when it is made. `shapes` only where there is a trace.
+  /// The facts about a call that are known when it is made. `shapes` is set only if there is a trace.
   struct Call {
     Row* row;
     const std::string* shapes;
@@ -114,7 +114,7 @@ struct ProfileRecorder::State {
     if (pending.size() >= most_pending) settle(most_pending / 2);
   }
 
-  /// Counts the oldest pending calls. Where the device fails, they are lost.
+  /// Counts the oldest pending calls. If the device fails, they are lost.
   void settle(std::size_t calls) {
     const auto end = pending.begin() + static_cast<std::ptrdiff_t>(calls);
     const std::vector<PendingCall> due(std::move_iterator(pending.begin()), std::move_iterator(end));

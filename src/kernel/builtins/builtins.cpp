@@ -1,4 +1,4 @@
-// The table, put together of its families.
+// The table, assembled from its families.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +43,7 @@ Number cast_number(ScalarType from, ScalarType to, Precision precision, Number x
     return from_integer(std::clamp(whole, low, low + range - 1));
   }
   if (!is_float(to)) return from_integer(wrap_to(to, static_cast<std::uint64_t>(x.integer)));
-  // An integer goes to a 16- or 32-bit float in one rounding.
+  // An integer is rounded only once on its way to a 16- or 32-bit float.
   const bool huge = from == ScalarType::u64 && x.integer < 0;
   if (precision == Precision::native && to == ScalarType::f32)
     return from_real(huge ? static_cast<float>(static_cast<std::uint64_t>(x.integer))

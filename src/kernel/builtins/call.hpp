@@ -1,4 +1,4 @@
-// What an evaluation function of the builtin table sees, and how results are brought into their type.
+// The arguments of an evaluation function of the builtin table, and the rounding of its results.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace ferrite::kernel {
 
-/// A float rounded to its type; nothing is rounded in f64 mode.
+/// A float rounded to its type; no rounding in f64 mode.
 inline double round_to(ScalarType type, Precision precision, double x) {
   if (precision == Precision::f64 || type == ScalarType::f64) return x;
   if (type == ScalarType::f32) return static_cast<float>(x);
@@ -37,7 +37,7 @@ inline double as_real(ScalarType type, Number x) {
                                  : static_cast<double>(x.integer);
 }
 
-/// What builtins can ask the running interpreter for.
+/// What builtins can ask of the running interpreter.
 class Machine {
  public:
   virtual ~Machine() = default;

@@ -61,7 +61,7 @@ def warp_noise_3d(state: wp.uint32, xyz: wp.vec3) -> float:
     return warp_noise_blend(warp_noise_face_3d(state, x, y, z, d), warp_noise_face_3d(state, x, y, z + 1, d - wp.vec3(0.0, 0.0, 1.0)), d[2])
 )";
 
-/// Nowhere in the text that messages show.
+/// Has no place in the text that messages show.
 void forget_places(syntax::Expr& e) {
   e.place = e.parenthesis = {};
   for (syntax::Expr& arg : e.args) forget_places(arg);

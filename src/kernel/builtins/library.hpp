@@ -10,7 +10,7 @@
 
 namespace ferrite::kernel {
 
-/// Adds the definitions that kernels of this text may call; they count only if one does.
+/// Adds the definitions that kernels of this text may call; they count only if a kernel calls them.
 void add_library(syntax::File& file, std::string_view text);
 
 /// The function behind wp.name(state, x) for an x of this type; nothing if there is none.

@@ -26,7 +26,7 @@ Result finite(Types t) {
 }
 Result counts(Types t) { return t.size() == 1 && t[0].is_int() ? Result(int_type) : std::nullopt; }
 
-/// Floats by `real`, integers (of an unsigned type or not) by `integer`, component by component.
+/// Floats by `real`, integers (signed or unsigned) by `integer`, component by component.
 template <auto real, auto integer>
 void each_number(BuiltinCall& c) {
   for (int i = 0; i < c.type.components(); ++i) {
@@ -48,7 +48,7 @@ constexpr auto step_integer = [](std::int64_t x, bool u) { return std::int64_t{x
 constexpr auto nonzero_real = [](double x) { return x == 0 ? 0.0 : 1.0; };
 constexpr auto nonzero_integer = [](std::int64_t x, bool) { return std::int64_t{x != 0}; };
 
-/// The smaller or larger of two; of NaN and a number the number. Of equal ones, which may be zeros of both
+/// The smaller or larger of two; a number is preferred to NaN. Of equal ones, which may be zeros of both
 /// signs, the second is the smaller and the first the larger.
 template <bool smaller>
 Number pick(ScalarType s, Number a, Number b) {
@@ -82,7 +82,7 @@ constexpr auto smoothstep = [](double a, double b, double x) {
   return t * t * (3 - 2 * t);
 };
 
-/// `any`: whether one component is so; else whether all are.
+/// `any`: true if one component is; else true if all are.
 template <auto test, bool any>
 void classify(BuiltinCall& c) {
   bool found = !any;

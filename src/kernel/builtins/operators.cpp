@@ -159,7 +159,7 @@ constexpr auto neg_integer = [](BuiltinCall&, Unsigned a, Unsigned) { return Uns
 constexpr auto same_integer = [](BuiltinCall&, Unsigned a, Unsigned) { return a; };
 constexpr auto pow_real = [](double a, double b) { return std::pow(a, b); };
 
-/// Of scalars, or of composites: for all components (`all`) or for one of them.
+/// For scalars or composites: true if it holds for all components (`all`) or for one of them.
 template <auto relation, bool all = true>
 void compare(BuiltinCall& c) {
   const ScalarType s = c.type_of(0).scalar;

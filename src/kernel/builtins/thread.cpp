@@ -64,7 +64,7 @@ void tid(BuiltinCall& c) {
   for (int axis = 0; axis < c.type.rows; ++axis) c.out[axis].integer = c.machine.thread_index(axis);
 }
 void block_dim(BuiltinCall& c) { c.out[0].integer = c.machine.block_dim(); }
-void sync_threads(BuiltinCall&) {}  // the interpreter sees to it
+void sync_threads(BuiltinCall&) {}  // the interpreter does it
 void len(BuiltinCall& c) {
   const Type t = c.type_of(0);
   c.out[0].integer = t.is_array() ? c.machine.extent(c.values[0][0], 0) : t.rows;
@@ -80,7 +80,7 @@ void where(BuiltinCall& c) {
   for (int i = 0; i < c.type.components(); ++i) c.out[i] = chosen[i];
 }
 
-/// The element that an atomic is about; where its value stands among the arguments.
+/// The element of an atomic, and the place of its value among the arguments.
 Number* target(BuiltinCall& c, int& value) {
   std::int64_t at[4];
   const int dims = c.type_of(0).dims;
@@ -88,7 +88,7 @@ Number* target(BuiltinCall& c, int& value) {
   value = 1 + dims;
   return c.machine.locate(c.values[0][0], {at, static_cast<std::size_t>(dims)});
 }
-/// element = builtin(element, value), by the rows of the table; gives the element as it was.
+/// element = builtin(element, value), by the rows of the table; returns the old element.
 template <Builtin builtin>
 void combine(BuiltinCall& c) {
   int value = 0;

@@ -77,7 +77,7 @@ double norm(const BuiltinCall& c) {
   return std::sqrt(sum);
 }
 void length(BuiltinCall& c) { c.store(0, norm(c)); }
-/// Of nothing but zeros: the zero vector, the identity quaternion.
+/// For all zeros: the zero vector, the identity quaternion.
 void normalize(BuiltinCall& c) {
   const double l = norm(c);
   for (int i = 0; i < c.type.rows; ++i)
@@ -170,7 +170,7 @@ void determinant(BuiltinCall& c) {
   load(c, m);
   c.store(0, determinant_of(m, c.type_of(0).rows));
 }
-/// Of a singular matrix: zeros.
+/// Zeros for a singular matrix.
 void inverse(BuiltinCall& c) {
   const int n = c.type.rows;
   double m[16], smaller[9];

@@ -74,7 +74,7 @@ std::vector<const syntax::Expr*> FunctionChecker::optional_arguments(
     std::size_t at = keyword.empty() ? i - 1 : 0;
     while (!keyword.empty() && at < parameters.size() && parameters[at] != keyword) ++at;
     if (keyword.empty() && at >= slots.size())
-      slots.resize(at + 1, nullptr);  // the caller says what is wrong
+      slots.resize(at + 1, nullptr);  // the caller reports what is wrong
     if (at >= slots.size())
       fail(e.args[i].place,
            fmt::format("there is no parameter '{}': they are {}", keyword, listed(parameters)));
@@ -99,8 +99,8 @@ Expr FunctionChecker::fitted(Expr v, Type wanted) const {
   return v;
 }
 
-/// A number or a constant where a scalar type is asked for has that type from the start: nothing is rounded
-/// to float on the way. Nothing for anything else, and for what the type cannot take without a cast.
+/// A number or constant in a place of a scalar type has that type from the start: it is never rounded to
+/// float first. Nothing for anything else, and for values that the type cannot take without a cast.
 std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, ScalarType scalar) const {
   const bool negative = e.kind == Kind::unary && e.builtin == Builtin::neg;
   const syntax::Expr& number = negative ? e.args[0] : e;
@@ -242,7 +242,7 @@ void FunctionChecker::check_static(const syntax::Expr& e) const {
   for (const syntax::Expr& arg : e.args) check_static(arg);
 }
 
-/// wp.static(x): what Python computes before the kernel runs.
+/// wp.static(x): computed by Python before the kernel runs.
 Expr FunctionChecker::static_call(const syntax::Expr& e) {
   if (e.args.size() != 2) fail(e.place, "wp.static takes one value");
   check_static(e);
@@ -254,7 +254,7 @@ Expr FunctionChecker::static_call(const syntax::Expr& e) {
   return v;
 }
 
-/// wp.noise(state, x): which function it is depends on x.
+/// wp.noise(state, x): the type of x decides which function it is.
 Expr FunctionChecker::library_call(std::string_view name, const syntax::Expr& e) {
   if (e.args.size() != 3) fail(e.place, fmt::format("wp.{} takes a state and a place", name));
   const Type x = value(e.args[2]).type;

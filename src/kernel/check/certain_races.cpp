@@ -38,7 +38,7 @@ class CertainRaces {
   }
 
  private:
-  /// Whether threads may have different values of it.
+  /// Whether threads may have different values for it.
   bool differs(const Expr& e) const {
     if (e.kind == ExprKind::variable) return differs_[static_cast<std::size_t>(e.index)];
     if (e.kind == ExprKind::call && !is_pure(module_, e)) return true;
@@ -47,7 +47,8 @@ class CertainRaces {
     if (e.kind == ExprKind::element && written_.contains(root_of(e).index)) return true;
     return std::any_of(e.args.begin(), e.args.end(), [&](const Expr& a) { return differs(a); });
   }
-  /// `some`: only some of the threads may come here. After a jump that not all take, that holds for the rest.
+  /// `some`: only some of the threads may get here. After a jump that not all threads take, this holds for
+  /// the rest.
   void walk(const std::vector<Stmt>& body, bool some, std::vector<KernelError>* found) {
     for (const Stmt& s : body) {
       const bool here = some || apart_;

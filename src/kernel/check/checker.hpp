@@ -1,5 +1,5 @@
-// From the surface tree to the IR: names, types and overloads are resolved here, and every rule of the
-// language is enforced here.
+// From the surface tree to the IR: resolves names, types and overloads, and enforces every rule of the
+// language.
 #pragma once
 
 #include <functional>
@@ -20,16 +20,16 @@ class ModuleChecker {
  public:
   ModuleChecker(syntax::File file, std::shared_ptr<const Source> source);
 
-  /// Adds what it finds wrong to `errors`.
+  /// Adds the errors that it finds to `errors`.
   void run(std::vector<KernelError>& errors);
-  /// The module that run() made; names are not resolved any more afterwards.
+  /// The module that run() made; names cannot be resolved after this.
   Module release() { return std::move(module_); }
 
-  /// Thrown when something is used whose own error is reported already.
+  /// Thrown when a definition is used whose own error is already reported.
   struct Dependent {
     std::string cause;
   };
-  /// Of what run() left out without an error of its own: the definition that has one.
+  /// For definitions that run() left out without an error: the definition that has the error.
   std::map<std::string, std::string> causes() const { return causes_; }
 
   [[noreturn]] void fail(Place place, std::string_view problem) const;
@@ -40,10 +40,10 @@ class ModuleChecker {
 
   /// The index of the struct or function; nothing if there is none of this name.
   std::optional<int> find_struct(std::string_view name) const;
-  /// Checks it first if nobody has; recursion is an error at `place`.
+  /// Checks it first if necessary; recursion is an error at `place`.
   std::optional<int> find_function(std::string_view name, Place place);
 
-  /// Whether a function of the file has this name, where it is read.
+  /// Whether a function of the file has this name at the current place.
   bool is_function(std::string_view name) const {
     return find_definition(name, syntax::Definition::Kind::function).has_value();
   }
@@ -51,13 +51,13 @@ class ModuleChecker {
   /// float)` is what + of two floats means.
   std::optional<int> find_operator(Builtin builtin, Type left, Type right, Place place);
 
-  /// A type as annotations and dtype= write it; `any` is what Any stands for. Fails if it is none.
+  /// A type as annotations and dtype= write it; `any` is the type for Any. Fails if it is not a type.
   Type annotation(const syntax::Expr& e, const syntax::Expr* any = nullptr) const;
-  /// The same for scalars, composites and structs; nothing if it is none of them.
+  /// The same for scalars, composites and structs; nothing if it is not one of them.
   std::optional<Type> simple_type(const syntax::Expr& e, int depth = 0) const;
   /// The name if the expression is one of Warp's namespace: "wp.vec3" is "vec3".
   std::optional<std::string_view> warp_name(const syntax::Expr& e) const;
-  /// What a module's constant is worth as Python computes it: wp.pi, math.pi, NAME, 2.0 * NAME.
+  /// The value of a module's constant as Python computes it: wp.pi, math.pi, NAME, 2.0 * NAME.
   struct Constant {
     enum class Kind : std::uint8_t { boolean, integer, real } kind;
     std::int64_t integer = 0;
@@ -65,8 +65,7 @@ class ModuleChecker {
   };
   std::optional<Constant> constant(const syntax::Expr& e, int depth = 0) const;
 
-  /// While it lives, names have the meaning they have in a definition that captured these, or at the top
-  /// level.
+  /// While it lives, names have their meaning in a definition that captured these, or at the top level.
   class InScope {
    public:
     InScope(const ModuleChecker& checker, const syntax::Definition& d)
@@ -89,7 +88,7 @@ class ModuleChecker {
     const syntax::Constants* outer_;
     const std::string outer_scope_;
   };
-  /// Calls `use` with what a name stands for, in its scope; false if there is no such constant.
+  /// Calls `use` with the value of a name, in its scope; false if there is no such constant.
   template <class Use>
   bool with_constant(std::string_view name, Use&& use) const {
     for (const auto* names : {captured_, &file_.constants}) {
@@ -110,8 +109,8 @@ class ModuleChecker {
   bool check(std::size_t definition, std::vector<KernelError>& errors);
   void name_apart();
   bool check_gradients(std::size_t function, std::vector<KernelError>& errors);
-  /// The definition that a name means where it is read: of the Python functions around, the innermost; of
-  /// those that Python would not see, the only one.
+  /// The definition that a name means at the current place: the one in the innermost Python function around
+  /// it; if Python would see none, the only one.
   std::optional<std::size_t> find_definition(std::string_view name,
                                              std::optional<syntax::Definition::Kind> kind = {}) const;
   void check_struct(const syntax::Definition& d);
@@ -243,14 +242,14 @@ class FunctionChecker {
   /// The arguments in the order of the parameters, keywords resolved.
   std::vector<const syntax::Expr*> arguments(const syntax::Expr& e,
                                              const std::vector<std::string>& parameters);
-  /// The same with null for what is not given, also in the middle.
+  /// The same with null for arguments that are not given, also in the middle.
   std::vector<const syntax::Expr*> optional_arguments(const syntax::Expr& e,
                                                       const std::vector<std::string>& parameters);
   std::optional<Expr> written_number(const syntax::Expr& e, ScalarType scalar) const;
   void check_static(const syntax::Expr& e) const;
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
-  /// Fails for a name that the language needs itself: wp, float, range, ...
+  /// Fails for a name that the language itself needs: wp, float, range, ...
   void check_name(std::string_view name, Place place) const { module_.check_name(name, place); }
   [[noreturn]] void fail(Place place, std::string_view problem) const { module_.fail(place, problem); }
   std::string show(Type t) const { return module_.show(t); }

@@ -1,4 +1,4 @@
-// Constants: what Python works out before a kernel runs.
+// Constants: values that Python computes before a kernel runs.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -103,7 +103,7 @@ std::optional<ModuleChecker::Constant> ModuleChecker::called_constant(const synt
 
 std::optional<ModuleChecker::Constant> ModuleChecker::constant(const syntax::Expr& e, int depth) const {
   using C = Constant;
-  if (depth > 50) return std::nullopt;  // also of constants that need themselves
+  if (depth > 50) return std::nullopt;  // also for constants that depend on themselves
   switch (e.kind) {
     case Kind::boolean:
       return C{C::Kind::boolean, static_cast<std::int64_t>(e.integer), static_cast<double>(e.integer)};

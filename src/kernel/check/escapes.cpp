@@ -1,4 +1,4 @@
-// Arrays that a function makes end with the call: none may leave it.
+// Arrays that a function makes end with the call: none may escape.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// The array of the function that a value may be or hold, by its variable; -1 if there is none. Which arrays
-/// a variable may hold does not depend on the way taken, so this errs on the side of refusing.
+/// The function's own array that a value may be or hold, by its variable; -1 if there is none. The analysis
+/// ignores control flow, so it errs on the side of refusing.
 class LocalArrays {
  public:
   LocalArrays(const Module& module, const Function& function)

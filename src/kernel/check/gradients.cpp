@@ -1,4 +1,5 @@
-// @wp.func_grad and @wp.func_replay: that they fit their function, and what wp.adjoint[x] is.
+// @wp.func_grad and @wp.func_replay: checks that they match their function, and gives wp.adjoint[x] its
+// meaning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ bool is_differentiable(const Module& module, Type type) {
 
 }  // namespace
 
-/// The parameters are those of the function; of a gradient, followed by an adjoint for each result.
+/// The parameters are those of the function; for a gradient, followed by an adjoint for each result.
 void FunctionChecker::check_gradient() {
   const bool gradient = definition_.kind == syntax::Definition::Kind::gradient;
   const auto index = module_.find_function(definition_.of, definition_.of_place);
@@ -44,8 +45,8 @@ void FunctionChecker::check_gradient() {
   function_.adjoints.assign(static_cast<std::size_t>(f.parameters), -1);
 }
 
-/// Of a number, vector or struct the adjoint is added to, and no more: what it holds before depends on which
-/// other uses of the argument have had their turn.
+/// The adjoint of a number, vector or struct can only be added to: its earlier value depends on which other
+/// uses of the argument have already run.
 void FunctionChecker::check_adjoints() const {
   const auto is_sum = [&](const Expr& e) {
     return e.kind == ExprKind::variable && !e.type.is_array() &&

@@ -12,7 +12,7 @@ using syntax::Definition;
 
 namespace {
 
-/// No one calls it by name.
+/// Nobody calls it by name.
 bool belongs_to_function(const Definition& d) {
   return d.kind == Definition::Kind::gradient || d.kind == Definition::Kind::replay;
 }
@@ -38,7 +38,7 @@ void ModuleChecker::name_apart() {
     const bool again =
         std::any_of(file_.definitions.begin(), file_.definitions.end(), [&](const Definition& o) {
           return &o != &d && o.captured == d.captured && o.python_name() == d.name;
-        });  // defined twice, which run() says
+        });  // defined twice, which run() reports
     for (int k = 2; !again && count[unique] > 0; ++k) unique = fmt::format("{}_{}", apart, k);
     ++count[unique];
     d.called = std::exchange(d.name, unique);
@@ -97,7 +97,7 @@ void ModuleChecker::run(std::vector<KernelError>& errors) {
     for (std::size_t i = 0; i < n; ++i)
       if (file_.definitions[i].kind == kind && !file_.definitions[i].is_library) check(i, errors);
 
-  // Functions were added in the order of calls: bring them into the order of the text.
+  // Functions were added in the order of calls; restore the order of the text.
   std::vector<int> order(module_.functions.size());
   std::vector<Function> sorted;
   for (std::size_t i = 0; i < n; ++i) {
@@ -148,7 +148,7 @@ bool ModuleChecker::check(std::size_t i, std::vector<KernelError>& errors) {
   return states_[i] == State::done;
 }
 
-/// The gradient and the replay of a function, which it would be wrong without.
+/// The gradient and the replay of a function; without them it would be wrong.
 bool ModuleChecker::check_gradients(std::size_t function, std::vector<KernelError>& errors) {
   bool right = true;
   std::vector<std::size_t> all;
@@ -167,7 +167,7 @@ bool ModuleChecker::check_gradients(std::size_t function, std::vector<KernelErro
     (d.kind == Definition::Kind::gradient ? f.gradient : f.replay) = indices_[i];
   }
   for (const std::size_t i : all)
-    if (!right) states_[i] = State::failed;  // one without the other means nothing
+    if (!right) states_[i] = State::failed;  // each is useless without the other
   return right;
 }
 

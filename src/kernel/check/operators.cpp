@@ -1,4 +1,4 @@
-// Operators: one type on both sides, with a hint where two types meet.
+// Operators: one type on both sides, with a hint if the types differ.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ std::vector<Expr> pair(Expr a, Expr b) {
   return list;
 }
 
-/// How to write the operand in another type: by its name where it has one.
+/// How to write the operand in another type; uses its name if it has one.
 std::string conversion(const syntax::Expr* operand, Type to) {
   std::string inner = "...";
   if (operand != nullptr && operand->kind == syntax::ExprKind::name) inner = operand->text;
@@ -119,8 +119,8 @@ Expr FunctionChecker::compare(const syntax::Expr& e) {
   return std::move(*all);
 }
 
-/// Numbers of different types are compared in the wider type, a float if one is a float: what C does, less
-/// its conversion of negative numbers to unsigned ones.
+/// Numbers of different types are compared in the wider type, or as floats if one is a float. This is C's
+/// rule without its conversion of negative numbers to unsigned ones.
 Expr FunctionChecker::relation(Builtin builtin, Expr a, Expr b, Place place) {
   if (a.type != b.type && a.type.is_scalar() && b.type.is_scalar() && !a.type.is_bool() &&
       !b.type.is_bool()) {

@@ -1,4 +1,4 @@
-// Statements: which variables there are, what may be assigned to what, and where control may go.
+// Statements: the variables of a function, valid assignments, and control flow.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool breaks(const std::vector<Stmt>& body) {
   });
 }
 
-/// Less than the parser takes, because printing may add casts and parentheses.
+/// Smaller than the parser's limit, because printing may add casts and parentheses.
 constexpr int deepest_expression = 150;
 int depth_of(const Expr& e) {
   int deepest = 0;
@@ -160,7 +160,7 @@ void FunctionChecker::statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   }
 }
 
-/// Whether a wp.static(...) holds; nothing if the condition is another.
+/// Whether a wp.static(...) holds; nothing for any other condition.
 std::optional<bool> FunctionChecker::static_condition(const syntax::Expr& e) const {
   if (e.kind != Kind::call || module_.warp_name(e.args[0]) != "static") return std::nullopt;
   check_static(e);
@@ -173,7 +173,7 @@ std::optional<bool> FunctionChecker::static_condition(const syntax::Expr& e) con
 std::vector<Stmt> FunctionChecker::branches(const syntax::Stmt& s, std::size_t from) {
   if (from == s.values.size())
     return from < s.branches.size() ? block(s.branches[from]) : std::vector<Stmt>();
-  if (const auto known = static_condition(s.values[from])) {  // the other branches need no meaning
+  if (const auto known = static_condition(s.values[from])) {  // the other branches may be meaningless
     if (!*known) return branches(s, from + 1);
     return block(s.branches[from]);
   }

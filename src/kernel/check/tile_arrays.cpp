@@ -1,6 +1,6 @@
 // Tiles of many elements: wp.tile_load, tile_store, tile_zeros, tile_transpose, tile_matmul. A tile is an
-// array of the block. Every thread fills its part of the elements, and barriers stand around what is written,
-// so that all else in a kernel may read any element at any time.
+// array of the block. Every thread fills its part of the elements, and barriers surround the writes, so the
+// rest of a kernel may read any element at any time.
 #include <fmt/format.h>
 
 #include "kernel/check/checker.hpp"
@@ -36,7 +36,8 @@ void FunctionChecker::refuse_tile(const Expr& place, Place at) const {
   if (place.kind != ExprKind::variable) refuse_tile(place.args[0], at);
 }
 
-/// Null for what is not given; how a tile is stored (storage=, aligned=) makes no difference here.
+/// Null for arguments that are not given; the storage of a tile (storage=, aligned=) makes no difference
+/// here.
 std::vector<const syntax::Expr*> FunctionChecker::tile_arguments(const syntax::Expr& e,
                                                                  const std::vector<std::string>& parameters) {
   auto given = optional_arguments(e, parameters);
@@ -66,7 +67,7 @@ Stmt FunctionChecker::each_element(const std::vector<std::int64_t>& shape, const
   return loop;
 }
 
-/// Where a tile lies in an array: the array, and a function from an index in the tile to one in the array.
+/// The place of a tile in an array: the array, and a function from an index in the tile to one in the array.
 FunctionChecker::Window FunctionChecker::window(const syntax::Expr& array, const syntax::Expr* offset,
                                                 std::size_t dims, std::vector<Stmt>& out) {
   Window w{value(array), {}};
@@ -101,8 +102,8 @@ std::vector<Expr> FunctionChecker::index_in(const Window& w, const std::vector<E
   return moved;
 }
 
-/// Whether an element lies inside the array: a tile may stand out over its ends. An index before the first
-/// element would else count from the last.
+/// Whether an element lies inside the array: a tile may extend beyond its ends. Without the check an index
+/// before the first element would count from the last.
 Expr FunctionChecker::is_inside(const Window& w, const std::vector<Expr>& index) const {
   std::optional<Expr> all;
   const auto also = [&](Expr one) {
@@ -126,7 +127,7 @@ Expr FunctionChecker::is_inside(const Window& w, const std::vector<Expr>& index)
   return std::move(*all);
 }
 
-/// What a tile is made of; nothing if the expression is no tile of this kind.
+/// The source of a tile; nothing if the expression is not a tile of this kind.
 std::optional<FunctionChecker::TileSource> FunctionChecker::tile_source(const syntax::Expr& e,
                                                                         std::vector<Stmt>& out) {
   if (e.kind == Kind::name) {
@@ -178,7 +179,7 @@ std::optional<FunctionChecker::TileSource> FunctionChecker::tile_source(const sy
                     -1};
 }
 
-/// The tile that `name` holds from now on, its old elements no longer needed by any thread.
+/// The tile that `name` holds from now on, once no thread needs its old elements.
 Expr FunctionChecker::tile_target(const syntax::Expr& name, Type type, const std::vector<std::int64_t>& shape,
                                   std::vector<Stmt>& out) {
   if (const auto found = names_.find(name.text); found != names_.end()) {

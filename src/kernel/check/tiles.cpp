@@ -1,6 +1,6 @@
-// Arrays inside kernels, and sums over the threads of a block in Warp's words: wp.tile_sum(wp.tile(x)) and
-// what is done with it. Sums become an array of the block, barriers and one thread that acts for all. Tiles
-// of many elements are in tile_arrays.cpp.
+// Arrays inside kernels, and Warp's sums over the threads of a block: wp.tile_sum(wp.tile(x)) and its uses.
+// Sums become an array of the block, barriers and one thread that acts for all. Tiles of many elements are in
+// tile_arrays.cpp.
 #include <fmt/format.h>
 
 #include "kernel/check/checker.hpp"
@@ -80,7 +80,7 @@ int FunctionChecker::block_variable(std::string_view what, Type type) {
   return index;
 }
 
-/// A tile, with the statements that make it added to `out`; nothing if the expression is none.
+/// A tile, with the statements that make it added to `out`; nothing if the expression is not a tile.
 std::optional<FunctionChecker::Tile> FunctionChecker::tile(const syntax::Expr& e, std::vector<Stmt>& out) {
   if (e.kind == Kind::name) {
     const auto found = names_.find(e.text);
@@ -139,8 +139,8 @@ std::optional<Expr> FunctionChecker::tile_element(const syntax::Expr& e) {
   return held->value;
 }
 
-/// Puts the arrays that sums need before the first statement, and their variables behind the parameters, as
-/// if the text had declared them.
+/// Puts the arrays that sums need before the first statement, and their variables after the parameters, as if
+/// the text had declared them.
 void FunctionChecker::declare_block_arrays() {
   if (block_arrays_.empty()) return;
   auto& body = function_.body;
@@ -177,8 +177,8 @@ void FunctionChecker::check_sums(Type array, Place place) const {
     fail(place, fmt::format("wp.tile_atomic_add to {}: it adds numbers, vectors and matrices", show(array)));
 }
 
-/// t = wp.tile(...), wp.tile_atomic_add(...), and the same of tiles of many elements: true if the statement
-/// was one about tiles.
+/// t = wp.tile(...), wp.tile_atomic_add(...), and the same for tiles of many elements: true if the statement
+/// was about tiles.
 bool FunctionChecker::tile_statement(const syntax::Stmt& s, std::vector<Stmt>& out) {
   const bool called = !s.values.empty() && s.values[0].kind == Kind::call;
   const auto name = called ? module_.warp_name(s.values[0].args[0]) : std::nullopt;

@@ -99,7 +99,7 @@ void BinaryCache::make_room(std::uintmax_t bytes) const {
   }
   if (total <= most_bytes_) return;
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
-  for (const File& file : files) {  // down to three quarters, so that not every new file has to do it
+  for (const File& file : files) {  // down to three quarters, so that it happens rarely
     if (total <= most_bytes_ / 4 * 3) break;
     if (fs::remove(file.path, error)) total -= file.size;
   }

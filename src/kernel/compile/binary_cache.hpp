@@ -1,5 +1,5 @@
 // Compiled code on disk, so that the next process need not compile again. It can only help: a folder that
-// cannot be read or written, a file that is cut off, changed or of another key is as good as none.
+// cannot be read or written, and a file that is truncated, changed or of another key, count as absent.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,16 @@ FERRITE_API std::uint64_t text_hash(std::string_view text, std::uint64_t seed = 
 
 class FERRITE_API BinaryCache {
  public:
-  /// Nothing is kept if `folder` is empty. When the files together are larger than `most_bytes`, those that
-  /// were used longest ago go.
+  /// Keeps nothing if `folder` is empty. When the files together exceed `most_bytes`, the least recently used
+  /// ones are removed.
   explicit BinaryCache(std::filesystem::path folder, std::uintmax_t most_bytes = std::uintmax_t{256} << 20)
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   /// In kernels/ under $FERRITE_CACHE_DIR, or else under ferrite/ in $XDG_CACHE_HOME or ~/.cache.
   static BinaryCache from_environment();
 
-  /// What was kept under this key, which is all that it depends on: source, options, target, compiler.
+  /// The code kept under this key, which contains everything it depends on: source, options, target,
+  /// compiler.
   std::optional<std::string> find(std::string_view key) const noexcept;
   /// Appears whole or not at all; several processes may write at once.
   void keep(std::string_view key, std::string_view bytes) const noexcept;

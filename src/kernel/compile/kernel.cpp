@@ -1,4 +1,4 @@
-// What is made of a kernel once, and kept.
+// Everything that is derived from a kernel once, and kept.
 #include "ferrite/kernel/kernel.hpp"
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// A value made by the first who asks; one that could not be made is asked for again.
+/// A value made by the first caller; if making it failed, the next caller tries again.
 template <class T>
 class Lazily {
  public:
@@ -38,7 +38,7 @@ bool looks_at_blocks(const Function& f) {
 
 }  // namespace
 
-/// What all kernels of a module have in common.
+/// Shared by all kernels of a module.
 struct Kernel::Shared {
   Module module;
   EmitOptions options;

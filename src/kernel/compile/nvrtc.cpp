@@ -1,4 +1,4 @@
-// NVRTC, NVIDIA's compiler as a library: loaded when it is first asked for, so that ferrite runs without it.
+// NVRTC, NVIDIA's compiler as a library: loaded at first use, so that ferrite runs without it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct Nvrtc {
     return major > wanted_major || (major == wanted_major && minor >= wanted_minor);
   }
 
-  /// NVRTC's own word on it is that an option is wrong, without saying which are right.
+  /// NVRTC itself only says that an option is wrong, not which ones are valid.
   void check_architecture(int wanted) const {
     int count = 0;
     architecture_count(&count);
@@ -110,8 +110,8 @@ std::vector<std::string> options_of(const Nvrtc& n, int architecture, Code code,
   // No textures, no runtime functions on the device: a seventh of the time.
   if (n.is_at_least(12, 4)) options.push_back("--minimal");
   if (effort == CompileEffort::least && n.is_at_least(12, 8)) {
-    // What the first half of the compiler leaves undone the second has to take on, so for machine code it
-    // leaves less.
+    // Work that the first half of the compiler skips falls to the second half, so for machine code it skips
+    // less.
     options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
     if (as_cubin) options.push_back("--ptxas-options=--Ofast-compile=max");
   }

@@ -1,4 +1,4 @@
-// What the CUDA backend needs of NVRTC beyond kernel/emit.hpp.
+// What the CUDA backend needs from NVRTC beyond kernel/emit.hpp.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ferrite::kernel {
 
-/// "13.0". Loads the library; throws BackendError where it is not installed.
+/// "13.0". Loads the library; throws BackendError if it is not installed.
 FERRITE_API std::string nvrtc_version();
 
 /// Machine code for an architecture such as 90, from the cache or compiled and kept there. The key is the

@@ -205,7 +205,7 @@ void Emitter::close_cpp(const Function& kernel) {
 
 namespace {
 
-/// The functions of an array that give an element. Those called `at` take indices from the end too.
+/// The functions of an array that return an element. Those called `at` also take indices from the end.
 std::string element_functions(const std::set<std::size_t>& axes, bool wraps, const std::string& on) {
   std::string text;
   for (const std::size_t count : axes) {

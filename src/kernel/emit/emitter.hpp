@@ -1,5 +1,5 @@
 // Writes kernels as C++, for CUDA or for the CPU. Types, helper functions and the kernels' own functions are
-// gathered as they come into use, and written before the kernels.
+// collected as they are used, and written before the kernels.
 #pragma once
 
 #include <set>
@@ -20,7 +20,7 @@ class Emitter {
   std::string text() const;
 
  private:
-  /// How tightly expressions bind: an operand below what its place asks for gets parentheses.
+  /// How tightly expressions bind: an operand that binds less than its place requires gets parentheses.
   enum Precedence : int {
     lowest,
     ternary,
@@ -58,14 +58,15 @@ class Emitter {
   std::string scalar_name(ScalarType scalar);
   std::string literal(ScalarType scalar, Number number);
   std::string zero(Type type);
-  /// A value of another type: scalars by casts, composites component by component; a scalar fills them.
+  /// A value converted to another type: scalars by casts, composites component by component; a scalar fills
+  /// them.
   std::string converted(std::string text, Type from, Type to);
 
   // support.cpp
   bool is_defined(const std::string& key) const { return defined_.contains(key); }
   void define(const std::string& key, const std::string& text);
   void support(std::string_view name);
-  /// Sees to it that the function of a rule exists.
+  /// Makes sure that the function of a rule exists.
   void need(Builtin id, std::vector<Type> types, Type result);
   void needs(const EmitRule& rule, Types types, Type result);
   std::string expand(std::string_view text, Types types, Type result,

@@ -1,5 +1,5 @@
-// Expressions stay expressions. Only where one has effects are operands taken out into variables, because C++
-// leaves the order of operands open and the language goes from left to right.
+// Expressions stay expressions. Only if one has effects are operands moved into variables, because C++ leaves
+// the order of operands open and the language evaluates from left to right.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool is_half(Type t) {
          bits_of(t.scalar) == 16;
 }
 
-/// Operators that 16-bit floats have themselves; everything else they do as f32.
+/// Operators that 16-bit floats have themselves; everything else is computed in f32.
 bool half_has(Builtin id) {
   switch (id) {
     case Builtin::neg:
@@ -38,7 +38,7 @@ bool half_has(Builtin id) {
       return false;
   }
 }
-/// They only hand values on.
+/// They only pass values on.
 bool moves(Builtin id) {
   return id == Builtin::where || id == Builtin::pos || id == Builtin::matrix_from_rows;
 }
@@ -202,7 +202,7 @@ std::string Emitter::called(const Expr& e) {
   return fmt::format("{}({})", function_name(e.index), fmt::join(operands(e, {}), ", "));
 }
 
-/// An assertion's message: where it stands and what it says, as a string of C.
+/// An assertion's message, with its place, as a C string.
 std::string Emitter::assertion(Place place, std::string_view text) const {
   const std::string where = module_.source ? fmt::format("{}:{}: ", module_.source->file, place.line) : "";
   std::string quoted = "\"";
@@ -247,7 +247,7 @@ std::string Emitter::apply(const Expr& e, int wanted) {
   std::vector<Type> types;
   for (const Expr& arg : e.args) types.push_back(arg.type);
   Type result = e.type;
-  // Composites of 16 bits have no functions of their own, scalars only operators.
+  // 16-bit composites have no functions of their own, 16-bit scalars only operators.
   bool widened = false;
   for (const Type t : types)
     widened |= is_half(t) && !moves(e.builtin) && !(t.is_scalar() && half_has(e.builtin));
@@ -261,7 +261,7 @@ std::string Emitter::apply(const Expr& e, int wanted) {
   const EmitRule* rule = find_rule(e.builtin, types, target_);
   std::string_view text = rule->in(target_);
   std::string_view symbol;
-  // A divisor that is a number other than -1 divides safely.
+  // A literal divisor other than -1 divides safely.
   if (e.builtin == Builtin::mod && rule->id == Builtin::mod && e.args[1].kind == ExprKind::literal &&
       e.type.is_int() && e.args[1].number.integer != -1)
     text = "$0 % $1";
@@ -288,7 +288,7 @@ std::string Emitter::apply(const Expr& e, int wanted) {
     binds = unary;
     places = {primary};
   } else {
-    // Between commas everything fits; elsewhere operands need to bind.
+    // Between commas any expression is safe; elsewhere operands may need parentheses.
     for (std::size_t i = 0; i < types.size(); ++i) {
       const std::string key = fmt::format("${}", i);
       const std::size_t at = text.find(key);

@@ -1,6 +1,6 @@
-// Kernels with blocks on the CPU: what lies between two barriers is a loop over the threads of the block,
-// whose variables lie in a record per thread. Branches and loops around a barrier are the same for all
-// threads (else some would not reach it), so the first thread decides.
+// Kernels with blocks on the CPU: code between two barriers is a loop over the threads of the block, whose
+// variables are in a record per thread. Branches and loops around a barrier are the same for all threads
+// (otherwise some would not reach it), so the first thread decides.
 #include <fmt/format.h>
 
 #include "kernel/emit/emitter.hpp"
@@ -10,7 +10,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// A statement that leaves a loop outside of it or the thread; null if there is none.
+/// A statement that leaves the thread or a loop around it; null if there is none.
 const Stmt* leaves(const Stmt& s, bool in_loop) {
   if (s.kind == StmtKind::return_) return &s;
   if ((s.kind == StmtKind::break_ || s.kind == StmtKind::continue_) && !in_loop) return &s;

@@ -1,4 +1,4 @@
-// Loops. A range is evaluated once, and what the body does to the loop's variable does not change it.
+// Loops. A range is evaluated once; changes to the loop variable in the body do not affect it.
 #include <fmt/format.h>
 
 #include "kernel/emit/emitter.hpp"

@@ -1,4 +1,4 @@
-// Names in C++: a kernel's own, with a mark behind those that C++, CUDA or the emitted functions have taken.
+// Names in C++: the kernel's own, with a suffix if C++, CUDA or the emitted functions already use them.
 #include <algorithm>
 #include <string>
 #include <unordered_set>

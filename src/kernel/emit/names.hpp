@@ -6,9 +6,9 @@
 
 namespace ferrite::kernel {
 
-/// Whether C++, CUDA or an emitted helper has the name.
+/// Whether C++, CUDA or an emitted helper uses the name.
 bool is_taken(std::string_view name);
-/// The name, with a mark if it is taken.
+/// The name, with a suffix if it is taken.
 std::string free_name(const std::string& name);
 
 }  // namespace ferrite::kernel

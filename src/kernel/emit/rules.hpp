@@ -1,5 +1,5 @@
 // The emitters' columns of the builtin table: how each builtin is written in CUDA and in C++, and the
-// function it calls where the language has none.
+// function it calls if the language has none.
 #pragma once
 
 #include "kernel/builtins/rules.hpp"
@@ -19,13 +19,13 @@ constexpr Written cpp_only(const char* text) { return {"", text}; }
 
 /// One way of writing a builtin, for the argument types that `fits` accepts; the first rule that fits counts.
 ///
-/// In `text` and `body` stand
+/// `text` and `body` may contain
 ///   $0 $1 ...  arguments         $* all of them, with commas        $E  element type (atomics)
 ///   $T  scalar of the arguments  $U  the unsigned integer as wide   $W  the word that atomicCAS takes for it
 ///   $R  type of the result       $V  vector of three $T             $n  rows of the first composite argument
 ///   $m{sin}  std::sin, or sinf   $s{isnan}  std::isnan, or isnan    $where  place and text of an assertion
 ///
-/// `body` is empty where the languages have the function. Else it defines the function or operator that the
+/// `body` is empty if the languages have the function. Otherwise it defines the function or operator that the
 /// expression calls, with the parameters named as in the builtin's signature; its forms are
 ///   "return ...;" or several lines; "each ...", an expression for component i of the result; "cas ...", the
 ///   next value of an atomic, from `old` and `value` (CUDA tries until it is stored, C++ stores it).
@@ -52,7 +52,7 @@ std::span<const EmitRule> quaternion_rules();
 std::span<const EmitRule> thread_rules();
 std::span<const EmitRule> random_rules();
 
-// What rules ask of the argument types.
+// Conditions of rules on the argument types.
 namespace fit {
 inline bool any(Types) { return true; }
 inline bool scalar(Types t) { return !t.empty() && t[0].is_scalar(); }

@@ -1,4 +1,4 @@
-// How scalar math is written: by the functions of C where their edges are those of the language.
+// How scalar math is written: with C functions if their edge cases are those of the language.
 #include "kernel/emit/rules.hpp"
 
 namespace ferrite::kernel {

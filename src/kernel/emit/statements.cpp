@@ -24,7 +24,7 @@ Builtin atomic_of(Builtin id) {
   }
 }
 
-/// Line `number` of a text, without what surrounds it.
+/// Line `number` of a text, without surrounding space.
 std::string source_line(const std::string& text, int number) {
   std::size_t at = 0;
   for (int i = 1; i < number && at < text.size(); ++i)
@@ -115,8 +115,8 @@ void Emitter::assign(const Stmt& s) {
   for (std::size_t i = 0; i < s.targets.size(); ++i) store(s.targets[i], texts[i], s);
 }
 
-/// i, j = wp.tid(): the last index is the fastest. A kernel of blocks may run on a grid of
-/// more axes, which are 1 otherwise.
+/// i, j = wp.tid(): the last index is the fastest. A kernel of blocks may run on a grid with more axes;
+/// otherwise those are 1.
 void Emitter::thread_indices(const Stmt& s) {
   const std::string launch = target_ == Target::cuda ? "launch.shape" : "launch->shape";
   const std::string thread = target_ == Target::cuda ? "int(thread)" : "thread";

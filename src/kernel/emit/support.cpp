@@ -1,4 +1,4 @@
-// What emitted kernels stand on: the functions of rules, random numbers, 16-bit floats on the CPU.
+// Support code of emitted kernels: the functions of rules, random numbers, 16-bit floats on the CPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// The parameter names of a builtin, out of its signature; those that are names of types made short.
+/// The parameter names of a builtin, from its signature; names of types are shortened.
 std::vector<std::string> parameter_names(const BuiltinInfo& row) {
   std::vector<std::string> names;
   std::string_view rest = row.signature.substr(row.signature.find('(') + 1);

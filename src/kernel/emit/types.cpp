@@ -9,7 +9,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// Behind vec3, mat33 and quat: the scalar, f32 having none.
+/// The suffix of vec3, mat33 and quat for the scalar; f32 has none.
 constexpr std::string_view suffixes[scalar_type_count] = {"?", "b",  "ub", "s",  "us", "i", "ui",
                                                           "l", "ul", "h",  "bf", "",   "d"};
 
@@ -135,8 +135,8 @@ std::string Emitter::converted(std::string text, Type from, Type to) {
   if (is_float(f) && bits_of(f) == 16 && t != ScalarType::f32)  // by way of f32, which holds them all
     return converted(fmt::format("float({})", text), float_type, to);
   if (t == ScalarType::bool_) return fmt::format("bool({})", text);
-  // C leaves open what becomes of floats that do not fit. GPUs saturate 32-bit integers, as the language
-  // does.
+  // C leaves the conversion of floats that do not fit undefined. GPUs saturate 32-bit integers, as the
+  // language does.
   const bool saturates = target_ == Target::cuda && bits_of(t) == 32;
   if (!is_float(f) || is_float(t) || saturates) return fmt::format("{}({})", name, text);
   const int width = bits_of(t) - (is_unsigned(t) ? 0 : 1);

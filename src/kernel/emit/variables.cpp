@@ -1,5 +1,5 @@
-// Where variables are declared: where they are first assigned if that reaches all their uses, else ahead. And
-// the arrays that a kernel makes.
+// Where variables are declared: at the first assignment if its scope covers all uses, else earlier. Also the
+// arrays that a kernel makes.
 #include <fmt/format.h>
 
 #include "kernel/emit/emitter.hpp"
@@ -129,7 +129,7 @@ bool Emitter::changes(const std::vector<Stmt>& body, int first, int end) const {
   return found;
 }
 
-/// Whether the place lies in an array that this function made for its thread alone.
+/// Whether the place is in an array that this function made only for its thread.
 bool Emitter::is_own_array(const Expr& target) const {
   int array = -1;
   for_each_expr(target, [&](const Expr& e) {

@@ -11,7 +11,7 @@ namespace ferrite::kernel {
 std::int64_t checked_threads(const Function& kernel, std::span<const std::int64_t> dim, int block_dim) {
   const int wanted = tid_dims(kernel);
   const auto given = static_cast<int>(dim.size());
-  // In a kernel of blocks the threads along further axes share their indices, as wp.launch_tiled has it.
+  // In a kernel of blocks the threads along further axes share their indices, as in wp.launch_tiled.
   const bool more = wanted > 1 && wanted < given && !has_barrier(kernel.body);
   if (given < 1 || given > 4 || wanted > given || more)
     throw ShapeError(fmt::format("[{}] a grid of {} dimensions: the kernel takes {}", kernel.name, given,
@@ -99,7 +99,7 @@ void Interpreter::bind(const Value& value, Type type, const std::string& name, N
     std::copy(value.numbers.begin(), value.numbers.end(), out);
     return;
   }
-  // The caller's array, which it gave to be changed.
+  // The caller's array, which the kernel may change.
   out->integer =
       add_array({name, value.shape, size_of(type.element()), const_cast<Number*>(value.numbers.data()), {}});
   if (races_) races_->add_array(name, value.shape, size_of(type.element()), value.numbers.data(), false);

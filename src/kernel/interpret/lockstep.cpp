@@ -1,6 +1,6 @@
-// Kernels with barriers: the threads of a block run side by side. What lies between barriers each thread runs
-// alone, one after the other; only statements that contain a barrier are taken step by step, and a barrier
-// that some thread does not reach is an error.
+// Kernels with barriers: the threads of a block run side by side. Between barriers each thread runs alone,
+// one after the other. Only statements that contain a barrier are taken step by step. A barrier that some
+// thread does not reach is an error.
 #include <fmt/format.h>
 
 #include "kernel/interpret/machine.hpp"
@@ -62,7 +62,7 @@ void Interpreter::lockstep_if(const Stmt& s, const Lanes& lanes) {
   if (!other.empty()) lockstep(s.orelse, other);
 }
 
-/// Every thread has its own range or condition; those that are done wait for the others behind the loop.
+/// Every thread has its own range or condition; threads that are done wait for the others after the loop.
 void Interpreter::lockstep_loop(const Stmt& s, const Lanes& lanes) {
   std::vector<Range> ranges;
   for (Lane* lane : lanes) {

@@ -28,7 +28,7 @@ class Arena {
     used_ += n;
     return found;
   }
-  /// Gives back what was taken while it lived.
+  /// Frees what was allocated while it lived.
   class Scope {
    public:
     explicit Scope(Arena& arena) : arena_(arena), chunk_(arena.chunk_), used_(arena.used_) {}
@@ -85,7 +85,7 @@ class Interpreter final : public Machine {
     Number* data = nullptr;
     std::vector<Number> own;  // the memory of arrays that kernels make
   };
-  /// Adds an array and gives its handle. Handles begin at 1, so that a struct of zeros holds no array.
+  /// Adds an array and returns its handle. Handles begin at 1, so a struct of zeros holds no array.
   std::int64_t add_array(ArrayView array);
   /// The array of a handle; an error if it was never set.
   ArrayView& array_of(Number handle);
@@ -111,7 +111,7 @@ class Interpreter final : public Machine {
   /// The numbers of an expression, to be read.
   const Number* read(const Expr& e);
   void evaluate(const Expr& e, Number* out);
-  /// The numbers of an expression: in place where it is one, else computed into the arena.
+  /// The numbers of an expression: in place if possible, else computed into the arena.
   Number* numbers(const Expr& e);
   Number* place_of(const Expr& e);
   std::int64_t component_offset(const Expr& e);

@@ -1,4 +1,4 @@
-// Arguments as C has them become the interpreter's values, and its arrays go back.
+// Converts arguments in C layout to the interpreter's values, and its arrays back.
 #include "kernel/interpret/packed_values.hpp"
 
 #include <cstring>
@@ -24,7 +24,7 @@ void for_elements(const ArrayArgument& array, int dims, std::size_t size, F f) {
   }
 }
 
-/// Goes through a value and its memory side by side; `array` and `scalar` do what is to be done.
+/// Walks a value and its memory in parallel; `array` and `scalar` do the work.
 template <class Array, class Scalars>
 void walk(const Module& module, Type type, std::byte* memory, Value& value, Array array, Scalars scalars) {
   value.type = type;

@@ -1,4 +1,4 @@
-// Arguments in memory as C has them, and the interpreter on them.
+// Runs the interpreter on arguments in C layout.
 #pragma once
 
 #include "ferrite/kernel/interpreter.hpp"

@@ -10,9 +10,9 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// Numbers of an array that are watched; larger arrays would take more memory than they are worth.
+/// Limit on the watched numbers of an array; larger arrays would take too much memory.
 constexpr std::size_t most_watched = std::size_t{1} << 22;
-/// Pairs of places that are told apart.
+/// Limit on distinct pairs of places.
 constexpr std::size_t most_races = 64;
 
 std::string_view verb(Race::Access access) {
@@ -44,7 +44,7 @@ void RaceLog::note(const Number* first, int count, Race::By by, bool same) {
   }
 }
 
-/// Whether nothing says which of the two comes first.
+/// Whether the order of the two is undefined.
 bool RaceLog::meets(const Mark& mark, const Race::By& by) const {
   if (mark.thread < 0 || mark.thread == by.thread) return false;
   const bool one_block = mark.thread / block_dim_ == by.thread / block_dim_;

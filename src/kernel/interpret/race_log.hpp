@@ -1,4 +1,4 @@
-// What the interpreter remembers of each number in an array: who read and wrote it last.
+// The interpreter's memory of each number in an array: who read and wrote it last.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ class RaceLog {
   void end_block();
   void barrier() { ++phase_; }
 
-  /// `count` numbers from `first` on; numbers of arrays that no one added do not count. Threads that write
-  /// what is there already (`same`) do not race with the one that wrote it.
+  /// `count` numbers from `first` on; arrays that were not added are ignored. A thread that writes the value
+  /// already there (`same`) does not race with the thread that wrote it.
   void note(const Number* first, int count, Race::By by, bool same = false);
 
  private:

@@ -94,7 +94,7 @@ void Interpreter::assign(const Stmt& s) {
 }
 
 void Interpreter::update(const Stmt& s) {
-  // The indices of the target, then the value, then the element is read, as an atomic does it.
+  // First the indices of the target, then the value, then the element is read, as in an atomic.
   const Expr& target = s.targets[0];
   Number* place = numbers(target);
   Number* right = arena_.take(static_cast<std::size_t>(size_of(s.values[0].type)));

@@ -15,7 +15,7 @@ class Walk {
 
   void function(const Function& f, std::vector<Sources> variables) {
     variables.resize(f.variables.size());
-    // Variables may be assigned arrays anywhere; a second walk sees what the first found out.
+    // Variables may be assigned arrays anywhere; a second walk uses the results of the first.
     for (int round = 0; round < 2; ++round)
       for_each_stmt(f.body, [&](const Stmt& s) { statement(s, variables); });
   }

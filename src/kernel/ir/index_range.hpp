@@ -1,5 +1,5 @@
-// Which indices are never negative. A negative index counts from the end of its axis, as in Python and Warp:
-// executors and emitters add the extent to it. Where an index cannot be negative they need not look.
+// Finds indices that are never negative. A negative index counts from the end of its axis, as in Python and
+// Warp: executors and emitters add the extent to it. If an index cannot be negative, they need not check.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace ferrite::kernel {
 
-/// What is known of the integers of one function, whatever its arguments are.
+/// Facts about the integers of one function that hold for any arguments.
 class IndexRange {
  public:
   IndexRange() = default;
@@ -21,7 +21,7 @@ class IndexRange {
   bool may_be_negative(const Expr* first, std::size_t count) const;
 
  private:
-  /// The largest value of an integer that is never negative; nothing if it may be, also by overflow.
+  /// The largest value of an integer that is never negative; nothing if it may be negative, also by overflow.
   std::optional<std::int64_t> largest(const Expr& e) const;
   std::optional<std::int64_t> largest_of(int variable) const;
   std::optional<std::int64_t> largest_in(const Stmt& loop) const;

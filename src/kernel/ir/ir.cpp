@@ -159,7 +159,7 @@ bool has_barrier(const std::vector<Stmt>& body) {
 
 namespace {
 
-/// Looks at each function once: those that were seen have no effect, or the search would be over.
+/// Looks at each function once: functions already seen have no effect, otherwise the search would have ended.
 bool is_pure(const Module& module, const Expr& value, std::vector<bool>& seen) {
   bool pure = true;
   for_each_expr(value, [&](const Expr& e) {

@@ -120,7 +120,7 @@ class Form {
     text_ += ';';
   }
 
-  /// What operands are sorted by: a hash of the expression, with variables by type alone.
+  /// The sort key of operands: a hash of the expression, with variables represented by their type.
   std::uint64_t rank(const Expr& e) const {
     std::uint64_t hash = 0xcbf29ce484222325;
     const auto mix = [&](std::uint64_t x) { hash = (hash ^ x) * 0x9e3779b97f4a7c15, hash ^= hash >> 29; };

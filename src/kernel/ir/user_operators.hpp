@@ -1,12 +1,12 @@
-// Functions with the names of operators: `def add(x: float, y: float)` is what + of two floats means.
+// Functions with the names of operators: `def add(x: float, y: float)` defines + of two floats.
 #pragma once
 
 #include "ferrite/kernel/ir.hpp"
 
 namespace ferrite::kernel {
 
-/// Whether an update stays what it is although a function has the operator's name: what is atomic does, and
-/// sums into a component of a variable, as in Warp.
+/// Whether an update keeps its meaning although a function has the operator's name: atomics do, and sums into
+/// a component of a variable, as in Warp.
 inline bool keeps_operator(Builtin builtin, const Expr& target) {
   using enum Builtin;
   const bool sums =

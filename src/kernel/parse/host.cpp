@@ -1,5 +1,5 @@
-// Python functions around kernels: a kernel inside one sees its parameters and what it assigns, as closures
-// do. Parameters have the values that the source binds to them, else their defaults.
+// Python functions around kernels: a kernel inside one sees its parameters and assignments, as in a closure.
+// Parameters have the values that the source binds to them, else their defaults.
 #include "ferrite/core/error.hpp"
 #include "kernel/parse/parser.hpp"
 
@@ -17,7 +17,7 @@ void move_to(Expr& e, Place place) {
   for (Expr& arg : e.args) move_to(arg, place);
 }
 
-/// A name whose value the text does not tell; `parameter` is what a value can be bound to.
+/// A name whose value the text does not give; `parameter` is the name to bind a value to.
 Expr unknown(Place place, std::string parameter = {}) {
   Expr e{ExprKind::none, place};
   e.text = std::move(parameter);
@@ -81,7 +81,7 @@ void Parser::host_function() {
   entered_name_ = name;
 }
 
-/// What stands on the right of an assignment, if kernels could use it; else the tokens are not taken.
+/// The right side of an assignment, if kernels could use it; otherwise no tokens are consumed.
 std::optional<Expr> Parser::host_value() {
   const std::size_t begin = at_;
   try {
@@ -131,8 +131,8 @@ std::vector<Token> Parser::bound_names() const {
   return binds ? names : std::vector<Token>{};
 }
 
-/// A line that may assign to names: NAME = value is a constant, unless it depends on the way taken. Of all
-/// else that is assigned nothing is known.
+/// A line that may assign to names: NAME = value is a constant, unless it depends on control flow. Nothing is
+/// known about any other assignment.
 void Parser::host_line(syntax::File& file) {
   const Token token = peek();
   const bool is_main = hosts_.empty() && at("if") && at("__name__", 1);
@@ -153,7 +153,7 @@ void Parser::host_line(syntax::File& file) {
     if (value && at(TokenKind::newline)) names.insert_or_assign(std::string(token.text), std::move(*value));
   }
   skip_line();
-  // What a script does when it is run says nothing of the module, so its block has names of its own.
+  // The code of a script's main block does not define the module, so the block has its own names.
   if (is_main) entered_ = std::make_shared<syntax::Constants>();
 }
 

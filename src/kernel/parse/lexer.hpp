@@ -1,5 +1,5 @@
-// Python's tokens. The lexer never fails: what it does not know is a token too, and an error only if a kernel
-// uses it, because the file around the kernels may hold any Python.
+// Python's tokens. The lexer never fails: unknown text is a token too, and an error only if a kernel uses it,
+// because the file around the kernels may hold any Python.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The file around the kernels: imports, constants and definitions count, all other Python is passed over.
+// The file around the kernels: imports, constants and definitions count, all other Python is skipped.
 #include <fmt/format.h>
 
 #include "kernel/parse/parser.hpp"
@@ -39,7 +39,7 @@ File Parser::file(std::vector<KernelError>& errors) {
       errors.push_back(error);
       errors.back().set_definition(found.name);
       depth_ = blocks_ = loops_ = 0;
-      // Go on behind the definition: at the first line after its head that is indented no further.
+      // Continue after the definition: at the first line after its head that is not indented further.
       at_ = begin;
       while (!at(TokenKind::end) && !at("def") && !at("class")) skip_line();
       skip_line();

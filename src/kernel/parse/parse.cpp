@@ -1,4 +1,4 @@
-// The way from text to IR: the parser makes a tree of syntax, the checker makes it IR.
+// From text to IR: the parser makes a syntax tree, the checker turns it into IR.
 #include "ferrite/kernel/parse.hpp"
 
 #include <algorithm>

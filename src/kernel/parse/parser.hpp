@@ -22,7 +22,7 @@ class Parser {
   syntax::File file(std::vector<KernelError>& errors);
 
  private:
-  // A level of calls takes sixteen functions of the parser: 3 MiB of stack for all, under a sanitizer.
+  // Each nested call goes through sixteen functions of the parser: 3 MiB of stack in all, under a sanitizer.
   static constexpr int deepest_recursion = 120, deepest_tree = 320, deepest_block = 60;
 
   // module.cpp

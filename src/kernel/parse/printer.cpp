@@ -13,7 +13,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// How tightly an expression holds together.
+/// How tightly an expression binds.
 enum Level {
   lowest,
   any_of,
@@ -96,7 +96,7 @@ class Printer {
   }
 
  private:
-  /// "@wp.func", or whose gradient or replay it is.
+  /// "@wp.func", or the decorator of a gradient or replay.
   std::string decorator_of(const Function& f) const {
     const auto index = static_cast<int>(&f - module_.functions.data());
     for (const Function& of : module_.functions) {
@@ -105,7 +105,7 @@ class Printer {
     }
     return "@wp.func";
   }
-  /// wp.adjoint[x.field] for a field of the variable that stands for it; empty for all else.
+  /// wp.adjoint[x.field] for a field of the variable that stands for it; empty otherwise.
   std::string adjoint_text(const Expr& e) const {
     std::string path;
     const Expr* root = &e;
@@ -250,7 +250,7 @@ class Printer {
     return joined;
   }
 
-  /// The expression, in parentheses if it holds together less tightly than `least`.
+  /// The expression, in parentheses if it binds less tightly than `least`.
   std::string text(const Expr& e, Level least) {
     Level level = whole;
     std::string made = print(e, level);
@@ -303,7 +303,8 @@ class Printer {
     return plain;
   }
 
-  /// Whether the operator of these types means a function of the module, and the builtin is written by name.
+  /// Whether a function of the module defines the operator for these types, so that the builtin must be
+  /// written by name.
   bool is_replaced(Builtin builtin, const Expr& a, const Expr& b) const {
     return std::any_of(module_.functions.begin(), module_.functions.end(), [&](const Function& f) {
       return f.name == info(builtin).name && f.parameters == 2 && f.variables[0].type == a.type &&

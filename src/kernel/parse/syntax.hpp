@@ -1,5 +1,5 @@
-// The surface tree: Python as it stands in the text, names unresolved, nothing checked. Between parser and
-// checker only.
+// The surface tree: Python as written, with names unresolved and nothing checked. Used only between parser
+// and checker.
 #pragma once
 
 #include <cstdint>
@@ -79,11 +79,11 @@ struct Parameter {
   std::optional<Expr> any;  // the type that `Any` in the annotation stands for
 };
 
-/// NAME = expression. `none` is a name without a known value; its text is the parameter to bind, if it is
+/// NAME = expression. `none` is a name without a known value; its text is the parameter to bind, if there is
 /// one.
 using Constants = std::map<std::string, Expr, std::less<>>;
 
-/// A struct, function or kernel, or what belongs to a function: @wp.func_grad(f), @wp.func_replay(f).
+/// A struct, function or kernel, or an addition to a function: @wp.func_grad(f), @wp.func_replay(f).
 struct Definition {
   enum class Kind : std::uint8_t { structure, function, gradient, replay, kernel } kind;
   std::string name;         // in the module, where it is the only one

@@ -1,4 +1,4 @@
-// The adjoint transformation: parameters, which variables have adjoints, and putting the parts together.
+// The adjoint transformation: its parameters, the variables with adjoints, and the assembly of the parts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ void AdjointBuilder::refuse(Place place, std::string_view why) const {
   throw KernelError(module_.source.get(), place, why);
 }
 
-/// The adjoint parameters stand behind the parameters: locals move up.
+/// The adjoint parameters come after the parameters, so locals move up.
 void AdjointBuilder::add_parameters(const Function& kernel) {
   parameters_ = adjoint_parameters(module_, kernel);
   Function& from = l_.function;
@@ -202,7 +202,7 @@ void AdjointBuilder::find_active() {
   for (std::size_t i = 0; i < active_.size(); ++i) active_[i] = active_[i] && useful[i];
 }
 
-/// The adjoints of scalars and structs go to their arrays.
+/// Moves the adjoints of scalars and structs to their arrays.
 void AdjointBuilder::finish_parameters(Block& out) {
   const Expr first = literal(ScalarType::i32, std::int64_t{0});
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

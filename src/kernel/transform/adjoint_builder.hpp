@@ -9,12 +9,12 @@
 
 namespace ferrite::kernel {
 
-/// Whether there is a float in it.
+/// Whether it contains a float.
 bool has_float(const Module& module, Type type);
 
-/// Every statement becomes two runs of statements: forward, which computes it again and saves what it
-/// overwrites, and reverse, which restores that and moves adjoints. The reverse runs stand in opposite order.
-/// So, when a reverse run is reached, all variables are as they were before its statement.
+/// Every statement becomes two sequences of statements: forward, which computes it again and saves what it
+/// overwrites, and reverse, which restores that and moves adjoints. The reverse sequences are in opposite
+/// order. So at the start of a reverse sequence all variables are as they were before its statement.
 class AdjointBuilder {
  public:
   AdjointBuilder(const Module& module, const Function& kernel);
@@ -51,11 +51,11 @@ class AdjointBuilder {
   void branch(const Stmt& s, Sweep& sweep);
   void declare(const Stmt& s, Sweep& sweep);
   void custom(const CustomCall& call, Sweep& sweep);
-  /// Statements that are taken as they are: arrays in them are declared before everything.
+  /// Statements that are used unchanged: their arrays are declared before everything else.
   Block as_it_is(const Block& body);
   void save(const Expr& place, Sweep& sweep);
   bool is_external(const Stmt& s) const;
-  /// The body as it was, without what is seen outside the thread.
+  /// The original body, without effects outside the thread.
   Block plain(const Block& body);
 
   // adjoint_loops.cpp

@@ -1,6 +1,6 @@
-// Adjoints of loops. A round is reversed from the values it began with: variables are put back to what they
-// were before the loop, earlier rounds are run again, then the round itself. What no round needs of earlier
-// ones is dead code and disappears, and with it the loops that run again.
+// Adjoints of loops. A round is reversed from its initial values: variables are restored to their state
+// before the loop, earlier rounds run again, then the round itself. Values of earlier rounds that no round
+// needs are dead code and disappear, and with them the loops that run again.
 #include <algorithm>
 
 #include "kernel/transform/adjoint_builder.hpp"

@@ -1,4 +1,4 @@
-// Adjoints of statements, but for loops.
+// Adjoints of statements, except loops.
 #include <algorithm>
 
 #include "kernel/transform/adjoint_builder.hpp"
@@ -28,7 +28,7 @@ AdjointBuilder::Sweep AdjointBuilder::block(const Block& body) {
   return all;
 }
 
-/// A store, an update or an atomic of a parameter; or a value that cannot be had again.
+/// A store, an update or an atomic of a parameter; or a value that cannot be computed again.
 bool AdjointBuilder::is_external(const Stmt& s) const {
   if (s.kind == StmtKind::evaluate || s.kind == StmtKind::update) return true;
   if (s.kind != StmtKind::assign) return false;
@@ -85,7 +85,7 @@ void AdjointBuilder::statement(const Stmt& s, Sweep& sweep) {
   }
 }
 
-/// Keeps what the place holds, if its variable ever holds something else.
+/// Saves the contents of the place, if its variable ever changes.
 void AdjointBuilder::save(const Expr& place, Sweep& sweep) {
   const Expr& root = root_of(place);
   if (assignments_[static_cast<std::size_t>(root.index)] < 2 && place.kind == ExprKind::variable) return;
@@ -135,7 +135,7 @@ void AdjointBuilder::assignment(const Stmt& s, Sweep& sweep) {
   append(sweep.reverse, std::move(adjoints));
 }
 
-/// The old element is gone: its adjoint ends here, and goes to the value.
+/// The old element is overwritten: its adjoint ends here and passes to the value.
 void AdjointBuilder::array_store(const Stmt& s, Sweep& sweep) {
   const Expr& target = s.targets[0];
   if (!has_float(module_, target.type)) return;
@@ -198,7 +198,7 @@ AdjointBuilder::Block AdjointBuilder::as_it_is(const Block& body) {
   return out;
 }
 
-/// A function with a gradient of its own: the adjoints of the results go to it, and it says where they go on.
+/// A function with its own gradient: it receives the adjoints of the results and passes them on.
 void AdjointBuilder::custom(const CustomCall& call, Sweep& sweep) {
   for (const Expr& r : call.results) save(r, sweep);
   append(sweep.forward, plain(call.forward));

@@ -1,6 +1,6 @@
 // Formulas of derivatives. Where a function has none (a corner, the edge of a domain) they follow Warp: abs
-// has slope 1 at 0, ties of min and max go to the second argument, clamp passes on at its bounds, length and
-// normalize have slope 0 at the zero vector.
+// has slope 1 at 0, ties of min and max go to the second argument, clamp passes the gradient at its bounds,
+// length and normalize have slope 0 at the zero vector.
 #include "kernel/transform/derivative.hpp"
 
 #include <cmath>

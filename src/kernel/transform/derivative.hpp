@@ -8,15 +8,16 @@
 
 namespace ferrite::kernel {
 
-/// One application while it is differentiated. All are atoms (variables, their parts, literals), so that they
-/// can be written as often as a formula needs them.
+/// One application that is being differentiated. All parts are atoms (variables, their parts, literals), so a
+/// formula can use them as often as it needs.
 struct Application {
   std::span<const Expr> args;
   const Expr& result;
   const Expr& seed;  // the adjoint of the result
 };
 
-/// What is added to the adjoint of each argument: an expression of its type, or one of type none for nothing.
+/// The contribution to the adjoint of each argument: an expression of its type, or one of type none for
+/// nothing.
 using Partials = std::vector<Expr> (*)(const Application&);
 
 struct Derivative {

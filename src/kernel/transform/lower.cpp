@@ -1,4 +1,4 @@
-// Writing out functions, and giving every effect a statement of its own.
+// Inlines functions, and gives every effect its own statement.
 #include "kernel/transform/lower.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ bool draws(const Expr& e) {
   return any_of(e, [](const Expr& p) { return effect_of(p) == Effect::updates_first; });
 }
 
-/// Of functions written out: beyond that a backward kernel takes seconds to build and longer to compile, and
-/// functions that call each other twice double it with each of them.
+/// Limit on statements of inlined functions. Beyond it a backward kernel takes seconds to build and longer to
+/// compile, and each function that calls another one twice doubles it.
 constexpr std::size_t most_written_out = 4096;
 
 class Lowering {
@@ -75,7 +75,8 @@ class Lowering {
       if (effect_of(e) == Effect::writes_array) written_.push_back(e.args[0].type.element());
     });
   }
-  /// An element that may change while the kernel runs; told by its type, since arrays go through functions.
+  /// An element that may change while the kernel runs; decided by its type, because arrays go through
+  /// functions.
   bool is_changing(const Expr& e) const {
     return e.kind == ExprKind::element &&
            std::find(written_.begin(), written_.end(), e.args[0].type.element()) != written_.end();
@@ -123,7 +124,7 @@ class Lowering {
     return t;
   }
 
-  /// The expression over the variables of the result; what needs a statement has gone to `out`.
+  /// The expression over the variables of the result; parts that need a statement are added to `out`.
   Expr lift(const Expr& e, std::vector<Stmt>& out) {
     if (e.kind == ExprKind::variable) return mapped(e);
     const bool lazy =
@@ -171,7 +172,7 @@ class Lowering {
     }
     return lifted;
   }
-  /// and, or, and conditional expressions: only one side happens.
+  /// and, or, and conditional expressions: only one side is evaluated.
   Expr lift_lazy(const Expr& e, std::vector<Stmt>& out) {
     const Expr condition = lift(e.args[0], out);
     const Expr t = fresh("t", e.type);
@@ -206,7 +207,7 @@ class Lowering {
   const Function& replayed(const Function& f) const {
     return f.replay >= 0 ? module_.functions[static_cast<std::size_t>(f.replay)] : f;
   }
-  /// The function and its gradient side by side. What they call is written out, and not differentiated.
+  /// The function and its gradient side by side. Functions that they call are inlined and not differentiated.
   std::vector<Expr> custom_call(const Function& f, std::vector<Expr> args, Place place,
                                 std::vector<Stmt>& out) {
     const Function& gradient = module_.functions[static_cast<std::size_t>(f.gradient)];
@@ -247,7 +248,7 @@ class Lowering {
     customs_.push_back(std::move(made));
     return results;
   }
-  /// `known` has what variables of the function are, beside its parameters.
+  /// `known` gives the values of variables of the function, besides its parameters.
   std::vector<Expr> inline_function(const Function& f, std::vector<Expr> args, Place place,
                                     std::vector<Stmt>& out, const std::map<int, Expr>& known = {}) {
     const Structured s = remove_jumps(f);
@@ -287,7 +288,7 @@ class Lowering {
     for (std::size_t i = 1; i < e.args.size(); ++i) made.args[i] = lift(e.args[i], out);
     return made;
   }
-  /// Indices as they are now, whatever comes next.
+  /// Freezes the current values of the indices.
   void keep_indices(Expr& place, std::vector<Stmt>& out) {
     if (place.kind == ExprKind::variable) return;
     keep_indices(place.args[0], out);
@@ -355,7 +356,7 @@ class Lowering {
         return;  // assertions
     }
   }
-  /// On an array of the thread it is an assignment.
+  /// On a thread-local array it is an assignment.
   void local_atomic(const Expr& e, Place where, std::vector<Stmt>& out) {
     const std::map<Builtin, Builtin> plain = {{Builtin::atomic_add, Builtin::add},
                                               {Builtin::atomic_sub, Builtin::sub},

@@ -1,4 +1,4 @@
-// Kernels in a plainer form, for transformations: the adjoint works on it.
+// Kernels in a simpler form, for transformations such as the adjoint.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace ferrite::kernel {
 
-/// A function without return, break and continue: flags and branches take their part. `results` are the
-/// variables that hold what it returned.
+/// A function without return, break and continue: flags and branches replace them. `results` are the
+/// variables that hold the returned values.
 struct Structured {
   Function function;
   std::vector<int> results;
@@ -24,7 +24,7 @@ struct Unrepeatable {
   std::string reason;
 };
 
-/// A call of a function that has a gradient of its own. All variables are those of the lowered function.
+/// A call of a function with its own gradient. All variables are those of the lowered function.
 struct CustomCall {
   std::vector<Expr> arguments;          // variables
   std::vector<Expr> results;            // variables that `forward` assigns
@@ -41,7 +41,7 @@ struct CustomCall {
 ///   evaluate  an atomic
 ///   if_ for_ while_ declare_array
 ///   evaluate  a call: Lowered::customs[index], which is no part of the body. Its targets are the results
-/// Assertions are gone. Elements of arrays that the kernel writes are read by assignments of their own.
+/// Assertions are removed. Elements of arrays that the kernel writes are read by separate assignments.
 struct Lowered {
   Function function;
   std::map<int, Unrepeatable> unrepeatable;
@@ -72,7 +72,7 @@ class Names {
   std::set<std::string> taken_;
 };
 
-// Makers of statements, and questions about them.
+// Functions that make statements, and queries about them.
 Stmt assign(Expr target, Expr value);
 Stmt update(Builtin builtin, Expr target, Expr value);
 Stmt evaluate(Expr value);

@@ -1,5 +1,4 @@
-// Removing jumps: what follows a statement that may leave goes into the branch that does not leave, or under
-// a flag.
+// Removes jumps: statements after one that may leave go into the branch that does not leave, or under a flag.
 #include <optional>
 #include <span>
 

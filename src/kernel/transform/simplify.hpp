@@ -5,9 +5,9 @@
 
 namespace ferrite::kernel {
 
-/// simplify_constants.cpp: puts constants in place of variables, from the front to the back.
+/// simplify_constants.cpp: replaces variables by constants, from front to back.
 void propagate_constants(Function& function);
-/// simplify_dead.cpp: removes what nobody needs, from the back to the front.
+/// simplify_dead.cpp: removes unneeded code, from back to front.
 void remove_dead_code(const Module& module, Function& function);
 void rename_loop_variables(Function& function);
 /// All, until nothing changes.

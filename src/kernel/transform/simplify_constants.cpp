@@ -33,7 +33,7 @@ struct Fact {
   }
 };
 
-/// Few, and copied at every branch: a sorted list.
+/// There are few, and they are copied at every branch: a sorted list.
 class Facts {
  public:
   const Fact* find(int variable) const {

@@ -60,7 +60,7 @@ class DeadCode {
       });
     return draws;
   }
-  /// An array that others see: a parameter, a shared one, or one that may be another name for such.
+  /// An array that others can see: a parameter, a shared one, or a possible alias of such.
   bool escapes(const Expr& array) const {
     if (array.index < f_.parameters) return true;
     bool own = false;
@@ -125,7 +125,7 @@ class DeadCode {
     return true;
   }
 
-  /// A loop that changes nothing anybody reads is taken to end, and goes.
+  /// A loop that changes nothing anybody reads is assumed to end, and is removed.
   bool does_nothing(const Stmt& s, const Live& live) const {
     bool needed = writes_live(s, live);
     for (const Expr& v : s.values) needed |= has_effect(v);

@@ -20,7 +20,7 @@ kernel::InterpretOptions exact(const Program& program) {
   return options;
 }
 
-/// Where a field lies among the numbers of its struct.
+/// The place of a field among the numbers of its struct.
 std::size_t offset_of(const kernel::Module& module, kernel::Type type, const std::vector<int>& path) {
   std::size_t offset = 0;
   for (const int at : path) {
@@ -90,7 +90,7 @@ AdjointCheck check_adjoint(const Program& program, const kernel::Module& back,
   for (std::size_t a = 0; a < parts.size(); ++a)
     for (std::size_t i = 0; i < parts[a].direction.size(); ++i)
       backward += parts[a].direction[i] * all[arguments.size() + a].numbers[i].real;
-  // A kink between the two points spoils a difference; nearer points have fewer of them between.
+  // A kink between the two points spoils a difference; closer points have fewer kinks between them.
   double slopes[2] = {}, jump = 0, size = 1;
   for (int turn = 0; turn < 2; ++turn) {
     const double h = turn == 0 ? 1e-5 : 1e-7;

@@ -1,4 +1,4 @@
-// NVRTC: the texts of many records in one module, each in a namespace of its own.
+// NVRTC: the texts of many records in one module, each in its own namespace.
 #include <fmt/format.h>
 
 #include "ferrite/kernel/emit.hpp"
@@ -8,8 +8,8 @@ namespace ferrite::irsynth {
 
 namespace {
 
-/// One copy of each of CUDA's longer functions for the whole module. NVRTC would put one into every place
-/// that calls it, and most of the time would go into these.
+/// One copy of each of CUDA's longer functions for the whole module. NVRTC would inline one at every call,
+/// and most of the time would go into these.
 const std::string& shared_functions() {
   static const std::string text = [] {
     std::string functions, names;
@@ -38,7 +38,7 @@ std::string module_text(Style style, std::span<const Record> records, Texts text
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto part = [&](const std::string& source, const std::string& name, std::string_view what) {
       if (!source.empty())
-        // What a record overloads must not hide what CUDA has.
+        // Overloads of a record must not hide CUDA's functions.
         text += fmt::format(
             "namespace {0}{1} {{\nusing ::abs;\nusing ::max;\nusing ::min;\n#define {2} "
             "{0}{1}_entry\n{3}\n#undef {2}\n}}\n",
@@ -67,7 +67,7 @@ std::string compile_module(const Config& config, std::span<Record> records, Code
   std::string module;
   try {
     module = compile(records);
-  } catch (const kernel::KernelError&) {  // which of them it is, each alone will tell
+  } catch (const kernel::KernelError&) {  // compile each record alone to find out which one fails
     for (Record& r : records) try {
         compile(std::span(&r, 1));
       } catch (const kernel::KernelError& e) {
@@ -75,10 +75,10 @@ std::string compile_module(const Config& config, std::span<Record> records, Code
       }
     try {
       module = compile(records);
-    } catch (const kernel::KernelError& e) {  // each alone is taken, and all together are not
+    } catch (const kernel::KernelError& e) {  // each record compiles alone, but not all together
       for (Record& r : records)
         if (r.failure.empty()) r.failure = e.what();
-      return compile(records);  // of nothing
+      return compile(records);  // no record is left: an empty module
     }
   }
   const std::string done =

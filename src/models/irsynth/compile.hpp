@@ -14,9 +14,9 @@ enum class Code : std::uint8_t { ptx, cubin };
 enum class Texts : std::uint8_t { forward, backward, both };
 
 /// The code of up to records_per_module records: PTX, or machine code for GPUs of the config's architecture.
-/// The kernel of record k is record<k>_entry, that of its gradient, where there is one, adjoint<k>_entry.
-/// What NVRTC refuses has a failure and is not in the module; the others are noted as compiled. Records in
-/// Warp's style, which needs Warp's headers, are compiled in the standalone one.
+/// The kernel of record k is record<k>_entry; that of its gradient, if there is one, adjoint<k>_entry. A
+/// record that NVRTC refuses gets a failure and is not in the module; the others are marked as compiled.
+/// Records in Warp's style, which needs Warp's headers, are compiled in the standalone style.
 FERRITE_API std::string compile_module(const Config& config, std::span<Record> records, Code code,
                                        Texts texts);
 

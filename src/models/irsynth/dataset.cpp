@@ -19,9 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// After so many candidates in a row of which none is taken, there is no hope. If more than one candidate in
-/// twenty fails, and a hundred have, something is broken. Neither is a matter of time, so that a run stops at
-/// the same candidate with every number of threads, and when it is resumed.
+/// After this many candidates in a row without a new record, the run gives up. If more than one candidate in
+/// twenty fails, and a hundred have, something is broken. Neither depends on time, so a run stops at the same
+/// candidate with any number of threads, and when it is resumed.
 constexpr std::int64_t most_in_vain = 10'000, least_failures = 100, candidates_per_failure = 20;
 
 class Writer {
@@ -62,7 +62,7 @@ class Writer {
           folder_.string()));
   }
 
-  /// What an earlier run left is taken as it is, up to the first file that is not whole.
+  /// Keeps the files of an earlier run, up to the first incomplete one.
   void resume() {
     for (const auto& file : record_files(folder_, plan_)) {
       const auto records = whole_file(file, static_cast<std::int64_t>(files_.size()));
@@ -84,7 +84,7 @@ class Writer {
     });
   }
 
-  /// The records of a file, if they are all there. A loss of power can leave small files empty or cut.
+  /// The records of a file, if it is complete. A power loss can leave small files empty or truncated.
   std::optional<std::vector<Summary>> whole_file(const std::filesystem::path& file, std::int64_t number) {
     std::vector<Summary> records;
     try {
@@ -183,8 +183,8 @@ class Writer {
     failures_changed_ = false;
   }
 
-  /// The first file makes the folder that of this run: one that fails before leaves it free. Failures come
-  /// before records: a shard that is there has its failures beside it.
+  /// The first file claims the folder for this run; a run that fails earlier leaves it free. Failures are
+  /// written before records, so an existing shard has its failures beside it.
   void flush() {
     if (!claimed_) write_text(folder_ / "irsynth.json", plan_text(plan_));
     claimed_ = true;

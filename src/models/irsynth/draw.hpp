@@ -1,4 +1,4 @@
-// Random choices of one program: a walk along one Philox stream, so that the choices depend on the key alone.
+// Random choices of one program: a walk along one Philox stream, so that the choices depend only on the key.
 #pragma once
 
 #include <initializer_list>
@@ -33,7 +33,7 @@ class Draw {
   T of(std::initializer_list<T> list) {
     return list.begin()[below(static_cast<int>(list.size()))];
   }
-  /// The place of a weight, as likely as the weight says. One of them is positive.
+  /// An index with a probability proportional to its weight. At least one weight is positive.
   int weighted(std::initializer_list<int> weights) {
     int all = 0;
     for (const int w : weights) all += w;

@@ -1,4 +1,4 @@
-// The end of a program: what nothing uses goes, variables are numbered as the parser would.
+// The end of a program: removes unused parts and numbers variables as the parser would.
 #include <algorithm>
 
 #include "kernel/transform/simplify.hpp"
@@ -23,7 +23,7 @@ void for_each_use(const kernel::Function& function, F f) {
 
 }  // namespace
 
-/// A draw that was thrown away may leave a variable, a parameter or a function that nothing needs.
+/// A discarded draw may leave a variable, a parameter or a function that nothing needs.
 void Sketch::remove_unused() {
   for (kernel::Function& f : module_.functions) kernel::remove_dead_code(module_, f);
   kernel::remove_dead_code(module_, kernel_);

@@ -11,7 +11,7 @@
 
 namespace ferrite::irsynth {
 
-/// What is counted of a record. Throws Json::exception where the metadata has no such thing.
+/// The counted properties of a record. Throws Json::exception if the metadata lacks one.
 struct Summary {
   explicit Summary(const Json& metadata);
   std::int64_t index;
@@ -20,7 +20,7 @@ struct Summary {
   std::vector<std::string> verified;  // the checks that were done
 };
 
-/// What the manifest counts; records come in any order.
+/// The counts of the manifest; records come in any order.
 struct Tally {
   std::int64_t records = 0;
   std::map<std::string, std::int64_t> categories, levels, splits, verification;
@@ -34,32 +34,32 @@ struct Tally {
 };
 
 void write_text(const std::filesystem::path& path, std::string_view text);
-/// One of very many files: there whole or not at all when the process is killed, but without the wait for the
-/// disk that guards shards against a loss of power. The next run writes over what a killed one left.
+/// One of very many files: whole or absent if the process is killed, but without the wait for the disk that
+/// protects shards from a power loss. The next run overwrites what a killed one left.
 void write_small(const std::filesystem::path& path, std::string_view text);
 std::string shard_name(std::int64_t number);
 std::string file_name(Device device, std::int64_t number);
 
 /// Makes the candidate of a number, on any thread.
 using Maker = std::function<Record(std::int64_t)>;
-/// write_dataset of other candidates than make_record gives: tests put failures among them.
+/// write_dataset with other candidates than make_record's: tests use it to insert failures.
 FERRITE_API DatasetResult write_records(const std::filesystem::path& folder, const Plan& plan,
                                         const Maker& make,
                                         const std::function<void(const Progress&)>& report = {});
 
-/// The files with records, in order; nothing after a gap.
+/// The files with records, in order, up to the first gap.
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& folder, const Plan& plan);
-/// How many records belong into a file with records, by its number.
+/// How many records the file of this number holds.
 std::int64_t records_of_file(const Plan& plan, std::int64_t number);
-/// What irsynth.json says. Throws IoError, ParseError, or ValueError if it is of another generator.
+/// The contents of irsynth.json. Throws IoError, ParseError, or ValueError for another generator.
 Plan read_plan(const std::filesystem::path& folder);
 std::string plan_text(const Plan& plan);
 
 /// Calls `visit(text, line)` for each line of a file, or for all of it if the format is json.
 void for_each_text(const std::filesystem::path& file, Format format,
                    const std::function<void(std::string_view, int)>& visit);
-/// `use(json)` of a text. What is no JSON, or does not have what `use` asks it for, is a ParseError that
-/// names the file and the line.
+/// `use(json)` of a text. Text that is not JSON, or lacks what `use` asks for, is a ParseError that names the
+/// file and the line.
 void with_json(std::string_view text, const std::filesystem::path& file, int line,
                const std::function<void(const Json&)>& use);
 /// Both: `visit(record)` for each record of a file.

@@ -1,4 +1,4 @@
-// The arguments of a launch in memory as C has them, for everything that runs kernels but the interpreter.
+// The arguments of a launch in C layout, for everything that runs kernels except the interpreter.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ class FERRITE_API Memory {
 
   /// A pointer to each argument, as emitted kernels take them packed.
   void* const* arguments() const { return pointers_.data(); }
-  /// The values as they are now.
+  /// The current values.
   std::vector<kernel::Value> values() const;
 
   /// The bytes of argument k: of an array its elements, else the argument itself.
   std::vector<std::byte>& bytes(std::size_t k) { return bytes_[k]; }
-  /// Of an array: what stands for it; `data` may be set to other memory.
+  /// For an array: its argument; `data` may be set to other memory.
   kernel::ArrayArgument& array(std::size_t k) { return arrays_[k]; }
 
  private:

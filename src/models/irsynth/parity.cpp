@@ -1,4 +1,4 @@
-// How far two runs of a program are apart.
+// The distance between two runs of a program.
 #include <algorithm>
 #include <cmath>
 #include <limits>

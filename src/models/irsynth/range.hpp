@@ -1,5 +1,6 @@
-// Ranges of values: what is known of an expression while it is made. A division, root or logarithm is written
-// only where the range of its operand allows it, so programs are defined for all inputs by construction.
+// Ranges of values: the known bounds of an expression while it is made. A division, root or logarithm is
+// written only where the range of its operand allows it, so programs are defined for all inputs by
+// construction.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Expressions of floats. Each operation looks at the ranges of its operands first: where it would not be
-// defined, or would leave the range in which f32 is accurate, the operand is guarded in one of several ways.
+// Expressions of floats. Each operation checks the ranges of its operands first: if it would be undefined, or
+// leave the range in which f32 is accurate, the operand is guarded in one of several ways.
 #include "models/irsynth/sketch.hpp"
 
 namespace ferrite::irsynth {

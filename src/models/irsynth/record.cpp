@@ -67,7 +67,7 @@ std::vector<Value> interpreted(const Program& p, std::vector<Value> values, kern
   return values;
 }
 
-/// Every float up or down by four roundings, by signs that begin with `sign`.
+/// Moves every float up or down by four roundings, with signs that begin with `sign`.
 std::vector<Value> moved(std::vector<Value> values, const Program& program, std::uint32_t sign) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     const kernel::ScalarType s =
@@ -89,8 +89,8 @@ bool run_in_interpreter(Record& r) {
   const std::vector<Value> exact = interpreted(r.program, r.inputs, kernel::Precision::f64);
   r.checks.roundings = roundings_between(exact, native);
   if (!(r.checks.roundings <= accepted_roundings)) return false;
-  // Roundings inside the program are others at every input: at one alone their effects may cancel. So where
-  // it is not far from the limits, three more are tried.
+  // Roundings inside the program differ at every input, and at a single input their effects may cancel. So
+  // near the limits three more are tried.
   bool doubtful = r.checks.roundings > accepted_roundings / 8;
   for (const std::uint32_t sign : {1u, 2u, 3u}) {
     const std::vector<Value> inputs = moved(r.inputs, r.program, sign);

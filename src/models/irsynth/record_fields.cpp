@@ -1,4 +1,4 @@
-// What a record must hold, field by field.
+// The required fields of a record.
 #include <fmt/format.h>
 
 #include "models/irsynth/record_json.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Fields = std::initializer_list<std::string_view>;
 
-/// Collects what is not there; `path` is where an object stands in the record.
+/// Collects missing fields; `path` is the place of an object in the record.
 struct Search {
   std::vector<std::string> missing;
 

@@ -1,4 +1,4 @@
-// What the JSON of records is made of, for those who write and read it.
+// The parts of a record's JSON, for writing and reading.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,8 +15,7 @@ Json verification_json(const Checks& checks);
 Json metadata_json(const Record& record, const Config& config, std::uint64_t seed);
 /// The fields that a record must have and does not, like "metadata.arguments[2].stream is missing".
 std::vector<std::string> missing_fields(const Json& record, const Config& config);
-/// The fields of the metadata that are not what the program and its number give; what was verified is not
-/// looked at.
+/// The metadata fields that do not match the program and its number; the verification is not checked.
 std::vector<std::string> wrong_fields(const Json& metadata, const Record& record, const Config& config,
                                       std::uint64_t seed);
 /// SHA-256 of an array's numbers as they lie in memory, little endian.

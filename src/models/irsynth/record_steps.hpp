@@ -1,4 +1,4 @@
-// The steps of making a record that validating one takes again.
+// The steps of making a record that validation repeats.
 #pragma once
 
 #include "ferrite/models/irsynth/record.hpp"

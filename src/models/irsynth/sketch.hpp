@@ -1,6 +1,5 @@
-// A program in the making: the kernel, the variables that live at this point and what is known of their
-// values. Categories call it to draw expressions and statements; it sees to it that everything is defined, in
-// range, and used.
+// A program in the making: the kernel, the live variables and what is known about their values. Categories
+// call it to draw expressions and statements; it makes sure that everything is defined, in range, and used.
 #pragma once
 
 #include <functional>
@@ -21,14 +20,14 @@ using kernel::ScalarType;
 using kernel::Stmt;
 using kernel::Type;
 
-/// An expression and what its value (of composites: each component) can be.
+/// An expression and the range of its value (for composites: of each component).
 struct Term {
   Expr expr;
   Range range;
   Type type() const { return expr.type; }
 };
 
-/// Where a kernel stands in its arrays: an index variable and the extent it runs over.
+/// The kernel's position in its arrays: an index variable and the extent it runs over.
 struct Index {
   int variable;
   std::int64_t extent;
@@ -73,7 +72,7 @@ class Sketch {
   int most_inputs = 3;
 
   // sketch.cpp: variables
-  /// name = value; a live variable that the rest has to use.
+  /// name = value; a live variable that later code must use.
   Term let(Term value, std::string name = {});
   /// A variable known to live, for reading.
   Term read(int variable);
@@ -92,7 +91,7 @@ class Sketch {
     assign(kernel::element(std::move(array), cursor_indices()), std::move(value));
   }
   void evaluate(Expr value);
-  /// Statements made meanwhile go into the block; variables made there are gone after it.
+  /// Statements made meanwhile go into the block; variables made there end with it.
   void inside(std::vector<Stmt>& block, const std::function<void()>& make);
   void if_else(Expr condition, const std::function<void()>& then,
                const std::function<void()>& otherwise = {});
@@ -131,11 +130,11 @@ class Sketch {
   std::optional<Term> composite_scalar();
 
   // statements.cpp: what fills a body
-  /// All that a kernel does between its indices and its output, which is of this type.
+  /// Everything that a kernel does between its indices and its output, which has this type.
   void body(Type type);
   /// Draws statements, as far as the level allows, that make and change values.
   void elaborate(int statements);
-  /// One value of the type that uses all that was not used yet.
+  /// One value of the type that uses everything not used yet.
   Term conclusion(Type type);
   Term conclusion() { return conclusion(real_type()); }
   /// The live variables so far; those that come later can be used up together.

@@ -1,5 +1,5 @@
-// Statements that fill a body: values, branches, loops, as the level allows; and the one value at the end
-// that uses what nothing used.
+// Statements that fill a body: values, branches, loops, as the level allows; and the final value that uses
+// everything unused.
 #include "models/irsynth/sketch.hpp"
 
 namespace ferrite::irsynth {

@@ -1,4 +1,4 @@
-// What is in a dataset.
+// The contents of a dataset in numbers.
 #include <algorithm>
 
 #include "ferrite/models/irsynth/dataset.hpp"

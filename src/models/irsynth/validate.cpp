@@ -1,4 +1,4 @@
-// Reading a dataset back and verifying it from what the files say alone.
+// Reads a dataset back and verifies it from the files alone.
 #include <fmt/format.h>
 
 #include <functional>
@@ -89,7 +89,7 @@ void check_digests(const std::filesystem::path& folder, std::vector<std::string>
   });
 }
 
-/// `check()`; what it throws is a problem among others.
+/// Runs `check()`; an exception counts as one more problem.
 void guard(std::vector<std::string>& problems, const std::function<void()>& check) {
   try {
     check();
@@ -111,7 +111,7 @@ struct Seen {
   std::map<std::int64_t, std::string> places;  // of each record, by its number: file and line
 };
 
-/// The records of a file; what is none of them, or was there before, is a problem.
+/// The records of a file; lines that are not records, and duplicates, are problems.
 std::vector<Line> read_lines(const std::filesystem::path& file, const Plan& plan, Seen& seen,
                              std::vector<std::string>& problems) {
   std::vector<Line> lines;

@@ -1,5 +1,5 @@
-// The random functions that TabICL's networks are made of: eighteen plain ones and a random Fourier series,
-// each after standardising its input over the rows and a random scale and shift.
+// The random functions of TabICL's networks: eighteen plain ones and a random Fourier series, each after
+// standardising its input over the rows and a random scale and shift.
 #pragma once
 
 #include <type_traits>
@@ -99,10 +99,10 @@ FERRITE_PORTABLE_CALL ActivationPlan draw_activation(Draws& draws, const double*
 }
 
 // A random Fourier series: the sum over k of a_k sin((k + u) x + p_k) for k < 256, u and the phases p
-// uniform, a_k = (k + u)^-decay normalised to unit length, times a normal. Where TabICL draws each frequency
-// from (0, 256), here each has its unit interval and all share one offset: the series is then a polynomial in
-// e^(ix), four fused multiply-adds a term instead of a sine. Terms from the first that is too small to be
-// seen are left out.
+// uniform, a_k = (k + u)^-decay normalised to unit length, times a normal. TabICL draws each frequency from
+// (0, 256); here each has its unit interval and all share one offset. The series is then a polynomial in
+// e^(ix), with four fused multiply-adds per term instead of a sine. The series ends at the first term that is
+// too small to matter.
 inline constexpr int fourier_terms = 256;
 inline constexpr float negligible_amplitude = 0x1p-8f;
 
@@ -190,15 +190,15 @@ FERRITE_HOST_DEVICE Moments moments_in(Team& team, float unit, const float* x, i
   });
   return {mean / unit, 1.0f / (std::sqrt(square / n) / unit + 1e-6f)};
 }
-/// The reciprocal is NaN if a value is not finite, and positive otherwise: where squares overflow, the sums
-/// are of smaller values.
+/// The reciprocal is NaN if a value is not finite, and positive otherwise: if squares overflow, the sums use
+/// smaller values.
 template <class Team>
 FERRITE_PORTABLE_CALL Moments moments(Team& team, const float* x, int rows) {
   const Moments m = moments_in(team, 1.0f, x, rows);
   return m.rstd > 0 ? m : moments_in(team, 0x1p-80f, x, rows);
 }
 
-/// f(kind) with the kind as a constant: one branch outside a loop rather than one per element.
+/// f(kind) with the kind as a constant: one branch outside a loop instead of one per element.
 template <class F, std::size_t... k>
 FERRITE_HOST_DEVICE void with_kind(Activation kind, F&& f, std::index_sequence<k...>) {
   ((kind == static_cast<Activation>(k) ? f(std::integral_constant<Activation, static_cast<Activation>(k)>{})
@@ -210,8 +210,8 @@ FERRITE_HOST_DEVICE void with_kind(Activation kind, F&& f) {
   with_kind(kind, f, std::make_index_sequence<plain_activations + 1>{});
 }
 
-/// `columns` columns of `rows` values through an activation, in place. `series` holds the terms if it is
-/// Fourier. A column with a value that is not finite becomes NaN, whatever the function makes of one, so that
+/// Applies an activation to `columns` columns of `rows` values, in place. `series` holds the terms if it is
+/// Fourier. A column with a value that is not finite becomes NaN, whatever the function does with it, so that
 /// the dataset is rejected.
 template <class Team>
 FERRITE_PORTABLE_CALL void apply_activation(Team& team, const ActivationPlan& plan,

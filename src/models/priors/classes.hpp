@@ -28,8 +28,8 @@ FERRITE_HOST_DEVICE float order_statistic(Team& team, const float* x, int n, int
   return from_ordered_bits(low);
 }
 
-/// Labels from the standardised target of all rows, train and test. Classes that got no row are closed up,
-/// then the labels are permuted. Leaves the number of classes in the plan.
+/// Labels from the standardised target of all rows, train and test. Classes without rows are removed, then
+/// the labels are permuted. Stores the number of classes in the plan.
 template <class Team>
 FERRITE_HOST_DEVICE void cut_classes(Team& team, const Config& config, const DatasetKey& key, int rows,
                                      Workspace& w) {

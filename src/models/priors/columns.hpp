@@ -1,5 +1,4 @@
-// What happens to single columns after a family has made them: categories, outliers, standardisation, missing
-// cells.
+// Steps on single columns after a family has made them: categories, outliers, standardisation, missing cells.
 #pragma once
 
 #include "models/priors/workspace.hpp"
@@ -54,7 +53,7 @@ FERRITE_HOST_DEVICE void make_categorical(Team& team, const PostConfig& config, 
   }
 }
 
-/// Gives some numeric columns a long right tail, as amounts and durations have: exp(s z) of the standardised
+/// Gives some numeric columns a long right tail, like amounts and durations: exp(s z) of the standardised
 /// value z.
 template <class Team>
 FERRITE_HOST_DEVICE void make_tails(Team& team, const PostConfig& config, const DatasetKey& key, int features,
@@ -111,8 +110,8 @@ FERRITE_PORTABLE_ELEMENT float rising_share(float rate, float s) {
   return rate <= 0.5f ? 2.0f * rate * s : 1.0f - 2.0f * (1.0f - rate) * (1.0f - s);
 }
 
-/// Removes cells of some columns: any with the same probability (MCAR), or by a logistic law large or small
-/// values first (MNAR).
+/// Removes cells of some columns: all with the same probability (MCAR), or large or small values first by a
+/// logistic law (MNAR).
 template <class Team>
 FERRITE_HOST_DEVICE void remove_cells(Team& team, const PostConfig& config, const DatasetKey& key,
                                       int features, int rows, Workspace& w) {

@@ -166,7 +166,7 @@ Config Config::preset(std::string_view name) {
     throw ValueError(fmt::format("[priors config] preset '{}': there are default and realistic", name));
   c.features = {3, 24};
   c.weights = {.formula = 0, .graph = 0.6, .mlp_scm = 0.35, .tree_scm = 0.05, .gp = 0};
-  // Few causes for many columns: that is where their correlations come from.
+  // Few causes for many columns: their correlations come from this.
   c.graph.latent.max_scale = 4;
   c.mlp_scm.causality = Causality::causal;
   c.mlp_scm.causes = {1, 3, 0};

@@ -1,12 +1,12 @@
-// Where the random numbers of a dataset come from, and the laws that decide its structure. Everything is a
-// function of (seed, dataset, attempt) by Philox and portable arithmetic: the same bits on every machine.
+// The source of a dataset's random numbers, and the laws that decide its structure. Everything is a function
+// of (seed, dataset, attempt) by Philox and portable arithmetic: the same bits on every machine.
 #pragma once
 
 #include "models/priors/portable_math.hpp"
 
 namespace ferrite::priors {
 
-/// What a sequence of random words is for. Each dataset has one sequence per purpose and part (layer,
+/// The purpose of a sequence of random words. Each dataset has one sequence per purpose and part (layer,
 /// column).
 enum class Purpose : std::uint32_t {
   shape,
@@ -58,12 +58,12 @@ struct DatasetKey {
     return {{seed, dataset | std::uint64_t{attempt} << 48},
             (std::uint64_t{static_cast<std::uint32_t>(purpose)} << 16 | part) << 36};
   }
-  /// What all datasets of a group share.
+  /// Shared by all datasets of a group.
   FERRITE_HOST_DEVICE Stream group_stream(int group_size, std::uint32_t part = 0) const {
     return {{seed, dataset / static_cast<std::uint64_t>(group_size) | std::uint64_t{1} << 63},
             std::uint64_t{part} << 36};
   }
-  /// The upper draws of a family's laws. Some give hopeless datasets only, so each attempt has others.
+  /// The upper draws of a family's laws. Some give only hopeless datasets, so each attempt draws new ones.
   FERRITE_HOST_DEVICE Stream law_stream(int group_size, std::uint32_t family) const {
     return group_stream(group_size, 256 + (family << 8) + attempt);
   }

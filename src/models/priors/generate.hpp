@@ -14,7 +14,7 @@
 
 namespace ferrite::priors {
 
-/// What a family decides before it computes values. Only the drawn family's member is set.
+/// A family's decisions before it computes values. Only the drawn family's member is set.
 union FamilyPlan {
   FormulaTerm formula[max_terms];
   MlpPlan mlp;
@@ -23,7 +23,7 @@ union FamilyPlan {
   GpPlan gp;
 };
 
-/// Where one dataset goes: slices of the batch's tensors. R and F are the batch's rows and features.
+/// The destination of one dataset: slices of the batch's tensors. R and F are the batch's rows and features.
 struct DatasetOut {
   float* x;               // [R, F]
   float* y_real;          // [R] of regression
@@ -43,8 +43,8 @@ FERRITE_PORTABLE DatasetOut slice_of(void* const* out, const Config& config, std
       static_cast<std::int32_t*>(out[5]) + i * info_fields};
 }
 
-/// The same for every attempt: otherwise families and sizes that are often rejected would be rarer than asked
-/// for.
+/// The same for every attempt: otherwise families and sizes that are often rejected would be rarer than
+/// requested.
 FERRITE_PORTABLE_CALL DatasetShape draw_dataset_shape(const Config& config, const DatasetKey& key) {
   const DatasetKey first{key.seed, key.dataset, 0};
   Draws group(first.group_stream(config.group_size)), draws(first.stream(Purpose::shape));

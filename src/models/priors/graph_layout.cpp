@@ -124,8 +124,7 @@ class Layout {
     }
   }
 
-  /// As near as their order and room allow to where they want to be: neighbours that would overlap move as
-  /// one.
+  /// As close to their preferred heights as order and room allow: neighbours that would overlap move as one.
   void settle(const std::vector<Index>& layer, bool forward) {
     struct Group {
       double sum;  // of the heights at which the first of them would like to be

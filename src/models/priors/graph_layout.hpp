@@ -1,4 +1,4 @@
-// Where the nodes of a causal graph are drawn: causes left of effects, edges apart from each other.
+// The layout of a causal graph's drawing: causes left of effects, edges apart from each other.
 #pragma once
 
 #include "models/priors/causal_graph.hpp"
@@ -21,7 +21,8 @@ inline constexpr double box_width = 32, box_height = 20, dot_radius = 3;
 /// Everything lies within width and height, boxes whole, and no two of them overlap.
 FERRITE_API GraphLayout layout_graph(const CausalGraph& graph);
 
-/// Only what an observed variable depends on: the rest of a large network says nothing about a dataset.
+/// Only the variables that an observed variable depends on: the rest of a large network says nothing about a
+/// dataset.
 FERRITE_API CausalGraph observed_part(const CausalGraph& graph);
 
 }  // namespace ferrite::priors

@@ -98,8 +98,8 @@ FERRITE_HOST_DEVICE bool is_learnable(Team& team, const Config& config, int feat
                                          : explained_by_line(inner, x, w.y, rows);
     inner.once([&] { plan.share[c] = share; });
   });
-  // An unrelated column reaches `chance` in the mean, with a deviation of `noise`. One clear column is
-  // enough, or many that tell a little each.
+  // An unrelated column reaches `chance` on average, with a deviation of `noise`. One clear column is enough,
+  // or many weak ones.
   const auto freedom = static_cast<float>(classes ? plan.classes - 1 : 1);
   const float chance = freedom / static_cast<float>(rows),
               noise = std::sqrt(2.0f * freedom) / static_cast<float>(rows);

@@ -1,13 +1,13 @@
-// Elementary functions that give the same bits on every machine, CPU or GPU: made of IEEE operations alone (+
-// - * / sqrt, fma, rint and integer arithmetic), in one written order. A synthetic dataset is then a function
-// of its seed, whatever computes it, and no tolerance is needed to compare two backends.
+// Elementary functions that give the same bits on every machine, CPU or GPU: built only from IEEE operations
+// (+ - * / sqrt, fma, rint and integer arithmetic), in a fixed order. A synthetic dataset is then a function
+// of its seed, whatever computes it, and two backends can be compared without a tolerance.
 //
-// Whoever includes this must compile with contraction off (-ffp-contract=off, nvcc -fmad=false): fused
-// multiply-adds are written where they are meant. The functions of float have no branches, so that loops over
-// them become vector code. Errors: float below 6e-7, double below 1e-13, relative or absolute, whichever is
-// larger. Angles in turns keep that bound however large they are, since they are reduced exactly; an angle x
-// in radians adds 1.2e-7 |x|, and x^y adds 3e-16 |y log x| of its value. No function depends on the sign of a
-// NaN, which is not the same on every machine.
+// Files that include this must be compiled with contraction off (-ffp-contract=off, nvcc -fmad=false): fused
+// multiply-adds are written where they are intended. The functions of float have no branches, so that loops
+// over them become vector code. Errors: float below 6e-7, double below 1e-13, relative or absolute, whichever
+// is larger. Angles in turns keep that bound however large they are, because they are reduced exactly; an
+// angle x in radians adds 1.2e-7 |x|, and x^y adds 3e-16 |y log x| of its value. No function depends on the
+// sign of a NaN, which differs between machines.
 #pragma once
 
 #include <bit>
@@ -17,9 +17,9 @@
 #include "ferrite/core/rng.hpp"
 
 #define FERRITE_PORTABLE FERRITE_HOST_DEVICE inline
-// For what runs a few times per dataset: copies of it would crowd a GPU's instruction cache.
+// For functions that run a few times per dataset: copies would fill a GPU's instruction cache.
 #define FERRITE_PORTABLE_CALL FERRITE_HOST_DEVICE [[gnu::noinline]] inline
-// For what stands in loops over elements: a call would keep them from becoming vector code.
+// For functions in loops over elements: a call would prevent vector code.
 #define FERRITE_PORTABLE_ELEMENT FERRITE_HOST_DEVICE FERRITE_INLINE
 
 namespace ferrite::priors {

@@ -31,8 +31,8 @@ std::string manifest(const ShardPlan& plan) {
   return json.dump(2) + "\n";
 }
 
-/// A manifest with every key that a config has today, at its default where the file has none: datasets do not
-/// change when a key is added.
+/// A manifest with every key of today's config, at its default if the file lacks it: datasets do not change
+/// when a key is added.
 std::string completed(std::string_view text) {
   try {
     Json json = Json::parse(text);

@@ -34,7 +34,7 @@ std::int64_t distinct_values(const std::vector<double>& values) {
   return std::unique(sorted.begin(), sorted.end()) - sorted.begin();
 }
 
-/// The column less its mean, which is then of no account for sums of products.
+/// The column minus its mean, which then does not affect sums of products.
 std::vector<double> centred(const std::vector<double>& values) {
   double sum = 0, count = 0;
   for (const double v : values)
@@ -51,7 +51,7 @@ double skewness(const std::vector<double>& centred) {
   return std::abs(cube / count / std::pow(square / count, 1.5));
 }
 
-/// |Pearson| over the rows where both are there; nothing where one of them is constant there.
+/// |Pearson| over the rows where both are present; nothing if one of them is constant there.
 std::optional<double> correlation(const std::vector<double>& a, const std::vector<double>& b) {
   double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
   for (std::size_t r = 0; r < a.size(); ++r) {

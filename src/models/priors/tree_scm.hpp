@@ -1,6 +1,6 @@
-// TreeScm: layers of random oblivious trees. x is the causes, y the last layer's only output. TabICL fits
-// boosted trees to noise; an oblivious tree with drawn splits and leaves is as random a function and needs no
-// fit. A split takes a column in proportion to its spread, and a random row's value as its threshold.
+// TreeScm: layers of random oblivious trees. The causes are x, and the last layer's only output is y. TabICL
+// fits boosted trees to noise; an oblivious tree with drawn splits and leaves is just as random and needs no
+// fit. A split picks a column in proportion to its spread, and a random row's value as its threshold.
 #pragma once
 
 #include "models/priors/mlp_scm.hpp"

@@ -1,17 +1,17 @@
-// What one dataset needs while it is made: the shape drawn for it, and scratch memory that a team owns.
+// The working data of one dataset: the shape drawn for it, and scratch memory that a team owns.
 #pragma once
 
 #include "models/priors/causes.hpp"
 
 namespace ferrite::priors {
 
-/// What is decided before any family is asked.
+/// Decisions made before any family is asked.
 struct DatasetShape {
   Family family;
   int rows, train_rows, features;
 };
 
-/// What post-processing decides about columns and classes.
+/// Decisions of post-processing about columns and classes.
 struct PostPlan {
   bool constant[max_features];
   int levels[max_features];   // of categorical columns; 0: numeric
@@ -54,8 +54,8 @@ FERRITE_PORTABLE int workspace_width(const Config& config) {
   return greater(greater(width, max_causes), 64);
 }
 
-/// Where everything lies in one piece of memory, aligned to 64 bytes; returns its size, and with no memory
-/// does only that. The last numbers are nobody's: a GPU reads whole groups of rows.
+/// Lays everything out in one piece of memory, aligned to 64 bytes; returns its size. Without memory it only
+/// computes the size. The last numbers are unused: a GPU reads whole groups of rows.
 FERRITE_PORTABLE std::int64_t place_workspace(const Config& config, std::byte* memory, Workspace& w) {
   std::int64_t bytes = 0;
   const auto place = [&](std::int64_t count, std::int64_t size) {
@@ -80,8 +80,8 @@ FERRITE_PORTABLE std::int64_t place_workspace(const Config& config, std::byte* m
   return bytes;
 }
 
-/// Adds Gaussian noise to `count` columns; its scale is common, or each column's own. A column's draws are
-/// those of its number in `numbers`, or of its place if there is no such list.
+/// Adds Gaussian noise to `count` columns; its scale is common, or separate for each column. A column's draws
+/// are those of its number in `numbers`, or of its place if there is no such list.
 template <class Team>
 FERRITE_PORTABLE_CALL void add_noise(Team& team, const DatasetKey& key, std::uint32_t part, float std,
                                      bool own_scales, float* columns, const int* numbers, int count,

@@ -1,5 +1,5 @@
 // Arrays as tables: a matrix of .npy, .npz or .safetensors, or the vectors of one of the latter two as
-// columns. Files are mapped, so only the rows at hand take memory.
+// columns. Files are mapped, so only the current rows take memory.
 #include <fmt/format.h>
 
 #include <algorithm>

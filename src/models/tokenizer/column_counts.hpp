@@ -1,4 +1,4 @@
-// What decides whether a column is one of categories, and of which: its values, counted while it is read.
+// Counts the values of a column while it is read, to decide whether and how it is one of categories.
 #pragma once
 
 #include <algorithm>

@@ -20,8 +20,8 @@ std::vector<double> drop_duplicates(const std::vector<double>& quantiles, double
   return {kept.begin() + 1, kept.end() - 1};
 }
 
-/// A value that several quantiles share gets an edge on either side: nothing else is in its bin. That takes
-/// no more edges than it had.
+/// A value that several quantiles share gets an edge on either side, so nothing else is in its bin. This
+/// takes no more edges than before.
 std::vector<double> merge_heavy(const std::vector<double>& quantiles, Closed closed) {
   const double least = quantiles.front(), greatest = quantiles.back();
   std::vector<double> edges;

@@ -1,6 +1,6 @@
 // Most rows are plain: fields without quotes, or with quotes only around them. Those are read here, number by
-// number, without looking for the ends of fields first. Any other row, also one that is wrong, goes through
-// CsvScanner, which knows all rules and what to say when they are broken.
+// number, without looking for the ends of fields first. Any other row, including a wrong one, goes through
+// CsvScanner, which knows all rules and error messages.
 #include "models/tokenizer/csv_block.hpp"
 
 #include <fmt/format.h>
@@ -157,7 +157,7 @@ class BlockParser {
     return field.data() + field.size();
   }
 
-  /// By the library, which reads all forms and 17 digits in the time of two short ways.
+  /// By the library, which reads all forms, and 17 digits in the time of two short ways.
   const char* long_number(const char* p, Target& target) const {
     double& out = target.numbers[row_];
     const auto [next, error] = std::from_chars(p, end_, out);

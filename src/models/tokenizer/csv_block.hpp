@@ -1,4 +1,4 @@
-// A block of whole rows of a CSV file to columns, in one pass over the text.
+// Reads a block of whole rows of a CSV file into columns, in one pass over the text.
 #pragma once
 
 #include "models/tokenizer/table_sources.hpp"
@@ -22,7 +22,7 @@ struct CsvColumns {
   MissingValues missing;
 };
 
-/// Throws ParseError with file, line and column for the first row that cannot be.
+/// Throws ParseError with file, line and column for the first invalid row.
 TableChunk parse_block(const CsvBlock& block, const CsvColumns& columns);
 
 }  // namespace ferrite::tokenizer

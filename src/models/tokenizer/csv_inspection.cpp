@@ -99,7 +99,7 @@ class Inspector {
         fmt::format("[open_table] {}:{}:{}, {}: {}", result_.columns.path, line, column, found, needed));
   }
 
-  /// One of its fields is no value.
+  /// One of its fields is not a value.
   bool looks_like_header(const CsvRow& row) const {
     return std::any_of(row.begin(), row.end(), [&](const CsvField& f) {
       return !io_detail::parse_number(f.raw) && !result_.columns.missing.is_missing(f.raw) &&
@@ -132,7 +132,7 @@ class Inspector {
     return names;
   }
 
-  /// A table of one column, with what usually stands between columns in every row.
+  /// A table of one column in which every row contains a common delimiter.
   void suspect_delimiter(const CsvRow& first, const CsvRow& second) {
     if (first.size() > 1 || first[0].quoted) return;
     const char suspect = io_detail::suspected_delimiter(first[0].raw, config_.delimiter);
@@ -142,7 +142,7 @@ class Inspector {
         io_detail::delimiter_name(suspect), io_detail::delimiter_name(suspect)));
   }
 
-  /// Kinds are those that the config tells; those that it does not, `row` and the rows behind it do.
+  /// Kinds come from the config, or else from `row` and the rows after it.
   void take_columns(const std::vector<std::string>& names, CsvRow& row) {
     const NameSet text = set_of(config_.text), number = set_of(config_.number), date = set_of(config_.date);
     CsvColumns& columns = result_.columns;

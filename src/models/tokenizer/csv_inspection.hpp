@@ -1,5 +1,5 @@
-// What the first rows of a CSV file tell: names, kinds of columns, where the data begin, and what looks
-// wrong.
+// What the first rows of a CSV file show: names, kinds of columns, the start of the data, and suspicious
+// signs.
 #pragma once
 
 #include "models/tokenizer/csv_block.hpp"
@@ -13,8 +13,8 @@ struct CsvInspection {
   std::int64_t data_line = 1;
 };
 
-/// Throws ParseError with file, line and column for what cannot be read, ValueError for options that name
-/// columns which are not there.
+/// Throws ParseError with file, line and column for unreadable text, ValueError for options that name missing
+/// columns.
 CsvInspection inspect_csv(std::string_view text, const std::filesystem::path& path,
                           const TableConfig& config);
 

@@ -1,4 +1,4 @@
-// Fingerprint: 64 bits of FNV-1a, which tell what a run was made of from what another one was.
+// Fingerprint: 64 bits of FNV-1a, to tell the inputs of two runs apart.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Fingerprint {
   void add(std::span<const std::byte> bytes) {
     for (const std::byte b : bytes) hash_ = (hash_ ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
   }
-  /// With its length, so that two texts cannot be taken for one.
+  /// Includes the length, so that two texts cannot be mistaken for one.
   void add(std::string_view text) {
     const std::uint64_t size = text.size();
     add(std::as_bytes(std::span(&size, 1)));

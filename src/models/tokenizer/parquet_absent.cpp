@@ -1,4 +1,4 @@
-// What a build without Apache Arrow says about .parquet files.
+// The error for .parquet files in a build without Apache Arrow.
 #include <fmt/format.h>
 
 #include "ferrite/core/error.hpp"

@@ -42,7 +42,7 @@ RankSummary RankSummary::merge(const RankSummary& a, const RankSummary& b) {
   merged.count_ = a.count_ + b.count_;
   merged.entries_.reserve(a.entries_.size() + b.entries_.size());
   auto i = a.entries_.begin(), j = b.entries_.begin();
-  // What the other column has below, and up to, a value between two of its entries.
+  // The other column's counts below, and up to, a value between two of its entries.
   const auto add = [&merged](const RankEntry& e, const RankSummary& other, auto next) {
     const std::int64_t below = next == other.entries_.begin() ? 0 : std::prev(next)->least_up_to();
     const std::int64_t up_to = next == other.entries_.end() ? other.count_ : next->most_below();

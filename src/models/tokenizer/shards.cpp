@@ -31,7 +31,7 @@ bool is_shard(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// What f returns; errors of the file system as those of the library.
+/// The result of f; file system errors become those of the library.
 template <class F>
 auto with_io_errors(std::string_view what, F&& f) {
   try {
@@ -41,7 +41,7 @@ auto with_io_errors(std::string_view what, F&& f) {
   }
 }
 
-/// Collects rows and writes a shard whenever it is full. Shards that are there already are passed over.
+/// Collects rows and writes a shard whenever it is full. Existing shards are skipped.
 class ShardWriter {
  public:
   ShardWriter(const std::filesystem::path& folder, const TableTokenizer& tokenizer, std::int64_t rows)
@@ -86,7 +86,7 @@ class ShardWriter {
   std::vector<std::byte> buffer_;
 };
 
-/// A plan in the folder must be the one at hand: shards of two runs do not mix.
+/// A plan in the folder must match the current one: shards of two runs do not mix.
 void settle_plan(const std::filesystem::path& folder, const std::string& plan, bool overwrite) {
   std::filesystem::create_directories(folder);
   const auto path = folder / "plan.json";

@@ -35,7 +35,7 @@ void RankRefiner::add(std::span<const double> values) {
   for (const double value : values) {
     if (value != value || intervals_.empty()) continue;
     const auto found = std::lower_bound(highs_.begin(), highs_.end(), value);
-    if (found == highs_.end()) continue;  // behind the last: only the maximum's interval is, and it is not
+    if (found == highs_.end()) continue;  // above all intervals: no wanted rank here
     Interval& interval = intervals_[static_cast<std::size_t>(found - highs_.begin())];
     if (value == interval.high)
       ++interval.equal;

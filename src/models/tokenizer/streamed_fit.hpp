@@ -1,6 +1,6 @@
 // The exact order statistics of a table that is read in chunks. The first pass summarises the ranks, which
-// gives an interval for every rank that is wanted; the second counts what lies between the intervals and
-// keeps what lies in them.
+// gives an interval for every wanted rank. The second counts the elements between the intervals and keeps
+// those inside.
 #pragma once
 
 #include <span>
@@ -17,13 +17,13 @@ class RankRefiner {
   /// For the ranks that the quantiles of `config` need of a column with this summary.
   RankRefiner(const RankSummary& summary, const TokenizerConfig& config);
 
-  /// All elements of the column must come by, NaN included, in any order.
+  /// All elements of the column must be added, NaN included, in any order.
   void add(std::span<const double> values);
   /// The bins + 1 quantiles; NaN for a column without a value.
   std::vector<double> quantiles();
 
  private:
-  /// Elements in (low, high), and how many are high itself, of which there may be very many.
+  /// Elements in (low, high), and the number of those equal to high, which may be very large.
   struct Interval {
     double low, high;
     bool from_start;
@@ -39,8 +39,8 @@ class RankRefiner {
   std::vector<Interval> intervals_;
 };
 
-/// Counts and means of the bins of a column that comes by in parts. Elements are added in the order of their
-/// rows, so the means do not depend on where the parts were cut.
+/// Counts and means of the bins of a column that arrives in parts. Elements are added in row order, so the
+/// means do not depend on where the parts were cut.
 class BinStatistics {
  public:
   explicit BinStatistics(std::size_t bins);

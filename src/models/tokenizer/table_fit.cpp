@@ -1,5 +1,5 @@
-// TableTokenizer::fit: one pass where the numbers fit into memory; otherwise ranks are summarised in the
-// first pass, refined to exact order statistics in a second, and bins are counted in a third.
+// TableTokenizer::fit: one pass if the numbers fit into memory; otherwise ranks are summarised in the first
+// pass, refined to exact order statistics in a second, and bins are counted in a third.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class TableFitter {
     return copy;
   }
 
-  /// What is kept becomes a part of the sketches.
+  /// Moves what is kept into the sketches.
   void summarize() {
     streamed_ = true;
     std::vector<std::size_t> all(numbers_.size());
@@ -125,7 +125,7 @@ class TableFitter {
     kept_rows_ = 0;
   }
 
-  /// Calls f with a few columns at a time: enough to keep the threads busy, few enough to be a small copy.
+  /// Calls f with a few columns at a time: enough to keep the threads busy, few enough for a small copy.
   template <class F>
   void for_each_group(std::span<const std::size_t> which, F&& f) const {
     constexpr std::int64_t group_bytes = 16 << 20;
@@ -162,8 +162,8 @@ class TableFitter {
     return fits;
   }
 
-  /// Of columns that are kept. Bins are counted here, by threads that have a column each: the backend counts
-  /// those of tensors, for which it needs much larger ones.
+  /// For columns that are kept. Bins are counted here, with one column per thread: the backend counts bins of
+  /// tensors, which pays only for much larger ones.
   std::vector<ColumnFit> fit_group(std::span<const std::size_t> group) const {
     std::vector<std::string> names;
     for (const std::size_t i : group) names.push_back(name_of(i));

@@ -1,4 +1,4 @@
-// What a fit looks like: a table for the terminal, and one self-contained page with a picture per column.
+// Reports of a fit: a table for the terminal, and one self-contained page with a picture per column.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::string escaped(std::string_view text) {
 
 constexpr double picture_width = 640, picture_height = 120;
 
-/// Bars over the bins, as wide as they are and as high as values are dense in them; a tick per edge.
+/// A histogram: bars as wide as the bins and as high as their density, with a tick per edge.
 std::string histogram(ColumnKind kind, const ColumnFit& c) {
   const auto finite_end = [&](double end, double edge) { return std::isinf(end) ? edge : end; };
   if (c.count == 0 || c.edges.empty()) return "";

@@ -1,4 +1,4 @@
-// What the texts of a table mean, for every kind of file: which are missing values, and how names are shown.
+// The meaning of a table's texts, for every kind of file: missing values, and how names are shown.
 #pragma once
 
 #include <limits>
@@ -9,12 +9,12 @@
 
 namespace ferrite::tokenizer {
 
-/// The text with control characters as \xNN, so that a name cannot steer a terminal.
+/// The text with control characters as \xNN, so that a name cannot control a terminal.
 std::string printable(std::string_view text);
 /// All of them, with commas between.
 std::string printable(std::span<const std::string> texts);
 
-/// Markers of missing values in lower case, without spaces around, ascending, each once.
+/// Markers of missing values: lower case, trimmed, ascending, without duplicates.
 std::vector<std::string> normalized_markers(std::vector<std::string> markers);
 
 /// Which fields are missing: an empty one, NA, N/A, null, nan, and the markers of a TableConfig.

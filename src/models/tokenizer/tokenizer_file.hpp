@@ -1,5 +1,5 @@
-// A fit as a safetensors file: versioned JSON in the metadata (readable with any safetensors tool), numbers
-// that must keep their bits in tensors. One file, so that nothing can be half-written or fall apart.
+// A fit as a safetensors file: versioned JSON in the metadata (readable with any safetensors tool), and
+// numbers that must keep their bits in tensors. It is one file, so that it cannot be half-written.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 
 namespace ferrite::tokenizer {
 
-/// Version 1 had fits with approximate edges, and summaries of ranks beside them, which are passed over.
+/// Version 1 had fits with approximate edges, and summaries of ranks beside them, which are ignored.
 inline constexpr int file_version = 2;
 
 /// Metadata "format", "version" and "tokenizer", and the tensors. Tables add a key of their own.

@@ -1,4 +1,4 @@
-// What a dataset of kernels is made of.
+// The settings of a dataset of kernels.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ FERRITE_API std::string_view to_string(Style v);
 FERRITE_API std::string_view to_string(Verify v);
 FERRITE_API std::string_view to_string(Format v);
 
-/// Changes whenever the same config gives other records, or their form changes.
+/// Changes whenever the same config gives different records, or their form changes.
 inline constexpr int generator_version = 2;
 
 struct FERRITE_API Config {
@@ -35,13 +35,13 @@ struct FERRITE_API Config {
   Device device = Device::cuda;
   Style style = Style::standalone;
   Verify verify = Verify::cpu;
-  bool backward = false;       // the gradient's kernel too; level 7 always has it
-  bool ptx = false;            // what NVRTC makes of the CUDA text
-  bool values = false;         // inputs and outputs as numbers, not only how to make them and their digests
+  bool backward = false;       // also the kernel of the gradient; level 7 always has it
+  bool ptx = false;            // also the PTX that NVRTC makes from the CUDA text
+  bool values = false;         // inputs and outputs as numbers, not only as recipes and digests
   int most_per_structure = 8;  // records that differ only in names and numbers
   int architecture = 90;       // of GPUs, for NVRTC
 
-  /// Throws ValueError for what makes no sense together.
+  /// Throws ValueError for settings that contradict each other.
   void check() const;
   std::string to_json() const;
 };

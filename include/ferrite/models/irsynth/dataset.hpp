@@ -1,4 +1,4 @@
-// A folder of records: written so that a run that was killed goes on where it stopped, and reads back.
+// A folder of records. A run that was killed can resume where it stopped, and the folder can be read back.
 //
 //   irsynth.json       what was asked for: a run goes on only with the same
 //   shard-00000.jsonl  records, one a line; or cuda_synth_0000.json, one a file
@@ -30,22 +30,23 @@ struct Progress {
 
 struct DatasetResult {
   std::int64_t pairs = 0, kept = 0;  // kept: of an earlier run
-  std::int64_t candidates = 0;       // drawn for them: the rest were one too many of a structure, or failed
+  std::int64_t candidates = 0;       // drawn for them; the rest failed or exceeded the limit of a structure
   std::int64_t failures = 0;
   std::int64_t structures = 0;  // distinct ones
 };
 
-/// Writes the records 0 to pairs - 1 on all threads of the pool; what lies in the folder does not depend on
-/// their number, nor on how often the run was cut short. Files that were cut, and all after them, are written
-/// again. A candidate that is not verified is counted, and a later one takes its place. Throws ValueError if
-/// the folder holds another plan, or where candidate after candidate has a structure that is full;
-/// BackendError once a hundred candidates and more than one in twenty were not verified; IoError where the
-/// folder cannot be written.
+/// Writes the records 0 to pairs - 1 on all threads of the pool. The contents of the folder do not depend on
+/// the number of threads, nor on how often the run was interrupted. Truncated files, and all after them, are
+/// written again. A candidate that fails verification is counted, and a later one replaces it. Throws
+/// ValueError if the folder holds another plan, or if candidate after candidate has a structure that is full;
+/// BackendError once a hundred candidates and more than one in twenty have failed; IoError if the folder
+/// cannot be written.
 FERRITE_API DatasetResult write_dataset(const std::filesystem::path& folder, const Plan& plan,
                                         const std::function<void(const Progress&)>& report = {});
 
-/// What is in a folder: counts by category, level, split and operation, lengths, distinct structures, and
-/// structures that are in two splits. As JSON. Throws ParseError, with the file, for what is no record.
+/// The contents of a folder as JSON: counts by category, level, split and operation, lengths, distinct
+/// structures, and structures that are in two splits. Throws ParseError, with the file, for a line that is
+/// not a record.
 FERRITE_API std::string dataset_statistics(const std::filesystem::path& folder);
 
 struct Validation {

@@ -12,7 +12,7 @@
 
 namespace ferrite::irsynth {
 
-/// What a parameter is given: numbers from [low, high] (integers with both ends), the same for every
+/// The values of a parameter: numbers from [low, high] (integers with both ends), the same for every
 /// component and field. An array has a shape.
 struct Argument {
   double low = 0, high = 0;
@@ -31,14 +31,14 @@ struct Program {
   const kernel::Function& kernel() const { return module.kernels[0]; }
 };
 
-/// A kind of kernels. Each is one file of src/models/irsynth/categories.
+/// A kind of kernel. Each is one file in src/models/irsynth/categories.
 class Sketch;
 struct Category {
   std::string_view name, description;
   int lowest_level;
   void (*make)(Sketch& sketch);
   int highest_level = 7;
-  bool in_warp = true;  // false: it uses what Warp's language does not have
+  bool in_warp = true;  // false: it uses features that Warp does not have
 };
 inline constexpr int highest_level = 7;
 

@@ -1,6 +1,6 @@
-// What a prior is: which family of random functions, how large the datasets, and what happens between the raw
-// values and a training set. One plain struct, so that a GPU kernel takes it by value; its JSON form has the
-// same names. Defaults are TabICL's where it has the parameter.
+// The definition of a prior: the family of random functions, the size of the datasets, and the steps from the
+// raw values to a training set. It is one plain struct, so that a GPU kernel takes it by value; its JSON form
+// has the same names. Defaults are TabICL's if it has the parameter.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace ferrite::priors {
 enum class Family : std::uint8_t { formula, graph, mlp_scm, tree_scm, gp, mixture };
 enum class Task : std::uint8_t { classification, regression };
 /// How the real target is cut into classes. value: at normal draws. rank: at the values of random rows, hence
-/// imbalanced at random. balanced: at the quantiles. sampled: value or rank, drawn per group. shares: where
-/// the classes get shares of the rows from a Dirichlet law, see PostConfig::evenness.
+/// imbalanced at random. balanced: at the quantiles. sampled: value or rank, drawn per group. shares: the
+/// classes get shares of the rows from a Dirichlet law, see PostConfig::evenness.
 enum class ClassCuts : std::uint8_t { sampled, value, rank, balanced, shares };
 enum class Causality : std::uint8_t { sampled, causal, non_causal };
 enum class RowLaw : std::uint8_t { uniform, log_uniform };
@@ -32,7 +32,7 @@ constexpr int count_of(ClassCuts) { return 5; }
 constexpr int count_of(Causality) { return 3; }
 constexpr int count_of(RowLaw) { return 2; }
 
-// Hard limits: what scratch memory and plans are laid out for.
+// Hard limits, for which scratch memory and plans are laid out.
 inline constexpr int max_rows = 65536, max_features = 128, max_classes = 10, max_hidden = 320,
                      max_layers = 12, max_causes = 128, max_terms = 32, max_latent = 63,
                      max_nodes = max_features + 1 + max_latent, max_parents = 8, max_categories = 64,
@@ -179,8 +179,8 @@ struct MixtureWeights {
 
 /// From raw values to a training set, in this order: categorical features, long tails, outliers clipped,
 /// standardised, constant features dropped, target cut into classes, rows ordered for the split, learnability
-/// checked, cells removed, features permuted. Categorical features have 2 to max_categories levels;
-/// statistics are those of all rows, train and test.
+/// checked, cells removed, features permuted. Categorical features have 2 to max_categories levels.
+/// Statistics use all rows, train and test.
 struct PostConfig {
   IntRange classes{2, 10};
   double binary_share = 0.5;  ///< of the datasets have classes.min classes, the others uniformly many
@@ -263,14 +263,13 @@ struct FERRITE_API Config {
   /// "default": all defaults. "realistic": fitted to statistics of real tables (docs/priors.md), with more
   /// categorical columns, correlations and missing cells. Throws ValueError that lists the names.
   static Config preset(std::string_view name);
-  /// Throws ValueError that names the key and the rule for what no dataset could satisfy.
+  /// Throws ValueError that names the key and the rule if no dataset could satisfy the config.
   void check() const;
   /// Every key, in the order above.
   std::string to_json() const;
-  /// Keys that are absent keep their defaults, or what the preset has that a key "preset" names. Throws
-  /// ParseError for text that is not JSON, an unknown key or
-  /// a value of the wrong type, ValueError as check() does; the message names the key, like
-  /// "mlp_scm.hidden.max".
+  /// Absent keys keep their defaults, or the values of the preset that the key "preset" names. Throws
+  /// ParseError for text that is not JSON, an unknown key or a value of the wrong type, ValueError as check()
+  /// does; the message names the key, like "mlp_scm.hidden.max".
   static Config from_json(std::string_view text);
   /// The same from a file, which the messages name; IoError if it cannot be read.
   static Config from_file(const std::filesystem::path& path);

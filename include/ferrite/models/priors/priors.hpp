@@ -1,4 +1,4 @@
-// Synthetic tabular datasets as tensors of a backend. Dataset i depends on (config, seed, i) alone: any batch
+// Synthetic tabular datasets as tensors of a backend. Dataset i depends only on (config, seed, i): any batch
 // size, backend, thread count or device gives the same bits.
 //
 //   const auto batch = priors::generate(backend, priors::Config{}, /*seed=*/7, /*first=*/0, /*count=*/64);
@@ -35,7 +35,7 @@ FERRITE_API std::string_view to_string(Filter filter);
 inline constexpr int info_rows = 0, info_train_rows = 1, info_features = 2, info_classes = 3, info_family = 4,
                      info_attempts = 5, info_rejected = 6, info_fields = info_rejected + filters;
 
-/// The label of padded rows: what softmax_cross_entropy ignores.
+/// The label of padded rows, which softmax_cross_entropy ignores.
 inline constexpr std::int64_t ignored_label = -100;
 
 }  // namespace priors
@@ -50,7 +50,7 @@ struct FERRITE_API PriorDatasets {
   std::int64_t first = 0;
   std::int64_t count = 1;
 
-  /// Throws ValueError for a config that check() refuses and datasets outside [0, 2^48).
+  /// Throws ValueError for a config that check() refuses and for datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("config", self.config);
@@ -58,7 +58,7 @@ struct FERRITE_API PriorDatasets {
     visit("first", self.first);
     visit("count", self.count);
   }
-  /// One dataset after the other, on the host: what a backend without a kernel does.
+  /// One dataset after the other, on the host; a backend without a kernel does this.
   void fill_host(std::span<void* const> out) const;
   template <class B>
   void assemble(B& b, Ins in, Outs out) const;
@@ -77,10 +77,10 @@ struct FERRITE_API FormulaPrior {
   std::int64_t first = 0;
   std::int64_t count = 1;
 
-  /// What infer has checked, as a config.
+  /// The values that infer has checked, as a config.
   priors::FormulaConfig formula() const;
   FormulaPrior with_formula(const priors::FormulaConfig& formula) const;
-  /// Throws ValueError for sizes, terms and laws out of their limits, and datasets outside [0, 2^48).
+  /// Throws ValueError for sizes, terms and laws beyond their limits, and for datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("rows", self.rows);
@@ -134,12 +134,12 @@ void op::FormulaPrior::assemble(B& b, Ins, Outs out) const {
 
 namespace priors {
 
-/// For those who treat all ops alike (ferrite/tensor/replay.hpp).
+/// For code that treats all ops alike (ferrite/tensor/replay.hpp).
 using Ops = OpList<op::FormulaPrior, op::PriorDatasets>;
 
 /// `count` datasets, padded to R = config.rows.max rows and F = config.features.max features. Rows [0,
-/// train_rows) of a dataset are for training, the others up to its rows for testing. Missing values are NaN.
-/// A dataset that no attempt could make has 0 rows.
+/// train_rows) of a dataset are for training, the rest of its rows for testing. Missing values are NaN. A
+/// dataset for which every attempt failed has 0 rows.
 template <class B>
 struct Batch {
   Tensor<B> x;             ///< f32 [count, R, F]; padding is 0

@@ -1,5 +1,5 @@
-// Datasets as files: a folder of shards, each .npz or .safetensors with the tensors of a batch. A run that
-// was cut short goes on where it stopped.
+// Datasets as files: a folder of shards, each .npz or .safetensors with the tensors of a batch. An
+// interrupted run goes on where it stopped.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace ferrite::priors {
 
 enum class ShardFormat : std::uint8_t { safetensors, npz };
 
-/// What the files are to hold.
+/// The contents of the files.
 struct ShardPlan {
   Config config;
   std::uint64_t seed = 0;
@@ -22,16 +22,16 @@ struct ShardPlan {
   ShardFormat format = ShardFormat::safetensors;
 };
 
-/// shard-00000.safetensors, shard-00001.safetensors, ... and prior.json, which says what they hold. Files
-/// appear whole or not at all, so a shard that is there is done.
+/// shard-00000.safetensors, shard-00001.safetensors, ... and prior.json, which describes them. Files appear
+/// whole or not at all, so an existing shard is complete.
 class FERRITE_API ShardFolder {
  public:
-  /// Makes the folder, or opens one of the same plan. Throws ValueError if it holds another plan's shards,
-  /// or those of another generator_version, or the plan is impossible, IoError if it cannot be written.
+  /// Makes the folder, or opens one of the same plan. Throws ValueError if it holds shards of another plan or
+  /// of another generator_version, or if the plan is impossible; IoError if it cannot be written.
   ShardFolder(const std::filesystem::path& folder, const ShardPlan& plan);
 
   std::int64_t shards() const;
-  /// Throws IoError if that cannot be told.
+  /// Throws IoError if this cannot be determined.
   bool is_done(std::int64_t shard) const;
   /// First dataset of a shard, and how many it holds.
   std::int64_t first(std::int64_t shard) const;
@@ -60,8 +60,8 @@ NamedTensors to_host(const Batch<B>& batch) {
           {"info", ferrite::to_host(batch.info)}};
 }
 
-/// Makes the shards that are not there yet. `done(tensors, datasets so far)` is called after each; tensors
-/// are null for a shard found on disk.
+/// Makes the missing shards. `done(tensors, datasets so far)` is called after each; tensors are null for a
+/// shard found on disk.
 template <class B>
 void write_shards(B& backend, const std::filesystem::path& folder, const ShardPlan& plan,
                   const std::function<void(const NamedTensors*, std::int64_t)>& done) {

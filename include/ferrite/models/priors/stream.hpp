@@ -1,4 +1,4 @@
-// BatchStream: batches without end, made while the consumer works on those before.
+// BatchStream: batches without end, made while the consumer works on earlier ones.
 #pragma once
 
 #include <condition_variable>
@@ -43,7 +43,7 @@ class BatchStream {
     worker_.join();
   }
 
-  /// The next batch; waits for it if need be. Rethrows what making it threw, now and on every later call.
+  /// The next batch; waits for it if necessary. Rethrows the error of making it, now and on every later call.
   Batch<B> next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ready_.empty() || error_; });
@@ -55,7 +55,7 @@ class BatchStream {
     changed_.notify_all();
     return batch;
   }
-  /// Number of the first dataset of the next batch: with the seed, all that resuming takes.
+  /// Number of the first dataset of the next batch; with the seed it is enough to resume.
   std::int64_t position() const { return position_; }
 
  private:

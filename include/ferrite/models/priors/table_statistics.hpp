@@ -1,4 +1,4 @@
-// What tables look like in numbers: how drawn datasets are compared with real ones, and with a user's own.
+// Tables in numbers, to compare drawn datasets with real ones and with a user's own.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace ferrite::priors {
 
-/// A feature. NaN is a missing cell; of categories and text, every different one has a number.
+/// A feature. NaN is a missing cell; each different category or text has a number.
 struct TableColumn {
   std::vector<double> values;
   bool categories = false;
 };
 
-/// Of one table. A column with a single value, and text that names more than half of the rows, do not count.
-/// A column is categorical if it says so or has at most `few_values` different numbers.
+/// Statistics of one table. A column with a single value, and text that names more than half of the rows, do
+/// not count. A column is categorical if it says so or has at most `few_values` different numbers.
 struct TableStatistics {
   std::int64_t rows = 0, features = 0;
   double categorical = 0;  ///< share of the features
@@ -34,23 +34,23 @@ struct TableStatistics {
 };
 inline constexpr int few_values = 10;
 
-/// `target` holds class numbers, NaN where there is none; empty for a table without classes. All columns have
-/// the same length; throws ValueError otherwise.
+/// `target` holds class numbers, NaN where there is none; it is empty for a table without classes. Throws
+/// ValueError unless all columns have the same length.
 FERRITE_API TableStatistics table_statistics(std::span<const TableColumn> features,
                                              std::span<const double> target = {});
-/// Of each dataset of a batch (the tensors of priors::to_host) that has rows.
+/// Statistics of each dataset of a batch (the tensors of priors::to_host) that has rows.
 FERRITE_API std::vector<TableStatistics> batch_statistics(const NamedTensors& batch);
 
-/// Of one statistic over many tables; quartiles between two tables are interpolated.
+/// Quartiles of one statistic over many tables; between two tables they are interpolated.
 struct Quartiles {
   double mean = 0, lower = 0, median = 0, upper = 0;
 };
-/// The statistics that are compared, by the names of TableStatistics.
+/// The names of the statistics that are compared, as in TableStatistics.
 inline constexpr std::array<std::string_view, 8> statistic_names = {
     "rows", "features", "categorical", "correlation", "missing", "largest_class", "levels", "skew"};
-/// Nothing where the table does not have it. Throws ValueError for another name.
+/// Nothing if the table does not have it. Throws ValueError for another name.
 FERRITE_API std::optional<double> statistic(const TableStatistics& table, std::string_view name);
-/// Over the tables that have it; nothing if none has.
+/// Over the tables that have it; nothing if no table does.
 FERRITE_API std::optional<Quartiles> quartiles(std::span<const TableStatistics> tables,
                                                std::string_view name);
 

@@ -1,5 +1,5 @@
-// ColumnFit: what a fit knows about one numeric column, and the arithmetic from quantiles to edges, which is
-// done on the host in f64 for every backend.
+// ColumnFit: the fit of one numeric column, and the arithmetic from quantiles to edges, which the host does
+// in f64 for every backend.
 #pragma once
 
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace ferrite::tokenizer {
 
-/// What stands for a bin in inverse. A bin nothing fell into has no mean: its midpoint then.
+/// The value that represents a bin in inverse. An empty bin has no mean: then its midpoint is used.
 enum class BinValue : std::uint8_t { mean, midpoint };
 FERRITE_API std::string_view to_string(BinValue value);
 
@@ -34,17 +34,18 @@ struct FERRITE_API ColumnFit {
 
   std::int64_t bins() const { return static_cast<std::int64_t>(edges.size()) + 1; }
   bool is_constant() const { return count > 0 && least == greatest; }
-  /// The largest share of the count in one bin; NaN without statistics.
+  /// The largest share of the elements in one bin; NaN without statistics.
   double largest_share() const;
-  /// The edges of a bin belong to it as `closed` says; the outer bins end where the column does. Between two
-  /// equal edges lies no number: `least` is greater than `greatest` then.
+  /// `closed` says which edges belong to a bin; the outer bins end where the column does. No number lies
+  /// between two equal edges: then `least` is greater than `greatest`.
   BinRange bin_range(std::int64_t bin, Closed closed) const;
-  /// A value that is in the bin however means and midpoints are rounded; next to an infinity, the bin's
-  /// finite end. NaN for a column that had no value. ValueError for means of a fit without statistics.
+  /// A value that is in the bin, however means and midpoints are rounded; next to an infinity, the bin's
+  /// finite end. NaN for a column without values. ValueError for means of a fit without statistics.
   double value_of(std::int64_t bin, BinValue value, Closed closed) const;
 };
 
-/// The bins + 1 quantiles of a column as edges between its bins, by the config's precision and policy.
+/// Turns the bins + 1 quantiles of a column into the edges between its bins, by the config's precision and
+/// policy.
 FERRITE_API std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerConfig& config);
 
 }  // namespace ferrite::tokenizer

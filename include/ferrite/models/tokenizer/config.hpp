@@ -1,5 +1,5 @@
-// How a QuantileTokenizer bins. Every choice that makes two libraries disagree about a token is an option, so
-// that one can ask for the tokens of scikit-learn, of pandas or of Auto-Tabular.
+// How a QuantileTokenizer bins. Every choice on which libraries disagree is an option, so that one can ask
+// for the tokens of scikit-learn, of pandas or of Auto-Tabular.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace ferrite::tokenizer {
 
-/// What happens where several quantiles are equal.
+/// What happens if several quantiles are equal.
 ///   keep   all edges stay; the bins between equal ones are empty
 ///   drop   each stays once; there are fewer bins
-///   merge  a value that would fill more than one bin gets one bin of its own, in which nothing else lies
+///   merge  a value that would fill more than one bin gets a bin to itself
 enum class DuplicateEdges : std::uint8_t { keep, drop, merge };
 FERRITE_API std::string_view to_string(DuplicateEdges policy);
 constexpr int count_of(DuplicateEdges) { return 3; }
@@ -29,15 +29,15 @@ enum class LevelRule : std::uint8_t { exact, percent, raised };
 FERRITE_API std::string_view to_string(LevelRule rule);
 constexpr int count_of(LevelRule) { return 3; }
 
-/// How wide a token is. Tensors hold u8 tokens as u8 and wider ones as i32, because ferrite computes in no
-/// 16-bit integer; shards hold u16 in two bytes. `smallest` is the first of the three that holds every token:
-/// i32 only where a column has more categories than u16 numbers.
+/// The width of a token. Tensors hold u8 tokens as u8 and wider ones as i32, because ferrite has no 16-bit
+/// integer dtype; shards hold u16 in two bytes. `smallest` is the first of the three that holds every token:
+/// i32 only if a column has more categories than u16 has numbers.
 enum class TokenWidth : std::uint8_t { smallest, u8, u16, i32 };
 FERRITE_API std::string_view to_string(TokenWidth width);
 constexpr int count_of(TokenWidth) { return 4; }
 
-/// What NaN becomes: a token of its own, behind those of all bins and categories, or the last bin
-/// (Auto-Tabular). In columns of categories missing values have the token of their own either way.
+/// How NaN is coded: as a separate token, after those of all bins and categories, or as the last bin
+/// (Auto-Tabular). In columns of categories, missing values always have the separate token.
 enum class MissingPolicy : std::uint8_t { own_token, last_bin };
 FERRITE_API std::string_view to_string(MissingPolicy policy);
 constexpr int count_of(MissingPolicy) { return 2; }
@@ -52,14 +52,14 @@ struct FERRITE_API TokenizerConfig {
   QuantileMethod method = QuantileMethod::linear;
   Closed closed = Closed::left;
   DuplicateEdges duplicates = DuplicateEdges::drop;
-  /// With `drop`: an edge no further than this from the one before it goes too.
+  /// With `drop`: an edge no further than this from the one before it is dropped too.
   double least_distance = 0;
   LevelRule levels = LevelRule::exact;
   TokenWidth width = TokenWidth::smallest;
   MissingPolicy missing = MissingPolicy::own_token;
   EdgePrecision edge_precision = EdgePrecision::f64;
-  /// Counts and means of all bins, which take one more pass over the data: for the report and for inverse by
-  /// bin mean.
+  /// Counts and means of all bins, for the report and for inverse by bin mean; they take one more pass over
+  /// the data.
   bool statistics = false;
 
   TokenizerConfig with_bins(int v) const { return with(&TokenizerConfig::bins, v); }
@@ -79,7 +79,7 @@ struct FERRITE_API TokenizerConfig {
   /// versions took QuantileMethod::linear.
   static TokenizerConfig like_sklearn(int bins,
                                       QuantileMethod method = QuantileMethod::averaged_inverted_cdf);
-  /// The codes of qcut(x, bins, duplicates="drop") of pandas 3.1; a constant column is bin 0 here, missing
+  /// The codes of qcut(x, bins, duplicates="drop") of pandas 3.1; a constant column is bin 0 here and missing
   /// there.
   static TokenizerConfig like_pandas(int bins);
   /// The tokens of Auto-Tabular's bucketize_kernel.
@@ -87,7 +87,7 @@ struct FERRITE_API TokenizerConfig {
 
   /// The levels of all bins + 1 edges, 0 and 1 included.
   std::vector<double> edge_levels() const;
-  /// Throws ValueError for what cannot be: bins outside [2, 65534], or [2, 254] for u8, a distance that is
+  /// Throws ValueError for invalid settings: bins outside [2, 65534], or [2, 254] for u8, a distance that is
   /// negative or NaN.
   void check() const;
 
@@ -100,7 +100,7 @@ struct FERRITE_API TokenizerConfig {
   }
 };
 
-/// The width asked for or, for `smallest`, the first that holds `tokens` different tokens.
+/// The requested width or, for `smallest`, the first that holds `tokens` different tokens.
 FERRITE_API TokenWidth resolve_width(TokenWidth asked, std::int64_t tokens);
 /// Of tensors of tokens: u8 for u8, else i32.
 constexpr DType tensor_dtype(TokenWidth width) {

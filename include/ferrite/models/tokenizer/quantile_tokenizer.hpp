@@ -1,5 +1,5 @@
-// QuantileTokenizer: numbers to the numbers of the quantile bins they fall into, column by column, and back.
-// Edges come from true order statistics and comparisons are exact, so every backend gives the same tokens.
+// QuantileTokenizer: turns numbers into the numbers of their quantile bins, column by column, and back. Edges
+// come from true order statistics and comparisons are exact, so every backend gives the same tokens.
 //
 //   const auto tokenizer = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(64));
 //   const auto tokens = tokenizer.transform(x);        // on the backend of x
@@ -19,14 +19,13 @@
 
 namespace ferrite::tokenizer {
 
-/// A value. Tokens of every column are 0 to bins - 1 for its bins (fewer where edges were dropped), then
+/// A value. The tokens of a column are 0 to bins - 1 for its bins (fewer if edges were dropped), then
 /// `missing_token` for NaN (unless MissingPolicy::last_bin) and `unknown_token`, which only tables with
-/// categories use; there is always a token before it, for missing categories.
+/// categories use; the token before it is always reserved for missing categories.
 class FERRITE_API QuantileTokenizer {
  public:
-  /// # Shapes: x [rows, columns], at least one of each; any dtype. Integers are taken as f64.
-  /// `names` are c0, c1, ... unless given, one per column. Throws ShapeError, and ValueError for a config
-  /// that cannot be.
+  /// # Shapes: x [rows, columns], at least one of each; any dtype. Integers are taken as f64. By default
+  /// `names` are c0, c1, ..., one per column. Throws ShapeError, and ValueError for an invalid config.
   template <class B>
   static QuantileTokenizer fit(const Tensor<B>& x, const TokenizerConfig& config = {},
                                std::vector<std::string> names = {});
@@ -41,26 +40,26 @@ class FERRITE_API QuantileTokenizer {
     return {std::move(fitted), std::move(tokens)};
   }
   /// # Shapes: tokens integer [rows, columns] -> [rows, columns]; NaN for missing and unknown. A value of a
-  /// floating dtype is one of its bin if the bin has any, so `transform` finds the token again. A token that
-  /// its column does not have is a ValueError naming row and column, other tokens than integers a DTypeError.
-  /// BinValue::mean needs TokenizerConfig::statistics (ValueError).
+  /// floating dtype lies in its bin if the bin holds any such value, so `transform` finds the token again. A
+  /// token that its column does not have is a ValueError naming row and column; tokens that are not integers
+  /// are a DTypeError. BinValue::mean needs TokenizerConfig::statistics (ValueError).
   template <class B>
   Tensor<B> inverse(const Tensor<B>& tokens, BinValue value = BinValue::midpoint,
                     DType dtype = DType::f32) const;
 
-  /// What is known about the ranks of every column of x, f32 or f64 [rows, columns], from a few of its
-  /// elements: no rank is further from a known one than this share of the rows. Tables beyond memory need it.
+  /// A summary of the ranks of every column of x, f32 or f64 [rows, columns], from a few of its elements: no
+  /// rank is further from a known one than this share of the rows. Tables larger than memory need it.
   template <class B>
   static std::vector<RankSummary> summarize(const Tensor<B>& x, double rank_error);
 
   /// One safetensors file: versioned JSON in its metadata, edges and counts in binary. Written atomically.
   void save(const std::filesystem::path& path) const;
-  /// Throws IoError; ParseError for a file that is no fit, is damaged or is of a newer version.
+  /// Throws IoError; ParseError for a file that is not a fit, is damaged or has a newer version.
   static QuantileTokenizer load(const std::filesystem::path& path);
 
-  /// From parts that were computed elsewhere; ValueError if they do not fit each other. `regular_tokens`, the
-  /// number of the first special token, is at least the number of bins; tables with more categories than
-  /// bins raise it.
+  /// From parts that were computed elsewhere; ValueError if they do not match. `regular_tokens`, the number
+  /// of the first special token, is at least the number of bins; tables with more categories than bins raise
+  /// it.
   QuantileTokenizer(TokenizerConfig config, std::vector<ColumnFit> columns, std::int64_t regular_tokens = 0);
 
   const TokenizerConfig& config() const { return config_; }
@@ -101,11 +100,11 @@ class FERRITE_API QuantileTokenizer {
 };
 
 namespace detail {
-/// Rows that are looked at together where a pass makes temporaries.
+/// Rows per chunk in a pass that makes temporaries.
 inline constexpr std::int64_t chunk_rows = 1 << 18;
 /// Columns named and checked against a matrix of this shape.
 FERRITE_API std::vector<ColumnFit> named_columns(const Shape& shape, std::vector<std::string> names);
-/// Dense rows of equal length, NaN in the places that are not used.
+/// Dense rows of equal length, with NaN in unused places.
 FERRITE_API std::vector<double> padded(const std::vector<std::vector<double>>& rows, std::int64_t* width);
 /// The summary of elements found by order_statistics with inverted_cdf at these levels.
 FERRITE_API RankSummary summary_of(std::span<const double> levels, const double* values, std::int64_t count);

@@ -1,5 +1,5 @@
-// RankSummary: what is known about the ranks of a column's values from a few of them, with bounds that hold.
-// Summaries of parts merge into one of the whole. RankSketch keeps the summary of a stream.
+// RankSummary: the ranks of a column's values, known from a few of them, with guaranteed bounds. Summaries of
+// parts merge into one of the whole. RankSketch keeps the summary of a stream.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ferrite::tokenizer {
 
-/// Of a value v that occurs: bounds for how many elements lie below it and how many do not lie above it.
+/// For a value v that occurs: bounds on how many elements are below it and how many are not above it.
 struct RankEntry {
   double value = 0;
   std::int64_t least_below = 0;  // count(x < v) is at least this
@@ -33,9 +33,9 @@ class FERRITE_API RankSummary {
   static RankSummary of_ranks(std::span<const double> values, std::span<const std::int64_t> ranks,
                               std::int64_t count);
 
-  /// Of the two columns one after the other.
+  /// The summary of two columns, one after the other.
   static RankSummary merge(const RankSummary& a, const RankSummary& b);
-  /// About `size` of the entries, evenly spaced by rank; the bounds of those that stay stay.
+  /// About `size` of the entries, evenly spaced by rank; the remaining entries keep their bounds.
   RankSummary pruned(std::size_t size) const;
 
   std::int64_t count() const { return count_; }
@@ -53,14 +53,15 @@ class FERRITE_API RankSummary {
   std::int64_t count_ = 0;
 };
 
-/// Summaries of chunks, merged in pairs of like size, so that an element goes through few prunings: the error
-/// grows with the logarithm of the number of chunks. The result depends on the order of the chunks alone.
+/// Summaries of chunks, merged in pairs of similar size, so that an element goes through few prunings: the
+/// error grows with the logarithm of the number of chunks. The result depends only on the order of the
+/// chunks.
 class FERRITE_API RankSketch {
  public:
   /// Summaries are pruned to enough entries for `rank_error`, as a share of the count.
   explicit RankSketch(double rank_error);
 
-  /// Ranks that add() should be given of a chunk of `count` elements: all of them or evenly spaced ones.
+  /// The ranks that add() needs for a chunk of `count` elements: all of them or evenly spaced ones.
   std::vector<std::int64_t> ranks_of_interest(std::int64_t count) const;
   void add(RankSummary chunk);
   RankSummary summary() const;

@@ -12,12 +12,12 @@
 
 namespace ferrite::tokenizer {
 
-/// What the fields of a column are. Dates of ISO 8601, days or with a time, are read as numbers: seconds
+/// The kind of a column's fields. Dates of ISO 8601, with or without a time, are read as numbers: seconds
 /// since 1970-01-01 00:00:00 UTC.
 enum class FieldKind : std::uint8_t { number, text, date, date_time };
 constexpr bool is_date(FieldKind kind) { return kind == FieldKind::date || kind == FieldKind::date_time; }
 
-/// Text by code: codes[row] is a place in `distinct`, or -1 where the field is missing.
+/// Text by code: codes[row] is a place in `distinct`, or -1 if the field is missing.
 struct TextColumn {
   std::vector<std::int32_t> codes;
   std::vector<std::string> distinct;
@@ -39,24 +39,24 @@ struct TableConfig {
   CsvHeader header = CsvHeader::automatic;
   char delimiter = ',';
   /// Fields that mean a missing value, beside the empty one, NA, N/A, null and nan; case does not matter.
-  /// Those that are numbers are compared as such, in every kind of file.
+  /// Markers that are numbers are compared by value, in every kind of file.
   std::vector<std::string> missing;
   /// Columns of these names are left out.
   std::vector<std::string> drop;
-  /// The columns to read, in this order; none stands for all, in the order of the table.
+  /// The columns to read, in this order; an empty list means all, in the order of the table.
   std::vector<std::string> columns;
-  /// Columns of these names are text, numbers or dates, whatever they look like.
+  /// Columns of these names are read as text, numbers or dates, whatever they look like.
   std::vector<std::string> text, number, date;
-  /// Of several columns of one name in a CSV file the second becomes name.1, the third name.2, and so on;
+  /// If several columns of a CSV file share a name, the second becomes name.1, the third name.2, and so on;
   /// otherwise they are an error.
   bool rename_duplicates = false;
-  /// So many rows decide which columns of a CSV file are numbers or dates; text in such a column is an error
-  /// later.
+  /// This many rows decide which columns of a CSV file are numbers or dates; later text in such a column is
+  /// an error.
   std::int64_t inspected_rows = 10'000;
   TableLayout layout = TableLayout::rows;
-  /// The tensor of an .npz or .safetensors file; none: its only matrix, or all its vectors, as columns.
+  /// The tensor of an .npz or .safetensors file; empty: its only matrix, or all its vectors, as columns.
   std::string array;
-  /// About so many bytes of text are read at a time; rows of an array times columns times 8 make a chunk.
+  /// About this many bytes of text are read at a time. A chunk of an array counts rows times columns times 8.
   std::int64_t chunk_bytes = 32 << 20;
 };
 
@@ -76,7 +76,7 @@ class FERRITE_API TableSource {
   const std::string& fingerprint() const { return fingerprint_; }
   /// TableConfig::missing, in lower case and ascending.
   const std::vector<std::string>& missing() const { return missing_; }
-  /// What looks as if the table should be read otherwise, a sentence each, with the option that does it.
+  /// Signs that the table should be read differently, one sentence each, with the option to use.
   const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
@@ -87,14 +87,14 @@ class FERRITE_API TableSource {
   std::string fingerprint_;
 };
 
-/// By the file's name: .csv, .tsv, .txt; .npy, .npz, .safetensors; .parquet where ferrite was built with
-/// Arrow. Throws IoError, ParseError, and ValueError for a name or an option that cannot be,
-/// such as columns that the table does not have, which it names.
+/// Chosen by the file's name: .csv, .tsv, .txt; .npy, .npz, .safetensors; .parquet if ferrite was built with
+/// Arrow. Throws IoError, ParseError, and ValueError for an invalid name or option, such as columns that the
+/// table does not have, which it names.
 FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path& path,
                                                     const TableConfig& config = {});
 
-/// The same table, kept in memory the first time it is read to its end, if that takes no more than `limit`
-/// bytes: reading it again costs nothing then.
+/// The same table, kept in memory when it is first read to its end, if that takes at most `limit` bytes.
+/// Reading it again then costs nothing.
 FERRITE_API std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source,
                                                         std::int64_t limit);
 

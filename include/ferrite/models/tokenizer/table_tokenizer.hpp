@@ -1,5 +1,6 @@
-// TableTokenizer: whole tables to tokens. Columns of numbers go through a QuantileTokenizer on a backend,
-// columns of text and of few integers through dictionaries; tables larger than memory in chunks.
+// TableTokenizer: turns whole tables into tokens. Columns of numbers go through a QuantileTokenizer on a
+// backend, columns of text and of few integers through dictionaries. Tables larger than memory are read in
+// chunks.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 
 namespace ferrite::tokenizer {
 
-/// What a column was taken for. Dates of ISO 8601 (2024-01-31, with or without a time) are binned as numbers;
-/// those of other forms (31/01/2024) are texts.
+/// How a column was classified. Dates of ISO 8601 (2024-01-31, with or without a time) are binned as numbers;
+/// dates in other forms (31/01/2024) are texts.
 enum class ColumnKind : std::uint8_t {
   numeric,
   integer_category,
@@ -27,8 +28,8 @@ constexpr bool is_date(ColumnKind kind) { return kind == ColumnKind::date || kin
 /// Columns of numbers and dates; the others have categories.
 constexpr bool is_binned(ColumnKind kind) { return kind == ColumnKind::numeric || is_date(kind); }
 
-/// The categories of a column; the token of one is its place. Which are kept (the most frequent) and their
-/// order (of bytes; integers by value) depend on the rows alone, not on their order.
+/// The categories of a column; the token of a category is its place. Which ones are kept (the most frequent)
+/// and their order (by bytes; integers by value) do not depend on the order of the rows.
 struct CategoryFit {
   std::vector<std::string> names;
   std::vector<std::int64_t> counts;
@@ -46,21 +47,22 @@ struct TableColumn {
 
 struct TableFitConfig {
   TokenizerConfig tokenizer;
-  /// More categories than this: the rarest become unknown.
+  /// If there are more categories than this, the rarest become unknown.
   std::int64_t most_categories = 254;
-  /// Columns of integers with at most so many different ones, each ten times on average, are categories.
+  /// Columns of integers with at most this many different values, each ten times on average, are categories.
   std::int64_t integer_categories = 20;
-  /// Numbers that are kept in memory while a table is fitted, in bytes; a few columns of them are copied at a
-  /// time. Beyond that a fit reads the table twice, and a third time for the statistics.
+  /// Limit on the numbers kept in memory while a table is fitted, in bytes; a few columns of them are copied
+  /// at a time. Beyond it a fit reads the table twice, and a third time for the statistics.
   std::int64_t memory_limit = std::int64_t{4} << 30;
-  /// More different texts than this in one column are an error: it is no category.
+  /// More different texts than this in one column are an error: it is not a category.
   std::int64_t most_texts = 1 << 20;
 };
 
 /// "reading", "refining", "counting", "writing", and the share that is done.
 using TableProgress = std::function<void(std::string_view stage, double share)>;
 
-/// What of the work is done on a backend. `columns` are those of numbers one after the other, each of `rows`.
+/// The part of the work that runs on a backend. `columns` holds the columns of numbers one after the other,
+/// each of `rows`.
 class FERRITE_API TableEngine {
  public:
   virtual ~TableEngine() = default;
@@ -116,14 +118,14 @@ class TableEngineOn final : public TableEngine {
 /// values, the same in every column (but see MissingPolicy::last_bin).
 class FERRITE_API TableTokenizer {
  public:
-  /// Reads the source from its start, once or more (see memory_limit). Throws what the source throws,
-  /// ValueError for configs that cannot be and for columns with too many texts.
+  /// Reads the source from its start, once or more (see memory_limit). Throws what the source throws, and
+  /// ValueError for invalid configs and for columns with too many texts.
   static TableTokenizer fit(TableSource& source, TableEngine& engine, const TableFitConfig& config = {},
                             const TableProgress& progress = {});
   /// Columns of numbers only.
   explicit TableTokenizer(QuantileTokenizer numeric);
   /// `missing` are the markers of missing values in the table, see TableConfig. ValueError if the parts do
-  /// not fit each other: every column needs a fit of its own, and every fit a column.
+  /// not match: every column needs its own fit, and every fit a column.
   TableTokenizer(std::vector<TableColumn> columns, QuantileTokenizer numeric,
                  std::vector<CategoryFit> categories, std::vector<std::string> missing = {});
 
@@ -131,33 +133,33 @@ class FERRITE_API TableTokenizer {
   const QuantileTokenizer& numeric() const { return numeric_; }
   const std::vector<CategoryFit>& categories() const { return categories_; }
   const std::vector<std::string>& missing() const { return missing_; }
-  /// Of columns of numbers, and of those of categories: they differ with MissingPolicy::last_bin.
+  /// For columns of numbers, and for those of categories: they differ with MissingPolicy::last_bin.
   std::int64_t missing_token() const { return numeric_.missing_token(); }
   std::int64_t missing_category_token() const { return numeric_.unknown_token() - 1; }
   std::int64_t unknown_token() const { return numeric_.unknown_token(); }
   TokenWidth width() const { return numeric_.width(); }
 
-  /// `config` with the columns of the fit, their kinds and its markers of missing values, for the table to be
-  /// transformed. That may have more columns, and in another order.
+  /// `config` with the columns of the fit, their kinds and its markers of missing values, for reading a table
+  /// to transform. That table may have more columns, in another order.
   TableConfig reading(TableConfig config) const;
-  /// ValueError naming what differs, unless the source has the columns of the fit, in its order.
+  /// ValueError naming the differences, unless the source has the columns of the fit, in its order.
   void check_source(const TableSource& source) const;
   /// # Shapes: -> tokens [rows, columns], u8 or i32. The chunk is one of a checked source.
   HostTensor transform(const TableChunk& chunk, TableEngine& engine) const;
-  /// The text that stands for a token: a category, a number, a date, or nothing for missing and unknown
-  /// values. Numbers and dates have the token again that they stand for. ValueError naming row and column for
-  /// a token that the column does not have, and for bin means of a fit without statistics.
+  /// The text for a token: a category, a number, a date, or nothing for missing and unknown values. Numbers
+  /// and dates give the same token again. ValueError naming row and column for a token that the column does
+  /// not have, and for bin means of a fit without statistics.
   std::string inverse(std::int64_t token, std::size_t column, std::int64_t row, BinValue value) const;
 
-  /// As QuantileTokenizer's, and with the same file format.
+  /// Like QuantileTokenizer's, with the same file format.
   void save(const std::filesystem::path& path) const;
   static TableTokenizer load(const std::filesystem::path& path);
 
-  /// 16 hexadecimal digits that change with anything in the fit but the bin means, whose last bits depend on
-  /// how the table was cut.
+  /// 16 hexadecimal digits that change with anything in the fit except the bin means, whose last bits depend
+  /// on how the table was cut into chunks.
   std::string fingerprint() const;
 
-  /// What looks as if the fit were of little use, a sentence each, with the option that may help.
+  /// Signs that the fit may be of little use, one sentence each, with an option that may help.
   std::vector<std::string> notes() const;
 
   /// One line per column, as a table; and a page with a histogram and the edges of each.

@@ -1,5 +1,5 @@
-// From IR to block programs: functions are written out where they are called, variables become registers,
-// branches and loops become masks.
+// From IR to block programs: functions are inlined, variables become registers, branches and loops become
+// masks.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace ferrite::kernel {
 
-/// What block programs cannot do; the interpreter takes over.
+/// Thrown for what block programs cannot do; the interpreter takes over.
 struct Unsupported {
   std::string reason;
 };
@@ -23,7 +23,7 @@ class BlockCompiler {
   void compile();
 
  private:
-  /// A function under way. Lanes that were not active when it began do not matter to its variables.
+  /// A function being compiled. Lanes that were not active when it began do not affect its variables.
   struct Scope {
     const Function* function = nullptr;
     IndexRange range;
@@ -39,7 +39,7 @@ class BlockCompiler {
     std::vector<std::size_t> loops;  // where in the chain they begin
   };
 
-  /// Where a value is: in registers or in an array. With a selector it is one of several, lane by lane.
+  /// The place of a value: in registers or in an array. With a selector it is one of several, lane by lane.
   struct Spot {
     Cells cells;                      // in registers
     int access = -1;                  // in an array: which access,
@@ -49,7 +49,7 @@ class BlockCompiler {
     const Expr* variable = nullptr;   // that it is a part of
   };
 
-  /// Gives back the registers that were taken while it lived.
+  /// Frees the registers that were taken while it lived.
   struct Temporaries {
     explicit Temporaries(BlockCompiler& compiler) : compiler_(compiler), next_(compiler.next_) {}
     ~Temporaries() { compiler_.next_ = next_; }

@@ -79,7 +79,7 @@ Cell BlockCompiler::cast(Cell from, ScalarType to, const Cell* wanted) {
   i.a = from.reg;
   return out;
 }
-/// Copies, for values that must not change when a variable does.
+/// Copies values that must not change when a variable does.
 Cells BlockCompiler::fresh(const Cells& cells) {
   Cells copies;
   for (const Cell& c : cells) {
@@ -175,7 +175,7 @@ Cells BlockCompiler::combine(Builtin builtin, Type type, const std::vector<Type>
   for (const Cells& o : operands) widest = std::max(widest, o.size());
   const Execute each = n > 0 && n <= 3 ? scalar_instruction(builtin, scalar) : nullptr;
 
-  // A composite to one truth or one component: step by step over the components.
+  // From a composite to one truth value or component: step by step over the components.
   const bool any = builtin == ne || builtin == isnan || builtin == isinf;
   if (each != nullptr && widest > 1 && type.is_bool()) {
     Cell result{};
@@ -265,7 +265,7 @@ Cells BlockCompiler::construct(const Expr& e) {
   return cells;
 }
 
-/// The second operand runs for the lanes that need it; on all of them where that does no harm.
+/// The second operand runs for the lanes that need it, or for all lanes if that does no harm.
 Cells BlockCompiler::logical(const Expr& e) {
   const bool both = e.kind == ExprKind::logical_and;
   const Cell a = value(e.args[0])[0];
@@ -373,7 +373,7 @@ bool BlockCompiler::is_safe(const Expr& e) const {
   return safe;
 }
 
-/// Whether it is the same for all lanes, and is computed for all of them, those that are not active too.
+/// Whether it is the same for all lanes and is computed for all of them, including inactive ones.
 bool BlockCompiler::is_uniform(const Expr& e) const {
   bool uniform = is_safe(e);
   for_each_expr(e, [&](const Expr& part) {

@@ -6,8 +6,9 @@
 
 namespace ferrite::kernel {
 
-// Loops of pure instructions. `out` may be an operand: a lane depends on no other, which g++ is told. (clang
-// would warn of loops that cannot be vectors, such as those that call pow; it looks at the addresses itself.)
+// Loops of pure instructions. `out` may be an operand: lanes are independent of each other, which g++ is
+// told. (clang would warn about loops that cannot be vectorised, such as those that call pow; it checks the
+// addresses itself.)
 #if defined(__clang__)
 #define FERRITE_LANES_APART
 #else

@@ -1,4 +1,4 @@
-// Where values are: variables and parts of them, elements of arrays and parts of those.
+// Places of values: variables and their parts, elements of arrays and their parts.
 #include <algorithm>
 
 #include "kernel/cpu/block/compiler.hpp"
@@ -50,7 +50,7 @@ BlockCompiler::Spot BlockCompiler::spot(const Expr& e) {
     narrow({from});
     return s;
   }
-  // One index of a matrix is a row; otherwise an index picks a part of what the one before picked.
+  // One index of a matrix is a row; otherwise an index picks a part of what the previous one picked.
   const bool constant_indices =
       e.args.back().kind == ExprKind::literal && e.args[1].kind == ExprKind::literal;
   std::int64_t flat = 0;
@@ -249,12 +249,12 @@ void BlockCompiler::store(const Spot& s, const Cells& cells, Place place) {
   }
 }
 
-/// element = builtin(element, a, b), one thread after the other; gives the element as it was.
+/// element = builtin(element, a, b), one thread after the other; returns the old element.
 Cells BlockCompiler::update_memory(Builtin builtin, const Spot& s, const Cells& a, const Cells& b,
                                    Place place) {
   const Access& access = program_.accesses[static_cast<std::size_t>(s.access)];
   const ArraySlot& slot = program_.arrays[static_cast<std::size_t>(access.array)];
-  // Threads have elements of their own if the indices are all of theirs.
+  // Each thread has its own element if the indices include all of the thread's indices.
   const bool all = std::all_of(axes_.begin(), axes_.end(), [&](const Cell& axis) {
     return std::any_of(access.indices.begin(), access.indices.end(),
                        [&](const Cell& index) { return index.reg == axis.reg; });

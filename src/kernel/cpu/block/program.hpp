@@ -1,4 +1,4 @@
-// Block programs: registers, instructions, and what runs them. A register holds one scalar for each of the
+// Block programs: registers, instructions, and their execution. A register holds one scalar for each of the
 // threads (lanes) of a block; an instruction is a function that loops over them.
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace ferrite::kernel {
 
-/// Where a register lies in the register file: bytes per lane. f16 and bf16 are kept as f32, rounded.
+/// The place of a register in the register file: bytes per lane. f16 and bf16 are kept as f32, rounded.
 using Register = std::uint32_t;
 inline constexpr Register no_register = ~Register{0};
 
-/// A scalar of an expression: a register, or which array it is.
+/// A scalar of an expression: a register, or the number of an array.
 struct Cell {
   ScalarType type = ScalarType::f32;
   Register reg = no_register;
@@ -76,7 +76,7 @@ struct Access {
   int pattern = 0;                 // in Lanes::patterns
 };
 
-/// A builtin that is evaluated lane by lane, as the interpreter does it; or what to show when one fails.
+/// A builtin that is evaluated lane by lane, as in the interpreter; or the values to show when one fails.
 struct Call {
   const BuiltinInfo* row = nullptr;
   Type type;
@@ -118,12 +118,12 @@ struct BlockCode {
   bool sequential = false;  // atomics
 };
 
-/// How the elements of an access lie, found when their places are computed.
+/// The layout of an access's elements, found when their places are computed.
 enum class Pattern : std::uint8_t { scattered, consecutive, one };
 
 struct BlockRun;
 
-/// A block of threads under way.
+/// A block of threads that is running.
 struct Lanes {
   const BlockCode& program;
   const BlockRun& run;
@@ -133,7 +133,7 @@ struct Lanes {
   std::byte* shared = nullptr;
   std::size_t capacity = 0;  // lanes of a register, a multiple of 64
   int count = 0;             // lanes in use
-  int width = 0;             // the same, rounded up: what has no effect may run for all of these
+  int width = 0;             // the same, rounded up: instructions without effect may run for all of these
   std::int64_t first = 0;    // number of the first thread
   std::size_t next = 0;      // the next instruction
   std::int64_t steps = 0;
@@ -153,7 +153,7 @@ struct Lanes {
 
   std::int64_t thread_index(int lane, int axis) const;
   [[noreturn]] void fail(const Instruction& i, int lane, std::string_view problem);
-  /// The call of a failing instruction by the interpreter's rules, which has the message.
+  /// Makes the call of a failing instruction again by the interpreter's rules, to get the message.
   void call_lane(const Instruction& i, const Call& call, int lane);
 };
 
@@ -181,7 +181,7 @@ Execute load_instruction(ScalarType type);
 Execute store_instruction(ScalarType type);
 Execute atomic_instruction(Builtin builtin, ScalarType type);
 
-// instructions/control.cpp: `type` matters by its size alone.
+// instructions/control.cpp: only the size of `type` matters.
 Execute copy_instruction(ScalarType type);    // out = a, of active lanes
 Execute select_instruction(ScalarType type);  // out = a ? b : c
 namespace control {
@@ -209,9 +209,10 @@ void begin_range(const Instruction&, Lanes&);   // out = value, rounds left, ste
 void begin_range_u64(const Instruction&, Lanes&);
 void while_round(const Instruction&, Lanes&);  // mask = mask where a; detail = mask; to target if none
 }  // namespace control
-/// The next value of the range `a` into the loop variable `out`; as while_round where the range is not empty.
+/// Puts the next value of the range `a` into the loop variable `out`; acts like while_round if the range is
+/// not empty.
 Execute for_round_instruction(ScalarType variable);
-/// The same where all lanes go through the same range.
+/// The same if all lanes go through the same range.
 Execute uniform_round_instruction(ScalarType variable);
 
 /// The scalar at a lane of a register, and back.

@@ -1,5 +1,5 @@
-// Running a block program: arguments into registers, the grid into blocks, blocks onto the threads of the
-// pool; and the interpreter where there is no program.
+// Runs a block program: arguments into registers, the grid into blocks, blocks onto the threads of the pool.
+// Without a program it runs the interpreter.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,9 @@ constexpr std::size_t file_bytes = 32768;  // of registers: they should stay in 
 constexpr std::size_t least_lanes = 64, most_lanes = 960;
 constexpr std::int64_t threads_per_chunk = 16384;
 
-/// Lanes of a register: an odd multiple of 64. Registers 4096 bytes apart would share the bits by which the
-/// processor tells loads from stores before them, and every instruction would take twice as long.
+/// Lanes of a register: an odd multiple of 64. If registers were 4096 bytes apart, they would share the
+/// address bits by which the processor tells loads from earlier stores, and every instruction would take
+/// twice as long.
 std::size_t lanes_for(std::size_t bytes_per_lane, std::size_t threads, bool all_in_one) {
   const std::size_t fitting =
       std::clamp(file_bytes / std::max<std::size_t>(bytes_per_lane, 1), least_lanes, most_lanes);

@@ -51,7 +51,7 @@ void BlockCompiler::statement(const Stmt& s) {
 void BlockCompiler::assign(const Stmt& s) {
   if (s.targets.size() == 1) {
     const Expr& target = s.targets[0];
-    // Computed where it shall be, if no lane keeps its old value.
+    // Computed directly into its place if no lane keeps its old value.
     const bool direct = target.kind == ExprKind::variable && target.type.is_scalar() && write_mask() < 0 &&
                         !scope_->variables[static_cast<std::size_t>(target.index)].empty();
     const Cell own = direct ? scope_->variables[static_cast<std::size_t>(target.index)][0] : Cell{};
@@ -98,7 +98,7 @@ void BlockCompiler::declare_array(const Stmt& s) {
   if (!s.shared) emit(control::zero_array).detail = array;
 }
 
-/// Statements under a mask of their own.
+/// Statements under their own mask.
 void BlockCompiler::run_body(const std::vector<Stmt>& statements, int mask) {
   const int outer = std::exchange(mask_, mask);
   scope_->chain.push_back(mask);
@@ -171,7 +171,7 @@ void BlockCompiler::for_loop(const Stmt& s) {
   land(top);
 }
 
-/// The body of a loop, for the lanes that `round` lets in, and back to the top.
+/// The body of a loop, for the lanes that `round` lets in, and a jump back to the top.
 void BlockCompiler::repeat(const Stmt& loop, Instruction& round, int looping, std::size_t top) {
   const int inside = take_mask();
   round.mask = looping;
@@ -201,7 +201,7 @@ void BlockCompiler::while_loop(const Stmt& s) {
   land(round_at);
 }
 
-/// Takes the active lanes out of the masks from place `from` of the chain on; of the current one last.
+/// Removes the active lanes from the masks from place `from` of the chain on; from the current one last.
 void BlockCompiler::leave(std::size_t from) {
   Instruction& i = emit(control::clear_masks);
   i.detail = static_cast<int>(program_.mask_lists.size());

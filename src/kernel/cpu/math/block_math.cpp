@@ -1,5 +1,5 @@
-// Functions of floats. f32 has the Cpu backend's vector versions of the frequent ones, f16 and bf16 take
-// them too; the rest, and all of f64, is computed lane by lane in f64 as the interpreter does it.
+// Functions of floats. f32, f16 and bf16 use the Cpu backend's vector versions of the frequent ones; the
+// rest, and all of f64, is computed lane by lane in f64, as in the interpreter.
 #include <cmath>
 #include <type_traits>
 

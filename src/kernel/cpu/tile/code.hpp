@@ -1,4 +1,4 @@
-// What tile programs are made of. Included only by files that are compiled as kernels: the vectors are the
+// The parts of tile programs. Included only by files that are compiled as kernels: the vectors are the
 // machine's.
 #pragma once
 
@@ -27,7 +27,7 @@ inline constexpr int vector_size = vector_bytes / 4, tile_vectors = 8, tile_size
 using Floats [[gnu::vector_size(vector_bytes)]] = float;
 using Bits [[gnu::vector_size(vector_bytes)]] = std::int32_t;
 
-/// Where elements lie: those of the tile `at` from base + at * step bytes on. Variables do not move.
+/// The place of elements: those of tile `at` start at base + at * step bytes. Variables do not move.
 struct TilePlace {
   std::byte* base = nullptr;
   std::int64_t step = 0;
@@ -51,8 +51,7 @@ struct TileFunction<std::index_sequence<k...>> {
 using Vectors = std::make_index_sequence<tile_vectors>;
 using TileInstruction = TileFunction<Vectors>::Instruction;
 
-/// The beginning of a thread's memory. Scalars, in every lane, and places lie behind it; operands are offsets
-/// of bytes.
+/// The start of a thread's memory. Scalars, in every lane, and places follow it; operands are byte offsets.
 struct alignas(64) TileFrame {
   const TileInstruction* first = nullptr;
   std::int64_t end = 0;  // of the tiles to run
@@ -70,7 +69,7 @@ FERRITE_INLINE Floats load_floats(const void* from) {
 }
 FERRITE_INLINE void store_floats(void* to, Floats x) { std::memcpy(to, &x, sizeof x); }
 
-/// What an operand is: a tile in memory, or a scalar.
+/// The kind of an operand: a tile in memory, or a scalar.
 enum class TileOperand : std::uint8_t { place, scalar };
 
 TileInstruction tile_load(ScalarType type, int place);   // f32 or bf16; of one element in every lane below
@@ -82,7 +81,7 @@ TileInstruction tile_end();
 TileInstruction tile_binary(Builtin builtin, TileOperand operand, int index, bool reversed);
 /// The tile is a mask: tile ? a : b.
 TileInstruction tile_select(TileOperand a, int first, TileOperand b, int second);
-/// tile = compare(tile, operand) ? c : tile, or with the sides of the comparison or the choices changed over.
+/// tile = compare(tile, operand) ? c : tile, or with the sides of the comparison or the choices swapped.
 struct TileChoice {
   Builtin compare;
   bool tile_is_right, tile_if_true;
@@ -91,7 +90,7 @@ TileInstruction tile_choose(TileChoice choice, TileOperand operand, int index, T
 /// tile = the larger of it and a scalar, or the smaller: tile <= scalar ? scalar : tile, scalar <= tile ?
 /// scalar : tile.
 TileInstruction tile_extreme(bool max, int scalar);
-/// Whether tile_extreme does that for this scalar: NaN and one of the zeros are left out.
+/// Whether tile_extreme works for this scalar: NaN and one of the zeros are excluded.
 inline bool is_extreme(bool max, float scalar) {
   return scalar == scalar && !(scalar == 0 && std::signbit(scalar) == max);
 }

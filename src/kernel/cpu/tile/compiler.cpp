@@ -1,4 +1,4 @@
-// Statements of tile programs, and where their values lie.
+// Statements of tile programs, and the places of their values.
 #include "kernel/cpu/tile/compiler.hpp"
 
 namespace ferrite::kernel {
@@ -78,7 +78,7 @@ void TileCompiler::statements() {
     const Stmt& s = kernel_.body[i];
     if (s.kind != StmtKind::assign || s.targets.size() != 1) throw Refused{"more than assignments"};
     const Expr &target = s.targets[0], &given = s.values[0];
-    // Stores wait until the end, so what is read behind them would be old.
+    // Stores are delayed until the end, so a later read would see old values.
     if (stored_ && contains(given, [](const Expr& e) { return e.kind == ExprKind::element; }))
       throw Refused{"a read behind a store"};
     if (target.kind == ExprKind::variable) {

@@ -11,7 +11,7 @@ namespace ferrite::kernel {
 
 class TileCompiler {
  public:
-  /// Thrown for a kernel that is left to others.
+  /// Thrown for a kernel that tile programs cannot run.
   struct Refused {
     std::string reason;
   };
@@ -48,14 +48,14 @@ class TileCompiler {
   void move_places();
 
   std::optional<Choice> choice_of(const Expr& e) const;
-  /// How many definitions stand in each other: value() recurs through them.
+  /// The nesting of definitions: value() recurses through them.
   int depth(const Expr& e) const;
   /// Leaves the value in the tile.
   void value(const Expr& e);
   void cast(const Expr& e);
-  /// Takes a choice between the tile and the scalar that it is compared with as an extreme, if it is one.
+  /// Treats a choice between the tile and the scalar it is compared with as an extreme, if it is one.
   bool extreme(const Choice& choice);
-  /// The operand as it lies in memory, if it needs no computation.
+  /// The operand in memory, if it needs no computation.
   std::optional<Operand> simple(const Expr& e);
   /// The same for any operand: computed, and kept in a variable.
   Operand kept(const Expr& e);
@@ -67,8 +67,8 @@ class TileCompiler {
     code_.scalars.push_back(s);
     return TileCode::scalar_offset(code_.scalars.size() - 1);
   }
-  /// Where places lie in the frame is known when all scalars and arrays are. Until then those of arrays are
-  /// array_base and so on, those of variables, which come behind them, -1, -2, ...
+  /// The places in the frame are known only when all scalars and arrays are. Until then arrays have the
+  /// places array_base and so on, and variables, which come after them, -1, -2, ...
   static constexpr int array_base = 1 << 24;
   static int operand_of(int array) { return array_base + array; }
   int fresh_place() { return -++code_.variables; }

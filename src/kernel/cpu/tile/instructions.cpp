@@ -1,4 +1,4 @@
-// Making the instructions of tile programs, but for elementary functions.
+// Makes the instructions of tile programs, except elementary functions.
 #include <algorithm>
 
 #include "kernel/cpu/tile/steps.hpp"
@@ -64,8 +64,8 @@ TileInstruction tile_scalar(int scalar) { return make<LoadScalar>(scalar); }
 TileInstruction tile_end() { return end_of(Vectors{}); }
 TileInstruction tile_round() { return make<RoundToBFloat16>(); }
 void run_tiles(const TileInstruction* code, TileFrame& frame, std::int64_t begin, std::int64_t end) {
-  // Ends go on by calls that are the last act of their function, which compilers make jumps, or do not when
-  // they instrument: then this is how deep they get.
+  // Each end calls on as the last act of its function. Compilers turn that into a jump, except when they
+  // instrument code: then this is the depth that the calls reach.
   constexpr std::int64_t at_once = 64 * tile_size;
   frame.first = code;
   for (; begin < end; begin += at_once) {

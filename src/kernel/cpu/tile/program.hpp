@@ -1,6 +1,6 @@
 // Tile programs: kernels without branches on f32, faster than block programs. A tile is as many elements as
-// eight vector registers hold; instructions pass it on in these registers, each calling the next as its last
-// act, so that a chain of ops touches memory at its ends alone.
+// eight vector registers hold. Instructions pass it on in these registers, each calling the next as its last
+// act, so that a chain of ops touches memory only at its ends.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TileCode;
 
 class TileProgram {
  public:
-  /// Of a kernel that reads and writes elements at its own thread's index, without loops.
+  /// For a kernel that reads and writes elements at its own thread's index, without loops.
   explicit TileProgram(const Function& kernel);
   ~TileProgram();
   TileProgram(TileProgram&&) noexcept;
@@ -26,7 +26,7 @@ class TileProgram {
   /// Whether these arrays can be walked in tiles: dense along the last axis, or one element for all of it,
   /// and no index out of bounds. Arguments are those of BlockProgram::run.
   bool fits(std::span<const std::int64_t> dim, void* const* arguments) const;
-  /// Runs it, by all threads of the pool or by this one. What fits() refused is undefined.
+  /// Runs it on all threads of the pool or on this one. Undefined for arguments that fits() refused.
   void run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel = true) const;
 
  private:

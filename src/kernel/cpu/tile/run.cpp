@@ -10,7 +10,7 @@ namespace ferrite::kernel {
 
 namespace {
 
-/// A chunk is a thread's to run through: long, so that the machine reads ahead, and four or more a thread.
+/// A chunk is run by one thread: long, so that the machine reads ahead, and at least four per thread.
 constexpr std::int64_t least_chunk = 1 << 16, most_chunk = 1 << 20;
 
 const ArrayArgument& array_of(void* const* arguments, int parameter) {
@@ -78,14 +78,14 @@ class TileRunner {
     return place.type == ScalarType::bf16 ? 2 : 4;
   }
 
-  /// One element, as a tile of them.
+  /// One element, repeated as a tile.
   void spread(std::size_t i, const std::byte* element) {
     places_[i] = {own_[i], 0};
     for (std::int64_t k = 0, bytes = size(code_.arrays[i]); k < tile_size; ++k)
       std::memcpy(own_[i] + k * bytes, element, static_cast<std::size_t>(bytes));
   }
 
-  /// The rest of a row goes through memory of our own.
+  /// The rest of a row goes through separate memory.
   void run_part(std::int64_t at, std::int64_t count) {
     for (std::size_t i = 0; i < code_.arrays.size(); ++i) {
       const TileCode::ArrayPlace& place = code_.arrays[i];

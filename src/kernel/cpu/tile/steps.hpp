@@ -1,5 +1,5 @@
-// The instructions of tile programs as types: what each does to a vector of the tile. Included only by files
-// that are compiled as kernels.
+// The instructions of tile programs as types: the effect of each on a vector of the tile. Included only by
+// files that are compiled as kernels.
 #pragma once
 
 #if defined(__aarch64__)
@@ -13,8 +13,8 @@
 
 namespace ferrite::kernel::tile {
 
-/// What an instruction sees beside its vector: the frame, where the tile is, and which of its vectors this
-/// is.
+/// What an instruction sees besides its vector: the frame, the place of the tile, and the number of the
+/// vector.
 struct Tile {
   const TileFrame& frame;
   std::int64_t at;
@@ -76,8 +76,8 @@ FERRITE_INLINE void store(BFloat16* to, Floats v) {
 }
 template <class T, class Index = Vectors>
 struct Store;
-/// The tile stays in registers. No Step: what is stored might be the frame, for all that the compiler knows,
-/// which it would read again for each vector.
+/// The tile stays in registers. This is not a Step: the compiler must assume that the store could change the
+/// frame, and would read it again for each vector.
 template <class T, std::size_t... k>
 struct Store<T, std::index_sequence<k...>> {
   static void run(const TileInstruction* i, const TileFrame* f, std::int64_t at, FloatsAt<k>... v) {
@@ -144,7 +144,7 @@ struct Choose {
     return tile_if_true ? choice_of(mask, v, c) : choice_of(mask, c, v);
   }
 };
-/// v <= c ? c : v, or with min c <= v ? c : v. c is a scalar, no NaN, and no zero of the sign that loses.
+/// v <= c ? c : v, or with min c <= v ? c : v. c is a scalar, not NaN, and not a zero of the sign that loses.
 template <bool max>
 struct Extreme {
   FERRITE_INLINE static Floats of(const int* o, const Tile& t, Floats v) {

@@ -21,7 +21,7 @@ Expr variable(Sketch& s, Term value, std::initializer_list<std::string_view> nam
   return s.read(v).expr;
 }
 
-/// What the statements drawn so far come to: a factor for forces.
+/// Combines the statements drawn so far into a factor for forces.
 Expr factor(Sketch& s) {
   Term value = s.fitted(s.used_up(0, s.operand(1)), 3);
   return variable(s, std::move(value), {"coef", "mass_inv", "gain", "modulation"});

@@ -9,7 +9,7 @@ struct Reduction {
   double start;
 };
 
-/// What a thread has of its row at the end, as a live variable.
+/// The thread's result for its row, as a live variable.
 void row(Sketch& s, int length) {
   constexpr Reduction ways[] = {{"sum", 0},     {"maximum", -10},      {"minimum", 10},
                                 {"product", 1}, {"sum of squares", 0}, {"sum of exponentials", 0}};

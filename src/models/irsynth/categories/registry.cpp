@@ -1,4 +1,4 @@
-// All categories, and making a program of one.
+// All categories, and the making of a program from one.
 #include <fmt/format.h>
 
 #include "models/irsynth/categories/categories.hpp"

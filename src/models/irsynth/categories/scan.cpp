@@ -1,4 +1,4 @@
-// Scans: every thread runs along its row and leaves what it has so far at each place.
+// Scans: every thread runs along its row and stores its running result at each place.
 #include "models/irsynth/categories/categories.hpp"
 
 namespace ferrite::irsynth {

@@ -1,5 +1,5 @@
-// Synthetic kernels on a GPU: modules of many, their arguments in one copy, all launched before the first
-// result is waited for. One thread at a time uses the GPU, while the others compile.
+// Synthetic kernels on a GPU: modules of many, with their arguments in one copy, all launched before waiting
+// for the first result. One thread at a time uses the GPU, while the others compile.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ class Library {
   cudaLibrary_t handle_ = nullptr;
 };
 
-/// The arrays of many launches, one behind the other on the GPU and on the host.
+/// The arrays of many launches, one after the other on the GPU and on the host.
 class Arena {
  public:
   std::size_t place(std::vector<std::byte>& bytes) {

@@ -219,8 +219,8 @@ class WarpWriter {
   std::string functions_, adjoints_, kernels_;
 };
 
-/// Reads the text again, because the form depends on what the tree does not keep: where constants had names,
-/// how comparisons were chained.
+/// Reads the text again, because the form depends on things that the tree does not keep: named constants,
+/// chained comparisons.
 std::string emit(const Module& module, const std::vector<std::string>& kernels, const WarpOptions& options) {
   const auto write = [&](const std::shared_ptr<const Source>& source) -> std::optional<std::string> {
     std::vector<KernelError> errors;

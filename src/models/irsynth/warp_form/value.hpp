@@ -28,7 +28,7 @@ Constant real(double value);
 /// A number of a Warp type, wp.uint32(7): its literal has a suffix.
 Constant typed(ScalarType type, const Constant& value);
 
-/// What a variable holds: a value of the language, or something only Warp's library has.
+/// The contents of a variable: a value of the language, or something only Warp's library has.
 struct ValueType {
   enum class Form : std::uint8_t { value, range, shape, tuple, fixed_array } form = Form::value;
   Type type = {};
@@ -83,7 +83,7 @@ struct Variable {
   std::string adjoint() const { return "adj_" + label; }
 };
 
-/// Which variable a Python name means now, in the order of first assignment, as a Python dict keeps it.
+/// The current variable of each Python name, in the order of first assignment, as a Python dict keeps it.
 class Symbols {
  public:
   Variable* find(std::string_view name) const {

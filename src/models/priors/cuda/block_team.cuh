@@ -1,6 +1,6 @@
-// The team of models/priors/team.hpp on a GPU: a block makes one dataset, and each of its warps a column at a
-// time. Sums have the order that team.hpp prescribes, which is a warp's own, so the bits are those of the
-// CPU. Every member leaves what it wrote visible to the whole team.
+// The team of models/priors/team.hpp on a GPU: a block makes one dataset, and each of its warps takes a
+// column at a time. Sums have the order that team.hpp prescribes, which is a warp's own, so the bits equal
+// those of the CPU. After every member, its writes are visible to the whole team.
 #pragma once
 
 #include "backend_cuda/runtime/device_context.hpp"
@@ -105,7 +105,7 @@ class BlockTeam {
     for (int c = warp(); c < n; c += block_warps) f(c, inner);
     __syncthreads();
   }
-  /// Every warp computes the whole sum: they would have to wait for one that did it for them.
+  /// Every warp computes the whole sum: waiting for another warp to do it would take longer.
   template <class F>
   __device__ float sum(int n, F&& f) {
     const float sum = WarpTeam().sum(n, f);
@@ -124,7 +124,7 @@ class BlockTeam {
     __syncthreads();
     return total;
   }
-  /// Also waits before: what f writes, the others may have read after the last step.
+  /// Also waits before: others may still read what f overwrites.
   template <class F>
   __device__ void once(F&& f) {
     __syncthreads();

@@ -60,7 +60,7 @@ __device__ __forceinline__ Slot draw_slot(const FormulaArgs& args, int slot, std
   return {static_cast<std::uint16_t>(term.kind), term.feature, term.c, term.w, term.b};
 }
 
-/// A number that all lanes have, in a register of the warp: branches on it need no care for stray lanes. The
+/// A number that is the same in all lanes, in a register of the warp: branches on it cannot diverge. The
 /// whole warp calls it.
 __device__ __forceinline__ unsigned uniform(unsigned x) { return __reduce_or_sync(~0u, x); }
 

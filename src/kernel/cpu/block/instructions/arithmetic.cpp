@@ -1,5 +1,6 @@
-// Arithmetic of floats, and comparisons and choices of all scalars. One operation in f32 rounds as the
-// interpreter's does in f64 followed by a rounding; what takes several steps is computed in f64 here too.
+// Arithmetic of floats, and comparisons and choices of all scalars. One operation in f32 rounds like the
+// interpreter's f64 operation followed by a rounding; operations of several steps are computed in f64 here
+// too.
 #include <algorithm>
 #include <cmath>
 #include <limits>

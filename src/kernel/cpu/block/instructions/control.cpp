@@ -1,4 +1,4 @@
-// Masks, jumps, loops, and what is the same for all types: copies, choices, thread numbers.
+// Masks, jumps, loops, and instructions that do not depend on the type: copies, choices, thread numbers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -178,7 +178,7 @@ void thread_number(const Instruction& i, Lanes& l) {
   const auto first = static_cast<std::uint32_t>(l.first);
   for (int k = 0; k < l.width; ++k) out[k] = static_cast<std::int32_t>(first + static_cast<std::uint32_t>(k));
 }
-/// The indices of the first thread by division, those of the others by counting on.
+/// Divides for the indices of the first thread and counts on for the others.
 void thread_indices(const Instruction& i, Lanes& l) {
   std::int32_t* out = l.at<std::int32_t>(i.out);
   const auto axis = static_cast<std::size_t>(i.detail);

@@ -22,7 +22,7 @@ FERRITE_INLINE void map(const Instruction& i, Lanes& l, F f) {
                        [=](T a, T b) { return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b))); });
 }
 
-/// Runs `f` where the operands are fit for it; the others give 0, or an error if the lane is active.
+/// Runs `f` where the operands are valid; the others give 0, or an error if the lane is active.
 template <class T, class Fits, class F>
 FERRITE_INLINE void checked(const Instruction& i, Lanes& l, Fits fits, F f) {
   T* __restrict out = l.at<T>(i.out);

@@ -1,4 +1,4 @@
-// Arrays: where the elements of all lanes are, loads, stores and atomics.
+// Arrays: addresses of the elements of all lanes, loads, stores and atomics.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void offset(const Instruction& i, Lanes& l) {
   for (int k = 0; k < l.count; ++k) {
     const std::int64_t at = from_start(index[k]);
     wrong += static_cast<std::uint64_t>(at) >= static_cast<std::uint64_t>(extent);
-    // Wrapping: lanes that are not active may have any index.
+    // Wrapping: inactive lanes may have any index.
     out[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(first ? 0 : before[k]) +
                                        static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(stride));
   }
@@ -69,8 +69,8 @@ void find_pattern(const Instruction& i, Lanes& l) {
   l.patterns[static_cast<std::size_t>(access_of(i, l).pattern)] = pattern;
 }
 
-/// The component at byte `number` of the elements of an access: those of a run of lanes at equal distances,
-/// or each by itself.
+/// The component at byte `number` of the elements of an access: a run of lanes at equal distances, or each
+/// lane by itself.
 struct Elements {
   std::byte* base;
   const std::int64_t* offsets = nullptr;  // in elements; if null, lane k is at base + k * distance
