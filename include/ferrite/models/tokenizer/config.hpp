@@ -102,7 +102,7 @@ struct FERRITE_API TokenizerConfig {
 
 /// The requested width or, for `smallest`, the first that holds `tokens` different tokens.
 FERRITE_API TokenWidth resolve_width(TokenWidth asked, std::int64_t tokens);
-/// Of tensors of tokens: u8 for u8, else i32.
+/// Of tensors of tokens: the dtype of this width.
 constexpr DType tensor_dtype(TokenWidth width) {
   return width == TokenWidth::u8 ? DType::u8 : width == TokenWidth::u16 ? DType::u16 : DType::i32;
 }

@@ -29,7 +29,7 @@ class FERRITE_API QuantileTokenizer {
   template <class B>
   static QuantileTokenizer fit(const Tensor<B>& x, const TokenizerConfig& config = {},
                                std::vector<std::string> names = {});
-  /// # Shapes: x [rows, columns of the fit] -> tokens [rows, columns], u8 or i32 (see TokenWidth).
+  /// # Shapes: x [rows, columns of the fit] -> tokens [rows, columns], u8, u16 or i32 (see TokenWidth).
   template <class B>
   Tensor<B> transform(const Tensor<B>& x) const;
   template <class B>
