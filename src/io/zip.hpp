@@ -26,7 +26,7 @@ std::uint32_t crc32(Bytes bytes, std::uint32_t crc = 0);
 std::vector<ZipMember> read_zip_directory(const Source& source, Bytes bytes);
 
 /// The first `size` bytes of a deflated member as a u8 tensor; asked for member.size, it must end there.
-/// Throws IoError where ferrite was built without zlib. The CRC is left to the caller.
+/// The CRC is left to the caller.
 HostTensor inflate_member(const Source& source, const ZipMember& member, std::uint64_t size);
 
 /// Writes stored members with zip64 fields throughout: one form for all sizes, the one NumPy uses too.
