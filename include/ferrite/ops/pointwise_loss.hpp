@@ -7,50 +7,8 @@
 namespace ferrite {
 namespace op {
 
-enum class LossFn : std::uint8_t { mse, l1, huber, bce_with_logits };
 FERRITE_API std::string_view to_string(LossFn fn);
 constexpr int count_of(LossFn) { return static_cast<int>(LossFn::bce_with_logits) + 1; }
-
-}  // namespace op
-
-namespace formulas {  // as in formulas.hpp: once, for every arithmetic
-// clang-format off
-
-/// The loss of one element.
-template <class M, class T, class A>
-FERRITE_FORMULA T loss(const M& m, op::LossFn fn, const T& x, const T& t, const A& delta) {
-  using enum op::LossFn;
-  switch (fn) {
-    case mse: {
-      const T d = m.let(x - t);
-      return d * d;
-    }
-    case l1: return m.abs(x - t);
-    case huber: {
-      const T d = m.let(m.abs(x - t));
-      return m.select(d <= delta, d * d * m(0.5), (d - m(0.5) * delta) * delta);
-    }
-    // max(x, 0) - x t + log(1 + exp(-|x|)): no overflow on either side
-    default: return m.select(x < 0, m(0), x) - x * t + m.log1p(m.exp(-m.abs(x)));
-  }
-}
-
-/// Its derivative by x.
-template <class M, class T, class A>
-FERRITE_FORMULA T loss_slope(const M& m, op::LossFn fn, const T& x, const T& t, const A& delta) {
-  using enum op::LossFn;
-  switch (fn) {
-    case mse: return (x - t) * 2;
-    case l1: return m.sign(x - t);
-    case huber: return m.within(x - t, delta);
-    default: return detail::sigmoid(m, x) - t;
-  }
-}
-
-// clang-format on
-}  // namespace formulas
-
-namespace op {
 
 /// # Shapes: prediction and target alike -> the loss of every element. `delta` is huber's bend.
 struct FERRITE_API PointwiseLoss {
