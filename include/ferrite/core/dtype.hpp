@@ -153,9 +153,9 @@ template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 /// Calls f.template operator()<T>() with the C++ type of `dtype`: the run-time dtype made static once,
-/// outside the loop.
+/// outside the loop. constexpr, as device code calls it too.
 template <class F>
-decltype(auto) visit_dtype(DType dtype, F&& f) {
+constexpr decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32:
       return f.template operator()<float>();
@@ -173,6 +173,19 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
       return f.template operator()<std::uint8_t>();
     default:
       return f.template operator()<bool>();
+  }
+}
+
+/// The same with what elements are computed in: float, double or std::int64_t.
+template <class F>
+decltype(auto) visit_compute(DType dtype, F&& f) {
+  switch (compute_dtype(dtype)) {
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    default:
+      return f.template operator()<std::int64_t>();
   }
 }
 

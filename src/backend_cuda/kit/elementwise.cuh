@@ -234,29 +234,6 @@ __global__ void __launch_bounds__(block_threads, 4) row_kernel(const __grid_cons
                                    std::index_sequence_for<In...>{});
 }
 
-/// Calls f.template operator()<T>() with the device type of `dtype`.
-template <class F>
-__device__ __forceinline__ void with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f32:
-      return f.template operator()<float>();
-    case DType::f64:
-      return f.template operator()<double>();
-    case DType::f16:
-      return f.template operator()<__half>();
-    case DType::bf16:
-      return f.template operator()<__nv_bfloat16>();
-    case DType::i32:
-      return f.template operator()<std::int32_t>();
-    case DType::i64:
-      return f.template operator()<std::int64_t>();
-    case DType::u8:
-      return f.template operator()<std::uint8_t>();
-    default:
-      return f.template operator()<bool>();
-  }
-}
-
 /// Elements of any dtype as C.
 template <class C>
 struct Elements {
@@ -265,7 +242,7 @@ struct Elements {
   Elements() = default;
   __device__ __forceinline__ Elements(const void* data, DType dtype,
                                       const std::int32_t (&at)[strided_items]) {
-    with_type(dtype, [&]<class T>() {
+    visit_device_type(dtype, [&]<class T>() {
 #pragma unroll
       for (int u = 0; u < strided_items; ++u)
         x[u] = convert_to<C>(value_of<T>(static_cast<const Stored<T>*>(data)[at[u]]));
@@ -303,7 +280,7 @@ __device__ __forceinline__ void run_strided(const GridArgs& args, std::index_seq
 #pragma unroll
     for (int u = 0; u < strided_items; ++u) y.x[u] = formulas::Standard<C>{}.add(y.x[u], old.x[u]);
   }
-  with_type(args.dtype[0], [&]<class T>() {
+  visit_device_type(args.dtype[0], [&]<class T>() {
 #pragma unroll
     for (int u = 0; u < strided_items; ++u)
       if (places.valid[u]) static_cast<Stored<T>*>(args.common.out)[places.at[0][u]] = convert_to<T>(y.x[u]);
