@@ -52,7 +52,7 @@ PAGES = [
     ("training", "Training", "training.md", "All are in `ferrite::train`.", [
         ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp"]),
         ("Steps and metrics", ["train/metric.hpp"]),
-        ("Observers", ["train/observer.hpp"]),
+        ("Observers", ["train/observer.hpp", "io/progress.hpp"]),
         ("Checkpoints and weights", ["train/checkpoint.hpp"]),
         ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),
     ]),

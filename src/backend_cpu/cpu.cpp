@@ -5,10 +5,10 @@
 
 #include "backend_cpu/kit/elementwise.hpp"
 #include "backend_cpu/kit/host_array.hpp"
-#include "backend_cpu/simd/simd.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ops/copy.hpp"
+#include "math/vector_width.hpp"
 
 namespace ferrite {
 
@@ -43,7 +43,7 @@ MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }
 
 std::string Cpu::describe() const {
   const int threads = num_threads();
-  return fmt::format("cpu ({}, {} thread{})", simd::instruction_set, threads, threads == 1 ? "" : "s");
+  return fmt::format("cpu ({}, {} thread{})", instruction_set, threads, threads == 1 ? "" : "s");
 }
 
 void run(Cpu&, const op::Copy&, Ins in, Outs out, Accumulate mask) {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/progress_bar.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/io/progress.hpp"
 #include "ferrite/models/irsynth/dataset.hpp"
 
 namespace ferrite::cli {
@@ -40,7 +40,7 @@ int generate(Options o) {
   double seconds = 0;
   DatasetResult result;
   {
-    ProgressBar bar(o.quiet);
+    ProgressLine bar(o.quiet ? nullptr : stderr);
     result = write_dataset(o.out, o.plan, [&](const Progress& p) {
       bar(share(p), static_cast<double>(p.done) / static_cast<double>(p.pairs));
     });
@@ -60,7 +60,7 @@ int validate(const Options& o) {
   if (o.jobs > 0) set_num_threads(o.jobs);
   Validation result;
   {
-    ProgressBar bar(o.quiet);
+    ProgressLine bar(o.quiet ? nullptr : stderr);
     result = validate_dataset(o.folder, o.compile, [&](const Progress& p) {
       bar("records", static_cast<double>(p.done) / static_cast<double>(p.pairs));
     });

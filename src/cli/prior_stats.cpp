@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "cli/prior_options.hpp"
-#include "cli/progress_bar.hpp"
+#include "ferrite/io/progress.hpp"
 #include "ferrite/models/priors/shards.hpp"
 #include "ferrite/models/priors/table_statistics.hpp"
 #include "ferrite/models/tokenizer/table.hpp"
@@ -25,7 +25,7 @@ struct Options : PriorOptions {
 
 std::vector<TableStatistics> drawn(AnyBackend& backend, const Options& options, const Config& config) {
   std::vector<TableStatistics> tables;
-  ProgressBar bar(options.json);
+  ProgressLine bar(options.json ? nullptr : stderr);
   for (std::int64_t done = 0; done < options.datasets;) {
     const std::int64_t count = std::min<std::int64_t>(options.datasets - done, 64);
     const auto batch =

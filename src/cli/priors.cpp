@@ -5,8 +5,8 @@
 
 #include "cli/prior_options.hpp"
 #include "cli/prior_statistics.hpp"
-#include "cli/progress_bar.hpp"
 #include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/progress.hpp"
 #include "ferrite/models/priors/describe.hpp"
 #include "ferrite/models/priors/shards.hpp"
 #include "ferrite/stacks.hpp"
@@ -41,7 +41,7 @@ int describe_one(const Options& options, const Config& config) {
 
 /// One file if the name says so, a folder of shards otherwise; without a name the datasets are only counted.
 void make(AnyBackend& backend, const Options& options, ShardPlan plan, PriorStatistics& statistics,
-          ProgressBar& bar) {
+          ProgressLine& bar) {
   const auto show = [&](std::int64_t done) {
     bar("datasets", static_cast<double>(done) / static_cast<double>(plan.datasets));
   };
@@ -74,7 +74,7 @@ int run(const Options& options) {
   PriorStatistics statistics;
   double seconds = 0;
   {
-    ProgressBar bar;
+    ProgressLine bar;
     AnyBackend backend(options.backend);
     make(backend, options, plan, statistics, bar);
     seconds = bar.seconds();

@@ -6,10 +6,10 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command.hpp"
-#include "cli/progress_bar.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/npy.hpp"
+#include "ferrite/io/progress.hpp"
 #include "ferrite/models/tokenizer/shards.hpp"
 
 namespace ferrite::cli {
@@ -101,7 +101,7 @@ int run_fit(Options& o) {
   auto source = open_table(o.input, o.table_config());
   warn(source->notes());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
-  ProgressBar bar(o.quiet);
+  ProgressLine bar(o.quiet ? nullptr : stderr);
   AnyBackend backend(o.backend);
   TableEngineOn<AnyBackend> engine(backend);
   const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
@@ -116,7 +116,7 @@ int run_transform(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const auto source = open_table(o.input, fitted.reading(o.table_config()));
   warn(source->notes());
-  ProgressBar bar(o.quiet);
+  ProgressLine bar(o.quiet ? nullptr : stderr);
   AnyBackend backend(o.backend);
   TableEngineOn<AnyBackend> engine(backend);
   const ShardResult done = write_shards(o.out, *source, fitted, engine, o.shards, std::ref(bar));

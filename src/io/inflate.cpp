@@ -1,19 +1,13 @@
-// Deflated zip members, through zlib if the build has it.
+// What zlib does for zip members: inflating and checksums.
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 
 #include "ferrite/core/error.hpp"
 #include "io/zip.hpp"
 
-#if FERRITE_HAVE_ZLIB
-#include <zlib.h>
-#endif
-
 namespace ferrite::io_detail {
-
-#if FERRITE_HAVE_ZLIB
-
 namespace {
 
 struct Inflater {
@@ -29,6 +23,13 @@ uInt grant(std::span<T> span) {
 }
 
 }  // namespace
+
+std::uint32_t crc32(Bytes bytes, std::uint32_t crc) {
+  // For zlib a null pointer, which an empty span may have, asks for the start value.
+  if (bytes.empty()) return crc;
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  return static_cast<std::uint32_t>(::crc32_z(crc, data, bytes.size()));
+}
 
 HostTensor inflate_member(const Source& source, const ZipMember& member, std::uint64_t size) {
   const std::string place = "member " + in_quotes(member.name);
@@ -65,14 +66,5 @@ HostTensor inflate_member(const Source& source, const ZipMember& member, std::ui
     if (!in.empty()) source.reject(place, fmt::format("has {} bytes after its deflated data", in.size()));
   });
 }
-
-#else
-
-HostTensor inflate_member(const Source& source, const ZipMember& member, std::uint64_t) {
-  throw IoError(fmt::format("[{}] {}, member {} is deflated: a build of ferrite with zlib is needed",
-                            source.reader, source.file, in_quotes(member.name)));
-}
-
-#endif
 
 }  // namespace ferrite::io_detail

@@ -177,37 +177,7 @@ class DirectoryReader {
   std::vector<Extent> extents_;
 };
 
-/// tables[k][b]: the CRC of byte b followed by k zero bytes, so that eight bytes take eight lookups.
-constexpr auto crc_tables = [] {
-  std::array<std::array<std::uint32_t, 256>, 8> tables{};
-  for (std::uint32_t b = 0; b < 256; ++b) {
-    std::uint32_t crc = b;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? 0xEDB88320u : 0);
-    tables[0][b] = crc;
-  }
-  for (std::size_t k = 1; k < 8; ++k) {
-    for (std::size_t b = 0; b < 256; ++b) {
-      const std::uint32_t before = tables[k - 1][b];
-      tables[k][b] = (before >> 8) ^ tables[0][before & 0xff];
-    }
-  }
-  return tables;
-}();
-
 }  // namespace
-
-std::uint32_t crc32(Bytes bytes, std::uint32_t crc) {
-  const auto& t = crc_tables;
-  crc = ~crc;
-  std::size_t i = 0;
-  for (; bytes.size() - i >= 8; i += 8) {
-    const std::uint64_t word = load<std::uint64_t>(bytes, i) ^ crc;
-    crc = t[7][word & 0xff] ^ t[6][word >> 8 & 0xff] ^ t[5][word >> 16 & 0xff] ^ t[4][word >> 24 & 0xff] ^
-          t[3][word >> 32 & 0xff] ^ t[2][word >> 40 & 0xff] ^ t[1][word >> 48 & 0xff] ^ t[0][word >> 56];
-  }
-  for (; i < bytes.size(); ++i) crc = (crc >> 8) ^ t[0][(crc ^ static_cast<std::uint32_t>(bytes[i])) & 0xff];
-  return ~crc;
-}
 
 std::vector<ZipMember> read_zip_directory(const Source& source, Bytes bytes) {
   return DirectoryReader(source, bytes).read();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ferrite/autodiff/node.hpp"
+#include "ferrite/core/config.hpp"
 
 namespace ferrite {
 
@@ -136,14 +137,10 @@ struct BackwardConfig {
   Tensor<B> root;
 
   BackwardConfig with_on_ready(std::function<void(const std::string&, const Tensor<B>&)> f) const {
-    BackwardConfig c = *this;
-    c.on_ready = std::move(f);
-    return c;
+    return detail::with(*this, &BackwardConfig::on_ready, std::move(f));
   }
   BackwardConfig with_root(Tensor<B> grad) const {
-    BackwardConfig c = *this;
-    c.root = std::move(grad);
-    return c;
+    return detail::with(*this, &BackwardConfig::root, std::move(grad));
   }
 };
 

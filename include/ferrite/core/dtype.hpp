@@ -179,9 +179,9 @@ namespace detail {
 }
 
 /// Calls f.template operator()<T>() with the C++ type of `dtype`: the run-time dtype made static once,
-/// outside the loop. Arithmetic dtypes only.
+/// outside the loop. Arithmetic dtypes only. constexpr, as device code calls it too.
 template <class F>
-decltype(auto) visit_dtype(DType dtype, F&& f) {
+constexpr decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32:
       return f.template operator()<float>();
@@ -200,12 +200,16 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
     case DType::bool_:
       return f.template operator()<bool>();
     default:
+#ifdef __CUDA_ARCH__
+      __builtin_unreachable();
+#else
       detail::throw_storage(dtype);
+#endif
   }
 }
 /// The same for every dtype.
 template <class F>
-decltype(auto) visit_any_dtype(DType dtype, F&& f) {
+constexpr decltype(auto) visit_any_dtype(DType dtype, F&& f) {
   switch (dtype) {
     case DType::i8:
       return f.template operator()<std::int8_t>();
@@ -215,6 +219,19 @@ decltype(auto) visit_any_dtype(DType dtype, F&& f) {
       return f.template operator()<std::uint32_t>();
     default:
       return visit_dtype(dtype, f);
+  }
+}
+
+/// The same with what elements are computed in: float, double or std::int64_t.
+template <class F>
+decltype(auto) visit_compute(DType dtype, F&& f) {
+  switch (compute_dtype(dtype)) {
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    default:
+      return f.template operator()<std::int64_t>();
   }
 }
 

@@ -21,19 +21,6 @@ inline constexpr std::int64_t block_size = 2048;
 /// Elements per chunk of parallel work; fewer are not worth a second thread.
 inline constexpr std::int64_t chunk_size = 32768;
 
-/// Calls f.template operator()<C>() with float, double or std::int64_t.
-template <class F>
-decltype(auto) visit_compute(DType dtype, F&& f) {
-  switch (compute_dtype(dtype)) {
-    case DType::f32:
-      return f.template operator()<float>();
-    case DType::f64:
-      return f.template operator()<double>();
-    default:
-      return f.template operator()<std::int64_t>();
-  }
-}
-
 /// Calls f.template operator()<E>() with the unsigned integer of this many bytes: enough to move elements.
 template <class F>
 decltype(auto) visit_size(std::size_t element_size, F&& f) {

@@ -31,17 +31,17 @@ struct DeviceTypeOf<BFloat16> {
 template <class T>
 using DeviceType = typename DeviceTypeOf<T>::type;
 
-/// Calls f.template operator()<T>() with the device type of `dtype`.
+/// Calls f.template operator()<T>() with the device type of `dtype`, on the host or on the device.
 template <class F>
-void visit_device_type(DType dtype, F&& f) {
+constexpr void visit_device_type(DType dtype, F&& f) {
   visit_dtype(dtype, [&]<class T>() { f.template operator()<DeviceType<T>>(); });
 }
 /// The same for every dtype, those for storage too.
 template <class F>
-void visit_any_device_type(DType dtype, F&& f) {
+constexpr void visit_any_device_type(DType dtype, F&& f) {
   visit_any_dtype(dtype, [&]<class T>() { f.template operator()<DeviceType<T>>(); });
 }
-/// The same for floating dtypes alone.
+/// The same for floating dtypes only.
 template <class F>
 void visit_floating(DType dtype, F&& f) {
   switch (dtype) {

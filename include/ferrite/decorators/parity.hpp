@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/tensor/backend_name.hpp"
 #include "ferrite/tensor/comparison.hpp"
 
@@ -30,13 +31,17 @@ struct FERRITE_API ParityConfig {
   /// Throw at the first mismatch, or collect reports. By default resync throws and free_running collects.
   enum class Throw : std::uint8_t { by_mode, yes, no } throws = Throw::by_mode;
 
-  ParityConfig with_mode(ParityMode value) const;
+  ParityConfig with_mode(ParityMode value) const { return detail::with(*this, &ParityConfig::mode, value); }
   /// Throws ValueError unless n >= 1.
   ParityConfig with_every(std::int64_t n) const;
-  ParityConfig with_directory(std::filesystem::path value) const;
+  ParityConfig with_directory(std::filesystem::path value) const {
+    return detail::with(*this, &ParityConfig::directory, std::move(value));
+  }
   /// Throws ValueError for negative numbers; 0 files writes none.
   ParityConfig with_files(std::int64_t count, std::int64_t bytes) const;
-  ParityConfig with_throw(bool value) const;
+  ParityConfig with_throw(bool value) const {
+    return detail::with(*this, &ParityConfig::throws, value ? Throw::yes : Throw::no);
+  }
 };
 
 /// One mismatch.

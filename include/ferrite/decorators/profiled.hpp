@@ -14,17 +14,20 @@
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
+#include "ferrite/core/config.hpp"
 #include "ferrite/core/time_span.hpp"
 
 namespace ferrite {
 
-struct FERRITE_API ProfiledConfig {
+struct ProfiledConfig {
   /// Keep every call for write_trace, up to max_events; later ones are counted as dropped.
   bool trace = false;
   std::size_t max_events = 1'000'000;
 
-  ProfiledConfig with_trace(bool value) const;
-  ProfiledConfig with_max_events(std::size_t value) const;
+  ProfiledConfig with_trace(bool value) const { return detail::with(*this, &ProfiledConfig::trace, value); }
+  ProfiledConfig with_max_events(std::size_t value) const {
+    return detail::with(*this, &ProfiledConfig::max_events, value);
+  }
 };
 
 /// How an op was evaluated. kernel: a primitive; fused: a kernel for an op that could be composed; composed:

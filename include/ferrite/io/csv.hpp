@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/host_tensor.hpp"
 
@@ -25,19 +26,11 @@ struct CsvConfig {
   /// The columns to read, in this order; an empty list means all. Other columns may hold anything.
   std::vector<std::string> columns;
 
-  CsvConfig with_header(CsvHeader value) const { return with(&CsvConfig::header, value); }
-  CsvConfig with_delimiter(char value) const { return with(&CsvConfig::delimiter, value); }
-  CsvConfig with_missing(CsvMissing value) const { return with(&CsvConfig::missing, value); }
+  CsvConfig with_header(CsvHeader value) const { return detail::with(*this, &CsvConfig::header, value); }
+  CsvConfig with_delimiter(char value) const { return detail::with(*this, &CsvConfig::delimiter, value); }
+  CsvConfig with_missing(CsvMissing value) const { return detail::with(*this, &CsvConfig::missing, value); }
   CsvConfig with_columns(std::vector<std::string> names) const {
-    return with(&CsvConfig::columns, std::move(names));
-  }
-
- private:
-  template <class T>
-  CsvConfig with(T CsvConfig::*member, T value) const {
-    CsvConfig copy = *this;
-    copy.*member = std::move(value);
-    return copy;
+    return detail::with(*this, &CsvConfig::columns, std::move(names));
   }
 };
 

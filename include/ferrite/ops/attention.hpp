@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/statistic.hpp"
 
@@ -122,14 +123,10 @@ struct AttentionConfig {
   /// 0 means 1 / sqrt(D).
   double scale = 0;
   AttentionConfig with_causal(bool value) const {
-    AttentionConfig c = *this;
-    c.causal = value;
-    return c;
+    return detail::with(*this, &AttentionConfig::causal, value);
   }
   AttentionConfig with_scale(double value) const {
-    AttentionConfig c = *this;
-    c.scale = value;
-    return c;
+    return detail::with(*this, &AttentionConfig::scale, value);
   }
 };
 

@@ -1,6 +1,7 @@
 // conv2d: cross-correlation over two spatial axes. f16 and bf16 accumulate in f32.
 #pragma once
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/ops/matmul.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/pad.hpp"
@@ -173,24 +174,19 @@ struct Conv2dConfig {
   op::ConvGeometry geometry;
   Conv2dConfig with_stride(std::int64_t v) const { return with_stride(v, v); }
   Conv2dConfig with_stride(std::int64_t h, std::int64_t w) const {
-    return edit([&](auto& g) { g.stride = {h, w}; });
+    return with(&op::ConvGeometry::stride, {h, w});
   }
   Conv2dConfig with_padding(std::int64_t v) const { return with_padding(v, v); }
   Conv2dConfig with_padding(std::int64_t h, std::int64_t w) const {
-    return edit([&](auto& g) { g.padding = {h, w}; });
+    return with(&op::ConvGeometry::padding, {h, w});
   }
-  Conv2dConfig with_dilation(std::int64_t v) const {
-    return edit([&](auto& g) { g.dilation = {v, v}; });
-  }
-  Conv2dConfig with_groups(std::int64_t v) const {
-    return edit([&](auto& g) { g.groups = v; });
-  }
+  Conv2dConfig with_dilation(std::int64_t v) const { return with(&op::ConvGeometry::dilation, {v, v}); }
+  Conv2dConfig with_groups(std::int64_t v) const { return with(&op::ConvGeometry::groups, v); }
 
  private:
-  Conv2dConfig edit(auto&& change) const {
-    Conv2dConfig copy = *this;
-    change(copy.geometry);
-    return copy;
+  template <class T>
+  Conv2dConfig with(T op::ConvGeometry::*member, std::type_identity_t<T> v) const {
+    return {detail::with(geometry, member, v)};
   }
 };
 

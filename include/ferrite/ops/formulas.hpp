@@ -1,5 +1,5 @@
-// The elementwise functions and their derivatives, in one place. Every backend computes these formulas in its
-// own arithmetic.
+// What the elementwise functions, the losses and their derivatives are, in one place: every backend computes
+// these formulas, each in its own arithmetic.
 //
 // A formula is a template over values and a Math, which says how to compute with them:
 //
@@ -7,7 +7,7 @@
 //   cpu::FastMath           f32 elements of Cpu, by polynomials that become vector code
 //   cuda::DeviceMath<T>     elements on the GPU
 //   lazy::TermMath          expressions of the kernel language, which Lazy fuses
-//   op::TensorMath          whole tensors: what UnaryBackward composes
+//   op::TensorMath          whole tensors: what UnaryBackward and the losses compose
 //
 // A Math `m` has m(0.5) for a constant, m.select(c, a, b) for c ? a : b with both sides computed (without
 // branches a loop over elements becomes vector code), m.let(v) to name a value v that is used twice, and
@@ -85,11 +85,14 @@ enum class BinaryFn : std::uint8_t {
 };
 inline constexpr int binary_fn_count = static_cast<int>(BinaryFn::logical_xor) + 1;
 
+enum class LossFn : std::uint8_t { mse, l1, huber, bce_with_logits };
+
 }  // namespace op
 
 namespace formulas {
 
 using op::BinaryFn;
+using op::LossFn;
 using op::UnaryFn;
 
 // gelu_tanh(x) = x sigmoid(u), u = 2 sqrt(2 / pi) (x + 0.044715 x^3) = x (linear + cubic x^2)
@@ -358,6 +361,37 @@ FERRITE_FORMULA T binary(const M& m, BinaryFn fn, const T& a, const T& b) {
         return fn == div ? a / b : m.atan2(a, b);
       else
         return a;
+  }
+}
+
+/// The loss of prediction x and target t.
+template <class M, class T, class A>
+FERRITE_FORMULA T loss(const M& m, LossFn fn, const T& x, const T& t, const A& delta) {
+  using enum LossFn;
+  switch (fn) {
+    case mse: {
+      const T d = m.let(x - t);
+      return d * d;
+    }
+    case l1: return m.abs(x - t);
+    case huber: {
+      const T d = m.let(m.abs(x - t));
+      return m.select(d <= delta, d * d * m(0.5), (d - m(0.5) * delta) * delta);
+    }
+    // max(x, 0) - x t + log(1 + exp(-|x|)): no overflow on either side
+    default: return m.select(x < 0, m(0), x) - x * t + m.log1p(m.exp(-m.abs(x)));
+  }
+}
+
+/// Its derivative by x.
+template <class M, class T, class A>
+FERRITE_FORMULA T loss_slope(const M& m, LossFn fn, const T& x, const T& t, const A& delta) {
+  using enum LossFn;
+  switch (fn) {
+    case mse: return (x - t) * 2;
+    case l1: return m.sign(x - t);
+    case huber: return m.within(x - t, delta);
+    default: return detail::sigmoid(m, x) - t;
   }
 }
 

@@ -1,13 +1,12 @@
 // pointwise_loss: losses of prediction and target element by element: mse, l1, huber, bce_with_logits.
 #pragma once
 
-#include "ferrite/ops/op.hpp"
 #include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/ops/unary.hpp"
 
 namespace ferrite {
 namespace op {
 
-enum class LossFn : std::uint8_t { mse, l1, huber, bce_with_logits };
 FERRITE_API std::string_view to_string(LossFn fn);
 constexpr int count_of(LossFn) { return static_cast<int>(LossFn::bce_with_logits) + 1; }
 
@@ -26,19 +25,7 @@ struct FERRITE_API PointwiseLoss {
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B>&x = in[0], &t = in[1];
-    switch (fn) {
-      case LossFn::mse:
-        return {square(x - t)};
-      case LossFn::l1:
-        return {abs(x - t)};
-      case LossFn::huber: {
-        const Tensor<B> d = abs(x - t);
-        return {where(d <= delta, square(d) * 0.5, (d - 0.5 * delta) * delta)};
-      }
-      default:  // max(x, 0) - x t + log(1 + exp(-|x|)): no overflow on either side
-        return {maximum(x, 0) - x * t + log1p(exp(-abs(x)))};
-    }
+    return {formulas::loss(TensorMath{}, fn, in[0], in[1], delta)};
   }
   Saves saves() const { return {3u, 0}; }
   /// Fused for the prediction; a target that needs a gradient is composed.
@@ -62,17 +49,7 @@ struct FERRITE_API PointwiseLossBackward {
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B>&x = in[0], &t = in[1], &d = in[2];
-    switch (fn) {
-      case LossFn::mse:
-        return {d * (x - t) * 2};
-      case LossFn::l1:
-        return {d * sign(x - t)};
-      case LossFn::huber:
-        return {d * clamp(x - t, -delta, delta)};
-      default:
-        return {d * (sigmoid(x) - t)};
-    }
+    return {in[2] * formulas::loss_slope(TensorMath{}, fn, in[0], in[1], delta)};
   }
 };
 

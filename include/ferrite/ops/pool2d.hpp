@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/reduce.hpp"
@@ -166,15 +167,13 @@ struct PoolConfig {
   op::PoolGeometry geometry;
   /// Windows of `extent` x `extent`, not overlapping unless with_stride says so.
   explicit PoolConfig(std::int64_t extent) { geometry.kernel = {extent, extent}; }
-  PoolConfig with_stride(std::int64_t v) const {
-    PoolConfig c = *this;
-    c.geometry.stride = {v, v};
-    return c;
-  }
-  PoolConfig with_padding(std::int64_t v) const {
-    PoolConfig c = *this;
-    c.geometry.padding = {v, v};
-    return c;
+  PoolConfig with_stride(std::int64_t v) const { return with(&op::PoolGeometry::stride, {v, v}); }
+  PoolConfig with_padding(std::int64_t v) const { return with(&op::PoolGeometry::padding, {v, v}); }
+
+ private:
+  template <class T>
+  PoolConfig with(T op::PoolGeometry::*member, std::type_identity_t<T> v) const {
+    return detail::with(*this, &PoolConfig::geometry, detail::with(geometry, member, v));
   }
 };
 

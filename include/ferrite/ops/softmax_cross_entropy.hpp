@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/ops/embedding.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/statistic.hpp"
@@ -198,19 +199,13 @@ struct CrossEntropyConfig {
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;
   CrossEntropyConfig with_ignore_index(std::int64_t value) const {
-    CrossEntropyConfig c = *this;
-    c.ignore_index = value;
-    return c;
+    return detail::with(*this, &CrossEntropyConfig::ignore_index, value);
   }
   CrossEntropyConfig with_label_smoothing(double value) const {
-    CrossEntropyConfig c = *this;
-    c.label_smoothing = value;
-    return c;
+    return detail::with(*this, &CrossEntropyConfig::label_smoothing, value);
   }
   CrossEntropyConfig with_reduction(Reduction value) const {
-    CrossEntropyConfig c = *this;
-    c.reduction = value;
-    return c;
+    return detail::with(*this, &CrossEntropyConfig::reduction, value);
   }
 };
 

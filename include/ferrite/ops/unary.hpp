@@ -140,16 +140,18 @@ void Unary::vjp(Vjp<B>& v) const {
   }
 }
 
-/// Whole tensors as values of the formulas.
+/// Whole tensors in the formulas: what slopes and losses need.
 struct TensorMath {
   double operator()(double value) const { return value; }
   auto let(const auto& x) const { return x; }
   auto select(const auto& condition, const auto& a, const auto& b) const { return where(condition, a, b); }
   auto within(const auto& x, double limit) const { return clamp(x, -limit, limit); }
+  auto abs(const auto& x) const { return ferrite::abs(x); }
   auto sign(const auto& x) const { return ferrite::sign(x); }
-  // No slope needs exp of a positive number. Where elu's is not chosen, exp would overflow and its gradient
-  // would be NaN.
+  // No formula takes a positive exponent. Where elu's is not chosen it would overflow, and its gradient be
+  // NaN.
   auto exp(const auto& x) const { return ferrite::exp(minimum(x, 0)); }
+  auto log1p(const auto& x) const { return ferrite::log1p(x); }
   auto sin(const auto& x) const { return ferrite::sin(x); }
   auto cos(const auto& x) const { return ferrite::cos(x); }
   auto sigmoid(const auto& x) const { return ferrite::sigmoid(x); }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/core/shape.hpp"
 
 namespace ferrite::optim {
@@ -66,9 +67,7 @@ struct OptimizerConfig : OptimizerSettings {
  protected:
   template <class Owner, class T>
   Self with(T Owner::*member, T value) const {
-    Self copy = static_cast<const Self&>(*this);
-    copy.*member = std::move(value);
-    return copy;
+    return detail::with(static_cast<const Self&>(*this), member, std::move(value));
   }
 };
 

@@ -1,8 +1,7 @@
 // Observer: is told how a training run goes. The trainer itself prints nothing.
 #pragma once
 
-#include <chrono>
-#include <cstdio>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "ferrite/core/export.hpp"
+#include "ferrite/io/progress.hpp"
 
 namespace ferrite::train {
 
@@ -44,27 +44,21 @@ class FERRITE_API Observer {
   virtual void on_finish() {}
 };
 
-/// When a progress bar is shown.
-enum class Show : std::uint8_t { on_terminals, always };
+using ferrite::Show;
 
 /// One line that is rewritten in place: bar, step, loss, learning rate, samples per second, time left.
 /// Evaluations and notices stay above it. Writes nothing unless the stream is a terminal or Show::always is
 /// set.
 class FERRITE_API ProgressBar final : public Observer {
  public:
-  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals);
+  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals) : line_(stream, show) {}
   void on_progress(const Progress& progress) override;
   void on_evaluation(std::int64_t step, const Evaluation& evaluation) override;
   void on_notice(const std::string& text) override;
-  void on_finish() override;
+  void on_finish() override { line_.keep(); }
 
  private:
-  void write(std::string_view text);
-
-  std::FILE* stream_;
-  bool visible_;
-  std::string line_;  // the bar as shown on the terminal
-  std::chrono::steady_clock::time_point drawn_;
+  ProgressLine line_;
 };
 
 }  // namespace ferrite::train

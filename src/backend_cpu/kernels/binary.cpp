@@ -91,7 +91,7 @@ void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   }
   if (logical)
     return cpu::run_elementwise({cpu::logical_kernel_for(op.fn), DType::bool_}, sources, out[0], accumulate);
-  cpu::visit_compute(dtype, [&]<class T>() {
+  visit_compute(dtype, [&]<class T>() {
     static constexpr cpu::Kernels kernels =
         cpu::binary_kernels<T>(std::make_index_sequence<op::binary_fn_count>{});
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;

@@ -15,77 +15,59 @@ namespace {
 using op::LossFn;
 using simd::Vec;
 
-/// log(1 + e) for e in [0, 1]: 2 atanh(e / (2 + e)), a minimax fit.
-FERRITE_INLINE Vec<float> log_one_plus(Vec<float> e) {
-  const Vec<float> s = e / (e + 2.0f), z = s * s;
-  const Vec<float> tail = z * (z * (z * 0.1408916715f + 0.1398030144f) + 0.2001245514f) + 0.3333315734f;
-  return (s + s) * (z * tail + 1.0f);
-}
-FERRITE_INLINE Vec<double> log_one_plus(Vec<double> e) {
-  for (std::int64_t j = 0; j < simd::lanes<double>; ++j) e[j] = std::log1p(e[j]);
-  return e;
-}
-
-template <LossFn fn, class V, class W>
-FERRITE_INLINE V loss_of(V x, V t, W delta) {
-  const V distance = simd::magnitude(x - t);
-  if constexpr (fn == LossFn::mse) {
-    return distance * distance;
-  } else if constexpr (fn == LossFn::l1) {
-    return distance;
-  } else if constexpr (fn == LossFn::huber) {
-    const V near = distance * distance * W(0.5), far = (distance - W(0.5) * delta) * delta;
-    return distance <= delta ? near : far;
-  } else {
-    return simd::larger(V{}, x) - x * t + log_one_plus(simd::exp(-simd::magnitude(x)));
+/// Vectors in the formulas.
+template <class W>
+struct VecMath {
+  using V = Vec<W>;
+  FERRITE_INLINE V operator()(double value) const { return V{} + static_cast<W>(value); }
+  FERRITE_INLINE V let(V x) const { return x; }
+  FERRITE_INLINE V select(auto condition, V a, V b) const { return condition ? a : b; }
+  FERRITE_INLINE V abs(V x) const { return simd::magnitude(x); }
+  FERRITE_INLINE V sign(V x) const {
+    const V one = (*this)(1), not_above = x < 0 ? -one : x;  // 0 and NaN stay
+    return x > 0 ? one : not_above;
   }
-}
-
-template <LossFn fn, class V, class W>
-FERRITE_INLINE V slope_of(V x, V t, W delta) {
-  const V difference = x - t, one = V{} + W{1};
-  if constexpr (fn == LossFn::mse) {
-    return difference + difference;
-  } else if constexpr (fn == LossFn::l1) {
-    const V not_above = difference < 0 ? -one : difference;  // 0 and NaN stay
-    return difference > 0 ? one : not_above;
-  } else if constexpr (fn == LossFn::huber) {
-    return simd::larger(V{} - delta, -simd::larger(V{} - delta, -difference));
-  } else {
-    const V e = simd::exp(-simd::magnitude(x));  // sigmoid without overflow
-    return (x < 0 ? e : one) / (e + one) - t;
+  FERRITE_INLINE V within(V x, W limit) const {
+    return simd::larger(V{} - limit, -simd::larger(V{} - limit, -x));
   }
-}
+  FERRITE_INLINE V exp(V x) const { return simd::exp(x); }
+  /// Of e in [0, 1]: 2 atanh(e / (2 + e)), a minimax fit.
+  FERRITE_INLINE V log1p(V e) const {
+    if constexpr (std::is_same_v<W, float>) {
+      const V s = e / (e + 2.0f), z = s * s;
+      const V tail = z * (z * (z * 0.1408916715f + 0.1398030144f) + 0.2001245514f) + 0.3333315734f;
+      return (s + s) * (z * tail + 1.0f);
+    } else {
+      for (std::int64_t j = 0; j < simd::lanes<W>; ++j) e[j] = std::log1p(e[j]);
+      return e;
+    }
+  }
+};
 
 template <LossFn fn, class W>
 [[gnu::flatten]] void loss_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
   const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]);
   simd::map(static_cast<W*>(out), n,
-            [&](auto at) { return loss_of<fn>(at(x), at(t), static_cast<W>(delta)); });
+            [&](auto at) { return formulas::loss(VecMath<W>{}, fn, at(x), at(t), static_cast<W>(delta)); });
 }
 
 template <LossFn fn, class W>
 [[gnu::flatten]] void gradient_kernel(const void* const* in, void* out, std::int64_t n, double delta) {
   const W *x = static_cast<const W*>(in[0]), *t = static_cast<const W*>(in[1]),
           *d = static_cast<const W*>(in[2]);
-  simd::map(static_cast<W*>(out), n,
-            [&](auto at) { return at(d) * slope_of<fn>(at(x), at(t), static_cast<W>(delta)); });
+  simd::map(static_cast<W*>(out), n, [&](auto at) {
+    return at(d) * formulas::loss_slope(VecMath<W>{}, fn, at(x), at(t), static_cast<W>(delta));
+  });
 }
 
-/// Calls f.template operator()<fn>().
-template <class F>
-BlockKernel choose(LossFn fn, F&& f) {
-  switch (fn) {
-    case LossFn::mse:
-      return f.template operator()<LossFn::mse>();
-    case LossFn::l1:
-      return f.template operator()<LossFn::l1>();
-    case LossFn::huber:
-      return f.template operator()<LossFn::huber>();
-    default:
-      return f.template operator()<LossFn::bce_with_logits>();
-  }
-}
+template <class W>
+constexpr BlockKernel loss_kernels[] = {loss_kernel<LossFn::mse, W>, loss_kernel<LossFn::l1, W>,
+                                        loss_kernel<LossFn::huber, W>,
+                                        loss_kernel<LossFn::bce_with_logits, W>};
+template <class W>
+constexpr BlockKernel gradient_kernels[] = {gradient_kernel<LossFn::mse, W>, gradient_kernel<LossFn::l1, W>,
+                                            gradient_kernel<LossFn::huber, W>,
+                                            gradient_kernel<LossFn::bce_with_logits, W>};
 
 /// Computes in f64 if any operand is f64, else in f32.
 void run_loss(BlockKernel narrow, BlockKernel wide, double delta, Ins in, const Array& out, bool add) {
@@ -100,15 +82,14 @@ void run_loss(BlockKernel narrow, BlockKernel wide, double delta, Ins in, const 
 }  // namespace
 
 void run(Cpu&, const op::PointwiseLoss& op, Ins in, Outs out) {
-  run_loss(choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, float>; }),
-           choose(op.fn, []<LossFn fn>() -> BlockKernel { return loss_kernel<fn, double>; }), op.delta, in,
-           out[0], false);
+  const auto fn = static_cast<std::size_t>(op.fn);
+  run_loss(loss_kernels<float>[fn], loss_kernels<double>[fn], op.delta, in, out[0], false);
 }
 
 void run(Cpu&, const op::PointwiseLossBackward& op, Ins in, Outs out, Accumulate mask) {
-  run_loss(choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, float>; }),
-           choose(op.fn, []<LossFn fn>() -> BlockKernel { return gradient_kernel<fn, double>; }), op.delta,
-           in, out[0], accumulates(mask, 0));
+  const auto fn = static_cast<std::size_t>(op.fn);
+  run_loss(gradient_kernels<float>[fn], gradient_kernels<double>[fn], op.delta, in, out[0],
+           accumulates(mask, 0));
 }
 
 }  // namespace ferrite

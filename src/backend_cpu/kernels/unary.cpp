@@ -96,7 +96,7 @@ void run(Cpu&, const op::Unary& op, Ins in, Outs out, Accumulate mask) {
   }
   // Real functions of integers have float results; all others are computed in the input's kind.
   const DType dtype = compute_dtype(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype());
-  cpu::visit_compute(dtype, [&]<class T>() {
+  visit_compute(dtype, [&]<class T>() {
     static constexpr cpu::Kernels kernels = cpu::unary_kernels<T>(cpu::AllFunctions{});
     const cpu::Source source{&in[0], nullptr, dtype};
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;

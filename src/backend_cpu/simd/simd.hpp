@@ -18,23 +18,13 @@
 #include <limits>
 
 #include "ferrite/core/dtype.hpp"
+#include "math/vector_width.hpp"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
 namespace ferrite::simd {
-
-#if defined(__AVX512F__)
-inline constexpr std::size_t vector_bytes = 64;
-inline constexpr const char* instruction_set = "AVX-512";
-#elif defined(__AVX__)
-inline constexpr std::size_t vector_bytes = 32;
-inline constexpr const char* instruction_set = "AVX";
-#else
-inline constexpr std::size_t vector_bytes = 16;
-inline constexpr const char* instruction_set = "128-bit vectors";
-#endif
 
 template <class W>
 struct VectorOf {
@@ -43,7 +33,7 @@ struct VectorOf {
 template <class W>
 using Vec = typename VectorOf<W>::type;
 template <class W>
-inline constexpr std::int64_t lanes = static_cast<std::int64_t>(vector_bytes / sizeof(W));
+inline constexpr std::int64_t lanes = vector_bytes / static_cast<std::int64_t>(sizeof(W));
 
 /// A place in a row where a whole vector fits.
 template <class W>

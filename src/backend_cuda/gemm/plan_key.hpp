@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "core/hash.hpp"
+
 namespace ferrite::cuda {
 
 template <class Key>
@@ -16,10 +18,7 @@ struct HashBytes {
     std::array<std::uint64_t, sizeof(Key) / 8> words;
     std::memcpy(words.data(), &key, sizeof key);
     std::uint64_t hash = 0;
-    for (const std::uint64_t word : words) {
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-      hash ^= hash >> 32;
-    }
+    for (const std::uint64_t word : words) hash = hash_word(word, hash);
     return hash;
   }
 };

@@ -2,6 +2,7 @@
 #include "backend_cuda/kit/random.cuh"
 #include "ferrite/ops/iota.hpp"
 #include "ferrite/ops/random.hpp"
+#include "ferrite/ops/standard_math.hpp"
 
 namespace ferrite {
 namespace cuda {
@@ -14,8 +15,8 @@ __device__ __forceinline__ double multiply_then_add(double a, double b, double c
   return __dadd_rn(__dmul_rn(a, b), c);
 }
 __device__ __forceinline__ std::int64_t multiply_then_add(std::int64_t a, std::int64_t b, std::int64_t c) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b) +
-                                   static_cast<std::uint64_t>(c));
+  const formulas::Standard<std::int64_t> m;  // wraps around
+  return m.add(m.mul(a, b), c);
 }
 
 template <class T>
@@ -100,8 +101,8 @@ __device__ __forceinline__ Group<T> draw(const RandomArgs<T>& args, std::uint64_
         y.lane[j] = convert_to<T>(uniform_from_word<float>(words.word[j]) < static_cast<float>(args.low));
       } else if constexpr (fn == RandomFn::integer) {
         const std::uint64_t above = __umul64hi(words.wide(j), args.integer_range);
-        y.lane[j] =
-            convert_to<T>(static_cast<std::int64_t>(static_cast<std::uint64_t>(args.integer_low) + above));
+        y.lane[j] = convert_to<T>(
+            formulas::Standard<std::int64_t>{}.add(args.integer_low, static_cast<std::int64_t>(above)));
       } else if constexpr (is_wide) {
         const double u = uniform_from_wide_word(words.wide(j));
         y.lane[j] = is_unit ? u : uniform_between<T>(args.low, args.high, u);

@@ -8,6 +8,7 @@
 #include "backend_cuda/runtime/device_context.hpp"
 #include "backend_cuda/runtime/libraries.hpp"
 #include "backend_cuda/runtime/stopwatch.hpp"
+#include "core/hash.hpp"
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/core/integers.hpp"
 #include "ferrite/cuda/launch.hpp"
@@ -63,7 +64,7 @@ class KernelLaunch {
     std::vector<std::string> names;
     for (const LaunchShape s : launch_shapes) names.push_back(fmt::format("{}x{}", s.threads, s.items));
     const std::string problem =
-        fmt::format("launch {} {:016x} 2^{}", kernel_.name(), kernel::text_hash(kernel_.cuda_source()), size);
+        fmt::format("launch {} {:016x} 2^{}", kernel_.name(), hash_text(kernel_.cuda_source()), size);
     if (call_.context().is_capturing()) return tuner.recall(problem, names).value_or(0);
     const auto choice = tuner.choose(problem, names, [&](std::size_t i) { return measure(i, arguments); });
     known = static_cast<std::int8_t>(choice.value_or(0));

@@ -1,9 +1,33 @@
 // The pointwise losses and their gradients.
 #include "backend_cuda/kit/functions.cuh"
+#include "ferrite/ops/pointwise_loss.hpp"
 
 namespace ferrite {
 namespace cuda {
 namespace {
+
+using op::LossFn;
+
+struct LossSet {
+  template <class In, class>
+  using Result = ComputeType<In>;
+  template <LossFn fn, class In>
+  __device__ __forceinline__ static auto evaluate(double delta, In x, In t) {
+    using C = ComputeType<In>;
+    return formulas::loss(DeviceMath<C>{}, fn, convert_to<C>(x), convert_to<C>(t), static_cast<C>(delta));
+  }
+};
+
+struct LossBackwardSet {
+  template <class In, class, class>
+  using Result = ComputeType<In>;
+  template <LossFn fn, class In>
+  __device__ __forceinline__ static auto evaluate(double delta, In x, In t, In d) {
+    using C = ComputeType<In>;
+    return convert_to<C>(d) * formulas::loss_slope(DeviceMath<C>{}, fn, convert_to<C>(x), convert_to<C>(t),
+                                                   static_cast<C>(delta));
+  }
+};
 
 using Losses = OneOf<LossSet, LossFn::mse, LossFn::bce_with_logits>;
 using Gradients = OneOf<LossBackwardSet, LossFn::mse, LossFn::bce_with_logits>;

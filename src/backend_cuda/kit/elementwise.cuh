@@ -235,39 +235,19 @@ __global__ void __launch_bounds__(block_threads, 4) row_kernel(const __grid_cons
                                    std::index_sequence_for<In...>{});
 }
 
-/// Calls f.template operator()<T>() with the device type of `dtype`; dtypes for storage cost kernels that do
-/// not move them nothing.
-template <bool storage, class F>
-__device__ __forceinline__ void with_type(DType dtype, F&& f) {
-  if constexpr (storage) {
-    if (dtype == DType::i8) return f.template operator()<std::int8_t>();
-    if (dtype == DType::u16) return f.template operator()<std::uint16_t>();
-    if (dtype == DType::u32) return f.template operator()<std::uint32_t>();
-  }
-  switch (dtype) {
-    case DType::f32:
-      return f.template operator()<float>();
-    case DType::f64:
-      return f.template operator()<double>();
-    case DType::f16:
-      return f.template operator()<__half>();
-    case DType::bf16:
-      return f.template operator()<__nv_bfloat16>();
-    case DType::i32:
-      return f.template operator()<std::int32_t>();
-    case DType::i64:
-      return f.template operator()<std::int64_t>();
-    case DType::u8:
-      return f.template operator()<std::uint8_t>();
-    default:
-      return f.template operator()<bool>();
-  }
-}
-
 template <class Functions>
 inline constexpr bool moves_storage = requires {
   Functions::takes_storage;
 };
+
+/// Dtypes for storage cost kernels that do not move them nothing.
+template <bool storage, class F>
+__device__ __forceinline__ void with_type(DType dtype, F&& f) {
+  if constexpr (storage)
+    visit_any_device_type(dtype, f);
+  else
+    visit_device_type(dtype, f);
+}
 
 /// Elements of any dtype as C.
 template <class C, bool storage>

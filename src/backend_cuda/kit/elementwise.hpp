@@ -89,18 +89,6 @@ struct Elementwise {
 void run_elementwise(const Call& call, const Elementwise& op, std::span<const Source> sources,
                      const Array& out, bool add);
 
-/// Calls f.template operator()<C>() with float, double or std::int64_t.
-template <class F>
-decltype(auto) visit_compute(DType dtype, F&& f) {
-  switch (compute_dtype(dtype)) {
-    case DType::f64:
-      return f.template operator()<double>();
-    case DType::f32:
-      return f.template operator()<float>();
-    default:
-      return f.template operator()<std::int64_t>();
-  }
-}
 /// Sets the values of `op`: the scalar after conversion to `dtype`.
 void set_value(Elementwise& op, Scalar scalar, DType dtype);
 

@@ -5,13 +5,11 @@
 
 #include "backend_cuda/kit/elementwise.cuh"
 #include "ferrite/ops/binary.hpp"
-#include "ferrite/ops/pointwise_loss.hpp"
 #include "ferrite/ops/unary.hpp"
 
 namespace ferrite::cuda {
 
 using op::BinaryFn;
-using op::LossFn;
 using op::UnaryFn;
 
 /// 1 / x for x in [1, 2], below 1 ulp: a full division costs three times as much, half of what sigmoid and
@@ -45,25 +43,6 @@ struct CoarseMath : DeviceMath<float> {
     return x < 0 ? e * r : r;
   }
 };
-
-// clang-format off
-template <LossFn fn, class C>
-__device__ __forceinline__ C apply_loss(C x, C t, C delta) {
-  const C distance = std::abs(x - t);
-  if constexpr (fn == LossFn::mse) return distance * distance;
-  else if constexpr (fn == LossFn::l1) return distance;
-  else if constexpr (fn == LossFn::huber)
-    return distance <= delta ? distance * distance * C(0.5) : (distance - C(0.5) * delta) * delta;
-  else return (x < 0 ? C{0} : x) - x * t + std::log1p(std::exp(-std::abs(x)));
-}
-template <LossFn fn, class C>
-__device__ __forceinline__ C apply_loss_slope(C x, C t, C delta) {
-  if constexpr (fn == LossFn::mse) return 2 * (x - t);
-  else if constexpr (fn == LossFn::l1) return DeviceMath<C>{}.sign(x - t);
-  else if constexpr (fn == LossFn::huber) return DeviceMath<C>{}.within(x - t, delta);
-  else return DeviceMath<C>{}.sigmoid(x) - t;
-}
-// clang-format on
 
 // The sets of functions, as elementwise.cuh takes them.
 
@@ -99,27 +78,7 @@ struct BinarySet {
   }
 };
 
-struct LossSet {
-  template <class In, class>
-  using Result = ComputeType<In>;
-  template <LossFn fn, class In>
-  __device__ __forceinline__ static auto evaluate(double delta, In x, In t) {
-    using C = ComputeType<In>;
-    return apply_loss<fn>(convert_to<C>(x), convert_to<C>(t), static_cast<C>(delta));
-  }
-};
-
-struct LossBackwardSet {
-  template <class In, class, class>
-  using Result = ComputeType<In>;
-  template <LossFn fn, class In>
-  __device__ __forceinline__ static auto evaluate(double delta, In x, In t, In d) {
-    using C = ComputeType<In>;
-    return convert_to<C>(d) * apply_loss_slope<fn>(convert_to<C>(x), convert_to<C>(t), static_cast<C>(delta));
-  }
-};
-
-/// A choice or a copy computes nothing: elements pass unchanged.
+/// A choice and a copy compute nothing: elements pass as they are.
 struct WhereSet {
   template <class, class In, class>
   using Result = In;

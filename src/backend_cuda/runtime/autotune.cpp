@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/runtime/compile_times.hpp"
+#include "core/hash.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 
@@ -27,14 +28,10 @@ std::string_view environment_variable(const char* name) {
   return value ? value : "";
 }
 
-/// FNV-1a over all names: a choice among other candidates is not valid for these.
+/// With a hash of all names: a choice among other candidates is no choice among these.
 std::string key_of(std::string_view problem, std::span<const std::string> names) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3u; };
-  for (const std::string& name : names) {
-    for (const char c : name) add(static_cast<unsigned char>(c));
-    add(0);
-  }
+  std::uint64_t hash = hash_start;
+  for (const std::string& name : names) hash = hash_text({name.c_str(), name.size() + 1}, hash);
   return fmt::format("{} of {:016x}", problem, hash);
 }
 

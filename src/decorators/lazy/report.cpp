@@ -4,22 +4,19 @@
 #include <algorithm>
 
 #include "decorators/lazy/recorder_state.hpp"
+#include "ferrite/core/config.hpp"
 #include "ferrite/kernel/parse.hpp"
 
 namespace ferrite {
 
 LazyConfig LazyConfig::with_max_ops(int value) const {
   if (value < 1) throw ValueError(fmt::format("[lazy] max_ops {}: must be at least 1", value));
-  LazyConfig config = *this;
-  config.max_ops = value;
-  return config;
+  return detail::with(*this, &LazyConfig::max_ops, value);
 }
 LazyConfig LazyConfig::with_max_arrays(int value) const {
   if (value < 4)
     throw ValueError(fmt::format("[lazy] max_arrays {}: must be at least 4, what one op reads", value));
-  LazyConfig config = *this;
-  config.max_arrays = value;
-  return config;
+  return detail::with(*this, &LazyConfig::max_arrays, value);
 }
 
 std::int64_t FusionReport::launches() const {

@@ -14,34 +14,14 @@
 
 namespace ferrite {
 
-ParityConfig ParityConfig::with_mode(ParityMode value) const {
-  ParityConfig c = *this;
-  c.mode = value;
-  return c;
-}
 ParityConfig ParityConfig::with_every(std::int64_t n) const {
   if (n < 1) throw ValueError(fmt::format("[parity] every {}: must be at least 1", n));
-  ParityConfig c = *this;
-  c.every = n;
-  return c;
-}
-ParityConfig ParityConfig::with_directory(std::filesystem::path value) const {
-  ParityConfig c = *this;
-  c.directory = std::move(value);
-  return c;
+  return detail::with(*this, &ParityConfig::every, n);
 }
 ParityConfig ParityConfig::with_files(std::int64_t count, std::int64_t bytes) const {
   if (count < 0 || bytes < 0)
     throw ValueError(fmt::format("[parity] {} files of {} bytes: must not be negative", count, bytes));
-  ParityConfig c = *this;
-  c.max_files = count;
-  c.max_bytes = bytes;
-  return c;
-}
-ParityConfig ParityConfig::with_throw(bool value) const {
-  ParityConfig c = *this;
-  c.throws = value ? Throw::yes : Throw::no;
-  return c;
+  return detail::with(detail::with(*this, &ParityConfig::max_files, count), &ParityConfig::max_bytes, bytes);
 }
 
 namespace detail {

@@ -15,17 +15,6 @@
 
 namespace ferrite {
 
-ProfiledConfig ProfiledConfig::with_trace(bool value) const {
-  ProfiledConfig c = *this;
-  c.trace = value;
-  return c;
-}
-ProfiledConfig ProfiledConfig::with_max_events(std::size_t value) const {
-  ProfiledConfig c = *this;
-  c.max_events = value;
-  return c;
-}
-
 namespace {
 
 std::string joined(MetaSpan metas) {

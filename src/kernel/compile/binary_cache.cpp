@@ -8,6 +8,7 @@
 #include <fstream>
 #include <vector>
 
+#include "core/hash.hpp"
 #include "ferrite/io/atomic_file.hpp"
 
 namespace ferrite::kernel {
@@ -18,15 +19,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view format_name = "ferrite binary 1";
 std::string head_of(std::string_view key, std::string_view bytes) {
-  return fmt::format("{} {} {} {:016x}\n", format_name, key.size(), bytes.size(), text_hash(bytes));
+  return fmt::format("{} {} {} {:016x}\n", format_name, key.size(), bytes.size(), hash_text(bytes));
 }
 
 }  // namespace
-
-std::uint64_t text_hash(std::string_view text, std::uint64_t seed) {
-  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return seed;
-}
 
 BinaryCache BinaryCache::from_environment() {
   const auto variable = [](const char* name) {
@@ -43,7 +39,7 @@ BinaryCache BinaryCache::from_environment() {
 
 /// The name is a hash of 128 bits; the file holds the key itself.
 fs::path BinaryCache::file_of(std::string_view key) const {
-  return folder_ / fmt::format("{:016x}{:016x}", text_hash(key), text_hash(key, 0x9e3779b97f4a7c15u));
+  return folder_ / fmt::format("{:016x}{:016x}", hash_text(key), hash_text(key, 0x9e3779b97f4a7c15u));
 }
 
 std::optional<std::string> BinaryCache::find(std::string_view key) const noexcept {

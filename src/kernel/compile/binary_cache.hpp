@@ -12,9 +12,6 @@
 
 namespace ferrite::kernel {
 
-/// FNV-1a: the same on every machine.
-FERRITE_API std::uint64_t text_hash(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325u);
-
 class FERRITE_API BinaryCache {
  public:
   /// Keeps nothing if `folder` is empty. When the files together exceed `most_bytes`, the least recently used

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/hash.hpp"
+
 namespace ferrite::kernel {
 
 bool is_commutative(Builtin builtin, Type a, Type b) {
@@ -122,8 +124,8 @@ class Form {
 
   /// The sort key of operands: a hash of the expression, with variables represented by their type.
   std::uint64_t rank(const Expr& e) const {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    const auto mix = [&](std::uint64_t x) { hash = (hash ^ x) * 0x9e3779b97f4a7c15, hash ^= hash >> 29; };
+    std::uint64_t hash = hash_start;
+    const auto mix = [&](std::uint64_t x) { hash = hash_word(x, hash); };
     mix(static_cast<std::uint64_t>(e.kind) << 8 | static_cast<std::uint64_t>(e.builtin));
     mix(static_cast<std::uint64_t>(e.type.kind) << 32 | static_cast<std::uint64_t>(e.type.scalar) << 24 |
         std::uint64_t{e.type.rows} << 16 | std::uint64_t{e.type.columns} << 8 | e.type.dims);

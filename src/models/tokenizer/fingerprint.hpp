@@ -1,34 +1,28 @@
 // Fingerprint: 64 bits of FNV-1a, to tell the inputs of two runs apart.
 #pragma once
 
-#include <cstdint>
-#include <cstdio>
-#include <span>
+#include <fmt/format.h>
+
 #include <string>
-#include <string_view>
+
+#include "core/hash.hpp"
 
 namespace ferrite::tokenizer {
 
 class Fingerprint {
  public:
-  void add(std::span<const std::byte> bytes) {
-    for (const std::byte b : bytes) hash_ = (hash_ ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
-  }
-  /// Includes the length, so that two texts cannot be mistaken for one.
+  void add(std::span<const std::byte> bytes) { hash_ = hash_bytes(bytes, hash_); }
+  /// With its length, so that two texts cannot be taken for one.
   void add(std::string_view text) {
     const std::uint64_t size = text.size();
     add(std::as_bytes(std::span(&size, 1)));
     add(std::as_bytes(std::span(text)));
   }
   /// 16 hexadecimal digits.
-  std::string text() const {
-    char digits[17];
-    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_));
-    return digits;
-  }
+  std::string text() const { return fmt::format("{:016x}", hash_); }
 
  private:
-  std::uint64_t hash_ = 0xcbf29ce484222325;
+  std::uint64_t hash_ = hash_start;
 };
 
 }  // namespace ferrite::tokenizer

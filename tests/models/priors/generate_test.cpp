@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/hash.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/models/priors/priors.hpp"
 #include "ferrite/ops/attributes.hpp"
@@ -62,11 +63,9 @@ TEST_P(EveryFamily, gives_the_same_bits_on_every_backend) {
   EXPECT_EQ(generate(differentiating, config, 5, 0, 2).y.dtype(), DType::i64);
 }
 
-/// FNV-1a.
 std::uint64_t hash_of(const std::vector<std::string>& texts) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const std::string& text : texts)
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  std::uint64_t hash = hash_start;
+  for (const std::string& text : texts) hash = hash_text(text, hash);
   return hash;
 }
 

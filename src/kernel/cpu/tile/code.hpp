@@ -12,16 +12,10 @@
 #include "ferrite/core/dtype.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "kernel/cpu/tile/program.hpp"
+#include "math/vector_width.hpp"
 
 namespace ferrite::kernel {
 
-#if defined(__AVX512F__)
-inline constexpr int vector_bytes = 64;
-#elif defined(__AVX__)
-inline constexpr int vector_bytes = 32;
-#else
-inline constexpr int vector_bytes = 16;
-#endif
 inline constexpr int vector_size = vector_bytes / 4, tile_vectors = 8, tile_size = vector_size * tile_vectors;
 
 using Floats [[gnu::vector_size(vector_bytes)]] = float;
