@@ -193,5 +193,16 @@ TEST(Autodiff, AFusedOpWithoutVjpIsAnErrorWhenAGradientIsAskedFor) {
   }
 }
 
+TEST(Saves, AreGivenByPosition) {
+  constexpr Saves saves{.inputs = {0, 3}};
+  static_assert(saves.inputs.contains(3) && !saves.inputs.contains(1) && saves.outputs == Positions{});
+  static_assert(saves.inputs.count_below(3) == 1 && saves.inputs.count_below(4) == 2);
+  // An op may have more inputs than can be saved.
+  Autodiff<Cpu> b;
+  const auto x = parameter(ones(b, {1}), "x");
+  const std::vector<Tensor<Autodiff<Cpu>>> parts(40, x);
+  EXPECT_EQ(sum(cat(parts, 0)).backward().of(x).item(), 40);
+}
+
 }  // namespace
 }  // namespace ferrite

@@ -40,9 +40,9 @@ struct FERRITE_API PointwiseLoss {
         return {maximum(x, 0) - x * t + log1p(exp(-abs(x)))};
     }
   }
-  Saves saves() const { return {3u, 0}; }
+  Saves saves() const { return {.inputs = {0, 1}}; }
   /// Fused for the prediction; a target that needs a gradient is composed.
-  bool has_vjp(std::uint32_t needed) const { return (needed & 2u) == 0; }
+  bool has_vjp(Positions needed) const { return !needed.contains(1); }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

@@ -56,7 +56,7 @@ struct FERRITE_API MaxPool2d {
     const Tensor<B> y = gather(flatten(in[0], 2, 3), 2, flatten(index, 2, 3));
     return {reshape(y, index.shape()), index};
   }
-  Saves saves() const { return {0, 2u}; }
+  Saves saves() const { return {.outputs = {1}}; }  // index
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

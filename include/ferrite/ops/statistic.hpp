@@ -43,7 +43,7 @@ struct FERRITE_API Statistic {
     return {of(cast(in[0], float_result(in[0].dtype())))};  // of integers; floats are wide already
   }
   /// The mean's own; the others are composed.
-  bool has_vjp(std::uint32_t) const { return fn == StatisticFn::mean; }
+  bool has_vjp(Positions) const { return fn == StatisticFn::mean; }
   Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
