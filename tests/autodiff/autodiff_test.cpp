@@ -193,6 +193,27 @@ TEST(Autodiff, AFusedOpWithoutVjpIsAnErrorWhenAGradientIsAskedFor) {
   }
 }
 
+/// Reads what it does not keep.
+struct Forgetful {
+  static constexpr std::string_view type_name = "forgetful";
+  Metas infer(MetaSpan in) const { return {in[0]}; }
+  static void attributes(auto&, auto&&) {}
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    return {in[0] * in[0]};
+  }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    v.add(0, v.grad() * v.input(0) * 2);
+  }
+};
+
+TEST(Saves, NameAllThatVjpReads) {
+  Autodiff<Cpu> b;
+  const auto loss = sum(eval(Forgetful{}, parameter(ones(b, {2}), "x")));
+  EXPECT_THROW(loss.backward(), GradientError);
+}
+
 TEST(Saves, AreGivenByPosition) {
   constexpr Saves saves{.inputs = {0, 3}};
   static_assert(saves.inputs.contains(3) && !saves.inputs.contains(1) && saves.outputs == Positions{});

@@ -167,7 +167,7 @@ class Autodiff {
   template <class Op>
   class OpNode final : public RecordedNode<B> {
    public:
-    OpNode(B& backend, const Op& op) : RecordedNode<B>(backend, op.saves()), op_(op) {}
+    OpNode(B& backend, const Op& op) : RecordedNode<B>(backend, op_saves(op)), op_(op) {}
     void backward(Engine<B>& engine, const typename B::Primitive& grad) override {
       Vjp<B> v(engine, *this, grad);
       op_.template vjp<B>(v);
@@ -193,7 +193,7 @@ class Autodiff {
     // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but the
     // inner level gives a gradient to the first output only. Composed, every output has its history.
     if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
-      const Positions kept = op.saves().outputs;
+      const Positions kept = op_saves(op).outputs;
       if (kept != Positions{} && kept != Positions{0}) return detail::evaluate_composed(inner(), op, refs);
     }
     return ferrite::evaluate(inner(), op, refs);

@@ -135,6 +135,8 @@ class RecordedNode : public Node<B> {
 
  private:
   const typename B::Primitive& checked(Positions kept, std::size_t i, std::size_t before) const {
+    if (!kept.contains(i))
+      throw GradientError("[" + this->name() + "] vjp reads a tensor that its saves() does not name");
     const Saved<B>& saved = saved_[before + kept.count_below(i)];
     if (detail::version_of(saved.value) != saved.version)
       throw GradientError("[" + this->name() +

@@ -14,7 +14,8 @@
 //                                                        results are rounded once, to what infer says
 //   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or
 //                                                        compute wide: inputs arrive in their own dtypes
-//   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
+//   void vjp(Vjp<B>& v) const;                           its gradient, written in ops
+//   Saves saves() const;                                 ... and what of its inputs and outputs that reads
 //   bool has_vjp(Positions needed) const;                ... unless one of these inputs needs it: then the op
 //                                                        is composed
 //   Op recorded() const;                                 of an op with one output: the form to run where that
@@ -98,7 +99,7 @@ class Positions {
 };
 
 /// What a vjp needs to see again: {.inputs = {0, 1}, .outputs = {1}} keeps v.input(0), v.input(1) and
-/// v.output(1).
+/// v.output(1). To read any other is a GradientError.
 struct Saves {
   Positions inputs = {};
   Positions outputs = {};
@@ -129,6 +130,14 @@ std::string_view op_name(const Op& op) {
     return op.name();
   else
     return Op::type_name;
+}
+
+template <class Op>
+Saves op_saves(const Op& op) {
+  if constexpr (requires { op.saves(); })
+    return op.saves();
+  else
+    return {};
 }
 
 /// Defaults to reading every input and writing every output once, one operation per output element.

@@ -101,7 +101,6 @@ struct FERRITE_API AvgPool2d {
     const double area = static_cast<double>(geometry.kernel.numel());
     return {sum(geometry.windows_of(in[0], 0), {4, 5}) * (1.0 / area)};
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

@@ -44,7 +44,6 @@ struct FERRITE_API Statistic {
   }
   /// The mean's own; the others are composed.
   bool has_vjp(Positions) const { return fn == StatisticFn::mean; }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Shape &shape = v.input_meta(0).shape, all = normalize_axes(name(), axes, shape.rank());
