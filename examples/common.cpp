@@ -2,7 +2,6 @@
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 namespace examples {
 
@@ -23,10 +22,7 @@ void write_trace(AnyBackend& backend, const std::string& path) {
   if (const auto* cuda = backend.get_if<Profiled<Cuda>>()) cuda->write_trace(path);
 }
 
-}  // namespace
-
-std::optional<int> parse(int argc, char** argv, const std::string& description, Options& options) {
-  CLI::App app(description);
+void add_flags(CLI::App& app, Options& options) {
   app.add_option(
          "--backend", options.backend,
          "Where ops run: cpu, cuda, reference, lazy-cpu (which fuses ops), parity (cpu checked against "
@@ -38,27 +34,27 @@ std::optional<int> parse(int argc, char** argv, const std::string& description, 
       ->capture_default_str();
   app.add_option("--trace", options.trace, "Write a trace for chrome://tracing (cpu and cuda only)")
       ->type_name("FILE");
+}
+
+}  // namespace
+
+std::string data_file(const std::string& name) { return std::string(FERRITE_EXAMPLE_DATA) + "/" + name; }
+
+int run(int argc, char** argv, const std::string& description, Options options, Body* body) {
+  CLI::App app(description);
+  add_flags(app, options);
   try {
     app.parse(argc, argv);
     if (!options.trace.empty() && options.backend != "cpu" && options.backend != "cuda")
       throw CLI::ValidationError("--trace",
                                  "only the backends cpu and cuda are profiled, not " + options.backend);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  }
-  return std::nullopt;
-}
-
-std::string data_file(const std::string& name) { return std::string(FERRITE_EXAMPLE_DATA) + "/" + name; }
-
-int run(int argc, char** argv, const std::string& description, Options options, Body* body) {
-  if (const auto code = parse(argc, argv, description, options)) return *code;
-  try {
     Backend backend(make_backend(options));
     body(backend, options);
     if (!options.trace.empty()) write_trace(backend.inner(), options.trace);
     if (!backend.inner().profile()) std::printf("\n%s", backend.inner().report().c_str());
     return 0;
+  } catch (const CLI::ParseError& error) {  // --help is one too
+    return app.exit(error);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <cstdio>
 #include <string>
 
 #include "ferrite/ferrite.hpp"
@@ -16,8 +16,6 @@ struct Options {
   std::string trace;
 };
 
-/// Reads the flags into options. Returns the exit code if the program is to end at once (--help, bad usage).
-std::optional<int> parse(int argc, char** argv, const std::string& description, Options& options);
 /// examples/data/`name`
 std::string data_file(const std::string& name);
 

@@ -47,7 +47,7 @@ void show(B& backend, const examples::Options& options) {
     stiffness = stiffness - slope * 4.0;
     if (round % 10 == 0 || round + 1 == options.steps)
       std::printf("round %3lld: stiffness %.4f, mean squared error %.2e\n", static_cast<long long>(round),
-                  item(guess), item(loss));
+                  guess.item(), loss.item());
   }
   std::printf("the masses were moved with 7\n");
 }

@@ -24,7 +24,7 @@ void tour(B& backend, const examples::Options& options) {
   for (std::int64_t step = 0; step < options.steps; ++step)
     optimizer.step(mse_loss(line.forward(inputs), targets).backward());
   std::printf("fitted after %lld steps: y = %.3f x %+.3f\n", static_cast<long long>(options.steps),
-              item(line.weight), item(line.bias));
+              line.weight.item(), line.bias.item());
 }
 
 int main(int argc, char** argv) {

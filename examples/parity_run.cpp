@@ -1,5 +1,6 @@
 // A parity run: a transformer block learns to reverse sequences while every op, forward and backward, runs on
-// two backends and is compared. The program is the same as without parity; only its backend type differs.
+// two backends and is compared. The program is the same as without parity; only the name of the backend
+// differs.
 #include "common.hpp"
 
 using namespace ferrite;
@@ -44,7 +45,7 @@ void learn(B& backend, const examples::Options& options) {
     const auto loss = softmax_cross_entropy(net.forward(ids), flip(ids, {1}));
     optimizer.step(loss.backward());
     if (step % 10 == 0 || step == options.steps)
-      std::printf("step %3lld  loss %.4f\n", static_cast<long long>(step), item(loss));
+      std::printf("step %3lld  loss %.4f\n", static_cast<long long>(step), loss.item());
   }
 }
 

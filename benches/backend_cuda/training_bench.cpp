@@ -55,7 +55,7 @@ Measurement digits(Mode mode) {
 Measurement transformer_block(Mode mode) {
   B b;
   Rng rng(1);
-  nn::TransformerBlock<B> block(b, nn::TransformerBlockConfig{256, 8}.with_sight(nn::Sight::causal), rng);
+  nn::TransformerBlock<B> block(b, nn::TransformerBlockConfig{256, 8}.with_causal(true), rng);
   const auto x = randn(b, {8, 128, 256}, rng);
   return train(
       b, block, [&] { return mean(square(block.forward(x))); }, mode);

@@ -49,7 +49,7 @@ BENCHMARK(digits)->Name("train/digits_cnn_batch64")->Unit(benchmark::kMicrosecon
 void transformer_block(benchmark::State& state) {
   B b;
   Rng rng(1);
-  nn::TransformerBlock<B> block(b, nn::TransformerBlockConfig{256, 8}.with_sight(nn::Sight::causal), rng);
+  nn::TransformerBlock<B> block(b, nn::TransformerBlockConfig{256, 8}.with_causal(true), rng);
   const auto x = randn(b, {8, 128, 256}, rng);
   train(state, block, [&] { return mean(square(block.forward(x))); });
 }

@@ -73,7 +73,7 @@ PAGES = [
         ("Names of usual stacks", ["stacks.hpp"]),
         ("Replay", ["tensor/replay.hpp", "tensor/replay_call.hpp"]),
         ("Writing a backend", ["backend/concept.hpp", "backend/handle.hpp", "backend/evaluate.hpp",
-                               "backend/op_table.hpp", "backend/compiled.hpp",
+                               "backend/op_table.hpp", "backend/compiled.hpp", "decorators/decorator.hpp",
                                "tensor/backend_name.hpp", "tensor/error_model.hpp", "cpu/kernel.hpp", "cpu/rows.hpp",
                                "cpu/blocks.hpp", "cuda/call.hpp", "cuda/launch.hpp", "cuda/check.hpp"]),
     ]),

@@ -21,7 +21,7 @@ double learn(B& backend, Rng& rng, int steps) {
     const auto inputs = rand(backend, {64, 1}, rng, -2, 2);
     const auto loss = mse_loss(net.forward(inputs), abs(inputs));
     optimizer.step(loss.backward());
-    loss_value = item(loss);
+    loss_value = loss.item();
   }
   return loss_value;
 }
@@ -53,8 +53,9 @@ int main(int argc, char** argv) {
     std::printf("by the composition = %s\n", to_string(composed).c_str());
     std::printf("mean squared error of a mish net on |x| after %d steps: %.4f\n", steps,
                 learn(backend, rng, steps));
-    std::printf("on the CPU mish is %s\n%s", kind_of_mish().c_str(), backend.inner().report().c_str());
-    return kind_of_mish() == "fused" ? 0 : 1;
+    const std::string kind = kind_of_mish();
+    std::printf("on the CPU mish is %s\n%s", kind.c_str(), backend.inner().report().c_str());
+    return kind == "fused" ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

@@ -22,7 +22,7 @@ struct Mish {
   }
 
   /// d/dx = tanh(s) + x (1 - tanh(s)^2) sigmoid(x) with s = log(1 + exp(x)); x is kept for it.
-  ferrite::Saves saves() const { return {.inputs = 1u, .outputs = 0u}; }
+  ferrite::Saves saves() const { return {.inputs = {0}}; }
   template <class B>
   void vjp(ferrite::Vjp<B>& v) const {
     const ferrite::Tensor<B> x = v.input(0), t = tanh(softplus(x));

@@ -65,7 +65,7 @@ bool Unary::differentiates_from_output() const {
 
 Saves Unary::saves() const {
   if (fn == UnaryFn::neg || fn == UnaryFn::sign || (fn >= UnaryFn::floor && fn <= UnaryFn::round)) return {};
-  return differentiates_from_output() ? Saves{0, 1u} : Saves{1u, 0};
+  return differentiates_from_output() ? Saves{.outputs = {0}} : Saves{.inputs = {0}};
 }
 
 std::string_view UnaryBackward::name() const { return type_name; }
@@ -123,13 +123,12 @@ Saves Binary::saves() const {
     case BinaryFn::sub:
       return {};
     case BinaryFn::mul:
-      return side == ScalarSide::none ? Saves{3u, 0} : Saves{};
+      return side == ScalarSide::none ? Saves{.inputs = {0, 1}} : Saves{};
     case BinaryFn::div:
-      return side == ScalarSide::right ? Saves{} : Saves{3u, 0};
     case BinaryFn::remainder:
-      return side == ScalarSide::right ? Saves{} : Saves{3u, 0};
+      return side == ScalarSide::right ? Saves{} : Saves{.inputs = {0, 1}};
     default:
-      return is_comparison(fn) || is_logical(fn) ? Saves{} : Saves{3u, 0};
+      return is_comparison(fn) || is_logical(fn) ? Saves{} : Saves{.inputs = {0, 1}};
   }
 }
 

@@ -87,8 +87,8 @@ double Reduce::reduction_length(MetaSpan in) const {
 }
 
 Saves Reduce::saves() const {
-  if (fn == ReduceFn::prod) return {1u, 0};
-  if (fn == ReduceFn::max || fn == ReduceFn::min) return {1u, 1u};
+  if (fn == ReduceFn::prod) return {.inputs = {0}};
+  if (fn == ReduceFn::max || fn == ReduceFn::min) return {.inputs = {0}, .outputs = {0}};
   return {};
 }
 

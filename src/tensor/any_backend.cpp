@@ -14,31 +14,33 @@ namespace {
 /// A name, what it stands for, and how the backend is made; `index` is that of the GPU.
 struct Kind {
   std::string_view name, meaning;
+  bool on_gpu;
   AnyBackend (*make)(int index);
 };
 
 template <class B>
-AnyBackend on_cpu(int) {
-  return AnyBackend(B());
-}
-template <class B>
-AnyBackend on_gpu(int index) {
-  return AnyBackend(B(index));
+constexpr Kind kind(std::string_view name, std::string_view meaning) {
+  static_assert(NamedStacks::contains<B>);
+  if constexpr (std::constructible_from<B, int>)
+    return {name, meaning, true, [](int index) { return AnyBackend(B(index)); }};
+  else
+    return {name, meaning, false, [](int) { return AnyBackend(B()); }};
 }
 
 constexpr Kind kinds[] = {
-    {"cpu", "the CPU", on_cpu<Cpu>},
-    {"cuda", "an NVIDIA GPU", on_gpu<Cuda>},
-    {"reference", "plain loops in double, to compare with", on_cpu<Reference>},
-    {"lazy-cpu", "the CPU, elementwise ops fused", on_cpu<Lazy<Cpu>>},
-    {"lazy-cuda", "a GPU, elementwise ops fused", on_gpu<Lazy<Cuda>>},
-    {"profiled-cpu", "the CPU, every op timed", on_cpu<Profiled<Cpu>>},
-    {"profiled-cuda", "a GPU, every op timed", on_gpu<Profiled<Cuda>>},
-    {"parity", "the CPU, every op compared with reference", on_cpu<CpuParity>},
-    {"cuda-parity", "a GPU, every op compared with the CPU", on_gpu<CudaParity>},
-    {"lazy-parity", "lazy-cpu, every op compared with the CPU", on_cpu<LazyParity>},
-    {"cuda-lazy-parity", "lazy-cuda, every op compared with the GPU", on_gpu<CudaLazyParity>},
+    kind<Cpu>("cpu", "the CPU"),
+    kind<Cuda>("cuda", "an NVIDIA GPU"),
+    kind<Reference>("reference", "plain loops in double, to compare with"),
+    kind<Lazy<Cpu>>("lazy-cpu", "the CPU, elementwise ops fused"),
+    kind<Lazy<Cuda>>("lazy-cuda", "a GPU, elementwise ops fused"),
+    kind<Profiled<Cpu>>("profiled-cpu", "the CPU, every op timed"),
+    kind<Profiled<Cuda>>("profiled-cuda", "a GPU, every op timed"),
+    kind<CpuParity>("parity", "the CPU, every op compared with reference"),
+    kind<CudaParity>("cuda-parity", "a GPU, every op compared with the CPU"),
+    kind<LazyParity>("lazy-parity", "lazy-cpu, every op compared with the CPU"),
+    kind<CudaLazyParity>("cuda-lazy-parity", "lazy-cuda, every op compared with the GPU"),
 };
+static_assert(std::size(kinds) == NamedStacks::size, "a stack of backend/compiled.hpp lacks a name");
 constexpr std::string_view automatic = "auto";
 
 [[noreturn]] void throw_unknown(std::string_view name) {
@@ -48,8 +50,6 @@ constexpr std::string_view automatic = "auto";
   throw ValueError(fmt::format(
       "[backend] '{}': must be one of {}; a GPU's may end in its index, as in cuda:1", name, all));
 }
-
-bool is_on_gpu(const Kind& kind) { return kind.name.find("cuda") != std::string_view::npos; }
 
 AnyBackend make(std::string_view name) {
   if (name == automatic) name = cuda_device_count() > 0 ? "cuda" : "cpu";
@@ -62,7 +62,7 @@ AnyBackend make(std::string_view name) {
       const std::string_view digits = name.substr(colon + 1);
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
       const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-      if (!is_on_gpu(kind) || !whole || index < 0) throw_unknown(name);
+      if (!kind.on_gpu || !whole || index < 0) throw_unknown(name);
     }
     return kind.make(index);
   }

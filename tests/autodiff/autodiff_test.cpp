@@ -193,5 +193,37 @@ TEST(Autodiff, AFusedOpWithoutVjpIsAnErrorWhenAGradientIsAskedFor) {
   }
 }
 
+/// Reads what it does not keep.
+struct Forgetful {
+  static constexpr std::string_view type_name = "forgetful";
+  Metas infer(MetaSpan in) const { return {in[0]}; }
+  static void attributes(auto&, auto&&) {}
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    return {in[0] * in[0]};
+  }
+  template <class B>
+  void vjp(Vjp<B>& v) const {
+    v.add(0, v.grad() * v.input(0) * 2);
+  }
+};
+
+TEST(Saves, NameAllThatVjpReads) {
+  Autodiff<Cpu> b;
+  const auto loss = sum(eval(Forgetful{}, parameter(ones(b, {2}), "x")));
+  EXPECT_THROW(loss.backward(), GradientError);
+}
+
+TEST(Saves, AreGivenByPosition) {
+  constexpr Saves saves{.inputs = {0, 3}};
+  static_assert(saves.inputs.contains(3) && !saves.inputs.contains(1) && saves.outputs == Positions{});
+  static_assert(saves.inputs.count_below(3) == 1 && saves.inputs.count_below(4) == 2);
+  // An op may have more inputs than can be saved.
+  Autodiff<Cpu> b;
+  const auto x = parameter(ones(b, {1}), "x");
+  const std::vector<Tensor<Autodiff<Cpu>>> parts(40, x);
+  EXPECT_EQ(sum(cat(parts, 0)).backward().of(x).item(), 40);
+}
+
 }  // namespace
 }  // namespace ferrite

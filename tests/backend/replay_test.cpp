@@ -27,7 +27,6 @@ struct Shift {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     return {in[0] + by};
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.add(0, v.grad());

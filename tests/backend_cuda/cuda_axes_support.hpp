@@ -55,7 +55,7 @@ struct CudaAxes : ::testing::Test {
     std::vector<const Array*> refs;
     for (const auto& x : in) refs.push_back(&x.primitive());
     Array target = out.primitive();
-    run(*gpu, op, Ins(refs.data(), refs.size()), Outs(&target, 1), static_cast<Accumulate>(1));
+    run(*gpu, op, Ins(refs.data(), refs.size()), Outs(&target, 1), Accumulate::first);
   }
 
   Cpu cpu;

@@ -126,8 +126,8 @@ TEST_F(CudaElementwise, AddsToOutputsOfEveryLayout) {
         if (layout == 2) out = slice(clone(repeat(target, {1, 2})), 1, 0, std::nullopt, 2);
         const auto before = clone(out);
         const Array* in[] = {&x.primitive(), &y.primitive()};
-        run(backend, op::Binary{BinaryFn::mul}, Ins(in, 2), Outs(&out.primitive(), 1), Accumulate{1});
-        run(backend, op::Copy{dtype}, Ins(in, 1), Outs(&out.primitive(), 1), Accumulate{1});
+        run(backend, op::Binary{BinaryFn::mul}, Ins(in, 2), Outs(&out.primitive(), 1), Accumulate::first);
+        run(backend, op::Copy{dtype}, Ins(in, 1), Outs(&out.primitive(), 1), Accumulate::first);
         return cast(out, DType::f64) - cast(before, DType::f64);
       };
       const auto got = change(*gpu, to(*gpu, a), to(*gpu, b), to(*gpu, old)).to_vector<double>();
@@ -137,8 +137,9 @@ TEST_F(CudaElementwise, AddsToOutputsOfEveryLayout) {
   }
   auto flags = to(*gpu, numbers({5}, DType::bool_));
   const Array* in[] = {&flags.primitive(), &flags.primitive()};
-  EXPECT_THROW(run(*gpu, op::Binary{BinaryFn::lt}, Ins(in, 2), Outs(&flags.primitive(), 1), Accumulate{1}),
-               BackendError);
+  EXPECT_THROW(
+      run(*gpu, op::Binary{BinaryFn::lt}, Ins(in, 2), Outs(&flags.primitive(), 1), Accumulate::first),
+      BackendError);
 }
 
 TEST_F(CudaElementwise, WritesOverAnInput) {

@@ -173,7 +173,7 @@ TYPED_TEST_P(LazyTest, InPlaceChainsFuse) {
   const auto old = x + 0.5;
   for (int i = 0; i < 3; ++i)
     run(b, op::Binary{op::BinaryFn::mul, op::ScalarSide::right, 2}, Ins(in, 1), Outs(&target, 1));
-  run(b, op::Unary{op::UnaryFn::neg}, Ins(in, 1), Outs(&target, 1), Accumulate{1});  // x += -x
+  run(b, op::Unary{op::UnaryFn::neg}, Ins(in, 1), Outs(&target, 1), Accumulate::first);  // x += -x
   const auto result = x + 1;
   EXPECT_EQ(result.to_vector(), (std::vector<float>{1, 1, 1}));
   EXPECT_EQ(old.to_vector(), (std::vector<float>{1.5, 2.5, 3.5}));

@@ -128,7 +128,7 @@ class Program {
     const Array* in[] = {&target};
     const bool add = choose_() % 2 == 0;
     detail::run_kernel(backend_, op::Binary{op::BinaryFn::mul, op::ScalarSide::right, add ? 1 : -1},
-                       Ins(in, 1), Outs(&target, 1), add ? Accumulate{1} : Accumulate::none);
+                       Ins(in, 1), Outs(&target, 1), add ? Accumulate::first : Accumulate::none);
   }
 
   B& backend_;

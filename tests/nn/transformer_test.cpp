@@ -37,11 +37,11 @@ TYPED_TEST(Transformer, AttentionIsWhatItsDefinitionSaysHeadByHead) {
   expect_values(attn.forward(x), expected.template to_vector<double>(), 1e-12);
 }
 
-TYPED_TEST(Transformer, CausalSightHidesTheFuture) {
+TYPED_TEST(Transformer, CausalHidesTheFuture) {
   using B = TypeParam;
   B backend;
   Rng rng(3);
-  TransformerBlock<B> block(backend, TransformerBlockConfig{8, 2}.with_sight(Sight::causal), rng);
+  TransformerBlock<B> block(backend, TransformerBlockConfig{8, 2}.with_causal(true), rng);
   const auto x = randn(backend, {1, 5, 8}, rng);
   const auto changed = cat<B>({slice(x, 1, 0, 3), randn(backend, {1, 2, 8}, rng)}, 1);
   const auto before = slice(block.forward(x), 1, 0, 3), after = slice(block.forward(changed), 1, 0, 3);
@@ -55,7 +55,7 @@ TYPED_TEST(Transformer, AMaskHidesKeys) {
   using B = TypeParam;
   B backend;
   Rng rng(3);
-  MultiHeadAttention<B> causal(backend, MultiHeadAttentionConfig{4, 2}.with_sight(Sight::causal), rng);
+  MultiHeadAttention<B> causal(backend, MultiHeadAttentionConfig{4, 2}.with_causal(true), rng);
   MultiHeadAttention<B> open(backend, {4, 2}, rng);
   open.load_state(causal.state());
   const auto x = randn(backend, {2, 4, 4}, rng);
@@ -94,8 +94,7 @@ TYPED_TEST(Transformer, GradientsAgreeWithCentralDifferences) {
   B backend;
   Rng rng(7);
   TransformerBlock<B> block(
-      backend, TransformerBlockConfig{4, 2}.with_hidden(6).with_sight(Sight::causal).with_dtype(DType::f64),
-      rng);
+      backend, TransformerBlockConfig{4, 2}.with_hidden(6).with_causal(true).with_dtype(DType::f64), rng);
   const auto x = randn(backend, {2, 3, 4}, rng, 0, 1, DType::f64);
   expect_gradients<B>(block, [&] { return block.forward(x); });
 }

@@ -94,13 +94,13 @@ class Autodiff {
 
   template <class Op>
   Primitives<Autodiff> evaluate(const Op& op, Refs<Primitive> in) {
-    std::uint32_t needed = 0;
+    Positions needed;
     bool tracked = false;
     if (!NoGrad::active()) {
       for (std::size_t i = 0; i < in.size(); ++i) {
         if (!in[i].node) continue;
         tracked = true;
-        if (i < 32) needed |= 1u << i;
+        needed.insert(i);
       }
     }
     if (!tracked) return forward(op, in);
@@ -157,7 +157,7 @@ class Autodiff {
 
  private:
   template <class Op>
-  static bool has_vjp(const Op& op, std::uint32_t needed) {
+  static bool has_vjp(const Op& op, Positions needed) {
     if constexpr (requires { op.has_vjp(needed); })
       return op.has_vjp(needed);
     else
@@ -167,7 +167,7 @@ class Autodiff {
   template <class Op>
   class OpNode final : public RecordedNode<B> {
    public:
-    OpNode(B& backend, const Op& op) : RecordedNode<B>(backend, op.saves()), op_(op) {}
+    OpNode(B& backend, const Op& op) : RecordedNode<B>(backend, op_saves(op)), op_(op) {}
     void backward(Engine<B>& engine, const typename B::Primitive& grad) override {
       Vjp<B> v(engine, *this, grad);
       op_.template vjp<B>(v);
@@ -193,7 +193,8 @@ class Autodiff {
     // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but the
     // inner level gives a gradient only to the first output. In a composition every output has its history.
     if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
-      if (op.saves().outputs > 1) return detail::evaluate_composed(inner(), op, refs);
+      const Positions kept = op_saves(op).outputs;
+      if (kept != Positions{} && kept != Positions{0}) return detail::evaluate_composed(inner(), op, refs);
     }
     return ferrite::evaluate(inner(), op, refs);
   }

@@ -159,7 +159,7 @@ class Vjp {
         const Ins operands(in, sizeof...(tensors));
         const Metas metas = detail::metas_of(operands);
         if (op.infer(metas)[0] == sink->meta() && detail::kernel_adds(backend(), op, metas)) {
-          detail::run_kernel(backend(), op, operands, Outs(sink, 1), Accumulate{1});
+          detail::run_kernel(backend(), op, operands, Outs(sink, 1), Accumulate::first);
           return;
         }
       }

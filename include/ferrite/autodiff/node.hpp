@@ -118,26 +118,26 @@ class RecordedNode : public Node<B> {
   const Meta& input_meta(std::size_t i) const { return metas_[i]; }
   const typename B::Primitive& saved_input(std::size_t i) const { return checked(saves_.inputs, i, 0); }
   const typename B::Primitive& saved_output(std::size_t i) const {
-    return checked(saves_.outputs, i, static_cast<std::size_t>(std::popcount(saves_.inputs & input_mask())));
+    // Optional trailing inputs may be absent.
+    return checked(saves_.outputs, i, saves_.inputs.count_below(metas_.size()));
   }
 
   void add_input(typename Node<B>::Pointer node, Meta meta, const typename B::Primitive& value) {
     const std::size_t i = metas_.size();
     this->inputs_.push_back(std::move(node));
     metas_.push_back(meta);
-    if ((saves_.inputs >> i) & 1u) saved_.push_back({value, detail::version_of(value)});
+    if (saves_.inputs.contains(i)) saved_.push_back({value, detail::version_of(value)});
   }
   void add_outputs(std::span<const typename B::Primitive> values) {
     for (std::size_t i = 0; i < values.size(); ++i)
-      if ((saves_.outputs >> i) & 1u) saved_.push_back({values[i], detail::version_of(values[i])});
+      if (saves_.outputs.contains(i)) saved_.push_back({values[i], detail::version_of(values[i])});
   }
 
  private:
-  /// Bits of the inputs that are present: optional trailing inputs may be absent.
-  std::uint32_t input_mask() const { return metas_.size() >= 32 ? ~0u : (1u << metas_.size()) - 1u; }
-  const typename B::Primitive& checked(std::uint32_t mask, std::size_t i, std::size_t base) const {
-    const std::size_t position = base + static_cast<std::size_t>(std::popcount(mask & ((1u << i) - 1u)));
-    const Saved<B>& saved = saved_[position];
+  const typename B::Primitive& checked(Positions kept, std::size_t i, std::size_t before) const {
+    if (!kept.contains(i))
+      throw GradientError("[" + this->name() + "] vjp reads a tensor that its saves() does not name");
+    const Saved<B>& saved = saved_[before + kept.count_below(i)];
     if (detail::version_of(saved.value) != saved.version)
       throw GradientError("[" + this->name() +
                           "] a tensor saved for backward was modified in place (by an optimiser "

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "ferrite/backend/evaluate.hpp"
+#include "ferrite/decorators/decorator.hpp"
 
 namespace ferrite {
 
@@ -122,28 +122,57 @@ class FERRITE_API Settled {
   SmallVector<const Array*, 4> refs_;
 };
 
+template <class B>
+class ExecutorOn final : public Executor {
+ public:
+  explicit ExecutorOn(B& inner) : inner_(inner) {}
+  Array allocate(const Meta& meta) override { return detail::allocate_for(inner_, "fused", meta); }
+  void run(const RecordedOp& op, Ins in, Outs out, Accumulate mask) override {
+    std::visit(
+        [&]<class Op>(const Op& o) {
+          if constexpr (RunsAccumulating<B, Op>)
+            detail::run_kernel(inner_, o, in, out, mask);
+          else if constexpr (Runs<B, Op>)
+            detail::run_kernel(inner_, o, in, out);
+        },
+        op);
+  }
+  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) override {
+    if constexpr (Launches<B>) inner_.launch_kernel(kernel, grid, arguments);
+  }
+  std::string refusal() const override {
+    const bool runs = Launches<B> || inner_.device().kind == DeviceKind::cpu;
+    return runs ? "" : "a backend that launches no kernels";
+  }
+
+ private:
+  B& inner_;
+};
+
+template <class B>
+struct State {
+  State(const LazyConfig& config, B& inner) : executor(inner), recorder(executor, config, inner.device()) {}
+  /// Arrays that outlive it hold their values.
+  ~State() {
+    try {
+      recorder.flush("the end of the backend");
+    } catch (...) {  // no memory, or no device any more: nobody is left to tell
+    }
+  }
+  ExecutorOn<B> executor;
+  Recorder recorder;
+};
+
 }  // namespace lazy
 
 /// A handle: copies share what is recorded, and tensors keep it alive.
 template <class B>
-class Lazy {
+class Lazy : public Decorator<Lazy<B>, B, LazyConfig, lazy::State<B>> {
+  using Base = Decorator<Lazy, B, LazyConfig, lazy::State<B>>;
+
  public:
-  using Primitive = Array;
-  using Inner = B;
-  using Handle = Lazy;
-
-  /// Arguments go to the constructor of B.
-  template <class... Args>
-  requires std::constructible_from<B, Args...>
-  explicit Lazy(Args&&... args) : Lazy(LazyConfig{}, std::forward<Args>(args)...) {}
-  template <class... Args>
-  requires std::constructible_from<B, Args...>
-  explicit Lazy(const LazyConfig& config, Args&&... args)
-      : state_(std::make_shared<State>(config, std::forward<Args>(args)...)) {}
-  friend bool operator==(const Lazy&, const Lazy&) = default;
-
-  B& inner() { return state_->inner; }
-  const B& inner() const { return state_->inner; }
+  using Base::Base;
+  using Base::inner;
 
   FusionReport fusion_report() const { return recorder().report(); }
   void reset_report() { recorder().reset_report(); }
@@ -163,82 +192,22 @@ class Lazy {
     flush("synchronize");
     inner().synchronize();
   }
-  Device device() const { return inner().device(); }
-  MemoryStats memory_stats() const { return inner().memory_stats(); }
   /// "lazy-cpu (AVX-512, 2 threads)"
   std::string describe() const { return "lazy-" + inner().describe(); }
 
   template <class Op>
-  requires Runs<B, Op>
-  friend bool accepts(const Lazy& b, const Op& op, MetaSpan in) {
-    return detail::kernel_accepts(b.inner(), op, in);
-  }
-  template <class Op>
-  requires Runs<B, Op>
-  friend void run(Lazy& b, const Op& op, Ins in, Outs out) {
+  void call(const Op& op, Ins in, Outs out, Accumulate mask) {
     if constexpr (lazy::Recordable<Op>) {
-      if (b.recorder().record(lazy::RecordedOp(op), in, out, Accumulate::none)) return;
+      if (recorder().record(lazy::RecordedOp(op), in, out, mask)) return;
     }
-    lazy::Settled arrays(b.recorder(), op_name(op), in, out);
-    detail::run_kernel(b.inner(), op, arrays.in(), arrays.out());
-  }
-  template <class Op>
-  requires RunsAccumulating<B, Op>
-  friend void run(Lazy& b, const Op& op, Ins in, Outs out, Accumulate mask) {
-    if constexpr (lazy::Recordable<Op>) {
-      if (b.recorder().record(lazy::RecordedOp(op), in, out, mask)) return;
-    }
-    lazy::Settled arrays(b.recorder(), op_name(op), in, out);
-    detail::run_kernel(b.inner(), op, arrays.in(), arrays.out(), mask);
+    lazy::Settled arrays(recorder(), op_name(op), in, out);
+    Base::call(op, arrays.in(), arrays.out(), mask);
   }
 
  private:
   void flush(std::string_view who) { recorder().flush(who); }
 
-  class InnerExecutor final : public lazy::Executor {
-   public:
-    explicit InnerExecutor(B& inner) : inner_(inner) {}
-    Array allocate(const Meta& meta) override { return detail::allocate_for(inner_, "fused", meta); }
-    void run(const lazy::RecordedOp& op, Ins in, Outs out, Accumulate mask) override {
-      std::visit(
-          [&]<class Op>(const Op& o) {
-            if constexpr (RunsAccumulating<B, Op>)
-              detail::run_kernel(inner_, o, in, out, mask);
-            else if constexpr (Runs<B, Op>)
-              detail::run_kernel(inner_, o, in, out);
-          },
-          op);
-    }
-    void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) override {
-      if constexpr (lazy::Launches<B>) inner_.launch_kernel(kernel, grid, arguments);
-    }
-    std::string refusal() const override {
-      const bool runs = lazy::Launches<B> || inner_.device().kind == DeviceKind::cpu;
-      return runs ? "" : "a backend that launches no kernels";
-    }
-
-   private:
-    B& inner_;
-  };
-
-  struct State {
-    template <class... Args>
-    explicit State(const LazyConfig& config, Args&&... args)
-        : inner(std::forward<Args>(args)...), recorder(executor, config, inner.device()) {}
-    /// Arrays that outlive it keep their values.
-    ~State() {
-      try {
-        recorder.flush("the end of the backend");
-      } catch (...) {  // no memory, or the device is lost: nobody is left to tell
-      }
-    }
-    B inner;
-    InnerExecutor executor{inner};
-    lazy::Recorder recorder;
-  };
-  lazy::Recorder& recorder() const { return state_->recorder; }
-
-  std::shared_ptr<State> state_;
+  lazy::Recorder& recorder() const { return Base::state().recorder; }
 };
 
 }  // namespace ferrite

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/core/config.hpp"
+#include "ferrite/decorators/decorator.hpp"
 #include "ferrite/tensor/backend_name.hpp"
 #include "ferrite/tensor/comparison.hpp"
 
@@ -105,30 +105,26 @@ struct ByteSpan {
   Layout layout;
 };
 FERRITE_API ByteSpan byte_span(const Array& array);
+
+template <class B, class Ref>
+struct ParityState {
+  ParityState(const ParityConfig& config, const B& inner)
+      : monitor(config, backend_name(inner), backend_name(reference)) {}
+  Ref reference;
+  ParityMonitor monitor;
+};
 }  // namespace detail
 
 /// A handle: copies share both backends and the reports, and tensors keep them alive.
 template <class B, class Ref>
-class Parity {
+class Parity : public Decorator<Parity<B, Ref>, B, ParityConfig, detail::ParityState<B, Ref>> {
+  using Base = Decorator<Parity, B, ParityConfig, detail::ParityState<B, Ref>>;
+
  public:
-  using Primitive = Array;
-  using Inner = B;
-  using Handle = Parity;
-
-  /// Arguments go to the constructor of B.
-  template <class... Args>
-  requires std::constructible_from<B, Args...>
-  explicit Parity(Args&&... args) : Parity(ParityConfig{}, std::forward<Args>(args)...) {}
-  template <class... Args>
-  requires std::constructible_from<B, Args...>
-  explicit Parity(const ParityConfig& config, Args&&... args)
-      : state_(std::make_shared<State>(config, std::forward<Args>(args)...)) {}
-  friend bool operator==(const Parity&, const Parity&) = default;
-
-  B& inner() { return state_->inner; }
-  const B& inner() const { return state_->inner; }
-  Ref& reference() { return state_->reference; }
-  const Ref& reference() const { return state_->reference; }
+  using Base::Base;
+  using Base::inner;
+  Ref& reference() { return Base::state().reference; }
+  const Ref& reference() const { return Base::state().reference; }
 
   /// The mismatches kept so far, at most ParityMonitor::max_reports.
   std::vector<ParityReport> reports() const { return monitor().reports(); }
@@ -138,9 +134,8 @@ class Parity {
   std::string table() const { return monitor().table(); }
   void reset() { monitor().reset(); }
 
-  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
-  Array allocate(const Meta& meta, std::string_view op) {
-    Array array = detail::allocate_for(inner(), op, meta);
+  Array allocate(const Meta& meta, std::string_view op = "allocate") {
+    Array array = Base::allocate(meta, op);
     if (free_running()) array.buffer()->shadow = reference().allocate(meta).buffer();
     return array;
   }
@@ -148,28 +143,13 @@ class Parity {
     inner().copy_from_host(array, source);
     if (free_running()) reference().copy_from_host(shadow_of(array), source);
   }
-  void copy_to_host(const Array& array, void* target) { inner().copy_to_host(array, target); }
-  void synchronize() { inner().synchronize(); }
-  Device device() const { return inner().device(); }
-  MemoryStats memory_stats() const { return inner().memory_stats(); }
   std::string describe() const {
     return "parity of " + inner().describe() + " with " + reference().describe();
   }
 
   template <class Op>
-  requires Runs<B, Op>
-  friend bool accepts(const Parity& b, const Op& op, MetaSpan in) {
-    return detail::kernel_accepts(b.inner(), op, in);
-  }
-  template <class Op>
-  requires Runs<B, Op>
-  friend void run(Parity& b, const Op& op, Ins in, Outs out) {
-    b.follow(ErasedCall::of(op), in, out, Accumulate::none);
-  }
-  template <class Op>
-  requires RunsAccumulating<B, Op>
-  friend void run(Parity& b, const Op& op, Ins in, Outs out, Accumulate mask) {
-    b.follow(ErasedCall::of(op), in, out, mask);
+  void call(const Op& op, Ins in, Outs out, Accumulate mask) {
+    follow(ErasedCall::of(op), in, out, mask);
   }
 
  private:
@@ -293,18 +273,7 @@ class Parity {
     });
   }
 
-  struct State {
-    template <class... Args>
-    explicit State(const ParityConfig& config, Args&&... args)
-        : inner(std::forward<Args>(args)...),  // first: the monitor asks for its name
-          monitor(config, backend_name(inner), backend_name(reference)) {}
-    B inner;
-    Ref reference;
-    ParityMonitor monitor;
-  };
-  ParityMonitor& monitor() const { return state_->monitor; }
-
-  std::shared_ptr<State> state_;
+  ParityMonitor& monitor() const { return Base::state().monitor; }
 };
 
 }  // namespace ferrite

@@ -13,9 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "ferrite/backend/evaluate.hpp"
-#include "ferrite/core/config.hpp"
 #include "ferrite/core/time_span.hpp"
+#include "ferrite/decorators/decorator.hpp"
 
 namespace ferrite {
 
@@ -161,24 +160,12 @@ class FERRITE_API ProfileRecorder {
 
 /// A handle: copies share what they measure, and tensors keep it alive.
 template <class B>
-class Profiled {
+class Profiled : public Decorator<Profiled<B>, B, ProfiledConfig, ProfileRecorder> {
+  using Base = Decorator<Profiled, B, ProfiledConfig, ProfileRecorder>;
+
  public:
-  using Primitive = Array;
-  using Inner = B;
-  using Handle = Profiled;
-
-  /// Arguments go to the constructor of B.
-  template <class... Args>
-  requires std::constructible_from<B, Args...>
-  explicit Profiled(Args&&... args) : Profiled(ProfiledConfig{}, std::forward<Args>(args)...) {}
-  template <class... Args>
-  requires std::constructible_from<B, Args...>
-  explicit Profiled(const ProfiledConfig& config, Args&&... args)
-      : state_(std::make_shared<State>(config, std::forward<Args>(args)...)) {}
-  friend bool operator==(const Profiled&, const Profiled&) = default;
-
-  B& inner() { return state_->inner; }
-  const B& inner() const { return state_->inner; }
+  using Base::Base;
+  using Base::inner;
 
   /// Waits for unfinished ops. The first call also measures the ceilings of the device, if the backend can
   /// (member ceilings()); that takes some 10 ms.
@@ -197,10 +184,9 @@ class Profiled {
     recorder().write_trace(path, inner().describe());
   }
 
-  Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
-  Array allocate(const Meta& meta, std::string_view op) {
+  Array allocate(const Meta& meta, std::string_view op = "allocate") {
     recorder().allocated(meta.bytes());
-    return detail::allocate_for(inner(), op, meta);
+    return Base::allocate(meta, op);
   }
   void copy_from_host(const Array& array, const void* source) {
     auto watch = stopwatch();
@@ -219,29 +205,13 @@ class Profiled {
     record_transfer("copy_from_device", stopped(watch), array);
     return copy;
   }
-  void synchronize() { inner().synchronize(); }
-  Device device() const { return inner().device(); }
-  MemoryStats memory_stats() const { return inner().memory_stats(); }
   std::string describe() const { return "profiled " + inner().describe(); }
 
   template <class Op>
-  requires Runs<B, Op>
-  friend bool accepts(const Profiled& b, const Op& op, MetaSpan in) {
-    return detail::kernel_accepts(b.inner(), op, in);
-  }
-  template <class Op>
-  requires Runs<B, Op>
-  friend void run(Profiled& b, const Op& op, Ins in, Outs out) {
-    auto watch = b.stopwatch();
-    detail::run_kernel(b.inner(), op, in, out);
-    b.record(op, stopped(watch), in, out);
-  }
-  template <class Op>
-  requires RunsAccumulating<B, Op>
-  friend void run(Profiled& b, const Op& op, Ins in, Outs out, Accumulate mask) {
-    auto watch = b.stopwatch();
-    detail::run_kernel(b.inner(), op, in, out, mask);
-    b.record(op, stopped(watch), in, out);
+  void call(const Op& op, Ins in, Outs out, Accumulate mask) {
+    auto watch = stopwatch();
+    Base::call(op, in, out, mask);
+    record(op, stopped(watch), in, out);
   }
 
   /// Measures a composed op from now until the result is destroyed. Called by evaluate.
@@ -309,16 +279,7 @@ class Profiled {
     decltype(std::declval<Profiled&>().stopwatch()) watch_;
   };
 
-  struct State {
-    template <class... Args>
-    explicit State(const ProfiledConfig& config, Args&&... args)
-        : inner(std::forward<Args>(args)...), recorder(config) {}
-    B inner;
-    ProfileRecorder recorder;
-  };
-  ProfileRecorder& recorder() const { return state_->recorder; }
-
-  std::shared_ptr<State> state_;
+  ProfileRecorder& recorder() const { return Base::state(); }
 };
 
 }  // namespace ferrite

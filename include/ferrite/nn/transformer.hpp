@@ -7,19 +7,17 @@
 
 namespace ferrite::nn {
 
-/// causal: a position sees itself and earlier ones. full: every position sees every other.
-enum class Sight : std::uint8_t { full, causal };
-
 /// MultiHeadAttentionConfig{dim, heads}: heads must divide dim.
 struct MultiHeadAttentionConfig {
   std::int64_t dim = 0;
   std::int64_t heads = 1;
-  Sight sight = Sight::full;
+  /// A position sees itself and what came before, instead of every other.
+  bool causal = false;
   bool bias = true;
   DType dtype = DType::f32;
 
-  MultiHeadAttentionConfig with_sight(Sight v) const {
-    return detail::with(*this, &MultiHeadAttentionConfig::sight, v);
+  MultiHeadAttentionConfig with_causal(bool v) const {
+    return detail::with(*this, &MultiHeadAttentionConfig::causal, v);
   }
   MultiHeadAttentionConfig with_bias(bool v) const {
     return detail::with(*this, &MultiHeadAttentionConfig::bias, v);
@@ -40,7 +38,7 @@ class MultiHeadAttention final : public Layer<B> {
       : qkv(backend, projection(config, 3).with_init(Initializer::xavier_uniform()), rng),
         proj(backend, projection(config, 1), rng),
         heads_(config.heads),
-        sight_(config.sight) {}
+        causal_(config.causal) {}
 
   void visit(Visitor<B>& v) override {
     v.child("qkv", qkv);
@@ -57,8 +55,7 @@ class MultiHeadAttention final : public Layer<B> {
     // Each part is selected first, then transposed: this way gradients go back into `packed` without a copy
     // of it.
     const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
-    const Tensor<B> seen =
-        attention(part(0), part(1), part(2), AttentionConfig{}.with_causal(sight_ == Sight::causal), mask);
+    const Tensor<B> seen = attention(part(0), part(1), part(2), AttentionConfig{}.with_causal(causal_), mask);
     return proj.forward(reshape(transpose(seen, 1, 2), {n, t, dim}));
   }
 
@@ -74,7 +71,7 @@ class MultiHeadAttention final : public Layer<B> {
   }
 
   std::int64_t heads_;
-  Sight sight_;
+  bool causal_;
 };
 
 /// FeedForwardConfig{dim, hidden}
@@ -123,7 +120,8 @@ struct TransformerBlockConfig {
   std::int64_t heads = 1;
   /// 0 means 4 dim.
   std::int64_t hidden = 0;
-  Sight sight = Sight::full;
+  /// As in MultiHeadAttentionConfig.
+  bool causal = false;
   Activation activation = Activation::gelu;
   /// The probability with which an element of either branch is zeroed in training.
   double dropout = 0;
@@ -132,8 +130,8 @@ struct TransformerBlockConfig {
   TransformerBlockConfig with_hidden(std::int64_t v) const {
     return detail::with(*this, &TransformerBlockConfig::hidden, v);
   }
-  TransformerBlockConfig with_sight(Sight v) const {
-    return detail::with(*this, &TransformerBlockConfig::sight, v);
+  TransformerBlockConfig with_causal(bool v) const {
+    return detail::with(*this, &TransformerBlockConfig::causal, v);
   }
   TransformerBlockConfig with_activation(Activation v) const {
     return detail::with(*this, &TransformerBlockConfig::activation, v);
@@ -159,7 +157,7 @@ class TransformerBlock final : public Layer<B> {
       : norm1(backend, NormConfig{config.dim}.with_dtype(config.dtype)),
         attn(backend,
              MultiHeadAttentionConfig{config.dim, config.heads}
-                 .with_sight(config.sight)
+                 .with_causal(config.causal)
                  .with_dtype(config.dtype),
              rng),
         norm2(backend, NormConfig{config.dim}.with_dtype(config.dtype)),

@@ -55,9 +55,9 @@ struct FERRITE_API Attention {
     const Tensor<B> p = exp(s - where(isfinite(lse), lse, 0));
     return {matmul(p, in[2]), squeeze(lse, {-1})};
   }
-  Saves saves() const { return {15u, 3u}; }
-  /// The fused form gives the mask no gradient; with a differentiable mask the op is composed.
-  bool has_vjp(std::uint32_t needed) const { return (needed & 8u) == 0; }
+  Saves saves() const { return {.inputs = {0, 1, 2, 3}, .outputs = {0, 1}}; }  // q, k, v, mask; o, lse
+  /// The mask has no gradient of its own in the fused form; a differentiable mask is composed.
+  bool has_vjp(Positions needed) const { return !needed.contains(3); }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

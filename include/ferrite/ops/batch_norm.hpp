@@ -32,7 +32,7 @@ struct FERRITE_API BatchNorm {
     const Tensor<B> y = centred * rstd * reshape(in[1], spread) + reshape(in[2], spread);
     return {y, reshape(mu, in[1].shape()), reshape(rstd, in[1].shape())};
   }
-  Saves saves() const { return {3u, 6u}; }
+  Saves saves() const { return {.inputs = {0, 1}, .outputs = {1, 2}}; }  // x, weight; mean, rstd
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

@@ -30,7 +30,6 @@ struct FERRITE_API Cat {
       start += n;
     }
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     const int a = normalize_axis(type_name, axis, v.input_meta(0).shape.rank());

@@ -86,7 +86,7 @@ struct FERRITE_API Conv2d {
     const Tensor<B> out = geometry.from_rows(matmul(p, transpose(kernel, 1, 2)), y);
     return {in.size() > 2 ? out + reshape(in[2], {1, y[1], 1, 1}) : out};
   }
-  Saves saves() const { return {3u, 0}; }
+  Saves saves() const { return {.inputs = {0, 1}}; }  // x, weight
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

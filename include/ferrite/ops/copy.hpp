@@ -18,7 +18,6 @@ struct FERRITE_API Copy {
     return detail::alike(1, {2, 3}, d);
   }
   static void attributes(auto& self, auto&& visit) { visit("dtype", self.dtype); }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.add(0, v.grad());  // the engine casts a contribution to the dtype of its input

@@ -28,7 +28,6 @@ struct FERRITE_API Dropout {
     const double scale = p < 1 ? 1 / (1 - p) : 0;
     return {where(draw >= p, in[0] * scale, 0)};
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.into(0, *this, v.grad());

@@ -45,7 +45,7 @@ struct FERRITE_API Embedding {
     shape.push_back(in[0].size(1));
     return {reshape(rows, shape)};
   }
-  Saves saves() const { return {2u, 0}; }
+  Saves saves() const { return {.inputs = {1}}; }  // ids
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

@@ -27,7 +27,7 @@ struct FERRITE_API LayerNorm {
     const Tensor<B> rstd = rsqrt(mean(square(centred), {-1}, KeepDim::yes) + eps);
     return {centred * rstd * in[1] + in[2], squeeze(mu, {-1}), squeeze(rstd, {-1})};
   }
-  Saves saves() const { return {3u, 6u}; }  // x, weight; mean, rstd
+  Saves saves() const { return {.inputs = {0, 1}, .outputs = {1, 2}}; }  // x, weight; mean, rstd
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

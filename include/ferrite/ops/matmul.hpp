@@ -18,7 +18,7 @@ struct FERRITE_API Matmul {
   double reduction_length(MetaSpan in) const;
   Metas example(DType d) const { return {{{2, 3}, d}, {{3, 4}, d}}; }
   static void attributes(auto&, auto&&) {}
-  Saves saves() const { return {3u, 0}; }
+  Saves saves() const { return {.inputs = {0, 1}}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     if (v.needs(0)) v.into(0, Matmul{}, v.grad(), transpose(v.input(1), -1, -2));

@@ -14,17 +14,23 @@
 //                                                        results are rounded once, to what infer says
 //   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or
 //                                                        compute wide: inputs arrive in their own dtypes
-//   Saves saves() const; void vjp(Vjp<B>& v) const;      its gradient, written in ops
-//   Op recorded() const;                                 for an op with one output: the form that runs if its
-//                                                        gradient may be needed, with more outputs for vjp
+//   void vjp(Vjp<B>& v) const;                           its gradient, written in ops
+//   Saves saves() const;                                 ... and what of its inputs and outputs that reads
+//   bool has_vjp(Positions needed) const;                ... unless one of these inputs needs it: then the op
+//                                                        is composed
+//   Op recorded() const;                                 of an op with one output: the form to run where that
+//                                                        gradient may be asked for, with more outputs for vjp
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
-//   Metas example(DType d);                              sets the attributes that it needs and returns the
-//                                                        inputs of a small valid call; default: a matrix
+//   Metas example(DType d);                              sets what attributes it cannot do without, returns
+//                                                        the inputs of a small valid call; else any matrix
+//                                                        will do
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,15 +73,36 @@ using Ins = Refs<Array>;
 using Outs = std::span<Array>;
 
 /// Bit i set: add to out[i] instead of overwriting it (gradient sinks).
-enum class Accumulate : std::uint32_t { none = 0 };
+enum class Accumulate : std::uint32_t { none = 0, first = 1 };
 constexpr bool accumulates(Accumulate mask, std::size_t output) {
   return (static_cast<std::uint32_t>(mask) >> output) & 1u;
 }
 
-/// The inputs and outputs (bit masks) that a vjp needs.
+/// Some of an op's inputs, or of its outputs, by position: {0, 2} are the first and the third. Positions from
+/// 32 on are never among them.
+class Positions {
+ public:
+  constexpr Positions() = default;
+  constexpr Positions(std::initializer_list<std::size_t> positions) {
+    for (std::size_t i : positions) insert(i);
+  }
+  constexpr void insert(std::size_t i) { bits_ |= i < 32 ? 1u << i : 0u; }
+  constexpr bool contains(std::size_t i) const { return i < 32 && ((bits_ >> i) & 1u); }
+  /// How many of them are less than `end`.
+  constexpr std::size_t count_below(std::size_t end) const {
+    return static_cast<std::size_t>(std::popcount(end < 32 ? bits_ & ((1u << end) - 1u) : bits_));
+  }
+  friend constexpr bool operator==(Positions, Positions) = default;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+/// What a vjp needs to see again: {.inputs = {0, 1}, .outputs = {1}} keeps v.input(0), v.input(1) and
+/// v.output(1). To read any other is a GradientError.
 struct Saves {
-  std::uint32_t inputs = 0;
-  std::uint32_t outputs = 0;
+  Positions inputs = {};
+  Positions outputs = {};
 };
 
 struct Cost {
@@ -105,7 +132,15 @@ std::string_view op_name(const Op& op) {
     return Op::type_name;
 }
 
-/// By default an op reads every input and writes every output once, with one operation per output element.
+template <class Op>
+Saves op_saves(const Op& op) {
+  if constexpr (requires { op.saves(); })
+    return op.saves();
+  else
+    return {};
+}
+
+/// Defaults to reading every input and writing every output once, one operation per output element.
 template <class Op>
 Cost op_cost(const Op& op, MetaSpan in, MetaSpan out) {
   if constexpr (requires { op.cost(in, out); }) {

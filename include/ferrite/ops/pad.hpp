@@ -39,7 +39,6 @@ struct FERRITE_API Pad {
     Array target = out[0].with_layout(inner(out[0].layout(), in[0].shape()));
     detail::run_kernel(b, Copy{target.dtype()}, in, Outs(&target, 1));
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     Tensor<B> dx = v.grad();

@@ -27,9 +27,9 @@ struct FERRITE_API PointwiseLoss {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     return {formulas::loss(TensorMath{}, fn, in[0], in[1], delta)};
   }
-  Saves saves() const { return {3u, 0}; }
+  Saves saves() const { return {.inputs = {0, 1}}; }
   /// Fused for the prediction; a target that needs a gradient is composed.
-  bool has_vjp(std::uint32_t needed) const { return (needed & 2u) == 0; }
+  bool has_vjp(Positions needed) const { return !needed.contains(1); }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

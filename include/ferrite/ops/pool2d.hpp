@@ -57,7 +57,7 @@ struct FERRITE_API MaxPool2d {
     const Tensor<B> y = gather(flatten(in[0], 2, 3), 2, flatten(index, 2, 3));
     return {reshape(y, index.shape()), index};
   }
-  Saves saves() const { return {0, 2u}; }
+  Saves saves() const { return {.outputs = {1}}; }  // index
   template <class B>
   void vjp(Vjp<B>& v) const;
 };
@@ -102,7 +102,6 @@ struct FERRITE_API AvgPool2d {
     const double area = static_cast<double>(geometry.kernel.numel());
     return {sum(geometry.windows_of(in[0], 0), {4, 5}) * (1.0 / area)};
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

@@ -22,7 +22,7 @@ struct FERRITE_API RmsNorm {
     const Tensor<B> rstd = rsqrt(mean(square(in[0]), {-1}, KeepDim::yes) + eps);
     return {in[0] * rstd * in[1], squeeze(rstd, {-1})};
   }
-  Saves saves() const { return {3u, 2u}; }
+  Saves saves() const { return {.inputs = {0, 1}, .outputs = {1}}; }  // x, weight; rstd
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

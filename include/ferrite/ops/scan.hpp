@@ -18,7 +18,6 @@ struct FERRITE_API Scan {
     visit("axis", self.axis);
     visit("reverse", self.reverse);
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.into(0, Scan{axis, !reverse}, v.grad());

@@ -31,7 +31,7 @@ struct FERRITE_API Scatter {
   Cost cost(MetaSpan in, MetaSpan out) const;
   Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2, 3}), {{2, 3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
-  Saves saves() const { return {2u, 0}; }
+  Saves saves() const { return {.inputs = {1}}; }  // index
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Tensor<B> index = v.input(1);

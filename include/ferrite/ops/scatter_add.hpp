@@ -18,7 +18,7 @@ struct FERRITE_API ScatterAdd {
   double reduction_length(MetaSpan in) const;
   Metas example(DType d) const { return {{{2, 3}, d}, detail::ids({2, 3}), {{2, 3}, d}}; }
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
-  Saves saves() const { return {2u, 0}; }
+  Saves saves() const { return {.inputs = {1}}; }  // index
   template <class B>
   void vjp(Vjp<B>& v) const {
     if (v.needs(0)) v.add(0, v.grad());

@@ -23,7 +23,7 @@ struct FERRITE_API Softmax {
     const Tensor<B> e = exp(in[0] - max(in[0], {axis}, KeepDim::yes).detach());
     return {e / sum(e, {axis}, KeepDim::yes)};
   }
-  Saves saves() const { return {0, 1u}; }
+  Saves saves() const { return {.outputs = {0}}; }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };
@@ -58,7 +58,7 @@ struct FERRITE_API LogSoftmax {
     const Tensor<B> shifted = in[0] - max(in[0], {axis}, KeepDim::yes).detach();
     return {shifted - log(sum(exp(shifted), {axis}, KeepDim::yes))};
   }
-  Saves saves() const { return {0, 1u}; }
+  Saves saves() const { return {.outputs = {0}}; }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };

@@ -49,7 +49,7 @@ struct FERRITE_API SoftmaxCrossEntropy {
     if (label_smoothing != 0) loss = loss - mean(z, {-1}) * label_smoothing;
     return {where(ignored, 0, loss), log_sum + squeeze(shift, {1})};
   }
-  Saves saves() const { return {3u, 2u}; }
+  Saves saves() const { return {.inputs = {0, 1}, .outputs = {1}}; }  // logits, targets; lse
   template <class B>
   void vjp(Vjp<B>& v) const;
 };
@@ -168,7 +168,7 @@ struct FERRITE_API CrossEntropyLoss {
     op.with_gradient = true;
     return op;
   }
-  Saves saves() const { return {0u, 2u}; }
+  Saves saves() const { return {.outputs = {1}}; }  // the gradient of the loss
   template <class B>
   void vjp(Vjp<B>& v) const {
     if (v.grad_is_one())

@@ -36,7 +36,7 @@ struct FERRITE_API Sort {
   void sort_on_host(const Meta& meta, const std::byte* source, std::byte* values,
                     std::int64_t* indices) const;
 
-  Saves saves() const { return {0, 2u}; }
+  Saves saves() const { return {.outputs = {1}}; }  // indices
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Tensor<B> base = full(v.backend(), v.input_meta(0).shape, 0, v.grad().dtype());

@@ -42,9 +42,8 @@ struct FERRITE_API Statistic {
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     return {of(cast(in[0], float_result(in[0].dtype())))};  // of integers; floats are wide already
   }
-  /// Only the mean has its own; the others are composed.
-  bool has_vjp(std::uint32_t) const { return fn == StatisticFn::mean; }
-  Saves saves() const { return {}; }
+  /// The mean's own; the others are composed.
+  bool has_vjp(Positions) const { return fn == StatisticFn::mean; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Shape &shape = v.input_meta(0).shape, all = normalize_axes(name(), axes, shape.rank());

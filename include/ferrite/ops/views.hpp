@@ -22,7 +22,6 @@ struct FERRITE_API Reshape {
     return detail::alike(1, {2, 3}, d);
   }
   static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.add(0, reshape(v.grad(), v.input_meta(0).shape));
@@ -41,7 +40,6 @@ struct FERRITE_API Permute {
     return detail::alike(1, {2, 3}, d);
   }
   static void attributes(auto& self, auto&& visit) { visit("order", self.order); }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.add(0, permute(v.grad(), inverse()));
@@ -64,7 +62,6 @@ struct FERRITE_API Slice {
     visit("count", self.count);
     visit("step", self.step);
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };
@@ -80,7 +77,6 @@ struct FERRITE_API Expand {
     return detail::alike(1, {1, 3}, d);
   }
   static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     v.add(0, sum_to(v.grad(), v.input_meta(0).shape));
@@ -103,7 +99,6 @@ struct FERRITE_API Windows {
     visit("step", self.step);
     visit("dilation", self.dilation);
   }
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const;
 };
@@ -131,7 +126,6 @@ struct FERRITE_API Fold {
   }
   template <class B>
   void assemble(B& b, Ins in, Outs out) const;
-  Saves saves() const { return {}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Shape& shape = v.input_meta(0).shape;

@@ -25,7 +25,7 @@ struct FERRITE_API Where {
     visit("side", self.side);
     visit("scalar", self.scalar);
   }
-  Saves saves() const { return {1u, 0}; }
+  Saves saves() const { return {.inputs = {0}}; }  // condition
   template <class B>
   void vjp(Vjp<B>& v) const {
     const Tensor<B> condition = v.input(0);

@@ -64,9 +64,8 @@ class FERRITE_API AnyBackend {
   std::string describe() const { return model_->describe(); }
   Array settled(const Array& array) { return model_->settled(array); }
 
-  /// Runs any op. An op of the list goes through the backend's table. Any other op is compiled for every
-  /// backend that the library knows, so that its kernels are found; on a backend of another type it is
-  /// composed.
+  /// Any op. One of the list goes through the table of the backend. Another is compiled for every backend
+  /// that has a name, so that its kernels are found; on a backend of another type it is composed.
   template <class Op>
   Primitives<AnyBackend> evaluate(const Op& op, Ins in) {
     if constexpr (op::Core::contains<Op>)
@@ -203,19 +202,12 @@ class AnyBackend::ModelOf final : public Model {
 
 template <class Op>
 Primitives<AnyBackend> AnyBackend::evaluate_unlisted(const Op& op, Ins in) {
-  Primitives<AnyBackend> out;
-  const auto on = [&]<class B>() {
-    B* const b = get_if<B>();
-    if (b) out = ferrite::evaluate(*b, op, in);
-    return b != nullptr;
-  };
-  const bool known = on.template operator()<Cpu>() || on.template operator()<Cuda>() ||
-                     on.template operator()<Reference>() || on.template operator()<Lazy<Cpu>>() ||
-                     on.template operator()<Lazy<Cuda>>() || on.template operator()<Profiled<Cpu>>() ||
-                     on.template operator()<Profiled<Cuda>>() || on.template operator()<CpuParity>() ||
-                     on.template operator()<CudaParity>() || on.template operator()<LazyParity>() ||
-                     on.template operator()<CudaLazyParity>();
-  return known ? out : detail::evaluate_kernel(*this, op, in);
+  std::optional<Primitives<AnyBackend>> out;
+  NamedStacks::for_each([&]<class B>() {
+    if (out) return;
+    if (B* const b = get_if<B>()) out = ferrite::evaluate(*b, op, in);
+  });
+  return out ? std::move(*out) : detail::evaluate_kernel(*this, op, in);
 }
 
 }  // namespace ferrite

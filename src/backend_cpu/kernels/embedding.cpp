@@ -81,10 +81,10 @@ void select(const Array& x, int axis, const std::vector<std::int64_t>& ids, cons
 }
 
 /// For each row of the table the positions whose id it is, in order: a counting sort.
-struct Positions {
+struct PositionsByRow {
   std::vector<std::int64_t> begin, position;
 
-  Positions(const std::vector<std::int64_t>& ids, std::int64_t rows)
+  PositionsByRow(const std::vector<std::int64_t>& ids, std::int64_t rows)
       : begin(static_cast<std::size_t>(rows) + 1), position(ids.size()) {
     for (const std::int64_t id : ids) ++begin[static_cast<std::size_t>(id) + 1];
     for (std::size_t r = 1; r < begin.size(); ++r) begin[r] += begin[r - 1];
@@ -124,7 +124,7 @@ void run(Cpu& cpu, const op::Embedding& op, Ins in, Outs out) {
 }
 
 void run(Cpu& cpu, const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Positions positions(checked_embedding_ids(cpu, op.type_name, in[1], op.rows), op.rows);
+  const PositionsByRow positions(checked_embedding_ids(cpu, op.type_name, in[1], op.rows), op.rows);
   const Rows dy = rows_of(cpu, in[0]);
   Destination dweight(cpu, out[0], accumulates(mask, 0));
   // Tasks are blocks of rows and columns, so that one id that is everywhere still makes work for several

@@ -7,7 +7,7 @@ namespace ferrite::cpu {
 void copy_into(Cpu& cpu, const Array& from, const Array& to, bool add) {
   const Array* in[] = {&from};
   Array out[] = {to};
-  run(cpu, op::Copy{to.dtype()}, Ins(in, 1), Outs(out), add ? Accumulate{1} : Accumulate::none);
+  run(cpu, op::Copy{to.dtype()}, Ins(in, 1), Outs(out), add ? Accumulate::first : Accumulate::none);
 }
 
 Array dense(Cpu& cpu, const Array& x, DType dtype) {

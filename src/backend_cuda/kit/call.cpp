@@ -22,7 +22,7 @@ std::shared_ptr<Buffer> Call::allocate(std::size_t bytes) const { return context
 void copy_into(Cuda& cuda, const Array& from, const Array& to, bool add) {
   const Array* in[] = {&from};
   Array out = to;
-  run(cuda, op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1), static_cast<Accumulate>(add ? 1u : 0u));
+  run(cuda, op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1), add ? Accumulate::first : Accumulate::none);
 }
 
 Array dense(Cuda& cuda, const Array& x, DType dtype) {

@@ -64,7 +64,7 @@ struct Flips {
 }  // namespace
 
 Reduction::Reduction(const Array& given, const Array& result, const Shape& axes, bool keepdim,
-                     Positions positions) {
+                     ElementOrder order) {
   const Layout& layout = given.layout();
   Flips flips;
   int from = 0;
@@ -74,7 +74,7 @@ Reduction::Reduction(const Array& given, const Array& result, const Shape& axes,
     if (!reduces || keepdim) ++from;
     (reduces ? length : results) *= axis.extent;
     if (axis.extent == 1) continue;
-    if (!reduces || positions == Positions::ignored) axis = flips.flipped(axis);
+    if (!reduces || order == ElementOrder::ignored) axis = flips.flipped(axis);
     (reduces ? reduced : kept).push_back(axis);
   }
   in = shifted(given, flips.in);

@@ -10,7 +10,7 @@
 namespace ferrite::cuda {
 
 /// Whether the place of an element in the reduction matters (argmax) or only its value (sum).
-enum class Positions : bool { ignored, counted };
+enum class ElementOrder : bool { ignored, counted };
 
 struct Reduction {
   struct Axis {
@@ -25,7 +25,7 @@ struct Reduction {
 
   /// `axes` normalised. Neither array may be empty.
   Reduction(const Array& in, const Array& out, const Shape& axes, bool keepdim,
-            Positions positions = Positions::ignored);
+            ElementOrder order = ElementOrder::ignored);
 
   /// Whether `lanes` neighbouring elements can be read at once: along the reduction (by rows) or across it.
   bool allows_packs(int lanes) const;

@@ -115,7 +115,7 @@ void Recorder::State::run_one_by_one(const Group& group, const Plan& plan) {
     for (const Array& x : operands) refs.push_back(&x);
     Array out = in_memory(r.out);
     executor.run(r.op, Ins(refs.data(), refs.size() - (r.accumulates ? 1 : 0)), Outs(&out, 1),
-                 r.accumulates ? Accumulate{1} : Accumulate::none);
+                 r.accumulates ? Accumulate::first : Accumulate::none);
   }
   reduce_before(group.ops.size());
 }
