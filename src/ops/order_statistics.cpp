@@ -1,8 +1,7 @@
-// Shape rules of order_statistics and bucketize, and the arithmetic of quantiles.
-#include <fmt/format.h>
-
-#include "ferrite/ops/bucketize.hpp"
+// order_statistics: shape rule, and the arithmetic of quantiles.
 #include "ferrite/ops/order_statistics.hpp"
+
+#include <fmt/format.h>
 
 namespace ferrite {
 
@@ -31,19 +30,12 @@ double interpolate_quantile(double lower, double upper, double weight) {
 
 namespace op {
 
-namespace {
-void check_f64(std::string_view op, std::string_view what, DType dtype) {
-  if (dtype != DType::f64)
-    throw DTypeError(fmt::format("[{}] {} is {}: needs f64", op, what, to_string(dtype)));
-}
-}  // namespace
-
 Metas OrderStatistics::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
   detail::check_floating(type_name, "x", in[0].dtype);
   detail::check_rank(type_name, "x", in[0].shape, 2);
   detail::check_rank(type_name, "levels", in[1].shape, 1);
-  check_f64(type_name, "levels", in[1].dtype);
+  detail::check_dtype(type_name, "levels", in[1].dtype, DType::f64);
   if (in[0].shape[0] < 1)
     throw ShapeError(fmt::format("[{}] x {}: needs at least one row", type_name, to_string(in[0].shape)));
   const std::int64_t columns = in[0].shape[1];
@@ -54,30 +46,6 @@ Metas OrderStatistics::infer(MetaSpan in) const {
 Cost OrderStatistics::cost(MetaSpan in, MetaSpan out) const {
   const auto bytes = [](const Meta& m) { return static_cast<double>(m.bytes()); };
   return {static_cast<double>(in[0].shape.numel()), bytes(in[0]) + bytes(out[0]) + bytes(out[1])};
-}
-
-Metas Bucketize::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 2, 2);
-  detail::check_floating(type_name, "x", in[0].dtype);
-  detail::check_rank(type_name, "x", in[0].shape, 2);
-  detail::check_rank(type_name, "edges", in[1].shape, 2);
-  check_f64(type_name, "edges", in[1].dtype);
-  if (in[1].shape[0] != in[0].shape[1])
-    throw ShapeError(fmt::format("[{}] x {} and edges {}: needs one row of edges per column of x", type_name,
-                                 to_string(in[0].shape), to_string(in[1].shape)));
-  if (!is_integer(dtype))
-    throw DTypeError(fmt::format("[{}] dtype {}: tokens are u8, i32 or i64", type_name, to_string(dtype)));
-  const std::int64_t most = dtype == DType::u8 ? 255 : INT32_MAX;
-  if (in[1].shape[1] > most || missing < 0 || missing > most)
-    throw ValueError(fmt::format("[{}] {} edges and missing token {}: {} holds tokens from 0 to {}",
-                                 type_name, in[1].shape[1], missing, to_string(dtype), most));
-  return {Meta{in[0].shape, dtype}};
-}
-
-Cost Bucketize::cost(MetaSpan in, MetaSpan out) const {
-  const double elements = static_cast<double>(in[0].shape.numel());
-  return {elements * std::ceil(std::log2(1.0 + static_cast<double>(in[1].shape[1]))),
-          static_cast<double>(in[0].bytes() + in[1].bytes() + out[0].bytes())};
 }
 
 }  // namespace op
