@@ -1,5 +1,5 @@
 // Folders: what a reduction does to the elements it meets. They know numbers and blocks; which elements meet
-// in which order is the business of cpu_reduce.cpp.
+// in which order is the business of reduction.cpp.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,15 @@ inline constexpr int group_size = sizeof(T) >= 4 ? 4 : 16 / sizeof(T);
 template <class T>
 using Group = Pack<T, group_size<T>>;
 
+/// a * b + c with both operations rounded, as every backend does it.
+__device__ __forceinline__ double multiply_then_add(double a, double b, double c) {
+  return __dadd_rn(__dmul_rn(a, b), c);
+}
+__device__ __forceinline__ std::int64_t multiply_then_add(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b) +
+                                   static_cast<std::uint64_t>(c));
+}
+
 /// A sequence of random numbers whose stream moves on with every replay of a captured step.
 class Sequence {
  public:

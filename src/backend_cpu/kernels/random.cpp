@@ -1,30 +1,17 @@
-// Ops without inputs: fill, iota, random. They write dense memory, in chunks that begin at fixed elements.
+// random: every element from its index alone, in chunks that begin at fixed elements.
+#include "ferrite/ops/random.hpp"
+
 #include <algorithm>
 
 #include "backend_cpu/kit/elementwise.hpp"
 #include "backend_cpu/math/random_words.hpp"
 #include "backend_cpu/math/scalar_functions.hpp"
-#include "ferrite/backend/cpu.hpp"
-#include "ferrite/core/thread_pool.hpp"
-#include "ferrite/ops/copy.hpp"
-#include "ferrite/ops/fill.hpp"
-#include "ferrite/ops/iota.hpp"
-#include "ferrite/ops/random.hpp"
+#include "ferrite/cpu/rows.hpp"
 #include "math/fast_math.hpp"
 
 namespace ferrite {
 namespace cpu {
 namespace {
-
-/// Calls f(dense array), which is `out` itself or a temporary that is then copied there.
-template <class F>
-void write_dense(Cpu& backend, Array& out, F&& f) {
-  if (out.layout().is_contiguous()) return f(out);
-  const Array dense = backend.allocate(out.meta());
-  f(dense);
-  const Array* in[] = {&dense};
-  run(backend, op::Copy{out.dtype()}, Ins(in, 1), Outs(&out, 1));
-}
 
 // Words come in batches; every chunk of elements begins where a batch does.
 static_assert(chunk_size % words_per_draw == 0);
@@ -123,43 +110,22 @@ void fill_batch(const op::Random& op, const Words& words, T* y, std::int64_t n) 
 }  // namespace
 }  // namespace cpu
 
-void run(Cpu&, const op::Fill& op, Ins, Outs out) {
-  const DType dtype = out[0].dtype();
-  const cpu::ScalarValue value(op.value, dtype, dtype);
-  const cpu::Source source{nullptr, value.bytes, dtype};
-  cpu::run_elementwise({nullptr, dtype}, {&source, 1}, out[0]);
-}
-
-void run(Cpu& cpu, const op::Iota& op, Ins, Outs out) {
-  cpu::write_dense(cpu, out[0], [&](const Array& target) {
-    visit_dtype(target.dtype(), [&]<class T>() {
-      using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
-      const auto start = op.start.to<Wide>(), step = op.step.to<Wide>();
-      T* y = target.data<T>();
-      parallel_ranges(op.count, cpu::chunk_size, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          y[i] = convert<T>(scalar::multiply_then_add(static_cast<Wide>(i), step, start));
-      });
-    });
-  });
-}
-
 void run(Cpu& cpu, const op::Random& op, Ins, Outs out) {
-  cpu::write_dense(cpu, out[0], [&](const Array& target) {
-    visit_dtype(target.dtype(), [&]<class T>() {
-      const bool wide =
-          op.fn == op::RandomFn::integer || (op.fn == op::RandomFn::uniform && std::is_same_v<T, double>);
-      const std::int64_t words_each = wide ? 2 : 1, per_batch = cpu::words_per_draw / words_each;
-      T* y = target.data<T>();
-      parallel_ranges(target.shape().numel(), cpu::chunk_size, [&](std::int64_t begin, std::int64_t end) {
-        cpu::Words words;
-        for (std::int64_t i = begin; i < end; i += per_batch) {
-          cpu::draw_words({op.seed, op.stream}, i * words_each, words);
-          cpu::fill_batch<T>(op, words, y + i, std::min(per_batch, end - i));
-        }
-      });
+  cpu::Destination target(cpu, out[0], false);
+  visit_dtype(out[0].dtype(), [&]<class T>() {
+    const bool wide =
+        op.fn == op::RandomFn::integer || (op.fn == op::RandomFn::uniform && std::is_same_v<T, double>);
+    const std::int64_t words_each = wide ? 2 : 1, per_batch = cpu::words_per_draw / words_each;
+    T* y = target.array().data<T>();
+    parallel_ranges(out[0].shape().numel(), cpu::chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      cpu::Words words;
+      for (std::int64_t i = begin; i < end; i += per_batch) {
+        cpu::draw_words({op.seed, op.stream}, i * words_each, words);
+        cpu::fill_batch<T>(op, words, y + i, std::min(per_batch, end - i));
+      }
     });
   });
+  target.commit();
 }
 
 }  // namespace ferrite
