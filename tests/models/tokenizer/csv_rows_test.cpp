@@ -65,7 +65,7 @@ std::string text_field(std::mt19937& random) {
   }
 }
 
-TEST_F(CsvRows, of_any_mixture_have_the_fields_that_the_scanner_finds) {
+TEST_F(CsvRows, OfAnyMixtureHaveTheFieldsThatTheScannerFinds) {
   std::mt19937 random(3);
   std::string text = "a,left out,b,c,d\n";
   for (int i = 0; i < 3000; ++i) {
@@ -121,7 +121,7 @@ TEST_F(CsvRows, of_any_mixture_have_the_fields_that_the_scanner_finds) {
   }
 }
 
-TEST_F(CsvRows, that_are_wrong_are_named_by_their_line_behind_rows_of_any_kind) {
+TEST_F(CsvRows, ThatAreWrongAreNamedByTheirLineBehindRowsOfAnyKind) {
   TableConfig config;
   config.drop = {"c"};
   config.inspected_rows = 2;

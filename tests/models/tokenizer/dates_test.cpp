@@ -19,7 +19,7 @@ struct Dates : TableTest {
   }
 };
 
-TEST_F(Dates, are_seconds_since_1970) {
+TEST_F(Dates, AreSecondsSince1970) {
   EXPECT_EQ(seconds({"1970-01-01", "1970-01-02", "1969-12-31", "2000-02-29", "2024-01-31", "0001-01-01"}),
             (std::vector<double>{0, 86400, -86400, 951782400, 1706659200, -62135596800}));
   EXPECT_EQ(seconds({"1970-01-01T00:00", "1970-01-01 10:30", " 1970-01-01T10:30:15 ",
@@ -29,7 +29,7 @@ TEST_F(Dates, are_seconds_since_1970) {
   EXPECT_TRUE(std::isnan(seconds({"2024-01-31", "NA"})[1]));
 }
 
-TEST_F(Dates, that_no_calendar_has_are_text) {
+TEST_F(Dates, ThatNoCalendarHasAreText) {
   for (const char* field :
        {"2023-02-29", "2024-13-01", "2024-00-10", "2024-01-32", "2024-1-05", "24-01-05", "2024-01-05T",
         "2024-01-05T25:00", "2024-01-05T10", "2024-01-05T10:60", "2024-01-05T10:00:00.", "2024-01-05T10:00+2",
@@ -39,13 +39,13 @@ TEST_F(Dates, that_no_calendar_has_are_text) {
   EXPECT_EQ(fitted.columns()[0].kind, ColumnKind::date_category);
 }
 
-TEST_F(Dates, alone_are_no_header) {
+TEST_F(Dates, AloneAreNoHeader) {
   const auto source = csv("2024-01-05,1\n2024-01-06,2\n");
   EXPECT_EQ(source->names(), (std::vector<std::string>{"c0", "c1"}));
   EXPECT_EQ(source->next()->rows, 2);
 }
 
-TEST_F(Dates, are_binned_in_their_order_and_written_again) {
+TEST_F(Dates, AreBinnedInTheirOrderAndWrittenAgain) {
   for (const bool with_time : {false, true}) {
     std::string text = "day,y\n";
     for (int i = 0; i < 300; ++i) {
@@ -77,13 +77,13 @@ TEST_F(Dates, are_binned_in_their_order_and_written_again) {
   }
 }
 
-TEST_F(Dates, are_written_in_as_few_places_as_will_do) {
+TEST_F(Dates, AreWrittenInAsFewPlacesAsWillDo) {
   for (const char* text : {"2024-01-05T10:00:00", "2024-01-05T10:00:00.129", "1965-02-17T14:41:26.000007",
                            "1970-01-01T00:00:00.000000001", "9999-12-31T23:59:59"})
     EXPECT_EQ(fit("d\n" + std::string(text) + "\n").inverse(0, 0, 0, BinValue::midpoint), text);
 }
 
-TEST_F(Dates, are_kept_by_the_file_of_a_fit) {
+TEST_F(Dates, AreKeptByTheFileOfAFit) {
   const auto fitted = fit("d\n2024-01-05\n2024-01-07\n2024-01-09\n", {}, {TokenizerConfig{}.with_bins(3)});
   fitted.save(folder / "fit.safetensors");
   const auto loaded = TableTokenizer::load(folder / "fit.safetensors");

@@ -10,7 +10,7 @@ namespace {
 using namespace tokenizer;
 using MissingFields = TableTest;
 
-TEST_F(MissingFields, of_categories_have_a_token_of_their_own) {
+TEST_F(MissingFields, OfCategoriesHaveATokenOfTheirOwn) {
   std::string text = "x,city,grade\n";
   for (int i = 0; i < 40; ++i)
     text += std::to_string(i * 0.5) + (i % 2 ? ",Oslo," : ",Lima,") + std::to_string(i % 3) + "\n";
@@ -27,7 +27,7 @@ TEST_F(MissingFields, of_categories_have_a_token_of_their_own) {
   expect_part(fitted.report(), "1 (3 in categories) is missing, 4 unknown");
 }
 
-TEST_F(MissingFields, stay_missing_for_who_reads_with_the_fit) {
+TEST_F(MissingFields, StayMissingForWhoReadsWithTheFit) {
   TableConfig marked;
   marked.missing = {"?", " -999 "};
   const auto fitted = fit("a,b\n1.5,x\n?,?\n-999,y\n2.5,x\n", marked);
@@ -40,7 +40,7 @@ TEST_F(MissingFields, stay_missing_for_who_reads_with_the_fit) {
   EXPECT_EQ(tokens(loaded, *source), (std::vector<int>{missing, missing, missing, 0}));
 }
 
-TEST_F(MissingFields, of_arrays_are_found_by_value) {
+TEST_F(MissingFields, OfArraysAreFoundByValue) {
   const std::vector<float> values{1, -99.9f, 3, -999};
   write_npy(folder / "f32.npy", HostTensor::from(std::span<const float>(values), {4, 1}));
   const std::vector<std::int32_t> integers{-99, -999, 3, -999};

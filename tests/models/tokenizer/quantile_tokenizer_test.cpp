@@ -43,7 +43,7 @@ class Tokenizer : public ::testing::Test {
 using Backends = ::testing::Types<Reference, Cpu>;
 TYPED_TEST_SUITE(Tokenizer, Backends);
 
-TYPED_TEST(Tokenizer, keeps_the_quantiles_of_every_column_as_edges_and_counts_them) {
+TYPED_TEST(Tokenizer, KeepsTheQuantilesOfEveryColumnAsEdgesAndCountsThem) {
   for (const std::int64_t rows : {1, 3, 50, 701})
     for (const DType dtype : {DType::f32, DType::f64})
       for (const QuantileMethod method :
@@ -71,7 +71,7 @@ TYPED_TEST(Tokenizer, keeps_the_quantiles_of_every_column_as_edges_and_counts_th
       }
 }
 
-TYPED_TEST(Tokenizer, gives_the_tokens_of_a_search_in_f64) {
+TYPED_TEST(Tokenizer, GivesTheTokensOfASearchInF64) {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const Closed closed : {Closed::left, Closed::right})
       for (const DuplicateEdges policy :
@@ -92,7 +92,7 @@ TYPED_TEST(Tokenizer, gives_the_tokens_of_a_search_in_f64) {
       }
 }
 
-TYPED_TEST(Tokenizer, bins_of_distinct_values_are_equally_full) {
+TYPED_TEST(Tokenizer, BinsOfDistinctValuesAreEquallyFull) {
   Rng rng(3);
   const auto x = cast(rand(this->b, {1000, 2}, rng), DType::f64);
   const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(8).with_statistics(true));
@@ -102,7 +102,7 @@ TYPED_TEST(Tokenizer, bins_of_distinct_values_are_equally_full) {
   }
 }
 
-TYPED_TEST(Tokenizer, follows_any_monotone_map_of_the_values) {
+TYPED_TEST(Tokenizer, FollowsAnyMonotoneMapOfTheValues) {
   Rng rng(6);
   const auto x = cast(randn(this->b, {700, 3}, rng), DType::f64);
   for (const Closed closed : {Closed::left, Closed::right}) {
@@ -122,7 +122,7 @@ TYPED_TEST(Tokenizer, follows_any_monotone_map_of_the_values) {
   }
 }
 
-TYPED_TEST(Tokenizer, merges_heavy_values_into_bins_of_their_own) {
+TYPED_TEST(Tokenizer, MergesHeavyValuesIntoBinsOfTheirOwn) {
   std::vector<double> values;
   for (int i = 0; i < 60; ++i) values.push_back(0);
   for (int i = 1; i <= 20; ++i) values.insert(values.end(), {i * 0.01, -i * 0.01});
@@ -138,7 +138,7 @@ TYPED_TEST(Tokenizer, merges_heavy_values_into_bins_of_their_own) {
   }
 }
 
-TYPED_TEST(Tokenizer, inverts_by_mean_or_midpoint) {
+TYPED_TEST(Tokenizer, InvertsByMeanOrMidpoint) {
   const auto x = matrix(this->b, {0, 1, 2, 3, 4, 5, 6, 7, nan}, 1, DType::f64);
   const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(2).with_statistics(true));
   EXPECT_EQ(fitted.columns()[0].edges, std::vector<double>{3.5});
@@ -152,7 +152,7 @@ TYPED_TEST(Tokenizer, inverts_by_mean_or_midpoint) {
   EXPECT_TRUE(std::isnan(means[8]));
 }
 
-TYPED_TEST(Tokenizer, inverts_by_mean_into_the_bin_where_the_mean_rounds_past_it) {
+TYPED_TEST(Tokenizer, InvertsByMeanIntoTheBinWhereTheMeanRoundsPastIt) {
   const auto x = matrix(this->b, {0, 0, 0, 0.1, 0.1, 0.1}, 1, DType::f64);
   ASSERT_GT((0.1 + 0.1 + 0.1) / 3, 0.1);
   const auto config = TokenizerConfig{}.with_bins(2).with_statistics(true);
@@ -174,7 +174,7 @@ std::vector<double> random_columns(std::int64_t rows, std::uint64_t seed) {
   return values;
 }
 
-TYPED_TEST(Tokenizer, returns_to_the_same_tokens_after_inverse) {
+TYPED_TEST(Tokenizer, ReturnsToTheSameTokensAfterInverse) {
   for (std::uint64_t seed = 0; seed < 12; ++seed)
     for (const Closed closed : {Closed::left, Closed::right})
       for (const DuplicateEdges policy :
@@ -201,7 +201,7 @@ TYPED_TEST(Tokenizer, returns_to_the_same_tokens_after_inverse) {
       }
 }
 
-TYPED_TEST(Tokenizer, inverts_into_the_bin_however_narrow_it_is) {
+TYPED_TEST(Tokenizer, InvertsIntoTheBinHoweverNarrowItIs) {
   // Heavy values in bins one ulp wide, where midpoints and means are rounded out of them.
   std::vector<double> values;
   const double heavy[] = {0.1, std::nextafter(0.1, 1), 0x1p-1074, 3 * 0x1p-1074, 1 - 0x1p-53, -0x1p-1074};
@@ -223,7 +223,7 @@ TYPED_TEST(Tokenizer, inverts_into_the_bin_however_narrow_it_is) {
   }
 }
 
-TYPED_TEST(Tokenizer, names_row_and_column_of_a_token_out_of_range) {
+TYPED_TEST(Tokenizer, NamesRowAndColumnOfATokenOutOfRange) {
   const auto x = matrix(this->b, nasty(50, 1), nasty_columns, DType::f32);
   const auto fitted = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(4));
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(3 * nasty_columns), 0);
@@ -241,7 +241,7 @@ TYPED_TEST(Tokenizer, names_row_and_column_of_a_token_out_of_range) {
   EXPECT_THROW(fitted.inverse(cast(bad, DType::f32)), DTypeError);
 }
 
-TYPED_TEST(Tokenizer, widens_tokens_with_the_number_of_bins) {
+TYPED_TEST(Tokenizer, WidensTokensWithTheNumberOfBins) {
   const auto x = matrix(this->b, nasty(600, 2), nasty_columns, DType::f32);
   const auto narrow = QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(254));
   EXPECT_EQ(narrow.width(), TokenWidth::u8);
@@ -256,7 +256,7 @@ TYPED_TEST(Tokenizer, widens_tokens_with_the_number_of_bins) {
                ValueError);
 }
 
-TYPED_TEST(Tokenizer, refuses_what_cannot_be_fitted) {
+TYPED_TEST(Tokenizer, RefusesWhatCannotBeFitted) {
   const auto x = matrix(this->b, {1, 2, 3, 4}, 2, DType::f32);
   const auto fit = [&](const TokenizerConfig& config) { return QuantileTokenizer::fit(x, config); };
   EXPECT_THROW(fit(TokenizerConfig{}.with_bins(1)), ValueError);
@@ -269,7 +269,7 @@ TYPED_TEST(Tokenizer, refuses_what_cannot_be_fitted) {
   EXPECT_THROW(fit({}).transform(transpose(slice(x, 0, 0, 1), 0, 1)), ShapeError);
 }
 
-TEST(TokenizerBackends, agree_bit_for_bit) {
+TEST(TokenizerBackends, AgreeBitForBit) {
   Reference reference;
   Cpu cpu;
   const auto values = nasty(3000, 21);

@@ -10,7 +10,7 @@ namespace {
 using namespace tokenizer;
 using Reading = TableTest;
 
-TEST_F(Reading, finds_the_columns_of_a_fit_by_name) {
+TEST_F(Reading, FindsTheColumnsOfAFitByName) {
   const auto fitted =
       fit("a,b,day\n1.5,x,2024-01-01\n2.5,y,2024-01-03\n", {}, {TokenizerConfig{}.with_bins(2)});
   const auto other =
@@ -23,7 +23,7 @@ TEST_F(Reading, finds_the_columns_of_a_fit_by_name) {
             "[open_table] " + (folder / "t.csv").string() + ", columns b, c: there is no a, day");
 }
 
-TEST_F(Reading, chooses_columns_in_the_order_asked_for) {
+TEST_F(Reading, ChoosesColumnsInTheOrderAskedFor) {
   TableConfig config;
   config.columns = {"c", "a"};
   config.drop = {"b"};
@@ -34,7 +34,7 @@ TEST_F(Reading, chooses_columns_in_the_order_asked_for) {
   expect_part(error<ValueError>([&] { csv("a,b,c\n1,2,3\n", config); }), "column 'a': is asked for twice");
 }
 
-TEST_F(Reading, renames_columns_of_one_name_if_told) {
+TEST_F(Reading, RenamesColumnsOfOneNameIfTold) {
   const std::string text = "a,b,a,a.1,a\n1,2,3,4,5\n";
   expect_part(csv_error(text), "t.csv:1:5, column \"a\": the name appears twice; --rename-duplicates");
   TableConfig config;
@@ -42,7 +42,7 @@ TEST_F(Reading, renames_columns_of_one_name_if_told) {
   EXPECT_EQ(csv(text, config)->names(), (std::vector<std::string>{"a", "b", "a.2", "a.1", "a.3"}));
 }
 
-TEST_F(Reading, takes_numbers_beyond_the_range_for_the_nearest_double) {
+TEST_F(Reading, TakesNumbersBeyondTheRangeForTheNearestDouble) {
   std::string text = "p\n";
   for (int i = 0; i < 60; ++i) text += std::to_string(i * 0.25 + 0.1) + "\n";
   const auto source = csv(text + "3.2e-331\n1e400\n-1e400\n1e-320\n");
@@ -57,7 +57,7 @@ TEST_F(Reading, takes_numbers_beyond_the_range_for_the_nearest_double) {
   EXPECT_EQ(all[60], 0);
 }
 
-TEST_F(Reading, says_which_few_texts_make_a_column_of_numbers_text) {
+TEST_F(Reading, SaysWhichFewTextsMakeAColumnOfNumbersText) {
   std::string text = "x,code,day,word\n";
   for (int i = 0; i < 40; ++i)
     text += (i == 7    ? "?"
@@ -85,7 +85,7 @@ TEST_F(Reading, says_which_few_texts_make_a_column_of_numbers_text) {
   EXPECT_EQ(kept_in_memory(csv(text), 1 << 20)->notes().size(), 2u);
 }
 
-TEST_F(Reading, names_the_options_where_a_text_comes_late) {
+TEST_F(Reading, NamesTheOptionsWhereATextComesLate) {
   TableConfig config;
   config.inspected_rows = 2;
   const std::string message = csv_error("a\n1\n2\n?\n", config);
@@ -94,7 +94,7 @@ TEST_F(Reading, names_the_options_where_a_text_comes_late) {
   expect_part(message, "(--text)");
 }
 
-TEST_F(Reading, says_which_fit_knows_few_of_its_texts) {
+TEST_F(Reading, SaysWhichFitKnowsFewOfItsTexts) {
   std::string text = "id,city\n";
   for (int i = 0; i < 40; ++i) text += "key" + std::to_string(i) + (i % 2 ? ",Oslo\n" : ",Lima\n");
   TableFitConfig how;
@@ -104,7 +104,7 @@ TEST_F(Reading, says_which_fit_knows_few_of_its_texts) {
   expect_part(notes[0], "column 'id': 30 of 40 rows hold none of its 10 most frequent texts");
 }
 
-TEST_F(Reading, suspects_another_delimiter) {
+TEST_F(Reading, SuspectsAnotherDelimiter) {
   const auto semicolons = csv("a;b\n1;2\n3;4\n");
   ASSERT_EQ(semicolons->notes().size(), 1u);
   expect_part(semicolons->notes()[0], "one column, \"a;b\": if ';' separates columns, say --delimiter ';'");

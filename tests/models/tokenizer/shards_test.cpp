@@ -38,7 +38,7 @@ struct Shards : ::testing::Test {
   }
 };
 
-TEST_F(Shards, hold_the_tokens_in_order_and_in_every_width) {
+TEST_F(Shards, HoldTheTokensInOrderAndInEveryWidth) {
   for (const int bins : {20, 500, 5000}) {
     const auto tokenizer = fitted(bins);
     const auto out = folder / ("bins" + std::to_string(bins));
@@ -56,7 +56,7 @@ TEST_F(Shards, hold_the_tokens_in_order_and_in_every_width) {
   }
 }
 
-TEST_F(Shards, are_resumed_where_the_run_stopped) {
+TEST_F(Shards, AreResumedWhereTheRunStopped) {
   const auto tokenizer = fitted(50);
   const auto out = folder / "tokens";
   write_shards(out, *source(), tokenizer, engine, {300});
@@ -74,7 +74,7 @@ TEST_F(Shards, are_resumed_where_the_run_stopped) {
   }
 }
 
-TEST_F(Shards, of_different_runs_do_not_mix) {
+TEST_F(Shards, OfDifferentRunsDoNotMix) {
   const auto out = folder / "tokens";
   write_shards(out, *source(), fitted(50), engine, {300});
   EXPECT_THROW(write_shards(out, *source(), fitted(40), engine, {300}), ValueError);
@@ -89,7 +89,7 @@ TEST_F(Shards, of_different_runs_do_not_mix) {
   EXPECT_THROW(shard_files(folder / "again"), ParseError);
 }
 
-TEST_F(Shards, of_a_table_that_is_read_otherwise_do_not_mix) {
+TEST_F(Shards, OfATableThatIsReadOtherwiseDoNotMix) {
   const auto tokenizer = TableTokenizer(QuantileTokenizer::fit(slice(x, 1, 0, 1)));
   const auto column = to_host(contiguous(slice(x, 1, 0, 1)));
   const auto other = to_host(contiguous(slice(x, 1, 1, 2)));
@@ -113,7 +113,7 @@ TEST_F(Shards, of_a_table_that_is_read_otherwise_do_not_mix) {
   EXPECT_THROW(write_shards(folder / "tokens", *open_table(folder / "b.npy"), tokenizer, engine), ValueError);
 }
 
-TEST_F(Shards, are_all_that_overwriting_removes) {
+TEST_F(Shards, AreAllThatOverwritingRemoves) {
   const auto out = folder / "tokens";
   write_shards(out, *source(), fitted(50), engine, {300});
   const char* others[] = {"tokens-of-mine.npy", "tokens-00001.txt", "tokens-1.npy"};
@@ -127,7 +127,7 @@ TEST_F(Shards, are_all_that_overwriting_removes) {
   EXPECT_THROW(shard_files(folder / std::string(300, 'x')), IoError);
 }
 
-TEST_F(Shards, are_left_whole_where_the_table_turns_out_bad) {
+TEST_F(Shards, AreLeftWholeWhereTheTableTurnsOutBad) {
   std::string text = "a\n";
   for (int i = 0; i < 500; ++i) text += std::to_string(i % 100 * 0.5) + "\n";
   std::ofstream(folder / "good.csv") << text;

@@ -54,7 +54,7 @@ class WatchedSource final : public TableSource {
   int rewinds_ = 0;
 };
 
-TEST_F(TableFit, keeps_no_texts_that_are_counted) {
+TEST_F(TableFit, KeepsNoTextsThatAreCounted) {
   WatchedSource numbers(false), mixed(true);
   TableTokenizer::fit(numbers, engine);
   EXPECT_EQ(numbers.most_held(), 5);  // shared, not copied
@@ -62,7 +62,7 @@ TEST_F(TableFit, keeps_no_texts_that_are_counted) {
   EXPECT_LE(mixed.most_held(), 2);
 }
 
-TEST_F(TableFit, counts_texts_against_the_limit_of_what_is_kept) {
+TEST_F(TableFit, CountsTextsAgainstTheLimitOfWhatIsKept) {
   for (const std::int64_t limit : {5000, 50000}) {  // texts take 10 kB
     auto watched = std::make_unique<WatchedSource>(true);
     const WatchedSource& seen = *watched;
@@ -75,14 +75,14 @@ TEST_F(TableFit, counts_texts_against_the_limit_of_what_is_kept) {
   }
 }
 
-TEST_F(TableFit, inverts_by_mean_only_with_statistics) {
+TEST_F(TableFit, InvertsByMeanOnlyWithStatistics) {
   const std::string text = "a\n1.5\n2.5\n";
   EXPECT_THROW(fit(text).inverse(0, 0, 0, BinValue::mean), ValueError);
   const auto fitted = fit(text, {}, {TokenizerConfig{}.with_bins(2).with_statistics(true)});
   EXPECT_EQ(fitted.inverse(0, 0, 0, BinValue::mean), "1.5");
 }
 
-TEST_F(TableFit, has_the_same_fingerprint_whatever_the_order_of_sums) {
+TEST_F(TableFit, HasTheSameFingerprintWhateverTheOrderOfSums) {
   const auto with_means = [&](std::vector<double> means, std::vector<double> edges) {
     ColumnFit c = column("a");
     c.count = 3;
@@ -97,7 +97,7 @@ TEST_F(TableFit, has_the_same_fingerprint_whatever_the_order_of_sums) {
   EXPECT_NE(with_means({0, 0.9}, {0.5}), with_means({0, 0.9}, {0.6}));
 }
 
-TEST_F(TableFit, is_made_of_parts_that_fit_each_other) {
+TEST_F(TableFit, IsMadeOfPartsThatFitEachOther) {
   const QuantileTokenizer two(TokenizerConfig{}, {column("a"), column("b")});
   const QuantileTokenizer none(TokenizerConfig{}, {});
   const auto numeric = [](const char* name, std::size_t place) {
@@ -121,7 +121,7 @@ TEST_F(TableFit, is_made_of_parts_that_fit_each_other) {
   EXPECT_THROW(category(ColumnKind::text_category, {{"1", "1"}, {5, 5}, {}}), ValueError);
 }
 
-TEST_F(TableFit, fit_is_saved_with_its_categories) {
+TEST_F(TableFit, FitIsSavedWithItsCategories) {
   const auto fitted = fit(mixed_rows(200));
   fitted.save(folder / "fit.safetensors");
   const auto loaded = TableTokenizer::load(folder / "fit.safetensors");
@@ -138,7 +138,7 @@ TEST_F(TableFit, fit_is_saved_with_its_categories) {
               "'other' is not known");
 }
 
-TEST_F(TableFit, shows_names_without_control_characters) {
+TEST_F(TableFit, ShowsNamesWithoutControlCharacters) {
   const auto fitted = fit("a\x1b[31m,b\xc2\x9b\n1.5,x\x07\n2.5,\xc3\xa9\n");
   const std::string report = fitted.report();
   expect_part(report, "a\\x1b[31m");

@@ -17,7 +17,7 @@ using namespace tokenizer;
 
 using Table = TableTest;
 
-TEST_F(Table, takes_columns_for_what_they_are) {
+TEST_F(Table, TakesColumnsForWhatTheyAre) {
   const auto fitted = fit(mixed_rows(200), {}, {TokenizerConfig{}.with_bins(8)});
   ASSERT_EQ(fitted.columns().size(), 6u);
   const ColumnKind kinds[] = {ColumnKind::numeric,   ColumnKind::integer_category, ColumnKind::text_category,
@@ -35,7 +35,7 @@ TEST_F(Table, takes_columns_for_what_they_are) {
     expect_part(fitted.report(), part);
 }
 
-TEST_F(Table, gives_the_same_tokens_however_the_file_is_cut) {
+TEST_F(Table, GivesTheSameTokensHoweverTheFileIsCut) {
   const std::string text = mixed_rows(500);
   const TableFitConfig how{TokenizerConfig{}.with_bins(8)};
   const auto whole = fit(text, {}, how);
@@ -51,7 +51,7 @@ TEST_F(Table, gives_the_same_tokens_however_the_file_is_cut) {
   }
 }
 
-TEST_F(Table, larger_than_the_memory_limit_has_exactly_the_same_fit) {
+TEST_F(Table, LargerThanTheMemoryLimitHasExactlyTheSameFit) {
   std::string text = "a,b,c,d,e\n";
   for (int i = 0; i < 6000; ++i) {
     const auto at = static_cast<std::uint64_t>(i);
@@ -86,7 +86,7 @@ TEST_F(Table, larger_than_the_memory_limit_has_exactly_the_same_fit) {
   }
 }
 
-TEST_F(Table, names_line_and_column_of_what_is_wrong) {
+TEST_F(Table, NamesLineAndColumnOfWhatIsWrong) {
   expect_part(csv_error("a,b\n1,2\n3\n4,5\n"), "t.csv:3:1, row of 1 fields: 2 are needed");
   expect_part(csv_error("a,b\n1,2\n3,4,5\n"), "t.csv:3:5");
   expect_part(csv_error("a,b\n"), "only a header: at least one row of data is needed");
@@ -107,7 +107,7 @@ TEST_F(Table, names_line_and_column_of_what_is_wrong) {
   EXPECT_NE(error<IoError>([&] { open_table(folder / "none.csv"); }), "no error of the expected kind");
 }
 
-TEST_F(Table, reads_huge_fields_and_own_markers_of_missing_values) {
+TEST_F(Table, ReadsHugeFieldsAndOwnMarkersOfMissingValues) {
   const std::string huge(300'000, 'x');
   TableConfig config;
   config.missing = {"?", "-999"};
@@ -124,7 +124,7 @@ TEST_F(Table, reads_huge_fields_and_own_markers_of_missing_values) {
   EXPECT_EQ(missing, 3);
 }
 
-TEST_F(Table, refuses_columns_with_too_many_texts) {
+TEST_F(Table, RefusesColumnsWithTooManyTexts) {
   std::string text = "id\n";
   for (int i = 0; i < 50; ++i) text += "key" + std::to_string(i) + "\n";
   TableFitConfig how;
@@ -132,7 +132,7 @@ TEST_F(Table, refuses_columns_with_too_many_texts) {
   expect_part(error<ValueError>([&] { fit(text, {}, how); }), "column 'id', rows up to 50: has more than 40");
 }
 
-TEST_F(Table, knows_unknown_categories_from_missing_ones) {
+TEST_F(Table, KnowsUnknownCategoriesFromMissingOnes) {
   std::string text = "city,grade\n";
   for (int i = 0; i < 30; ++i) text += "Oslo,1\nLima,2\n";
   text += "Rome,1\n";
@@ -148,7 +148,7 @@ TEST_F(Table, knows_unknown_categories_from_missing_ones) {
               "row 12, column 0 'city', token 3: has tokens 0 to 1");
 }
 
-TEST_F(Table, of_other_columns_is_refused_by_a_fit) {
+TEST_F(Table, OfOtherColumnsIsRefusedByAFit) {
   const auto fitted = fit("a,b\n1.5,x\n2.5,y\n");
   const auto check = [&](const std::string& text) {
     return error<ValueError>([&] { fitted.check_source(*csv(text)); });
@@ -161,7 +161,7 @@ TEST_F(Table, of_other_columns_is_refused_by_a_fit) {
               "t.csv:2:1, column \"a\"");
 }
 
-TEST_F(Table, of_an_array_has_the_tokens_of_its_tensor) {
+TEST_F(Table, OfAnArrayHasTheTokensOfItsTensor) {
   Rng rng(2);
   const auto x = randn(b, {300, 4}, rng);
   const auto config = TokenizerConfig{}.with_bins(300);
@@ -193,7 +193,7 @@ TEST_F(Table, of_an_array_has_the_tokens_of_its_tensor) {
   expect_part(error<ValueError>([&] { open_table(folder / "matrix.npz", named); }), "holds no array 'y'");
 }
 
-TEST_F(Table, kept_in_memory_is_read_once_if_it_fits) {
+TEST_F(Table, KeptInMemoryIsReadOnceIfItFits) {
   const std::string text = mixed_rows(300);
   TableConfig config;
   config.chunk_bytes = 2000;

@@ -28,7 +28,7 @@ struct TokenizerFile : ::testing::Test {
   }
 };
 
-TEST_F(TokenizerFile, holds_every_bit_of_a_fit) {
+TEST_F(TokenizerFile, HoldsEveryBitOfAFit) {
   const auto config = TokenizerConfig{}
                           .with_bins(20)
                           .with_closed(Closed::right)
@@ -47,7 +47,7 @@ TEST_F(TokenizerFile, holds_every_bit_of_a_fit) {
   EXPECT_EQ(loaded.transform(x).to_vector<int>(), fitted.transform(x).to_vector<int>());
 }
 
-TEST_F(TokenizerFile, of_the_version_with_rank_errors_is_read) {
+TEST_F(TokenizerFile, OfTheVersionWithRankErrorsIsRead) {
   const auto path = folder / "fit.safetensors";
   const auto fitted = QuantileTokenizer::fit(x);
   fitted.save(path);
@@ -62,7 +62,7 @@ TEST_F(TokenizerFile, of_the_version_with_rank_errors_is_read) {
             fitted.transform(x).to_vector<int>());
 }
 
-TEST_F(TokenizerFile, is_refused_when_newer_or_damaged) {
+TEST_F(TokenizerFile, IsRefusedWhenNewerOrDamaged) {
   const auto path = folder / "fit.safetensors";
   QuantileTokenizer::fit(x).save(path);
   const SafeTensors whole = read_safetensors(path);
