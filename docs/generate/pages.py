@@ -95,10 +95,10 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
-        ("Tokenizer", ["models/tokenizer/quantile_tokenizer.hpp", "models/tokenizer/table_tokenizer.hpp",
-                       "models/tokenizer/config.hpp", "models/tokenizer/table.hpp", "models/tokenizer/shards.hpp",
-                       "models/tokenizer/column_fit.hpp", "models/tokenizer/rank_summary.hpp"]),
+    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
+        ("Tokenizer", ["models/quantile_tokenizer/quantile_tokenizer.hpp", "models/quantile_tokenizer/table_tokenizer.hpp",
+                       "models/quantile_tokenizer/config.hpp", "models/quantile_tokenizer/table.hpp", "models/quantile_tokenizer/shards.hpp",
+                       "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/config.hpp", "models/priors/stream.hpp",
                     "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
         ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",

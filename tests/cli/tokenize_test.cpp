@@ -4,7 +4,7 @@
 
 #include "cli/cli_test.hpp"
 #include "ferrite/io/npy.hpp"
-#include "ferrite/models/tokenizer/shards.hpp"
+#include "ferrite/models/quantile_tokenizer/shards.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -44,7 +44,7 @@ TEST_F(TokenizeCommand, GoesFromATableToTokensAndBack) {
   run = run_ferrite("tokenize transform " + at("back.csv") + " --fit " + at("fit.safetensors") + " --out " +
                     at("again") + " --shard-rows 200");
   ASSERT_EQ(run.code, 0) << run.output;
-  for (const auto& file : tokenizer::shard_files(folder / "tokens")) {
+  for (const auto& file : quantile_tokenizer::shard_files(folder / "tokens")) {
     const std::string name = file.filename().string();
     EXPECT_EQ(text_of("tokens/" + name), text_of("again/" + name)) << name;
   }
@@ -157,8 +157,8 @@ TEST_F(TokenizeCommand, FitsATableLargerThanItsMemory) {
   const Reply run = run_ferrite(fit + at("streamed.safetensors") + " --memory 0.004", limit);
   ASSERT_EQ(run.code, 0) << run.output;
   ASSERT_EQ(run_ferrite(fit + at("whole.safetensors")).code, 0);
-  const auto streamed = tokenizer::TableTokenizer::load(folder / "streamed.safetensors");
-  const auto whole = tokenizer::TableTokenizer::load(folder / "whole.safetensors");
+  const auto streamed = quantile_tokenizer::TableTokenizer::load(folder / "streamed.safetensors");
+  const auto whole = quantile_tokenizer::TableTokenizer::load(folder / "whole.safetensors");
   for (std::size_t c = 0; c < columns; ++c) {
     EXPECT_EQ(streamed.numeric().columns()[c].edges, whole.numeric().columns()[c].edges) << c;
     EXPECT_EQ(streamed.numeric().columns()[c].bin_counts, whole.numeric().columns()[c].bin_counts) << c;
@@ -182,7 +182,7 @@ TEST_F(TokenizeCommand, ResumesAfterTheDiskWasFull) {
   EXPECT_FALSE(std::filesystem::exists(folder / "tokens/index.json"));
   const Reply again = run_ferrite(transform + at("tokens") + " --shard-rows 15000");
   ASSERT_EQ(again.code, 0) << again.output;
-  EXPECT_EQ(tokenizer::shard_files(folder / "tokens").size(), 3u);
+  EXPECT_EQ(quantile_tokenizer::shard_files(folder / "tokens").size(), 3u);
 }
 
 }  // namespace
