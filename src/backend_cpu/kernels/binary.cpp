@@ -4,7 +4,6 @@
 
 #include "backend_cpu/kit/elementwise.hpp"
 #include "ferrite/backend/cpu.hpp"
-#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/cpu/blocks.hpp"
 #include "ferrite/ops/binary.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "backend_cpu/kit/elementwise.hpp"
 #include "ferrite/backend/cpu.hpp"
-#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite {
