@@ -1,9 +1,8 @@
-// The Cpu backend's memory, and copies between layouts and dtypes.
+// The Cpu backend's memory.
 #include "ferrite/backend/cpu.hpp"
 
 #include <fmt/format.h>
 
-#include "backend_cpu/kit/elementwise.hpp"
 #include "backend_cpu/kit/host_array.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -44,13 +43,6 @@ MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }
 std::string Cpu::describe() const {
   const int threads = num_threads();
   return fmt::format("cpu ({}, {} thread{})", instruction_set, threads, threads == 1 ? "" : "s");
-}
-
-void run(Cpu&, const op::Copy&, Ins in, Outs out, Accumulate mask) {
-  const bool accumulate = accumulates(mask, 0);
-  const DType dtype = accumulate ? compute_dtype(out[0].dtype()) : in[0].dtype();
-  const cpu::Source source{&in[0], nullptr, dtype};
-  cpu::run_elementwise({nullptr, dtype}, {&source, 1}, out[0], accumulate);
 }
 
 }  // namespace ferrite

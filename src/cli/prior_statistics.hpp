@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ferrite/io/host_tensor.hpp"
-#include "ferrite/models/priors/priors.hpp"
+#include "ferrite/models/priors/ops.hpp"
 
 namespace ferrite::cli {
 

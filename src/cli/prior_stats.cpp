@@ -9,7 +9,7 @@
 #include "ferrite/io/progress.hpp"
 #include "ferrite/models/priors/shards.hpp"
 #include "ferrite/models/priors/table_statistics.hpp"
-#include "ferrite/models/tokenizer/table.hpp"
+#include "ferrite/models/quantile_tokenizer/table.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::cli {
@@ -47,12 +47,12 @@ std::vector<TableStatistics> drawn(const Options& options) {
 /// Chunks of text columns each have their own codes; here a text has one number in the whole file.
 class Columns {
  public:
-  explicit Columns(const tokenizer::TableSource& source) {
-    for (const tokenizer::FieldKind kind : source.kinds())
-      columns_.push_back({{}, kind == tokenizer::FieldKind::text});
+  explicit Columns(const quantile_tokenizer::TableSource& source) {
+    for (const quantile_tokenizer::FieldKind kind : source.kinds())
+      columns_.push_back({{}, kind == quantile_tokenizer::FieldKind::text});
     numbers_.resize(columns_.size());
   }
-  void add(const tokenizer::TableChunk& chunk) {
+  void add(const quantile_tokenizer::TableChunk& chunk) {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       std::vector<double>& values = columns_[c].values;
       if (!columns_[c].categories) {
@@ -76,7 +76,7 @@ class Columns {
 };
 
 TableStatistics of_file(const std::string& path, const std::string& target) {
-  const auto source = tokenizer::open_table(path);
+  const auto source = quantile_tokenizer::open_table(path);
   const auto found = std::find(source->names().begin(), source->names().end(), target);
   if (!target.empty() && found == source->names().end())
     throw ValueError(fmt::format("[priors stats] --target {}: {} has the columns {}", target, path,

@@ -9,14 +9,13 @@
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/npy.hpp"
-#include "ferrite/io/progress.hpp"
-#include "ferrite/models/tokenizer/shards.hpp"
+#include "ferrite/models/quantile_tokenizer/shards.hpp"
 
 namespace ferrite::cli {
 
 namespace {
 
-using namespace tokenizer;
+using namespace quantile_tokenizer;
 
 template <class E>
 std::map<std::string, E> choices() {

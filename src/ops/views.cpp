@@ -1,4 +1,4 @@
-// Layout functions and shape rules of the views, and of cat, pad and fold, which are assembled from them.
+// Layout functions and shape rules of the views, and of fold, which undoes windows.
 #include "ferrite/ops/views.hpp"
 
 #include <fmt/format.h>
@@ -6,9 +6,6 @@
 #include <algorithm>
 
 #include "ferrite/core/integers.hpp"
-#include "ferrite/ops/cat.hpp"
-#include "ferrite/ops/pad.hpp"
-#include "ferrite/ops/triangle.hpp"
 
 namespace ferrite::op {
 
@@ -150,58 +147,5 @@ Metas Fold::infer(MetaSpan in) const {
 }
 
 double Fold::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape.back()); }
-
-Metas Cat::infer(MetaSpan in) const {
-  if (in.empty()) throw ShapeError("[cat] no tensors given: needs at least one");
-  Meta result = in[0];
-  const int a = normalize_axis(type_name, axis, in[0].shape.rank());
-  for (std::size_t i = 1; i < in.size(); ++i) {
-    Shape expected = in[i].shape;
-    if (expected.rank() == result.shape.rank()) expected[a] = result.shape[a];
-    if (!(expected == result.shape))
-      throw ShapeError(
-          fmt::format("[cat] tensor 0 {} and tensor {} {}: extents must agree on every axis but {}",
-                      ferrite::to_string(in[0].shape), i, ferrite::to_string(in[i].shape), a));
-    result.shape[a] += in[i].shape[a];
-    result.dtype = promote(result.dtype, in[i].dtype);
-  }
-  return {result};
-}
-
-Metas Pad::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 1, 1);
-  Meta result = in[0];
-  const int rank = result.shape.rank();
-  if (low.rank() != rank || high.rank() != rank || interior.rank() != rank)
-    throw ShapeError(fmt::format("[pad] {} with low {}, high {}, interior {}: each list needs {} entries",
-                                 ferrite::to_string(in[0].shape), ferrite::to_string(low),
-                                 ferrite::to_string(high), ferrite::to_string(interior), rank));
-  for (int i = 0; i < rank; ++i) {
-    if (low[i] < 0 || high[i] < 0 || interior[i] < 0)
-      throw ValueError(fmt::format("[pad] low {}, high {}, interior {}: must not be negative; slice to crop",
-                                   ferrite::to_string(low), ferrite::to_string(high),
-                                   ferrite::to_string(interior)));
-    const std::int64_t n = result.shape[i];
-    const std::int64_t inner = saturating_multiply_add(std::max<std::int64_t>(n - 1, 0), interior[i], n);
-    result.shape[i] = saturating_multiply_add(1, saturating_multiply_add(1, inner, low[i]), high[i]);
-  }
-  check_extents(type_name, result.shape);
-  return {result};
-}
-
-Layout Pad::inner(const Layout& padded, const Shape& shape) const {
-  Layout result = padded;
-  for (int i = 0; i < shape.rank(); ++i)
-    result = result.slice(i, shape[i] > 0 ? low[i] : 0, shape[i], interior[i] + 1);
-  return result;
-}
-
-Metas Triangle::infer(MetaSpan in) const {
-  detail::check_arity(name(), in.size(), 1, 1);
-  if (in[0].shape.rank() < 2)
-    throw ShapeError(
-        fmt::format("[{}] {}: needs at least two axes", name(), ferrite::to_string(in[0].shape)));
-  return {in[0]};
-}
 
 }  // namespace ferrite::op

@@ -69,14 +69,14 @@ void check_round_trip() {
   expect_equal(parse_attributes<Op>(format_attributes(plain)), plain);
 }
 
-TEST(Attributes, of_every_op_survive_the_way_through_text) {
+TEST(Attributes, OfEveryOpSurviveTheWayThroughText) {
   op::Core::for_each([]<class Op>() {
     if constexpr (!std::same_as<Op, op::Launch>)
       check_round_trip<Op>();  // tests/kernel has the text of kernels
   });
 }
 
-TEST(Attributes, are_written_as_readable_json) {
+TEST(Attributes, AreWrittenAsReadableJson) {
   EXPECT_EQ(format_attributes(op::Softmax{2}), R"({"axis":2})");
   EXPECT_EQ(format_attributes(op::Matmul{}), "{}");
   EXPECT_EQ(format_attributes(op::Fill{{2, 3}, DType::bf16, true}),
@@ -86,7 +86,7 @@ TEST(Attributes, are_written_as_readable_json) {
   EXPECT_EQ(format_attributes(op::Linear{Activation::gelu}), R"({"activation":"gelu"})");
 }
 
-TEST(Attributes, keep_a_scalar_integer_or_real) {
+TEST(Attributes, KeepAScalarIntegerOrReal) {
   const op::Binary integer{op::BinaryFn::mul, op::ScalarSide::right, 2},
       real{op::BinaryFn::mul, op::ScalarSide::right, 2.0};
   EXPECT_EQ(format_attributes(integer), R"({"fn":"mul","side":"right","scalar":2})");
@@ -97,7 +97,7 @@ TEST(Attributes, keep_a_scalar_integer_or_real) {
   EXPECT_EQ(parse_attributes<op::Binary>(format_attributes(exact)).scalar, exact.scalar);
 }
 
-TEST(Attributes, write_what_json_lacks_as_strings) {
+TEST(Attributes, WriteWhatJsonLacksAsStrings) {
   const op::Statistic norm{op::StatisticFn::norm, {0}, false, infinity};
   EXPECT_EQ(format_attributes(norm), R"({"fn":"norm","axes":[0],"keepdim":false,"parameter":"inf"})");
   EXPECT_EQ(parse_attributes<op::Statistic>(format_attributes(norm)).parameter, infinity);
@@ -107,14 +107,14 @@ TEST(Attributes, write_what_json_lacks_as_strings) {
   EXPECT_TRUE(std::isnan(parse_attributes<op::Fill>(format_attributes(nan)).value.to_double()));
 }
 
-TEST(Attributes, give_doubles_back_to_the_last_bit) {
+TEST(Attributes, GiveDoublesBackToTheLastBit) {
   for (const double eps : {0.1, 1e-5, 5e-324, 1.7976931348623157e308, -0.0, 1.0 / 3}) {
     const double back = parse_attributes<op::LayerNorm>(format_attributes(op::LayerNorm{eps})).eps;
     EXPECT_EQ(std::bit_cast<std::uint64_t>(back), std::bit_cast<std::uint64_t>(eps)) << eps;
   }
 }
 
-TEST(Attributes, reject_unknown_and_missing_keys_and_list_the_valid_ones) {
+TEST(Attributes, RejectUnknownAndMissingKeysAndListTheValidOnes) {
   EXPECT_EQ(message_of([] { parse_attributes<op::Slice>(R"({"axis":0,"start":0,"count":1,"stride":1})"); }),
             "[slice] unknown attribute 'stride': the attributes are axis, start, count, step");
   EXPECT_EQ(message_of([] { parse_attributes<op::Slice>(R"({"axis":0})"); }),
@@ -123,7 +123,7 @@ TEST(Attributes, reject_unknown_and_missing_keys_and_list_the_valid_ones) {
             "[matmul] unknown attribute 'alpha': the attributes are none");
 }
 
-TEST(Attributes, reject_values_of_the_wrong_kind) {
+TEST(Attributes, RejectValuesOfTheWrongKind) {
   EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>(R"({"axis":"last"})"); }),
             "[softmax] attribute 'axis' is \"last\": needs an integer from -2147483648 to 2147483647");
   EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>(R"({"axis":4294967296})"); }),
@@ -144,7 +144,7 @@ TEST(Attributes, reject_values_of_the_wrong_kind) {
             "[triangle] attribute 'lower' is 1: needs true or false");
 }
 
-TEST(Attributes, reject_what_is_no_json_object) {
+TEST(Attributes, RejectWhatIsNoJsonObject) {
   EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>("[1]"); }),
             "[softmax] attributes are array: needs a JSON object");
   EXPECT_NE(message_of([] {
@@ -166,7 +166,7 @@ struct UsersOp {
   static void attributes(auto& self, auto&& visit) { visit("flavour", self.flavour); }
 };
 
-TEST(Attributes, of_a_users_op_work_alike) {
+TEST(Attributes, OfAUsersOpWorkAlike) {
   EXPECT_EQ(format_attributes(UsersOp{Flavour::sour}), R"({"flavour":"sour"})");
   EXPECT_EQ(parse_attributes<UsersOp>(R"({"flavour":"sour"})").flavour, Flavour::sour);
   EXPECT_EQ(message_of([] { parse_attributes<UsersOp>(R"({"flavour":"salty"})"); }),

@@ -17,7 +17,7 @@ HostTensor tensor(const std::vector<T>& values) {
   return HostTensor::from(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
 }
 
-TEST(Comparison, allows_errors_up_to_the_tolerance_times_value_and_rms) {
+TEST(Comparison, AllowsErrorsUpToTheToleranceTimesValueAndRms) {
   const HostTensor expected = tensor<float>({1, 1, 1, 1});
   EXPECT_TRUE(compare(tensor<float>({1.0019f, 1, 1, 1}), expected, 1e-3).agrees());
   const Comparison c = compare(tensor<float>({1, 1, 1.004f, 1.0021f}), expected, 1e-3);
@@ -30,13 +30,13 @@ TEST(Comparison, allows_errors_up_to_the_tolerance_times_value_and_rms) {
   EXPECT_NEAR(c.ratio, 2, 1e-3);
 }
 
-TEST(Comparison, judges_a_small_element_by_the_size_of_the_tensor) {
+TEST(Comparison, JudgesASmallElementByTheSizeOfTheTensor) {
   const HostTensor expected = tensor<float>({100, 0});
   EXPECT_TRUE(compare(tensor<float>({100, 0.05f}), expected, 1e-3).agrees());
   EXPECT_FALSE(compare(tensor<float>({100, 0.1f}), expected, 1e-3).agrees());
 }
 
-TEST(Comparison, takes_nan_for_nan_and_infinity_for_itself) {
+TEST(Comparison, TakesNanForNanAndInfinityForItself) {
   const HostTensor expected = tensor<float>({nan_f, infinity, -infinity, 1});
   EXPECT_TRUE(compare(expected, expected, 1e-6).agrees());
   EXPECT_EQ(compare(tensor<float>({1, infinity, -infinity, 1}), expected, 1e-6).index, 0);
@@ -45,14 +45,14 @@ TEST(Comparison, takes_nan_for_nan_and_infinity_for_itself) {
   EXPECT_EQ(compare(tensor<float>({nan_f, infinity, -infinity, nan_f}), expected, 1e-6).index, 3);
 }
 
-TEST(Comparison, takes_infinity_for_a_value_that_nearly_overflows) {
+TEST(Comparison, TakesInfinityForAValueThatNearlyOverflows) {
   const float largest = std::numeric_limits<float>::max();
   EXPECT_TRUE(compare(tensor<float>({infinity, 1}), tensor<float>({largest, 1}), 1e-6).agrees());
   EXPECT_TRUE(compare(tensor<float>({largest, 1}), tensor<float>({infinity, 1}), 1e-6).agrees());
   EXPECT_FALSE(compare(tensor<float>({infinity, 1}), tensor<float>({largest / 2, 1}), 1e-6).agrees());
 }
 
-TEST(Comparison, wants_integers_and_bools_equal) {
+TEST(Comparison, WantsIntegersAndBoolsEqual) {
   const std::int64_t large = std::int64_t{1} << 60;
   EXPECT_TRUE(compare(tensor<std::int64_t>({large}), tensor<std::int64_t>({large}), 1).agrees());
   EXPECT_FALSE(compare(tensor<std::int64_t>({large + 1}), tensor<std::int64_t>({large}), 1).agrees());
@@ -64,12 +64,12 @@ TEST(Comparison, wants_integers_and_bools_equal) {
   EXPECT_FALSE(compare(flag(two), flag(one), 1).agrees());
 }
 
-TEST(Comparison, rounds_the_expected_value_to_the_dtype_under_test) {
+TEST(Comparison, RoundsTheExpectedValueToTheDtypeUnderTest) {
   const std::vector<Half> value{to_half(0.1f), to_half(1e6f)};
   EXPECT_EQ(compare(tensor(value), tensor<float>({0.1f, 1e6f}), 1e-9).ratio, 0);
 }
 
-TEST(Comparison, of_empty_tensors_finds_nothing) {
+TEST(Comparison, OfEmptyTensorsFindsNothing) {
   EXPECT_TRUE(compare(tensor<float>({}), tensor<float>({}), 0).agrees());
   EXPECT_THROW(compare(tensor<float>({}), tensor<float>({1}), 0), ShapeError);
 }
@@ -86,7 +86,7 @@ std::vector<Comparison> compared(const Op& op, std::vector<HostTensor> inputs,
                                   std::move(expected)});
 }
 
-TEST(Comparison, accepts_another_index_with_the_same_value) {
+TEST(Comparison, AcceptsAnotherIndexWithTheSameValue) {
   const op::ArgReduce argmax{op::ArgReduceFn::argmax, 0, true};
   const HostTensor x = tensor<float>({1, 3, 3, 2});
   EXPECT_TRUE(compared(argmax, {x}, {tensor<std::int64_t>({2})}, {tensor<std::int64_t>({1})})[0].agrees());
@@ -95,7 +95,7 @@ TEST(Comparison, accepts_another_index_with_the_same_value) {
   EXPECT_FALSE(compared(argmax, {x}, {tensor<std::int64_t>({-2})}, {tensor<std::int64_t>({1})})[0].agrees());
 }
 
-TEST(Comparison, finds_the_value_behind_an_index_along_its_axis) {
+TEST(Comparison, FindsTheValueBehindAnIndexAlongItsAxis) {
   // [outer 2, axis 2, inner 2], argmax along axis 1.
   const std::vector<float> values{0, 1, 0, 5, 7, 2, 8, 2};
   const HostTensor x = HostTensor::from(std::span<const float>(values), {2, 2, 2});
@@ -109,7 +109,7 @@ TEST(Comparison, finds_the_value_behind_an_index_along_its_axis) {
   EXPECT_EQ(wrong.index, 1);
 }
 
-TEST(Comparison, forgives_cancellation_where_the_op_magnifies_rounding) {
+TEST(Comparison, ForgivesCancellationWhereTheOpMagnifiesRounding) {
   // The sum of 1e4, -1e4 and 1 with an error of one ulp of the summands.
   const op::Reduce sum{op::ReduceFn::sum, {0}, true};
   const HostTensor x = tensor<float>({1e4f, -1e4f, 1});
@@ -119,13 +119,13 @@ TEST(Comparison, forgives_cancellation_where_the_op_magnifies_rounding) {
                    .agrees());
 }
 
-TEST(Comparison, forgives_nothing_in_an_op_that_only_rounds) {
+TEST(Comparison, ForgivesNothingInAnOpThatOnlyRounds) {
   // floor jumps at 2: a perturbed input would explain any answer.
   const op::Unary floor{op::UnaryFn::floor};
   EXPECT_FALSE(compared(floor, {tensor<float>({2})}, {tensor<float>({1})}, {tensor<float>({2})})[0].agrees());
 }
 
-TEST(Comparison, wants_random_bits_equal_but_normals_close) {
+TEST(Comparison, WantsRandomBitsEqualButNormalsClose) {
   op::Random draw{op::RandomFn::uniform, {1}, DType::f32, 1, 2, 0, 1};
   EXPECT_FALSE(compared(draw, {}, {tensor<float>({0.50000006f})}, {tensor<float>({0.5f})})[0].agrees());
   draw.fn = op::RandomFn::normal;

@@ -58,14 +58,14 @@ Tensor<B> normal(B& b, const Shape& shape, std::uint64_t seed, DType dtype = DTy
   return randn(b, shape, rng, 0, 1, dtype);
 }
 
-TEST(ParityOverCpu, names_a_wrong_fused_forward) {
+TEST(ParityOverCpu, NamesAWrongFusedForward) {
   Parity<WrongSoftmax, Reference> b(config());
   const auto x = normal(b, {3, 5}, 1);
   expect_contains(message_of([&] { softmax(x); }),
                   "[softmax] WrongSoftmax and reference differ: f32[3, 5] -> f32[3, 5]");
 }
 
-TEST(ParityOverCpu, names_a_wrong_fused_backward) {
+TEST(ParityOverCpu, NamesAWrongFusedBackward) {
   Autodiff<Parity<WrongSoftmaxBackward, Reference>> b(config());
   const auto x = parameter(normal(b, {3, 5}, 1), "x");
   const auto loss = sum(square(softmax(x)));
@@ -75,7 +75,7 @@ TEST(ParityOverCpu, names_a_wrong_fused_backward) {
   expect_contains(message, "reference is right");
 }
 
-TEST(ParityOverCpu, names_a_product_that_does_not_accumulate) {
+TEST(ParityOverCpu, NamesAProductThatDoesNotAccumulate) {
   Autodiff<Parity<NeverAccumulates, Reference>> b(config());
   const auto x = normal(b, {4, 3}, 1), w = parameter(normal(b, {3, 2}, 2), "w");
   const auto loss = sum(matmul(x, w) + matmul(x * 2, w));
@@ -132,7 +132,7 @@ void train(Autodiff<CpuParity>& b, DType dtype) {
   }
 }
 
-TEST(ParityOverCpu, passes_training_in_every_floating_dtype) {
+TEST(ParityOverCpu, PassesTrainingInEveryFloatingDtype) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     SCOPED_TRACE(to_string(dtype));
     Autodiff<CpuParity> b(config());
@@ -145,7 +145,7 @@ TEST(ParityOverCpu, passes_training_in_every_floating_dtype) {
   }
 }
 
-TEST(ParityOverCpu, running_free_keeps_the_shadow_in_step_through_training) {
+TEST(ParityOverCpu, RunningFreeKeepsTheShadowInStepThroughTraining) {
   Autodiff<CpuParity> b(config().with_mode(ParityMode::free_running));
   train(b, DType::f64);
   // Drift in f64 stays far below what would change a digit of f32.

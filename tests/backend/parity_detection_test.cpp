@@ -70,7 +70,7 @@ std::pair<int, int> found(const std::string& call, const std::string& op, Tamper
   return {Tampered::calls, named};
 }
 
-TEST(ParityDetection, finds_an_error_of_a_thousandth) {
+TEST(ParityDetection, FindsAnErrorOfAThousandth) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> table{
       {"softmax", {"softmax", "softmax_backward"}},
       {"log_softmax", {"log_softmax", "log_softmax_backward"}},
@@ -106,7 +106,7 @@ TEST(ParityDetection, finds_an_error_of_a_thousandth) {
   }
 }
 
-TEST(ParityDetection, calls_a_derived_backend_by_its_own_name) {
+TEST(ParityDetection, CallsADerivedBackendByItsOwnName) {
   EXPECT_EQ(backend_name(Tampered()), "Tampered");
   EXPECT_EQ(backend_name(Cpu()), "cpu");
   EXPECT_EQ(backend_name(Reference()), "reference");

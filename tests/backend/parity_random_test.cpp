@@ -37,7 +37,7 @@ void expect_ample(CpuParity& b, const std::string& what) {
   }
 }
 
-TEST(ParityRandom, passes_right_kernels_with_room_to_spare) {
+TEST(ParityRandom, PassesRightKernelsWithRoomToSpare) {
   ScratchFolder folder;
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     for (const auto& [name, call] : random_calls<D>()) {
@@ -48,7 +48,7 @@ TEST(ParityRandom, passes_right_kernels_with_room_to_spare) {
   }
 }
 
-TEST(ParityRandom, passes_gradients_that_cancel_to_zero) {
+TEST(ParityRandom, PassesGradientsThatCancelToZero) {
   // With one column the gradient of a norm is zero whatever goes in.
   ScratchFolder folder;
   D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
@@ -62,7 +62,7 @@ TEST(ParityRandom, passes_gradients_that_cancel_to_zero) {
   expect_ample(b.inner(), "one column");
 }
 
-TEST(ParityRandom, passes_gradients_near_the_smallest_number) {
+TEST(ParityRandom, PassesGradientsNearTheSmallestNumber) {
   ScratchFolder folder;
   D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
   for (std::uint64_t seed = 0; seed < 20 * rounds(); ++seed) {
@@ -75,7 +75,7 @@ TEST(ParityRandom, passes_gradients_near_the_smallest_number) {
 }
 
 /// A transformer block and a norm over random features, a few steps.
-TEST(ParityRandom, passes_training_from_any_seed) {
+TEST(ParityRandom, PassesTrainingFromAnySeed) {
   ScratchFolder folder;
   for (std::uint64_t seed = 0; seed < 2 * rounds(); ++seed) {
     D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));

@@ -95,7 +95,7 @@ Tensor<B> sample(B& b, const Shape& shape, std::uint64_t seed = 1, DType dtype =
   return randn(b, shape, rng, 0, 1, dtype);
 }
 
-TEST(Parity, names_a_wrong_fused_forward) {
+TEST(Parity, NamesAWrongFusedForward) {
   Folder folder;
   Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {2, 4});
@@ -112,7 +112,7 @@ TEST(Parity, names_a_wrong_fused_forward) {
   EXPECT_EQ(message.substr(message.size() - how.size()), how);
 }
 
-TEST(Parity, names_a_wrong_fused_backward_under_autodiff) {
+TEST(Parity, NamesAWrongFusedBackwardUnderAutodiff) {
   Folder folder;
   Autodiff<Parity<WrongSoftmaxBackward, Reference>> b(ParityConfig{}.with_directory(folder.path));
   const auto x = parameter(sample(b, {2, 4}), "x");
@@ -123,7 +123,7 @@ TEST(Parity, names_a_wrong_fused_backward_under_autodiff) {
   EXPECT_TRUE(std::filesystem::exists(folder.path / "softmax_backward-1.safetensors"));
 }
 
-TEST(Parity, names_a_kernel_that_forgets_to_accumulate) {
+TEST(Parity, NamesAKernelThatForgetsToAccumulate) {
   Folder folder;
   Autodiff<Parity<ForgetsToAccumulate, Reference>> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {3, 4}), w = parameter(sample(b, {4, 2}, 2), "w");
@@ -137,7 +137,7 @@ TEST(Parity, names_a_kernel_that_forgets_to_accumulate) {
   EXPECT_EQ(file.tensors.at("before0").shape(), Shape({4, 2}));
 }
 
-TEST(Parity, passes_a_kernel_that_accumulates) {
+TEST(Parity, PassesAKernelThatAccumulates) {
   Autodiff<Parity<Accumulates, Reference>> b;
   const auto x = sample(b, {3, 4}), w = parameter(sample(b, {4, 2}, 2), "w");
   const auto grads = sum(matmul(x, w) + matmul(x * 2, w)).backward();
@@ -146,7 +146,7 @@ TEST(Parity, passes_a_kernel_that_accumulates) {
   EXPECT_EQ(grads.of(w).to_vector(), sum(matmul(y, v) + matmul(y * 2, v)).backward().of(v).to_vector());
 }
 
-TEST(Parity, has_exactly_the_kernels_of_the_inner_backend) {
+TEST(Parity, HasExactlyTheKernelsOfTheInnerBackend) {
   using Checked = Parity<WrongSoftmax, Reference>;
   static_assert(Backend<Checked>);
   static_assert(Runs<Checked, op::Softmax>);
@@ -156,7 +156,7 @@ TEST(Parity, has_exactly_the_kernels_of_the_inner_backend) {
   static_assert(HandleBackend<Checked>);
 }
 
-TEST(Parity, writes_all_that_a_replay_needs) {
+TEST(Parity, WritesAllThatAReplayNeeds) {
   Folder folder;
   Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {4, 2});
@@ -180,7 +180,7 @@ TEST(Parity, writes_all_that_a_replay_needs) {
   EXPECT_EQ(values("got0"), wrong);
 }
 
-TEST(Parity, reports_the_mismatch_even_if_no_file_can_be_written) {
+TEST(Parity, ReportsTheMismatchEvenIfNoFileCanBeWritten) {
   Folder folder;
   std::filesystem::create_directories(folder.path);
   const auto blocked = folder.path / "file";
@@ -192,7 +192,7 @@ TEST(Parity, reports_the_mismatch_even_if_no_file_can_be_written) {
   expect_contains(message, "the inputs were not written");
 }
 
-TEST(Parity, collects_reports_up_to_a_limit_where_it_does_not_throw) {
+TEST(Parity, CollectsReportsUpToALimitWhereItDoesNotThrow) {
   Folder folder;
   Parity<WrongSoftmax, Reference> b(ParityConfig{}.with_directory(folder.path).with_throw(false));
   const auto x = sample(b, {2, 4});
@@ -209,7 +209,7 @@ TEST(Parity, collects_reports_up_to_a_limit_where_it_does_not_throw) {
   EXPECT_TRUE(b.reports().empty());
 }
 
-TEST(Parity, writes_no_more_files_than_allowed_and_says_how_many_are_missing) {
+TEST(Parity, WritesNoMoreFilesThanAllowedAndSaysHowManyAreMissing) {
   const auto files = [](const std::filesystem::path& folder) {
     std::size_t count = 0;
     if (std::filesystem::exists(folder))
@@ -242,7 +242,7 @@ TEST(Parity, writes_no_more_files_than_allowed_and_says_how_many_are_missing) {
   EXPECT_THROW(config.with_files(-1, 0), ValueError);
 }
 
-TEST(Parity, compares_every_nth_call_of_each_op) {
+TEST(Parity, ComparesEveryNthCallOfEachOp) {
   Folder folder;
   Parity<WrongSoftmax, Reference> b(
       ParityConfig{}.with_directory(folder.path).with_throw(false).with_every(3));
@@ -275,7 +275,7 @@ void sgd_step(B& b) {
   evaluate_in_place(b, op::Sgd{0.1, 0.9, false, 0.01}, Ins(in, 4), Outs(out, 2));
 }
 
-TEST(Parity, compares_updates_in_place_with_what_was_there_before) {
+TEST(Parity, ComparesUpdatesInPlaceWithWhatWasThereBefore) {
   Folder folder;
   const ParityConfig config = ParityConfig{}.with_directory(folder.path);
   Parity<InPlace, Reference> right(config, false), wrong(config, true);
@@ -292,7 +292,7 @@ struct IgnoresStrides : Suspect {
   }
 };
 
-TEST(Parity, gives_the_reference_the_same_bytes_and_strides) {
+TEST(Parity, GivesTheReferenceTheSameBytesAndStrides) {
   Folder folder;
   Parity<IgnoresStrides, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {3, 4});
@@ -301,7 +301,7 @@ TEST(Parity, gives_the_reference_the_same_bytes_and_strides) {
                   "[exp] IgnoresStrides and reference differ");
 }
 
-TEST(Parity, accepts_empty_scalar_and_broadcast_operands) {
+TEST(Parity, AcceptsEmptyScalarAndBroadcastOperands) {
   Parity<Suspect, Reference> b;
   EXPECT_EQ(exp(zeros(b, {0, 3})).numel(), 0);
   EXPECT_EQ(exp(zeros(b, {})).item(), 1);
@@ -321,7 +321,7 @@ struct BadTail : Suspect {
   }
 };
 
-TEST(Parity, sees_one_element_of_a_thousand_left_out) {
+TEST(Parity, SeesOneElementOfAThousandLeftOut) {
   Folder folder;
   Parity<BadTail, Reference> b(ParityConfig{}.with_directory(folder.path));
   const auto x = sample(b, {2, 1000}) * 0.1;
@@ -339,7 +339,7 @@ struct PlainSum : Suspect {
   }
 };
 
-TEST(Parity, lets_a_sum_round_in_its_own_order_even_where_it_cancels) {
+TEST(Parity, LetsASumRoundInItsOwnOrderEvenWhereItCancels) {
   Parity<PlainSum, Reference> b;
   const auto x = sample(b, {500}) * 100;
   const auto zero = cat<Parity<PlainSum, Reference>>({x, -x, from_vector(b, std::vector<float>{1e-3f})});
@@ -360,7 +360,7 @@ struct FusedSoftmax : Suspect {
   }
 };
 
-TEST(Parity, widens_sixteen_bit_inputs_of_compositions) {
+TEST(Parity, WidensSixteenBitInputsOfCompositions) {
   Parity<FusedSoftmax, Reference> b;
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const auto x = sample(b, {4, 300}, 3, dtype);
@@ -386,7 +386,7 @@ std::vector<float> chain(B& b) {
   return x.to_vector();
 }
 
-TEST(Parity, resyncs_before_each_op_unless_told_to_run_free) {
+TEST(Parity, ResyncsBeforeEachOpUnlessToldToRunFree) {
   Folder folder;
   const ParityConfig config = ParityConfig{}.with_directory(folder.path);
   Parity<Drifts, Reference> resync(config);
@@ -401,7 +401,7 @@ TEST(Parity, resyncs_before_each_op_unless_told_to_run_free) {
   EXPECT_THROW(chain(strict), BackendError);
 }
 
-TEST(Parity, running_free_follows_views_updates_and_accumulation) {
+TEST(Parity, RunningFreeFollowsViewsUpdatesAndAccumulation) {
   Folder folder;
   Autodiff<Parity<Accumulates, Reference>> b(ParityConfig{}
                                                  .with_directory(folder.path)
@@ -432,7 +432,7 @@ struct WrongArgmax : Suspect {
   }
 };
 
-TEST(Parity, compares_places_by_the_value_there) {
+TEST(Parity, ComparesPlacesByTheValueThere) {
   Folder folder;
   const ParityConfig config = ParityConfig{}.with_directory(folder.path);
   Parity<WrongArgmax, Reference> tie(config, false), wrong(config, true);
@@ -450,7 +450,7 @@ struct WrongRandom : Suspect {
   }
 };
 
-TEST(Parity, wants_uniforms_equal_to_the_bit_and_normals_close) {
+TEST(Parity, WantsUniformsEqualToTheBitAndNormalsClose) {
   Folder folder;
   Parity<WrongRandom, Reference> b(ParityConfig{}.with_directory(folder.path));
   Rng rng(1);

@@ -39,7 +39,7 @@ struct Asynchronous : Reference {
   Watch stopwatch() { return {*this}; }
 };
 
-TEST(ProfiledAsynchronous, asks_an_asynchronous_device_for_nothing_until_the_profile_is_wanted) {
+TEST(ProfiledAsynchronous, AsksAnAsynchronousDeviceForNothingUntilTheProfileIsWanted) {
   const testing::ScratchFolder folder;
   Profiled<Asynchronous> b(ProfiledConfig{}.with_trace(true));
   for (int i = 0; i < 100; ++i) ones(b, {5});
@@ -62,7 +62,7 @@ TEST(ProfiledAsynchronous, asks_an_asynchronous_device_for_nothing_until_the_pro
   EXPECT_EQ(events.back()["name"], "exp");
 }
 
-TEST(ProfiledAsynchronous, keeps_half_of_the_pending_calls_pending_when_there_are_many) {
+TEST(ProfiledAsynchronous, KeepsHalfOfThePendingCallsPendingWhenThereAreMany) {
   constexpr int most = ProfileRecorder::most_pending;
   Profiled<Asynchronous> b;
   for (int i = 0; i < most - 1; ++i) ones(b, {1});
@@ -77,7 +77,7 @@ TEST(ProfiledAsynchronous, keeps_half_of_the_pending_calls_pending_when_there_ar
   EXPECT_EQ(find(b.profile(), "ones", OpKind::kernel).calls, most + most / 2);
 }
 
-TEST(ProfiledAsynchronous, forgets_pending_calls_without_waiting_for_them) {
+TEST(ProfiledAsynchronous, ForgetsPendingCallsWithoutWaitingForThem) {
   Profiled<Asynchronous> b;
   ones(b, {1});
   b.reset();
@@ -86,7 +86,7 @@ TEST(ProfiledAsynchronous, forgets_pending_calls_without_waiting_for_them) {
   EXPECT_TRUE(b.profile().ops.empty());
 }
 
-TEST(ProfiledAsynchronous, does_not_count_what_is_captured) {
+TEST(ProfiledAsynchronous, DoesNotCountWhatIsCaptured) {
   Profiled<Asynchronous> b;
   b.inner().capturing = true;
   const auto x = ones(b, {1});
@@ -99,7 +99,7 @@ TEST(ProfiledAsynchronous, does_not_count_what_is_captured) {
   EXPECT_DOUBLE_EQ(profile.ops[0].allocated, 4) << "what was allocated in the capture is not the op's";
 }
 
-TEST(ProfiledAsynchronous, throws_what_the_device_throws_and_works_on) {
+TEST(ProfiledAsynchronous, ThrowsWhatTheDeviceThrowsAndWorksOn) {
   Profiled<Asynchronous> b;
   ones(b, {1});
   b.inner().broken = true;

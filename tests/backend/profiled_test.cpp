@@ -56,7 +56,7 @@ struct File {
   nlohmann::json read() const { return nlohmann::json::parse(std::ifstream(path)); }
 };
 
-TEST(Profiled, has_exactly_the_kernels_of_the_inner_backend) {
+TEST(Profiled, HasExactlyTheKernelsOfTheInnerBackend) {
   static_assert(Backend<Profiled<Clocked>>);
   static_assert(Runs<Profiled<Clocked>, op::Softmax>);
   static_assert(!Runs<Profiled<Reference>, op::Softmax>);
@@ -64,7 +64,7 @@ TEST(Profiled, has_exactly_the_kernels_of_the_inner_backend) {
   static_assert(!RunsAccumulating<Profiled<Reference>, op::Matmul>);
 }
 
-TEST(Profiled, counts_calls_time_work_and_memory_per_op) {
+TEST(Profiled, CountsCallsTimeWorkAndMemoryPerOp) {
   Profiled<Clocked> b;
   const auto x = ones(b, {4, 8}), w = ones(b, {8, 2});
   matmul(x, w);
@@ -88,7 +88,7 @@ TEST(Profiled, counts_calls_time_work_and_memory_per_op) {
   EXPECT_DOUBLE_EQ(profile.kernel_seconds(), 5e-6);
 }
 
-TEST(Profiled, tells_fused_ops_from_composed_ones_and_lists_the_kernels_inside) {
+TEST(Profiled, TellsFusedOpsFromComposedOnesAndListsTheKernelsInside) {
   Profiled<Clocked> b;
   softmax(ones(b, {2, 3}));
   softmax(ones(b, {2, 3}, DType::f64));  // not accepted: composed of max, sub, exp, sum, div
@@ -104,7 +104,7 @@ TEST(Profiled, tells_fused_ops_from_composed_ones_and_lists_the_kernels_inside) 
   EXPECT_EQ(profile.ops[0].kind, OpKind::composed);  // the slowest first
 }
 
-TEST(Profiled, lists_assembled_ops_around_their_fills_and_copies) {
+TEST(Profiled, ListsAssembledOpsAroundTheirFillsAndCopies) {
   Profiled<Clocked> b;
   const auto x = ones(b, {2, 3});
   b.reset();
@@ -124,7 +124,7 @@ TEST(Profiled, lists_assembled_ops_around_their_fills_and_copies) {
     EXPECT_EQ(find(b.profile(), name, OpKind::composed).calls, 1);
 }
 
-TEST(Profiled, lists_composed_updates_in_place_around_their_kernels) {
+TEST(Profiled, ListsComposedUpdatesInPlaceAroundTheirKernels) {
   Profiled<Clocked> b;
   const auto p = ones(b, {5}), g = ones(b, {5}), v = zeros(b, {5}), clip = ones(b, {});
   const Array* in[] = {&p.primitive(), &g.primitive(), &v.primitive(), &clip.primitive()};
@@ -138,7 +138,7 @@ TEST(Profiled, lists_composed_updates_in_place_around_their_kernels) {
   EXPECT_DOUBLE_EQ(row.seconds, profile.kernel_seconds() + 1e-6);
 }
 
-TEST(Profiled, measures_backward_and_accumulating_kernels_under_autodiff) {
+TEST(Profiled, MeasuresBackwardAndAccumulatingKernelsUnderAutodiff) {
   Autodiff<Profiled<Clocked>> b;
   const auto x = ones(b, {3, 4}), w = parameter(ones(b, {4, 2}), "w");
   const auto loss = sum(matmul(x, w) + matmul(x * 2, w));
@@ -150,7 +150,7 @@ TEST(Profiled, measures_backward_and_accumulating_kernels_under_autodiff) {
   EXPECT_DOUBLE_EQ(products.allocated, 4 * 8);  // the second adds in place
 }
 
-TEST(Profiled, uses_a_clock_where_the_backend_has_none) {
+TEST(Profiled, UsesAClockWhereTheBackendHasNone) {
   Profiled<Reference> b;
   const auto x = ones(b, {100, 100});
   for (int i = 0; i < 3; ++i) exp(x);
@@ -162,7 +162,7 @@ TEST(Profiled, uses_a_clock_where_the_backend_has_none) {
   EXPECT_LE(op.max_seconds, op.seconds);
 }
 
-TEST(Profiled, prints_an_aligned_table_with_shares_and_a_total) {
+TEST(Profiled, PrintsAnAlignedTableWithSharesAndATotal) {
   Profiled<Clocked> b;
   softmax(ones(b, {2, 3}, DType::f64));
   const std::string all = table(b.profile());
@@ -174,7 +174,7 @@ TEST(Profiled, prints_an_aligned_table_with_shares_and_a_total) {
   EXPECT_EQ(std::count(top.begin(), top.end(), '\n'), 6);
 }
 
-TEST(Profiled, writes_itself_as_json) {
+TEST(Profiled, WritesItselfAsJson) {
   Profiled<Clocked> b;
   exp(ones(b, {5}));
   const auto json = nlohmann::json::parse(to_json(b.profile()));
@@ -202,7 +202,7 @@ struct Telling : Clocked {
   Array copy_from_device(const Array& array) { return array; }
 };
 
-TEST(Profiled, reports_what_the_backend_tells_of_itself_and_transfers_by_direction) {
+TEST(Profiled, ReportsWhatTheBackendTellsOfItselfAndTransfersByDirection) {
   Profiled<Telling> b;
   const auto x = from_vector(b, std::vector<float>(32), {4, 8}), w = ones(b, {8, 2});
   matmul(x, w).to_vector();
@@ -234,7 +234,7 @@ TEST(Profiled, reports_what_the_backend_tells_of_itself_and_transfers_by_directi
   EXPECT_DOUBLE_EQ((*product)["share_of_copy_bandwidth"], 0.5);
 }
 
-TEST(Profiled, writes_a_trace_with_composed_ops_around_their_kernels) {
+TEST(Profiled, WritesATraceWithComposedOpsAroundTheirKernels) {
   File file;
   Profiled<Clocked> b(ProfiledConfig{}.with_trace(true));
   const auto x = ones(b, {2, 3}, DType::f64);
@@ -260,7 +260,7 @@ TEST(Profiled, writes_a_trace_with_composed_ops_around_their_kernels) {
   }
 }
 
-TEST(Profiled, bounds_the_trace_and_counts_what_it_drops) {
+TEST(Profiled, BoundsTheTraceAndCountsWhatItDrops) {
   File file;
   Profiled<Clocked> b(ProfiledConfig{}.with_trace(true).with_max_events(3));
   for (int i = 0; i < 10; ++i) ones(b, {1});
@@ -274,7 +274,7 @@ TEST(Profiled, bounds_the_trace_and_counts_what_it_drops) {
   EXPECT_TRUE(b.profile().ops.empty());
 }
 
-TEST(Profiled, keeps_no_events_unless_asked) {
+TEST(Profiled, KeepsNoEventsUnlessAsked) {
   File file;
   Profiled<Clocked> b;
   ones(b, {1});
@@ -282,7 +282,7 @@ TEST(Profiled, keeps_no_events_unless_asked) {
   EXPECT_EQ(file.read()["traceEvents"].size(), 1u);
 }
 
-TEST(Profiled, may_be_used_by_several_threads) {
+TEST(Profiled, MayBeUsedBySeveralThreads) {
   File file;
   Profiled<Reference> b(ProfiledConfig{}.with_trace(true));
   std::vector<std::thread> threads;

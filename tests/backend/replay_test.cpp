@@ -68,7 +68,7 @@ class OwnReplay : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(OwnReplay, runs_the_broken_kernel_again_and_not_the_good_one_of_its_base) {
+TEST_F(OwnReplay, RunsTheBrokenKernelAgainAndNotTheGoodOneOfItsBase) {
   for (const bool own_op : {true, false}) {
     const ParityReport report =
         report_of([&](const auto& x) { return own_op ? eval(Shift{2}, x) : softmax(x); });
@@ -84,7 +84,7 @@ TEST_F(OwnReplay, runs_the_broken_kernel_again_and_not_the_good_one_of_its_base)
   }
 }
 
-TEST_F(OwnReplay, says_what_is_missing) {
+TEST_F(OwnReplay, SaysWhatIsMissing) {
   const ParityReport report = report_of([](const auto& x) { return eval(Shift{2}, x); });
   Replayer library;
   EXPECT_EQ(library.answer({.file = report.file}).status, 2);
@@ -98,7 +98,7 @@ TEST_F(OwnReplay, says_what_is_missing) {
   EXPECT_EQ(replayer().backends(), (std::vector<std::string>{"cpu", "Broken"}));
 }
 
-TEST_F(OwnReplay, gives_gradients_and_serves_ops_of_its_own) {
+TEST_F(OwnReplay, GivesGradientsAndServesOpsOfItsOwn) {
   const std::vector<float> values{1, 2};
   write_safetensors(folder_ / "call", {{{"op", "shift"}, {"attributes", R"({"by":3})"}},
                                        {{"in0", HostTensor::from(std::span<const float>(values), {2})}}});
@@ -120,7 +120,7 @@ TEST_F(OwnReplay, gives_gradients_and_serves_ops_of_its_own) {
   EXPECT_EQ(nlohmann::json::parse(second)["status"], 2);
 }
 
-TEST_F(OwnReplay, parity_of_the_library_still_names_the_command) {
+TEST_F(OwnReplay, ParityOfTheLibraryStillNamesTheCommand) {
   ParityReport report;
   report.outputs = {Meta{{1}, DType::f32}};
   report.file = "softmax-1.safetensors";

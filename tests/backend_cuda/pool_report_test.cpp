@@ -1,7 +1,7 @@
 // What the CUDA memory pool reports: statistics, messages, logs, and the environment it reads; on the host.
 #include <nlohmann/json.hpp>
 
-#include "fake_device.hpp"
+#include "backend_cuda/fake_device.hpp"
 
 namespace ferrite::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "fake_device.hpp"
+#include "backend_cuda/fake_device.hpp"
 
 namespace ferrite::cuda {
 namespace {

@@ -8,7 +8,7 @@
 namespace ferrite::testing {
 namespace {
 
-TEST(PriorsCommand, makes_datasets_and_prints_statistics) {
+TEST(PriorsCommand, MakesDatasetsAndPrintsStatistics) {
   const Reply run = run_ferrite(
       "priors --family tree_scm --datasets 20 --rows 64 --features 3:5 --classes 2 --seed 3 --json");
   ASSERT_EQ(run.code, 0) << run.output;
@@ -27,7 +27,7 @@ TEST(PriorsCommand, makes_datasets_and_prints_statistics) {
   expect_contains(table.output, "datasets/s on reference");
 }
 
-TEST(PriorsCommand, writes_one_file_or_a_folder_that_it_resumes) {
+TEST(PriorsCommand, WritesOneFileOrAFolderThatItResumes) {
   const ScratchFolder folder;
   const std::string options = "priors --family gp --datasets 10 --rows 40 --features 4 --classes 2:3 ";
   ASSERT_EQ(run_ferrite(options + "--out " + (folder / "sets.npz").string()).code, 0);
@@ -43,7 +43,7 @@ TEST(PriorsCommand, writes_one_file_or_a_folder_that_it_resumes) {
   expect_contains(other.output, "holds another run");
 }
 
-TEST(PriorsCommand, describes_a_dataset_as_json_dot_and_html) {
+TEST(PriorsCommand, DescribesADatasetAsJsonDotAndHtml) {
   const ScratchFolder folder;
   const Reply json = run_ferrite("priors --family graph --rows 64 --classes 2 --describe 5");
   EXPECT_EQ(nlohmann::json::parse(json.output)["dataset"], 5);
@@ -57,7 +57,7 @@ TEST(PriorsCommand, describes_a_dataset_as_json_dot_and_html) {
   EXPECT_GT(std::filesystem::file_size(page), 1000u);
 }
 
-TEST(PriorsCommand, stats_of_a_preset_stand_beside_real_tables_and_a_csv) {
+TEST(PriorsCommand, StatsOfAPresetStandBesideRealTablesAndACsv) {
   const ScratchFolder folder;
   const auto csv = folder / "own.csv";
   {
@@ -98,7 +98,7 @@ TEST(PriorsCommand, stats_of_a_preset_stand_beside_real_tables_and_a_csv) {
   refused("--target paid", "--target requires --csv");
 }
 
-TEST(PriorsCommand, refuses_bad_input_and_names_it) {
+TEST(PriorsCommand, RefusesBadInputAndNamesIt) {
   const ScratchFolder folder;
   const auto refused = [](const std::string& options, const std::string& message) {
     const Reply run = run_ferrite("priors " + options);

@@ -11,7 +11,7 @@
 namespace ferrite::testing {
 namespace {
 
-TEST(Program, explains_itself) {
+TEST(Program, ExplainsItself) {
   const Reply help = run_ferrite("--help");
   EXPECT_EQ(help.code, 0);
   for (const char* part : {"ops", "replay", "devices", "tokenize",
@@ -26,7 +26,7 @@ TEST(Program, explains_itself) {
   EXPECT_EQ(run_ferrite("--version").code, 0);
 }
 
-TEST(Program, exits_with_2_on_bad_usage_and_says_what_is_wrong) {
+TEST(Program, ExitsWith2OnBadUsageAndSaysWhatIsWrong) {
   EXPECT_EQ(run_ferrite("").code, 2);
   const Reply unknown = run_ferrite("paint");
   EXPECT_EQ(unknown.code, 2);
@@ -45,7 +45,7 @@ nlohmann::json entry(const nlohmann::json& listing, const std::string& op) {
   return {};
 }
 
-TEST(OpsCommand, lists_every_op_for_every_backend) {
+TEST(OpsCommand, ListsEveryOpForEveryBackend) {
   const Reply run = run_ferrite("ops --json");
   ASSERT_EQ(run.code, 0);
   const auto listing = nlohmann::json::parse(run.output);
@@ -60,7 +60,7 @@ TEST(OpsCommand, lists_every_op_for_every_backend) {
       [&]<class Op>() { EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name; });
 }
 
-TEST(OpsCommand, tells_kernels_views_and_compositions_apart_by_dtype) {
+TEST(OpsCommand, TellsKernelsViewsAndCompositionsApartByDtype) {
   const auto listing = nlohmann::json::parse(run_ferrite("ops --json").output);
   const auto softmax = entry(listing, "softmax")["support"];
   EXPECT_EQ(softmax["reference"]["f32"], "composed");
@@ -77,7 +77,7 @@ TEST(OpsCommand, tells_kernels_views_and_compositions_apart_by_dtype) {
   EXPECT_EQ(entry(listing, "triangle")["functions"], (std::vector<std::string>{"tril", "triu"}));
 }
 
-TEST(OpsCommand, prints_a_table_of_the_chosen_backends) {
+TEST(OpsCommand, PrintsATableOfTheChosenBackends) {
   const Reply both = run_ferrite("ops"), one = run_ferrite("ops --backend reference");
   expect_contains(both.output.substr(0, both.output.find('\n')), "cpu");
   EXPECT_EQ(one.output.substr(0, one.output.find('\n')).find("cpu"), std::string::npos);
@@ -87,7 +87,7 @@ TEST(OpsCommand, prints_a_table_of_the_chosen_backends) {
   expect_contains(table, "argmax argmin\n");
 }
 
-TEST(DevicesCommand, says_what_the_machine_has) {
+TEST(DevicesCommand, SaysWhatTheMachineHas) {
   const Reply run = run_ferrite("devices --json", "FERRITE_NUM_THREADS=3");
   ASSERT_EQ(run.code, 0);
   const auto devices = nlohmann::json::parse(run.output);
@@ -103,7 +103,7 @@ TEST(DevicesCommand, says_what_the_machine_has) {
   expect_contains(text.output, cuda_device_count() == 0 ? "cuda  " + cuda_unavailable_reason() : "cuda:0  ");
 }
 
-TEST(DevicesCommand, refuses_a_bad_thread_count) {
+TEST(DevicesCommand, RefusesABadThreadCount) {
   const Reply run = run_ferrite("devices", "FERRITE_NUM_THREADS=many");
   EXPECT_EQ(run.code, 2);
   expect_contains(run.output, "FERRITE_NUM_THREADS");

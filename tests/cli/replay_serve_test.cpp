@@ -46,7 +46,7 @@ class Serve : public ::testing::Test {
                              {{"in0", tensor({1, 2, 3, 4}, {2, 2})}}};
 };
 
-TEST_F(Serve, answers_each_line_with_what_the_exit_code_would_be) {
+TEST_F(Serve, AnswersEachLineWithWhatTheExitCodeWouldBe) {
   SafeTensors right = softmax_, wrong = softmax_;
   right.tensors["out0"] = tensor({0.2689414f, 0.7310586f, 0.2689414f, 0.7310586f}, {2, 2});
   wrong.tensors["out0"] = tensor({0.2689414f, 0.7310586f, 0.25f, 0.75f}, {2, 2});
@@ -60,7 +60,7 @@ TEST_F(Serve, answers_each_line_with_what_the_exit_code_would_be) {
   }
 }
 
-TEST_F(Serve, writes_results_and_gradients_only_where_asked) {
+TEST_F(Serve, WritesResultsAndGradientsOnlyWhereAsked) {
   const std::string call = write("call", softmax_);
   EXPECT_EQ(answers({request(call, true)}, "--backend cpu")[0]["status"], 0);
   EXPECT_TRUE(read_safetensors(out_).tensors.contains("grad_in0"));
@@ -72,7 +72,7 @@ TEST_F(Serve, writes_results_and_gradients_only_where_asked) {
   EXPECT_FALSE(std::filesystem::exists(out_));
 }
 
-TEST_F(Serve, goes_on_after_calls_that_are_wrong) {
+TEST_F(Serve, GoesOnAfterCallsThatAreWrong) {
   SafeTensors misfit = softmax_;
   misfit.metadata["op"] = "matmul";
   const std::string good = request(write("call", softmax_));
@@ -106,7 +106,7 @@ TEST_F(Serve, goes_on_after_calls_that_are_wrong) {
   expect_contains(said[22]["message"], "the keys are file, backend, op, attributes, out and grad");
 }
 
-TEST_F(Serve, takes_no_file_and_a_call_without_it_needs_one) {
+TEST_F(Serve, TakesNoFileAndACallWithoutItNeedsOne) {
   EXPECT_EQ(run_ferrite("replay --serve call.safetensors < /dev/null").code, 2);
   EXPECT_EQ(run_ferrite("replay --serve --backend cpu < /dev/null").code, 0);
   const Reply nothing = run_ferrite("replay");

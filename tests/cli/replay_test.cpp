@@ -48,7 +48,7 @@ class Replay : public ::testing::Test {
                              {{"in0", tensor<float>({1, 2, 3, 4}, {2, 2})}}};
 };
 
-TEST_F(Replay, runs_every_op_on_every_backend) {
+TEST_F(Replay, RunsEveryOpOnEveryBackend) {
   op::Core::for_each([&]<class Op>() {
     SCOPED_TRACE(Op::type_name);
     Op op;
@@ -73,7 +73,7 @@ TEST_F(Replay, runs_every_op_on_every_backend) {
   });
 }
 
-TEST_F(Replay, runs_launches_of_kernels) {
+TEST_F(Replay, RunsLaunchesOfKernels) {
   const auto kernel = kernel::Kernel::from_source(
       "import warp as wp\n\n@wp.kernel\ndef saxpy(a: float, x: wp.array[float], y: wp.array[float]):\n"
       "    i = wp.tid()\n    y[i] = a * x[i] + y[i]\n");
@@ -89,14 +89,14 @@ TEST_F(Replay, runs_launches_of_kernels) {
   }
 }
 
-TEST_F(Replay, prints_the_values_where_there_is_nothing_to_compare_with) {
+TEST_F(Replay, PrintsTheValuesWhereThereIsNothingToCompareWith) {
   const Reply run = replay(softmax_, "--backend reference");
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.output,
             "softmax {\"axis\":-1} on reference\n  out0 f32[2, 2]\n[[0.2689, 0.7311],\n [0.2689, 0.7311]]\n");
 }
 
-TEST_F(Replay, exits_with_1_and_names_the_worst_element_where_outputs_differ) {
+TEST_F(Replay, ExitsWith1AndNamesTheWorstElementWhereOutputsDiffer) {
   SafeTensors file = softmax_;
   file.tensors["out0"] = tensor<float>({0.2689414f, 0.7310586f, 0.25f, 0.75f}, {2, 2});
   const Reply run = replay(file, "--backend cpu");
@@ -110,7 +110,7 @@ TEST_F(Replay, exits_with_1_and_names_the_worst_element_where_outputs_differ) {
   EXPECT_EQ(json["outputs"][0]["differing"], 2);
 }
 
-TEST_F(Replay, writes_results_and_gradients) {
+TEST_F(Replay, WritesResultsAndGradients) {
   SafeTensors file{{{"op", "binary"}, {"attributes", R"({"fn":"mul","side":"none","scalar":0})"}},
                    {{"in0", tensor<float>({1, 2, 3}, {3})},
                     {"in1", tensor<float>({4, 5, 6}, {3})},
@@ -129,7 +129,7 @@ TEST_F(Replay, writes_results_and_gradients) {
   EXPECT_EQ(values(read_safetensors(out_), "grad_in0"), (std::vector<float>{4, 5, 6}));
 }
 
-TEST_F(Replay, gives_integer_inputs_no_gradient) {
+TEST_F(Replay, GivesIntegerInputsNoGradient) {
   const SafeTensors file{
       {{"op", "embedding"}},
       {{"in0", tensor<float>({1, 2, 3, 4}, {2, 2})}, {"in1", tensor<std::int64_t>({1, 1}, {2})}}};
@@ -139,7 +139,7 @@ TEST_F(Replay, gives_integer_inputs_no_gradient) {
   EXPECT_FALSE(result.tensors.contains("grad_in1"));
 }
 
-TEST_F(Replay, lays_inputs_out_by_their_strides) {
+TEST_F(Replay, LaysInputsOutByTheirStrides) {
   SafeTensors file = softmax_;
   file.tensors["out0"] = tensor<float>({0.26894142f, 0.73105858f, 0.26894142f, 0.73105858f}, {2, 2});
   for (const char* strides : {"[1,2]", "[-5,3]", "[0,0]"}) {
@@ -153,7 +153,7 @@ TEST_F(Replay, lays_inputs_out_by_their_strides) {
   }
 }
 
-TEST_F(Replay, adds_to_what_accumulating_outputs_held) {
+TEST_F(Replay, AddsToWhatAccumulatingOutputsHeld) {
   SafeTensors file{{{"op", "matmul"}, {"accumulate", "1"}},
                    {{"in0", tensor<float>({1, 2}, {1, 2})},
                     {"in1", tensor<float>({3, 4}, {2, 1})},
@@ -167,7 +167,7 @@ TEST_F(Replay, adds_to_what_accumulating_outputs_held) {
   EXPECT_EQ(replay(file, "--backend cpu").code, 1);
 }
 
-TEST_F(Replay, runs_on_the_backend_that_the_file_names_unless_told_otherwise) {
+TEST_F(Replay, RunsOnTheBackendThatTheFileNamesUnlessToldOtherwise) {
   SafeTensors file = softmax_;
   expect_contains(replay(file, "").output, "softmax {\"axis\":-1} on cpu\n");
   file.metadata["backend"] = "lazy-cpu";
@@ -182,7 +182,7 @@ TEST_F(Replay, runs_on_the_backend_that_the_file_names_unless_told_otherwise) {
   EXPECT_EQ(replay(softmax_, "--backend abacus").code, 2);
 }
 
-TEST_F(Replay, takes_op_and_attributes_from_the_command_line) {
+TEST_F(Replay, TakesOpAndAttributesFromTheCommandLine) {
   SafeTensors file = softmax_;
   file.metadata.clear();
   EXPECT_EQ(replay(file, "").code, 2);
@@ -191,7 +191,7 @@ TEST_F(Replay, takes_op_and_attributes_from_the_command_line) {
   expect_contains(run.output, "[4., 6.]");
 }
 
-TEST_F(Replay, refuses_calls_that_do_not_fit_the_op) {
+TEST_F(Replay, RefusesCallsThatDoNotFitTheOp) {
   const auto expect_refused = [&](const SafeTensors& file, const std::string& arguments,
                                   const std::string& message) {
     const Reply run = replay(file, arguments);
@@ -217,7 +217,7 @@ TEST_F(Replay, refuses_calls_that_do_not_fit_the_op) {
                  "[backward]");
 }
 
-TEST_F(Replay, refuses_broken_and_hostile_files) {
+TEST_F(Replay, RefusesBrokenAndHostileFiles) {
   const auto with = [&](const std::string& key, const std::string& value) {
     SafeTensors file = softmax_;
     file.metadata[key] = value;

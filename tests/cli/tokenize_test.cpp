@@ -4,7 +4,7 @@
 
 #include "cli/cli_test.hpp"
 #include "ferrite/io/npy.hpp"
-#include "ferrite/models/tokenizer/shards.hpp"
+#include "ferrite/models/quantile_tokenizer/shards.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -21,7 +21,7 @@ struct TokenizeCommand : ::testing::Test {
   const std::string data = "'" FERRITE_SOURCE_DIR "/examples/data/breast_cancer.csv'";
 };
 
-TEST_F(TokenizeCommand, explains_itself_with_examples) {
+TEST_F(TokenizeCommand, ExplainsItselfWithExamples) {
   for (const char* command : {"fit", "transform", "inspect", "inverse"}) {
     const Reply help = run_ferrite(std::string("tokenize ") + command + " --help");
     EXPECT_EQ(help.code, 0);
@@ -29,7 +29,7 @@ TEST_F(TokenizeCommand, explains_itself_with_examples) {
   }
 }
 
-TEST_F(TokenizeCommand, goes_from_a_table_to_tokens_and_back) {
+TEST_F(TokenizeCommand, GoesFromATableToTokensAndBack) {
   Reply run = run_ferrite("tokenize fit " + data + " --bins 16 --out " + at("fit.safetensors"));
   ASSERT_EQ(run.code, 0) << run.output;
   expect_contains(run.output, "31 columns; tokens are u8, 16 is missing, 17 unknown");
@@ -44,13 +44,13 @@ TEST_F(TokenizeCommand, goes_from_a_table_to_tokens_and_back) {
   run = run_ferrite("tokenize transform " + at("back.csv") + " --fit " + at("fit.safetensors") + " --out " +
                     at("again") + " --shard-rows 200");
   ASSERT_EQ(run.code, 0) << run.output;
-  for (const auto& file : tokenizer::shard_files(folder / "tokens")) {
+  for (const auto& file : quantile_tokenizer::shard_files(folder / "tokens")) {
     const std::string name = file.filename().string();
     EXPECT_EQ(text_of("tokens/" + name), text_of("again/" + name)) << name;
   }
 }
 
-TEST_F(TokenizeCommand, keeps_the_rows_of_a_single_column) {
+TEST_F(TokenizeCommand, KeepsTheRowsOfASingleColumn) {
   std::ofstream(folder / "t.csv") << "a\n1.5\nNA\n2.5\nNA\n";
   const std::string fit = " --quiet --fit " + at("fit.safetensors") + " --out ";
   ASSERT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --bins 2 --out " + at("fit.safetensors")).code, 0);
@@ -60,7 +60,7 @@ TEST_F(TokenizeCommand, keeps_the_rows_of_a_single_column) {
   EXPECT_EQ(text_of("again/tokens-00000.npy"), text_of("tokens/tokens-00000.npy"));
 }
 
-TEST_F(TokenizeCommand, inverts_means_that_round_out_of_their_bin) {
+TEST_F(TokenizeCommand, InvertsMeansThatRoundOutOfTheirBin) {
   std::ofstream(folder / "t.csv") << "x\n0\n0\n0\n0.1\n0.1\n0.1\n";
   const std::string fit = " --quiet --fit " + at("fit.safetensors") + " --out ";
   ASSERT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --bins 2 --out " + at("fit.safetensors")).code, 0);
@@ -69,7 +69,7 @@ TEST_F(TokenizeCommand, inverts_means_that_round_out_of_their_bin) {
   EXPECT_EQ(text_of("back.csv"), text_of("t.csv"));
 }
 
-TEST_F(TokenizeCommand, warns_of_what_looks_wrong_and_names_the_option) {
+TEST_F(TokenizeCommand, WarnsOfWhatLooksWrongAndNamesTheOption) {
   std::string text = "x,y\n?,0\n";
   for (int i = 1; i < 400; ++i) text += std::to_string(i * 0.5) + "," + std::to_string(i) + "\n";
   std::ofstream(folder / "t.csv") << text;
@@ -92,7 +92,7 @@ TEST_F(TokenizeCommand, warns_of_what_looks_wrong_and_names_the_option) {
   EXPECT_EQ(run_ferrite(twice + " --rename-duplicates").output, "");
 }
 
-TEST_F(TokenizeCommand, finds_columns_by_name) {
+TEST_F(TokenizeCommand, FindsColumnsByName) {
   std::ofstream(folder / "t.csv") << "a,day\n1.5,2024-01-01\n2.5,2024-03-01\n";
   std::ofstream(folder / "other.csv") << "id,day,a\nx,2024-01-01,1.5\ny,2024-03-01,2.5\n";
   std::ofstream(folder / "less.csv") << "id,a\nx,1.5\n";
@@ -108,7 +108,7 @@ TEST_F(TokenizeCommand, finds_columns_by_name) {
   expect_contains(text_of("back.csv"), ",2024-01-");
 }
 
-TEST_F(TokenizeCommand, writes_fit_and_tokens_in_one_go) {
+TEST_F(TokenizeCommand, WritesFitAndTokensInOneGo) {
   const Reply run = run_ferrite("tokenize fit " + data + " --like sklearn --bins 10 --out " +
                                 at("fit.safetensors") + " --tokens " + at("one"));
   ASSERT_EQ(run.code, 0) << run.output;
@@ -119,7 +119,7 @@ TEST_F(TokenizeCommand, writes_fit_and_tokens_in_one_go) {
   EXPECT_EQ(text_of("one/tokens-00000.npy"), text_of("two/tokens-00000.npy"));
 }
 
-TEST_F(TokenizeCommand, inspects_a_fit_as_a_table_and_a_page) {
+TEST_F(TokenizeCommand, InspectsAFitAsATableAndAPage) {
   ASSERT_EQ(run_ferrite("tokenize fit " + data + " --quiet --out " + at("fit.safetensors")).code, 0);
   const Reply run = run_ferrite("tokenize inspect " + at("fit.safetensors") + " --html " + at("fit.html"));
   ASSERT_EQ(run.code, 0) << run.output;
@@ -129,7 +129,7 @@ TEST_F(TokenizeCommand, inspects_a_fit_as_a_table_and_a_page) {
   EXPECT_EQ(page.find("http"), std::string::npos);  // self-contained
 }
 
-TEST_F(TokenizeCommand, says_what_is_wrong_and_writes_nothing) {
+TEST_F(TokenizeCommand, SaysWhatIsWrongAndWritesNothing) {
   std::ofstream(folder / "bad.csv") << "a,b\n1,2\n3\n";
   Reply run = run_ferrite("tokenize fit " + at("bad.csv") + " --out " + at("fit.safetensors"));
   EXPECT_EQ(run.code, 2);
@@ -144,7 +144,7 @@ TEST_F(TokenizeCommand, says_what_is_wrong_and_writes_nothing) {
   EXPECT_EQ(folder.file_count(), 1u);
 }
 
-TEST_F(TokenizeCommand, fits_a_table_larger_than_its_memory) {
+TEST_F(TokenizeCommand, FitsATableLargerThanItsMemory) {
   constexpr std::int64_t rows = 1'500'000, columns = 12;  // 144 MB as doubles
   write_npy(folder / "x.npy", HostTensor::make(DType::f32, {rows, columns}, [](std::span<std::byte> bytes) {
               auto* x = reinterpret_cast<float*>(bytes.data());
@@ -157,15 +157,15 @@ TEST_F(TokenizeCommand, fits_a_table_larger_than_its_memory) {
   const Reply run = run_ferrite(fit + at("streamed.safetensors") + " --memory 0.004", limit);
   ASSERT_EQ(run.code, 0) << run.output;
   ASSERT_EQ(run_ferrite(fit + at("whole.safetensors")).code, 0);
-  const auto streamed = tokenizer::TableTokenizer::load(folder / "streamed.safetensors");
-  const auto whole = tokenizer::TableTokenizer::load(folder / "whole.safetensors");
+  const auto streamed = quantile_tokenizer::TableTokenizer::load(folder / "streamed.safetensors");
+  const auto whole = quantile_tokenizer::TableTokenizer::load(folder / "whole.safetensors");
   for (std::size_t c = 0; c < columns; ++c) {
     EXPECT_EQ(streamed.numeric().columns()[c].edges, whole.numeric().columns()[c].edges) << c;
     EXPECT_EQ(streamed.numeric().columns()[c].bin_counts, whole.numeric().columns()[c].bin_counts) << c;
   }
 }
 
-TEST_F(TokenizeCommand, resumes_after_the_disk_was_full) {
+TEST_F(TokenizeCommand, ResumesAfterTheDiskWasFull) {
   std::string text = "a,b\n";
   for (int i = 0; i < 40'000; ++i)
     text += std::to_string(i * 37 % 1009) + ",x" + std::to_string(i % 7) + "\n";
@@ -182,7 +182,7 @@ TEST_F(TokenizeCommand, resumes_after_the_disk_was_full) {
   EXPECT_FALSE(std::filesystem::exists(folder / "tokens/index.json"));
   const Reply again = run_ferrite(transform + at("tokens") + " --shard-rows 15000");
   ASSERT_EQ(again.code, 0) << again.output;
-  EXPECT_EQ(tokenizer::shard_files(folder / "tokens").size(), 3u);
+  EXPECT_EQ(quantile_tokenizer::shard_files(folder / "tokens").size(), 3u);
 }
 
 }  // namespace

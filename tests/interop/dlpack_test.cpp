@@ -12,7 +12,7 @@
 namespace ferrite {
 namespace {
 
-TEST(Dlpack, structures_have_the_layout_of_the_specification) {
+TEST(Dlpack, StructuresHaveTheLayoutOfTheSpecification) {
   static_assert(sizeof(DLDevice) == 8 && sizeof(DLDataType) == 4);
   static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, shape) == 24 &&
                 offsetof(DLTensor, byte_offset) == 40);
@@ -21,7 +21,7 @@ TEST(Dlpack, structures_have_the_layout_of_the_specification) {
                 offsetof(DLManagedTensorVersioned, dl_tensor) == 32);
 }
 
-TEST(Dlpack, shares_memory_of_any_layout_and_keeps_it_alive) {
+TEST(Dlpack, SharesMemoryOfAnyLayoutAndKeepsItAlive) {
   Cpu b;
   const std::size_t before = b.memory_stats().in_use;
   DLManagedTensor* managed = nullptr;
@@ -44,7 +44,7 @@ TEST(Dlpack, shares_memory_of_any_layout_and_keeps_it_alive) {
   EXPECT_EQ(b.memory_stats().in_use, before);
 }
 
-TEST(Dlpack, names_every_dtype_and_its_version) {
+TEST(Dlpack, NamesEveryDtypeAndItsVersion) {
   Cpu b;
   const std::pair<DType, DLDataTypeCode> known[] = {
       {DType::f32, kDLFloat}, {DType::f64, kDLFloat}, {DType::f16, kDLFloat}, {DType::bf16, kDLBfloat},
@@ -59,14 +59,14 @@ TEST(Dlpack, names_every_dtype_and_its_version) {
   }
 }
 
-TEST(Dlpack, takes_tensors_of_decorated_backends) {
+TEST(Dlpack, TakesTensorsOfDecoratedBackends) {
   Autodiff<Cpu> b;
   DLManagedTensor* managed = to_dlpack(ones(b, {3}));
   EXPECT_EQ(static_cast<float*>(managed->dl_tensor.data)[2], 1);
   managed->deleter(managed);
 }
 
-TEST(PriorsCInterface, makes_tensors_or_says_what_is_wrong) {
+TEST(PriorsCInterface, MakesTensorsOrSaysWhatIsWrong) {
   DLManagedTensor* out[FERRITE_PRIOR_TENSORS] = {};
   ASSERT_EQ(ferrite_priors_generate("cpu", R"({"rows": 64, "post": {"classes": 2}})", 1, 0, 3, out), 0)
       << ferrite_priors_error();

@@ -15,7 +15,7 @@
 // version is used.
 //
 // To add a function: its name in the enum, its lines in `unary` and `backward` or in `binary`, and its name
-// and what it saves in src/ops/elementwise.cpp.
+// and what it saves in src/ops/unary.cpp or binary.cpp.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,6 @@
 // decorator: Profiled counts it, Parity runs it on both backends.
 #pragma once
 
-#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/core/scalar.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
@@ -77,7 +76,9 @@ struct FERRITE_API Launch {
 
 template <class B>
 void Launch::run_on(B& b, Ins in, Outs out) const {
-  if (widened(ferrite::detail::metas_of(in)))
+  Metas metas;
+  for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(in[i].meta());
+  if (widened(metas))
     throw DTypeError("[" + std::string(name()) + "] tensors of f64 for arrays of narrower floats: cast them");
   const kernel::Kernel& k = call.kernel;
   const auto count = static_cast<std::size_t>(k.parameters());

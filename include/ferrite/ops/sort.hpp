@@ -4,11 +4,17 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/scatter.hpp"
 
 namespace ferrite {
+
+namespace detail {
+/// Defined in backend/evaluate.hpp, which whoever runs an op includes.
+template <class B>
+Array contiguous(B& b, const Array& x);
+}  // namespace detail
+
 namespace op {
 
 /// Outputs (values, indices i64). NaN sorts last in ascending and first in descending order.

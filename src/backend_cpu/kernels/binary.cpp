@@ -1,12 +1,11 @@
-// Binary functions and where: one block kernel per function and compute type.
+// Binary functions: one block kernel per function and compute type.
 #include <array>
 #include <utility>
 
 #include "backend_cpu/kit/elementwise.hpp"
 #include "ferrite/backend/cpu.hpp"
-#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/cpu/blocks.hpp"
-#include "ferrite/ops/where.hpp"
+#include "ferrite/ops/binary.hpp"
 
 namespace ferrite {
 namespace cpu {
@@ -53,22 +52,6 @@ constexpr Kernels binary_kernels(std::index_sequence<i...>) {
   return {&binary_kernel<T, static_cast<BinaryFn>(i)>...};
 }
 
-/// Selects bits: E is an unsigned integer of the elements' size.
-template <class E>
-[[gnu::flatten]] void where_kernel(const void* const* in, void* out, std::int64_t n, double) {
-  const auto* condition = static_cast<const std::uint8_t*>(in[0]);
-  const auto *a = static_cast<const E*>(in[1]), *b = static_cast<const E*>(in[2]);
-  auto* y = static_cast<E*>(out);
-  for_each_index(n, [=](std::int64_t i) {
-    const E left = a[i], right = b[i];
-    y[i] = condition[i] != 0 ? left : right;
-  });
-}
-
-BlockKernel where_kernel_for(DType dtype) {
-  return visit_size(size_of(dtype), []<class E>() -> BlockKernel { return where_kernel<E>; });
-}
-
 }  // namespace
 }  // namespace cpu
 
@@ -97,26 +80,6 @@ void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;
     cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0], accumulate);
   });
-}
-
-void run(Cpu&, const op::Where& op, Ins in, Outs out, Accumulate mask) {
-  // A choice computes nothing: elements pass through as they are, unless they are to be added.
-  const DType given = out[0].dtype();
-  const bool accumulate = accumulates(mask, 0);
-  const DType dtype = accumulate ? compute_dtype(given) : given;
-  const cpu::ScalarValue value(op.scalar, given, dtype);
-  cpu::Source sources[] = {
-      {&in[0], nullptr, DType::bool_}, {nullptr, nullptr, dtype}, {nullptr, nullptr, dtype}};
-  std::size_t next = 1;
-  if (op.side == op::ScalarSide::left)
-    sources[1].value = value.bytes;
-  else
-    sources[1].array = &in[next++];
-  if (op.side == op::ScalarSide::right)
-    sources[2].value = value.bytes;
-  else
-    sources[2].array = &in[next++];
-  cpu::run_elementwise({cpu::where_kernel_for(dtype), dtype}, sources, out[0], accumulate);
 }
 
 }  // namespace ferrite

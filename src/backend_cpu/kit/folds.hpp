@@ -1,5 +1,5 @@
-// Folders: what a reduction does to its elements. They know only numbers and blocks; reduce.cpp decides which
-// elements meet in which order.
+// Folders: what a reduction does to the elements it meets. They know numbers and blocks; which elements meet
+// in which order is the business of reduction.cpp.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/device.cuh"
 #include "ferrite/cuda/launch.hpp"
+#include "ferrite/ops/standard_math.hpp"
 
 namespace ferrite::cuda {
 
@@ -15,7 +16,16 @@ inline constexpr int group_size = sizeof(T) >= 4 ? 4 : 16 / sizeof(T);
 template <class T>
 using Group = Pack<T, group_size<T>>;
 
-/// A sequence of random numbers whose stream advances with every replay of a captured step.
+/// a * b + c with both operations rounded, as every backend does it.
+__device__ __forceinline__ double multiply_then_add(double a, double b, double c) {
+  return __dadd_rn(__dmul_rn(a, b), c);
+}
+__device__ __forceinline__ std::int64_t multiply_then_add(std::int64_t a, std::int64_t b, std::int64_t c) {
+  const formulas::Standard<std::int64_t> m;  // wraps around
+  return m.add(m.mul(a, b), c);
+}
+
+/// A sequence of random numbers whose stream moves on with every replay of a captured step.
 class Sequence {
  public:
   Sequence(const Call& call, RandomKey key) : key_(key), offset_(stream_offset(call, key)) {}

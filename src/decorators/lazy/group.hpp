@@ -5,7 +5,7 @@
 #include <typeinfo>
 #include <vector>
 
-#include "ferrite/decorators/lazy.hpp"
+#include "ferrite/decorators/lazy_recorder.hpp"
 
 namespace ferrite::lazy {
 

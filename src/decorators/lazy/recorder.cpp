@@ -16,7 +16,9 @@ bool can_fuse(const RecordedOp& op, Ins in, const Array& out, bool accumulates) 
     const bool extremum = binary->fn == op::BinaryFn::maximum || binary->fn == op::BinaryFn::minimum;
     if (extremum && binary->side != op::ScalarSide::none && std::isnan(binary->scalar.to_double()))
       return false;
-    return has_expression(binary->fn, compute_dtype(binary->operand_dtype(detail::metas_of(in))));
+    Metas metas;
+    for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(in[i].meta());
+    return has_expression(binary->fn, compute_dtype(binary->operand_dtype(metas)));
   }
   return true;
 }

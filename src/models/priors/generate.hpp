@@ -3,7 +3,7 @@
 // thread per dataset, a CUDA kernel with one block.
 #pragma once
 
-#include "ferrite/models/priors/priors.hpp"
+#include "ferrite/models/priors/ops.hpp"
 #include "models/priors/classes.hpp"
 #include "models/priors/formula.hpp"
 #include "models/priors/gp.hpp"

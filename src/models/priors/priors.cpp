@@ -1,5 +1,5 @@
 // The ops' rules, and their loops on the CPU: one dataset at a time per thread.
-#include "ferrite/models/priors/priors.hpp"
+#include "ferrite/models/priors/ops.hpp"
 
 #include <algorithm>
 

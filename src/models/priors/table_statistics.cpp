@@ -8,7 +8,7 @@
 #include <map>
 
 #include "ferrite/core/error.hpp"
-#include "ferrite/models/priors/priors.hpp"
+#include "ferrite/models/priors/ops.hpp"
 
 namespace ferrite::priors {
 namespace {

@@ -22,7 +22,7 @@ std::string message_of(const std::string& json) {
   return "";
 }
 
-TEST(PriorConfig, reads_back_what_it_writes) {
+TEST(PriorConfig, ReadsBackWhatItWrites) {
   Config config;
   config.family = Family::graph;
   config.task = Task::regression;
@@ -38,7 +38,7 @@ TEST(PriorConfig, reads_back_what_it_writes) {
   EXPECT_FALSE(again.post.permute_labels);
 }
 
-TEST(PriorConfig, keeps_defaults_for_absent_keys_and_takes_one_number_for_a_range) {
+TEST(PriorConfig, KeepsDefaultsForAbsentKeysAndTakesOneNumberForARange) {
   const Config config = Config::from_json(R"({"rows": 128, "mlp_scm": {"causality": "causal"}})");
   EXPECT_EQ(config.rows.min, 128);
   EXPECT_EQ(config.rows.max, 128);
@@ -47,7 +47,7 @@ TEST(PriorConfig, keeps_defaults_for_absent_keys_and_takes_one_number_for_a_rang
   EXPECT_EQ(config.mlp_scm.hidden.max, 130);
 }
 
-TEST(PriorConfig, a_preset_is_what_other_keys_stand_on) {
+TEST(PriorConfig, APresetIsWhatOtherKeysStandOn) {
   EXPECT_EQ(Config::preset("default").to_json(), Config{}.to_json());
   const Config realistic = Config::preset("realistic");
   realistic.check();
@@ -62,7 +62,7 @@ TEST(PriorConfig, a_preset_is_what_other_keys_stand_on) {
   EXPECT_NE(message_of<ParseError>(R"({"preset": 3})").find("preset is 3: needs a name"), std::string::npos);
 }
 
-TEST(PriorConfig, names_the_key_that_is_unknown_or_of_the_wrong_type) {
+TEST(PriorConfig, NamesTheKeyThatIsUnknownOrOfTheWrongType) {
   EXPECT_EQ(message_of<ParseError>(R"({"rowz": 3})").substr(0, 43),
             "[priors config] rowz: unknown key; there ar");
   EXPECT_NE(message_of<ParseError>(R"({"mlp_scm": {"hiden": 3}})").find("mlp_scm.hiden: unknown key"),
@@ -81,7 +81,7 @@ TEST(PriorConfig, names_the_key_that_is_unknown_or_of_the_wrong_type) {
   EXPECT_NE(message_of<ParseError>("{").find("not JSON"), std::string::npos);
 }
 
-TEST(PriorConfig, refuses_what_no_dataset_could_satisfy) {
+TEST(PriorConfig, RefusesWhatNoDatasetCouldSatisfy) {
   EXPECT_EQ(message_of<ValueError>(R"({"rows": 0})"), "[priors config] rows.min 0: must be from 4 to 65536");
   EXPECT_NE(message_of<ValueError>(R"({"features": 1000})").find("features.min 1000: must be from 1 to 128"),
             std::string::npos);
@@ -107,7 +107,7 @@ TEST(PriorConfig, refuses_what_no_dataset_could_satisfy) {
             std::string::npos);
 }
 
-TEST(PriorConfig, names_the_file_it_cannot_use) {
+TEST(PriorConfig, NamesTheFileItCannotUse) {
   const testing::ScratchFolder folder;
   const auto path = folder / "prior.json";
   std::ofstream(path) << R"({"rows": 1})";

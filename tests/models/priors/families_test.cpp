@@ -163,7 +163,7 @@ std::vector<Column> columns_of(const Set& set) {
   return columns;
 }
 
-TEST(Formula, is_the_sum_of_its_terms) {
+TEST(Formula, IsTheSumOfItsTerms) {
   const auto errors = errors_of(raw(Family::formula), [](const json& s, const Set& set) {
     Column y;
     for (const auto& row : set.x) y.push_back(formula_output(s, row));
@@ -172,7 +172,7 @@ TEST(Formula, is_the_sum_of_its_terms) {
   EXPECT_LT(errors.back(), 1e-5);
 }
 
-TEST(TreeScm, is_the_mean_of_its_trees_layer_by_layer) {
+TEST(TreeScm, IsTheMeanOfItsTreesLayerByLayer) {
   const auto errors = errors_of(raw(Family::tree_scm), [](const json& s, const Set& set) {
     std::vector<Column> h = columns_of(set);
     for (const json& layer : s["layers"]) h = tree_layer(layer, h);
@@ -181,7 +181,7 @@ TEST(TreeScm, is_the_mean_of_its_trees_layer_by_layer) {
   EXPECT_LT(errors.back(), 1e-3);
 }
 
-TEST(MlpScm, is_the_network_it_describes) {
+TEST(MlpScm, IsTheNetworkItDescribes) {
   const auto errors = errors_of(raw(Family::mlp_scm),
                                 [](const json& s, const Set& set) { return mlp_output(s, columns_of(set)); });
   // Steep activations one after the other magnify rounding, and jumps may fall on either side: not every
@@ -190,7 +190,7 @@ TEST(MlpScm, is_the_network_it_describes) {
   EXPECT_LT(errors[errors.size() * 3 / 4], 3e-2);
 }
 
-TEST(Graph, nodes_are_functions_of_their_parents) {
+TEST(Graph, NodesAreFunctionsOfTheirParents) {
   Cpu cpu;
   Config config = raw(Family::graph);
   config.features = {12, 12};
@@ -240,7 +240,7 @@ TEST(Graph, nodes_are_functions_of_their_parents) {
   EXPECT_LT(errors[errors.size() * 9 / 10], 3e-2);
 }
 
-TEST(Gp, is_the_sum_of_its_terms) {
+TEST(Gp, IsTheSumOfItsTerms) {
   Config config = raw(Family::gp);
   config.gp.noise_std = {1e-9, 1e-9};
   config.gp.terms = 100;  // no multiple of those computed at once
@@ -259,7 +259,7 @@ TEST(Gp, is_the_sum_of_its_terms) {
   EXPECT_LT(errors.back(), 1e-4);
 }
 
-TEST(Gp, close_points_have_close_targets_and_the_variance_is_one) {
+TEST(Gp, ClosePointsHaveCloseTargetsAndTheVarianceIsOne) {
   Cpu cpu;
   Config config = raw(Family::gp);
   config.features = {1, 1};
@@ -279,7 +279,7 @@ TEST(Gp, close_points_have_close_targets_and_the_variance_is_one) {
   EXPECT_NEAR(covariance / count, std::exp(-0.5), 0.12);  // the RBF kernel at distance 1
 }
 
-TEST(Describe, graphs_are_dot_with_every_feature_and_the_target) {
+TEST(Describe, GraphsAreDotWithEveryFeatureAndTheTarget) {
   for (const Family family :
        {Family::formula, Family::graph, Family::mlp_scm, Family::tree_scm, Family::gp}) {
     Config config;
@@ -328,7 +328,7 @@ double neighbours_beat_majority(const Set& set) {
   return (right - by_majority) / static_cast<double>(rows - train);
 }
 
-TEST(Learnability, neighbours_beat_the_majority_in_most_datasets_of_every_family) {
+TEST(Learnability, NeighboursBeatTheMajorityInMostDatasetsOfEveryFamily) {
   Cpu cpu;
   for (const Family family :
        {Family::formula, Family::graph, Family::mlp_scm, Family::tree_scm, Family::gp}) {

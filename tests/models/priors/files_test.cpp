@@ -29,7 +29,7 @@ Config small() {
   return config;
 }
 
-TEST(BatchStream, hands_out_the_batches_of_generate_in_order) {
+TEST(BatchStream, HandsOutTheBatchesOfGenerateInOrder) {
   Cpu cpu;
   BatchStream<Cpu> stream(cpu, small(), 3, 40, 8);
   for (int k = 0; k < 5; ++k) {
@@ -48,7 +48,7 @@ struct Counting : Cpu {
   std::atomic<int> made = 0;
 };
 
-TEST(BatchStream, works_ahead_as_far_as_told) {
+TEST(BatchStream, WorksAheadAsFarAsTold) {
   Counting backend;
   BatchStream<Counting> stream(backend, small(), 3, 0, 4, 3);
   const auto wait_for = [&](int count) {
@@ -62,7 +62,7 @@ TEST(BatchStream, works_ahead_as_far_as_told) {
   EXPECT_EQ(wait_for(4), 4);
 }
 
-TEST(BatchStream, refuses_bad_configs_at_once_and_reports_the_end_of_the_numbers) {
+TEST(BatchStream, RefusesBadConfigsAtOnceAndReportsTheEndOfTheNumbers) {
   Cpu cpu;
   Config bad = small();
   bad.rows = {0, 0};
@@ -74,7 +74,7 @@ TEST(BatchStream, refuses_bad_configs_at_once_and_reports_the_end_of_the_numbers
   EXPECT_THROW(stream.next(), ValueError);
 }
 
-TEST(Shards, hold_what_generate_makes_in_both_formats) {
+TEST(Shards, HoldWhatGenerateMakesInBothFormats) {
   const testing::ScratchFolder folder;
   Cpu cpu;
   for (const ShardFormat format : {ShardFormat::safetensors, ShardFormat::npz}) {
@@ -104,7 +104,7 @@ TEST(Shards, hold_what_generate_makes_in_both_formats) {
   }
 }
 
-TEST(Shards, a_run_that_was_cut_short_goes_on_and_another_run_is_refused) {
+TEST(Shards, ARunThatWasCutShortGoesOnAndAnotherRunIsRefused) {
   const testing::ScratchFolder folder;
   Cpu cpu;
   const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
@@ -126,7 +126,7 @@ TEST(Shards, a_run_that_was_cut_short_goes_on_and_another_run_is_refused) {
   EXPECT_THROW(ShardFolder(path, other), ValueError);
 }
 
-TEST(Shards, of_another_generator_are_not_continued) {
+TEST(Shards, OfAnotherGeneratorAreNotContinued) {
   const testing::ScratchFolder folder;
   const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
   const auto path = folder / "sets";
@@ -140,7 +140,7 @@ TEST(Shards, of_another_generator_are_not_continued) {
   EXPECT_THROW(ShardFolder(path, plan), ValueError);
 }
 
-TEST(Shards, of_a_config_without_later_keys_are_continued) {
+TEST(Shards, OfAConfigWithoutLaterKeysAreContinued) {
   const testing::ScratchFolder folder;
   const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
   const auto path = folder / "sets";
@@ -157,7 +157,7 @@ TEST(Shards, of_a_config_without_later_keys_are_continued) {
   EXPECT_THROW(ShardFolder(path, plan), ValueError);
 }
 
-TEST(Shards, what_cannot_be_looked_up_is_an_io_error) {
+TEST(Shards, WhatCannotBeLookedUpIsAnIoError) {
   const testing::ScratchFolder folder;
   const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};
   const auto path = folder / "sets";
@@ -167,7 +167,7 @@ TEST(Shards, what_cannot_be_looked_up_is_an_io_error) {
   EXPECT_THROW(shards.is_done(0), IoError);
 }
 
-TEST(Shards, a_full_disk_leaves_nothing_behind) {
+TEST(Shards, AFullDiskLeavesNothingBehind) {
   const testing::ScratchFolder folder;
   Cpu cpu;
   ShardPlan plan{small(), 5, 0, 400, 400, ShardFormat::safetensors};
@@ -190,7 +190,7 @@ TEST(Shards, a_full_disk_leaves_nothing_behind) {
   EXPECT_TRUE(shards.is_done(0));
 }
 
-TEST(Picture, is_one_page_with_graph_scatter_and_classes) {
+TEST(Picture, IsOnePageWithGraphScatterAndClasses) {
   Config config = small();
   const std::string page = picture_html(config, 1, 0);
   for (const char* part :

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Priors, EveryFamily,
                                            Family::gp, Family::mixture),
                          [](const auto& p) { return std::string(to_string(p.param)); });
 
-TEST_P(EveryFamily, gives_the_same_dataset_for_any_batch_and_number_of_threads) {
+TEST_P(EveryFamily, GivesTheSameDatasetForAnyBatchAndNumberOfThreads) {
   Cpu cpu;
   const Config config = small_config(GetParam());
   const int before = num_threads();
@@ -52,7 +52,7 @@ TEST_P(EveryFamily, gives_the_same_dataset_for_any_batch_and_number_of_threads) 
   EXPECT_NE(bytes_of(generate(cpu, config, 6, 100, 12)), whole);
 }
 
-TEST_P(EveryFamily, gives_the_same_bits_on_every_backend) {
+TEST_P(EveryFamily, GivesTheSameBitsOnEveryBackend) {
   Cpu cpu;
   Reference reference;
   const Config config = small_config(GetParam());
@@ -71,7 +71,7 @@ std::uint64_t hash_of(const std::vector<std::string>& texts) {
 
 // Written down on aarch64: another machine or compiler must give the same bits. A change of a law changes
 // them too, and generator_version with them.
-TEST_P(EveryFamily, gives_the_same_bits_on_every_machine) {
+TEST_P(EveryFamily, GivesTheSameBitsOnEveryMachine) {
   constexpr std::uint64_t known[] = {0x3e2a921265d097e6u, 0xdf5b760e69ea9c45u, 0xdbc0bb0a6caf1c4cu,
                                      0x2277f28e09c259d2u, 0x1635e2f3e2e41c4du, 0x4bd912c0c86c40fdu};
   Cpu cpu;
@@ -79,7 +79,7 @@ TEST_P(EveryFamily, gives_the_same_bits_on_every_machine) {
   EXPECT_EQ(hash, known[static_cast<int>(GetParam())]) << std::hex << "0x" << hash << "u";
 }
 
-TEST_P(EveryFamily, counts_every_attempt_and_pads_with_masks) {
+TEST_P(EveryFamily, CountsEveryAttemptAndPadsWithMasks) {
   Cpu cpu;
   const auto batch = generate(cpu, small_config(GetParam()), 9, 0, 24);
   const auto sets = testing::sets_of(batch);
@@ -117,7 +117,7 @@ TEST_P(EveryFamily, counts_every_attempt_and_pads_with_masks) {
   EXPECT_TRUE(features_vary);
 }
 
-TEST(Priors, groups_share_rows_and_split) {
+TEST(Priors, GroupsShareRowsAndSplit) {
   Cpu cpu;
   Config config = small_config(Family::tree_scm);
   config.group_size = 3;
@@ -128,7 +128,7 @@ TEST(Priors, groups_share_rows_and_split) {
   }
 }
 
-TEST(Priors, mixture_has_the_families_in_their_shares) {
+TEST(Priors, MixtureHasTheFamiliesInTheirShares) {
   Cpu cpu;
   Config config = small_config(Family::mixture);
   config.weights = {0, 0, 0, 3, 1};
@@ -141,7 +141,7 @@ TEST(Priors, mixture_has_the_families_in_their_shares) {
   EXPECT_NEAR(counts[4], 500, 4 * std::sqrt(2000 * 0.25 * 0.75));
 }
 
-TEST(Priors, ops_write_and_read_their_attributes) {
+TEST(Priors, OpsWriteAndReadTheirAttributes) {
   op::PriorDatasets op{small_config(Family::graph), 12345678901234567890u, 7, 3};
   const auto again = parse_attributes<op::PriorDatasets>(format_attributes(op));
   EXPECT_EQ(again.config.to_json(), op.config.to_json());
@@ -153,7 +153,7 @@ TEST(Priors, ops_write_and_read_their_attributes) {
             format_attributes(formula));
 }
 
-TEST(Priors, refuse_bad_requests) {
+TEST(Priors, RefuseBadRequests) {
   Cpu cpu;
   EXPECT_THROW(generate(cpu, Config{}, 0, 0, 0), ValueError);
   EXPECT_THROW(generate(cpu, Config{}, 0, -1, 1), ValueError);
@@ -172,7 +172,7 @@ TEST(Priors, refuse_bad_requests) {
   EXPECT_THROW(truncated.infer({}), ValueError);
 }
 
-TEST(FormulaPrior, is_the_raw_values_of_the_family_on_every_backend) {
+TEST(FormulaPrior, IsTheRawValuesOfTheFamilyOnEveryBackend) {
   Cpu cpu;
   Reference reference;
   FormulaConfig formula;

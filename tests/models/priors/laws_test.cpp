@@ -33,7 +33,7 @@ std::vector<double> sample(F&& f) {
 }
 double clamp01(double x) { return std::clamp(x, 0.0, 1.0); }
 
-TEST(Draws, are_uniform_log_uniform_normal_exponential_and_cauchy) {
+TEST(Draws, AreUniformLogUniformNormalExponentialAndCauchy) {
   EXPECT_LT(kolmogorov_smirnov(sample([](Draws& d) { return d.uniform(); }), clamp01), ks_limit);
   EXPECT_LT(kolmogorov_smirnov(sample([](Draws& d) { return d.log_uniform(0.7, 3); }),
                                [](double x) { return std::log(x / 0.7) / std::log(3 / 0.7); }),
@@ -47,7 +47,7 @@ TEST(Draws, are_uniform_log_uniform_normal_exponential_and_cauchy) {
             ks_limit);
 }
 
-TEST(Draws, gamma_and_beta_follow_their_densities_for_small_and_large_shapes) {
+TEST(Draws, GammaAndBetaFollowTheirDensitiesForSmallAndLargeShapes) {
   for (const double shape : {0.4, 1.0, 3.7}) {
     // Substituting x = t^4 removes the pole at 0.
     const auto density = [&](double t) {
@@ -70,7 +70,7 @@ TEST(Draws, gamma_and_beta_follow_their_densities_for_small_and_large_shapes) {
             ks_limit);
 }
 
-TEST(Draws, integers_weights_and_permutations_are_as_likely_as_they_should_be) {
+TEST(Draws, IntegersWeightsAndPermutationsAreAsLikelyAsTheyShouldBe) {
   std::vector<double> integers(7), weighted(4), places(5), chosen(9);
   const double weights[] = {1, 0, 5, 2};
   for (int i = 0; i < draws_per_test; ++i) {
@@ -91,7 +91,7 @@ TEST(Draws, integers_weights_and_permutations_are_as_likely_as_they_should_be) {
   EXPECT_LT(chi_square_excess(chosen, std::vector<double>(9, 1.0 / 9)), 4);
 }
 
-TEST(TruncatedNormalLaw, draws_mu_and_sigma_log_uniformly_and_then_a_truncated_normal) {
+TEST(TruncatedNormalLaw, DrawsMuAndSigmaLogUniformlyAndThenATruncatedNormal) {
   const TruncatedNormalLaw law{5, 130, 4};
   const auto upper = [&](Draws& d) { return upper_draw(law, d); };
   EXPECT_LT(kolmogorov_smirnov(sample([&](Draws& d) { return upper(d).mu; }),
@@ -111,14 +111,14 @@ TEST(TruncatedNormalLaw, draws_mu_and_sigma_log_uniformly_and_then_a_truncated_n
             ks_limit);
 }
 
-TEST(TruncatedNormalLaw, fits_the_workspace_at_its_largest_draw) {
+TEST(TruncatedNormalLaw, FitsTheWorkspaceAtItsLargestDraw) {
   Config config;
   config.mlp_scm.hidden = {5, 20, 4};
   const double largest = 4 + 20 * (1 + portable_normal(0, 0));
   EXPECT_GE(workspace_width(config), largest);
 }
 
-TEST(GammaLaw, draws_shape_and_mean_and_then_a_gamma) {
+TEST(GammaLaw, DrawsShapeAndMeanAndThenAGamma) {
   const GammaLaw law{3, 100, 4};
   EXPECT_LT(kolmogorov_smirnov(sample([&](Draws& d) { return upper_draw(law, d).shape; }),
                                [](double x) { return std::log(x) / std::log(3.0); }),
@@ -135,7 +135,7 @@ TEST(GammaLaw, draws_shape_and_mean_and_then_a_gamma) {
   EXPECT_NEAR(mean, 4 + 2 * 3.5, 0.15);
 }
 
-TEST(BetaLaw, draws_both_shapes_uniformly) {
+TEST(BetaLaw, DrawsBothShapesUniformly) {
   const BetaLaw law{0.9, 0.1, 5};
   const auto uniform = [](double x) { return (x - 0.1) / 4.9; };
   EXPECT_LT(kolmogorov_smirnov(sample([&](Draws& d) { return upper_draw(law, d).a; }), uniform), ks_limit);
@@ -146,7 +146,7 @@ TEST(BetaLaw, draws_both_shapes_uniformly) {
   }
 }
 
-TEST(Choices, have_a_fixed_first_logit_and_uniform_others) {
+TEST(Choices, HaveAFixedFirstLogitAndUniformOthers) {
   EXPECT_LT(kolmogorov_smirnov(sample([](Draws& d) {
                                  double weights[3];
                                  choice_weights(d, -3, 5, weights, 3);
@@ -163,7 +163,7 @@ TEST(Choices, have_a_fixed_first_logit_and_uniform_others) {
   EXPECT_NEAR(share, first, 4 * std::sqrt(0.25 / draws_per_test));
 }
 
-TEST(Activations, plain_and_fourier_entries_share_as_in_the_list) {
+TEST(Activations, PlainAndFourierEntriesShareAsInTheList) {
   std::vector<double> weights(activation_entries, 1.0), counts(plain_activations + 1);
   std::vector<double> scale, decay;
   for (int i = 0; i < draws_per_test; ++i) {
@@ -181,7 +181,7 @@ TEST(Activations, plain_and_fourier_entries_share_as_in_the_list) {
             ks_limit);
 }
 
-TEST(Graph, keeps_any_of_more_parents_than_fit) {
+TEST(Graph, KeepsAnyOfMoreParentsThanFit) {
   const auto plan = std::make_unique<GraphPlan>();
   std::vector<double> thirds(3);
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -200,7 +200,7 @@ TEST(Graph, keeps_any_of_more_parents_than_fit) {
   for (const double count : thirds) EXPECT_NEAR(count / total, 1.0 / 3, 0.08);
 }
 
-TEST(Causes, zipf_bounds_are_its_distribution_function) {
+TEST(Causes, ZipfBoundsAreItsDistributionFunction) {
   for (const double exponent : {2.0, 2.7, 4.0}) {
     double zeta = 0;
     for (int k = 1000000; k >= 1; --k) zeta += std::pow(k, -exponent);

@@ -45,7 +45,7 @@ void expect_activations(Sample& sample) {
   sample.expect_counts("activation", 1, shares);
 }
 
-TEST(Marginals, of_datasets_are_rows_features_and_split) {
+TEST(Marginals, OfDatasetsAreRowsFeaturesAndSplit) {
   for (const RowLaw law : {RowLaw::uniform, RowLaw::log_uniform}) {
     Config config;
     config.rows = {100, 20000};
@@ -67,7 +67,7 @@ TEST(Marginals, of_datasets_are_rows_features_and_split) {
   }
 }
 
-TEST(Marginals, of_networks) {
+TEST(Marginals, OfNetworks) {
   const MlpScmConfig config;
   MlpScmConfig causal = config, plain = config;
   causal.causality = Causality::causal;
@@ -114,7 +114,7 @@ TEST(Marginals, of_networks) {
   expect_activations(sample);
 }
 
-TEST(Marginals, of_trees) {
+TEST(Marginals, OfTrees) {
   const TreeScmConfig config;
   const auto plan = std::make_unique<TreePlan>();
   Sample sample;
@@ -134,7 +134,7 @@ TEST(Marginals, of_trees) {
   sample.expect_as("noise_std", [&](Expected& e) { return e(config.noise_std); });
 }
 
-TEST(Marginals, of_graphs) {
+TEST(Marginals, OfGraphs) {
   const GraphConfig config;
   const auto plan = std::make_unique<GraphPlan>();
   Sample sample;
@@ -173,7 +173,7 @@ TEST(Marginals, of_graphs) {
   expect_activations(sample);
 }
 
-TEST(Marginals, of_gaussian_processes_and_formulas) {
+TEST(Marginals, OfGaussianProcessesAndFormulas) {
   const GpConfig gp;
   const FormulaConfig formula;
   const FormulaLaw law = formula_law(formula, 2);
@@ -206,7 +206,7 @@ TEST(Marginals, of_gaussian_processes_and_formulas) {
   sample.expect_uniform("shift", -formula.shift, formula.shift);
 }
 
-TEST(Marginals, of_causes) {
+TEST(Marginals, OfCauses) {
   Sample sample;
   for (int i = 0; i < datasets; ++i) {
     CausePlan cause[2];
@@ -225,7 +225,7 @@ TEST(Marginals, of_causes) {
   sample.expect_as("std", [](Expected& e) { return std::fabs(e.normal(0, 1) * e.normal(0, 1)); });
 }
 
-TEST(Marginals, of_what_is_done_to_datasets) {
+TEST(Marginals, OfWhatIsDoneToDatasets) {
   Config config;
   config.family = Family::formula;
   config.rows = {150, 150};

@@ -34,7 +34,7 @@ void observe(CausalGraph& graph, const std::string& name) {
   node.role = CausalGraph::Role::feature;
 }
 
-TEST(PriorPicture, edges_of_a_chain_go_around_its_nodes) {
+TEST(PriorPicture, EdgesOfAChainGoAroundItsNodes) {
   CausalGraph graph;
   for (int i = 0; i < 12; ++i) observe(graph, "x" + std::to_string(i));
   for (int i = 0; i + 1 < 12; ++i) graph.edge("x" + std::to_string(i), "x" + std::to_string(i + 1));
@@ -56,7 +56,7 @@ TEST(PriorPicture, edges_of_a_chain_go_around_its_nodes) {
   }
 }
 
-TEST(PriorPicture, a_wide_layer_is_as_high_as_it_needs) {
+TEST(PriorPicture, AWideLayerIsAsHighAsItNeeds) {
   CausalGraph graph;
   for (int i = 0; i < 300; ++i) graph.edge("c", "u" + std::to_string(i));
   for (int i = 0; i < 120; ++i) {
@@ -70,7 +70,7 @@ TEST(PriorPicture, a_wide_layer_is_as_high_as_it_needs) {
   EXPECT_EQ(part.nodes[part.nodes.size() - 1].label, "x119");
 }
 
-TEST(PriorPicture, every_family_is_drawn_whole) {
+TEST(PriorPicture, EveryFamilyIsDrawnWhole) {
   for (const Family family : {Family::formula, Family::graph, Family::mlp_scm, Family::tree_scm, Family::gp})
     for (const int features : {1, 9, 60}) {
       for (int dataset = 0; dataset < 4; ++dataset) {

@@ -24,7 +24,7 @@ double worst_error(T low, T high, F&& f, Exact&& exact) {
   return worst;
 }
 
-TEST(PortableMath, float_functions_are_right_to_a_few_ulp) {
+TEST(PortableMath, FloatFunctionsAreRightToAFewUlp) {
   EXPECT_LT(
       worst_error(
           -3.0f, 3.0f, [](float t) { return sin_turns(t); }, [](double t) { return std::sin(2 * M_PI * t); }),
@@ -54,7 +54,7 @@ TEST(PortableMath, float_functions_are_right_to_a_few_ulp) {
   EXPECT_TRUE(std::isfinite(portable_exp(1e30f)));
 }
 
-TEST(PortableMath, angles_in_turns_may_be_large_and_those_in_radians_lose_in_proportion) {
+TEST(PortableMath, AnglesInTurnsMayBeLargeAndThoseInRadiansLoseInProportion) {
   for (const float size : {1e3f, 1e6f, 8e6f}) {  // a quarter turn is below the last bit of the largest
     const auto turn = [](double t) { return 2 * M_PI * (t - std::rint(t)); };
     EXPECT_LT(
@@ -72,7 +72,7 @@ TEST(PortableMath, angles_in_turns_may_be_large_and_those_in_radians_lose_in_pro
               6e-7 + 1.2e-7 * static_cast<double>(size));
 }
 
-TEST(PortableMath, no_result_depends_on_the_sign_of_a_nan) {
+TEST(PortableMath, NoResultDependsOnTheSignOfANan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (int kind = 0; kind < plain_activations; ++kind) {
     const float a = activate(static_cast<Activation>(kind), nan),
@@ -81,7 +81,7 @@ TEST(PortableMath, no_result_depends_on_the_sign_of_a_nan) {
   }
 }
 
-TEST(PortableMath, double_functions_are_right_to_thirteen_digits) {
+TEST(PortableMath, DoubleFunctionsAreRightToThirteenDigits) {
   EXPECT_LT(
       worst_error(
           -3.0, 3.0, [](double t) { return sin_turns(t); }, [](double t) { return std::sin(2 * M_PI * t); }),
@@ -103,7 +103,7 @@ TEST(PortableMath, double_functions_are_right_to_thirteen_digits) {
             1e-13);
 }
 
-TEST(Team, sums_in_the_order_of_a_warp) {
+TEST(Team, SumsInTheOrderOfAWarp) {
   std::vector<float> x;
   for (int i = 0; i < 1003; ++i) x.push_back(std::sin(static_cast<float>(i)) * 1e3f);
   float lanes[32] = {};
@@ -114,7 +114,7 @@ TEST(Team, sums_in_the_order_of_a_warp) {
   EXPECT_EQ(team.sum(1003, [&](int i) { return x[static_cast<std::size_t>(i)]; }), lanes[0]);
 }
 
-TEST(Team, bulk_numbers_are_those_of_the_stream) {
+TEST(Team, BulkNumbersAreThoseOfTheStream) {
   const Stream stream = DatasetKey{9, 4, 1}.stream(Purpose::noise, 3);
   SerialTeam team;
   std::vector<float> normals(519), uniforms(519);
@@ -126,7 +126,7 @@ TEST(Team, bulk_numbers_are_those_of_the_stream) {
   }
 }
 
-TEST(Team, products_are_fused_multiply_adds_in_the_order_of_k) {
+TEST(Team, ProductsAreFusedMultiplyAddsInTheOrderOfK) {
   const int from = 13, to = 7, rows = 37;
   const Stream stream = DatasetKey{1, 2, 3}.stream(Purpose::weights);
   std::vector<float> weights(from * to), bias(to), in(from * rows), out(to * rows);
@@ -146,7 +146,7 @@ TEST(Team, products_are_fused_multiply_adds_in_the_order_of_k) {
   }
 }
 
-TEST(Moments, are_right_for_values_whose_squares_overflow) {
+TEST(Moments, AreRightForValuesWhoseSquaresOverflow) {
   SerialTeam team;
   std::vector<float> x(100);
   team.normals(DatasetKey{1, 2, 3}.stream(Purpose::noise), 0, 100, x.data());
@@ -160,7 +160,7 @@ TEST(Moments, are_right_for_values_whose_squares_overflow) {
   }
 }
 
-TEST(Activations, keep_large_values_and_turn_columns_that_are_not_finite_into_nan) {
+TEST(Activations, KeepLargeValuesAndTurnColumnsThatAreNotFiniteIntoNan) {
   SerialTeam team;
   FourierSeries series;
   draw_fourier(team, DatasetKey{1, 2, 3}.stream(Purpose::fourier), 1.1f, series);
@@ -181,7 +181,7 @@ TEST(Activations, keep_large_values_and_turn_columns_that_are_not_finite_into_na
   }
 }
 
-TEST(FourierSeries, is_the_sum_of_its_sines_on_every_path) {
+TEST(FourierSeries, IsTheSumOfItsSinesOnEveryPath) {
   SerialTeam team;
   FourierSeries series;
   draw_fourier(team, DatasetKey{1, 2, 3}.stream(Purpose::fourier), 1.1f, series);

@@ -31,7 +31,7 @@ Config base(Family family = Family::tree_scm) {
   return config;
 }
 
-TEST(Classes, are_the_same_in_train_and_test_and_numbered_from_zero) {
+TEST(Classes, AreTheSameInTrainAndTestAndNumberedFromZero) {
   for (const Set& set : make(base(), 60)) {
     std::set<double> train(set.y.begin(), set.y.begin() + set.train_rows),
         test(set.y.begin() + set.train_rows, set.y.end());
@@ -45,7 +45,7 @@ TEST(Classes, are_the_same_in_train_and_test_and_numbered_from_zero) {
   }
 }
 
-TEST(Classes, are_equally_large_if_balanced_and_of_any_size_otherwise) {
+TEST(Classes, AreEquallyLargeIfBalancedAndOfAnySizeOtherwise) {
   Config config = base(Family::gp);
   config.post.classes = {4, 4};
   config.post.cuts = ClassCuts::balanced;
@@ -65,7 +65,7 @@ TEST(Classes, are_equally_large_if_balanced_and_of_any_size_otherwise) {
   EXPECT_TRUE(imbalanced);
 }
 
-TEST(Classes, are_as_many_as_asked_for_half_of_them_two) {
+TEST(Classes, AreAsManyAsAskedForHalfOfThemTwo) {
   Config config = base(Family::gp);
   config.post.cuts = ClassCuts::balanced;
   config.post.learnability = 0;
@@ -76,7 +76,7 @@ TEST(Classes, are_as_many_as_asked_for_half_of_them_two) {
   EXPECT_LT(testing::chi_square_excess(counts, expected), 4);
 }
 
-TEST(Classes, cut_at_values_do_not_depend_on_standardisation) {
+TEST(Classes, CutAtValuesDoNotDependOnStandardisation) {
   Config config = base(Family::formula);
   config.formula.coefficient = {50, 100};  // far from standardised
   config.post.cuts = ClassCuts::value;
@@ -87,7 +87,7 @@ TEST(Classes, cut_at_values_do_not_depend_on_standardisation) {
   for (std::size_t i = 0; i < raw.size(); ++i) EXPECT_EQ(raw[i].y, standardised[i].y);
 }
 
-TEST(Classes, are_permuted_unless_told_otherwise) {
+TEST(Classes, ArePermutedUnlessToldOtherwise) {
   Config config = base(Family::formula);
   config.features = {1, 1};
   config.formula.terms = {1, 1};
@@ -110,7 +110,7 @@ TEST(Classes, are_permuted_unless_told_otherwise) {
   EXPECT_GT(first_lowest[1], 2);
 }
 
-TEST(Columns, are_standardised_without_outliers) {
+TEST(Columns, AreStandardisedWithoutOutliers) {
   Config config = base(Family::mlp_scm);
   config.task = Task::regression;
   config.post.categorical_share = 0;
@@ -125,7 +125,7 @@ TEST(Columns, are_standardised_without_outliers) {
   }
 }
 
-TEST(Columns, outliers_are_clipped_at_the_spread_of_the_others) {
+TEST(Columns, OutliersAreClippedAtTheSpreadOfTheOthers) {
   // exp of a linear term has a long tail; clipping at two sigma must shorten it.
   Config config = base(Family::formula);
   config.task = Task::regression;
@@ -142,7 +142,7 @@ TEST(Columns, outliers_are_clipped_at_the_spread_of_the_others) {
   EXPECT_LT(longest[1], 3.5);
 }
 
-TEST(Categories, have_few_levels_and_say_how_many) {
+TEST(Categories, HaveFewLevelsAndSayHowMany) {
   Config config = base(Family::gp);
   config.post.categorical_share = 1;
   int categorical = 0, numeric = 0;
@@ -164,7 +164,7 @@ TEST(Categories, have_few_levels_and_say_how_many) {
   EXPECT_GT(numeric, 40);
 }
 
-TEST(Categories, keep_their_rare_levels) {
+TEST(Categories, KeepTheirRareLevels) {
   Config config = base(Family::gp);
   config.post.categorical_share = 1;
   config.post.learnability = 0;
@@ -184,7 +184,7 @@ TEST(Categories, keep_their_rare_levels) {
   EXPECT_GT(compared, 60);
 }
 
-TEST(Missing, rates_above_a_half_hold_for_both_laws) {
+TEST(Missing, RatesAboveAHalfHoldForBothLaws) {
   Config config = base(Family::gp);
   config.post.categorical_share = 0;
   config.post.missing_share = 1;
@@ -205,7 +205,7 @@ TEST(Missing, rates_above_a_half_hold_for_both_laws) {
   EXPECT_NEAR(share[1], share[0], 0.01);
 }
 
-TEST(Missing, cells_are_lost_at_random_or_by_their_value) {
+TEST(Missing, CellsAreLostAtRandomOrByTheirValue) {
   Config whole = base(Family::gp);
   whole.post.categorical_share = 0;
   Config config = whole;
@@ -239,7 +239,7 @@ TEST(Missing, cells_are_lost_at_random_or_by_their_value) {
   }
 }
 
-TEST(Filters, a_target_that_is_constant_in_the_rows_looked_at_teaches_nothing) {
+TEST(Filters, ATargetThatIsConstantInTheRowsLookedAtTeachesNothing) {
   Config config = base();
   config.task = Task::regression;
   config.rows = {1000, 1000};
@@ -255,7 +255,7 @@ TEST(Filters, a_target_that_is_constant_in_the_rows_looked_at_teaches_nothing) {
   EXPECT_EQ(neighbour_gain(team, config, 3, 1000, w), 0);
 }
 
-TEST(Filters, reject_targets_that_nothing_explains) {
+TEST(Filters, RejectTargetsThatNothingExplains) {
   Config config = base(Family::formula);
   config.formula.coefficient = {0, 0};
   config.formula.noise = 1;
@@ -271,7 +271,7 @@ TEST(Filters, reject_targets_that_nothing_explains) {
   EXPECT_LT(made, 110);  // chance lets 16 of 1000 attempts through
 }
 
-TEST(Filters, reject_constant_targets_and_say_so) {
+TEST(Filters, RejectConstantTargetsAndSaySo) {
   Config config = base(Family::formula);
   config.formula.coefficient = {0, 0};
   config.post.attempts = 3;

@@ -85,7 +85,7 @@ void check_columns(const Set& set, const Config& config) {
   }
 }
 
-TEST(Properties, hold_for_datasets_of_random_configs) {
+TEST(Properties, HoldForDatasetsOfRandomConfigs) {
   Cpu cpu;
   std::mt19937 random(12);
   int made = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-TEST(TableStatistics, are_those_of_a_small_table) {
+TEST(TableStatistics, AreThoseOfASmallTable) {
   const std::vector<double> ramp{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::vector<double> reversed(ramp.rbegin(), ramp.rend()), amounts;
   for (const double v : ramp) amounts.push_back(std::pow(2, v));
@@ -51,7 +51,7 @@ TEST(TableStatistics, are_those_of_a_small_table) {
   EXPECT_THROW(table_statistics(columns, std::vector<double>{1, 2}), ValueError);
 }
 
-TEST(TableStatistics, of_real_tables_are_those_of_the_file) {
+TEST(TableStatistics, OfRealTablesAreThoseOfTheFile) {
   // Where a table does not have a statistic the field is empty.
   const CsvTable file = read_csv(FERRITE_SOURCE_DIR "/benches/results/real-tables.csv",
                                  CsvConfig{}
@@ -86,7 +86,7 @@ std::vector<TableStatistics> drawn(std::string_view preset, std::uint64_t seed) 
   return batch_statistics(to_host(generate(cpu, Config::preset(preset), seed, 0, 400)));
 }
 
-TEST(RealisticPrior, has_the_statistics_of_real_tables) {
+TEST(RealisticPrior, HasTheStatisticsOfRealTables) {
   for (const std::uint64_t seed : {1, 2}) {
     const auto tables = drawn("realistic", seed);
     ASSERT_GE(tables.size(), 398u);
@@ -107,14 +107,14 @@ TEST(RealisticPrior, has_the_statistics_of_real_tables) {
   }
 }
 
-TEST(RealisticPrior, differs_from_the_default_where_that_is_far_from_real_tables) {
+TEST(RealisticPrior, DiffersFromTheDefaultWhereThatIsFarFromRealTables) {
   const auto tables = drawn("default", 1);
   EXPECT_LT(quartiles(tables, "categorical")->median, real_quartiles("categorical").lower);
   EXPECT_LT(quartiles(tables, "correlation")->median, real_quartiles("correlation").lower);
   EXPECT_EQ(quartiles(tables, "missing")->mean, 0);
 }
 
-TEST(RealisticPrior, has_codes_for_categories_and_holes_in_some_columns) {
+TEST(RealisticPrior, HasCodesForCategoriesAndHolesInSomeColumns) {
   Cpu cpu;
   Config config = Config::preset("realistic");
   config.rows = {300, 300};
@@ -141,7 +141,7 @@ TEST(RealisticPrior, has_codes_for_categories_and_holes_in_some_columns) {
   EXPECT_GT(partly, with_holes / 2);
 }
 
-TEST(RealisticPrior, gives_the_same_bits_on_every_backend_and_machine) {
+TEST(RealisticPrior, GivesTheSameBitsOnEveryBackendAndMachine) {
   Config config = Config::preset("realistic");
   config.rows = {40, 70};
   config.features = {3, 9};
@@ -159,7 +159,7 @@ TEST(RealisticPrior, gives_the_same_bits_on_every_backend_and_machine) {
   EXPECT_EQ(bits(cpu), 0x9483e171a2627b7bu) << std::hex << "0x" << bits(cpu) << "u";
 }
 
-TEST(ClassCuts, shares_follow_the_evenness) {
+TEST(ClassCuts, SharesFollowTheEvenness) {
   Cpu cpu;
   Config config;
   config.rows = {500, 500};

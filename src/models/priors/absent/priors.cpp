@@ -1,7 +1,7 @@
-// The priors' GPU kernels in a build without CUDA, where there is no Cuda object to call them with.
-#include "ferrite/models/priors/priors.hpp"
+// The priors' kernels for GPUs in a build without CUDA, where nobody can have a Cuda to call them with.
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/models/priors/ops.hpp"
 
 namespace ferrite {
 

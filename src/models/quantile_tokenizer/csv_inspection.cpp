@@ -1,0 +1,186 @@
+#include "models/quantile_tokenizer/csv_inspection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ferrite/core/error.hpp"
+#include "io/csv_value.hpp"
+#include "io/format.hpp"
+#include "models/quantile_tokenizer/dates.hpp"
+
+namespace ferrite::quantile_tokenizer {
+
+namespace {
+
+using io_detail::in_quotes;
+
+/// What the fields of a column have been so far.
+class ColumnGuess {
+ public:
+  void add(const CsvField& field, const MissingValues& missing) {
+    if (missing.is_missing(field.raw)) return;
+    if (io_detail::parse_number(field.raw)) {
+      ++numbers_;
+    } else if (const auto date = parse_date(field.raw)) {
+      ++dates_;
+      has_time_ |= date->has_time;
+    } else {
+      ++others_;
+      if (odd_.size() <= most_odd && std::find(odd_.begin(), odd_.end(), field.raw) == odd_.end())
+        odd_.emplace_back(field.raw);
+    }
+  }
+
+  FieldKind kind() const {
+    if (dates_ + others_ == 0) return FieldKind::number;
+    if (numbers_ + others_ > 0) return FieldKind::text;
+    return has_time_ ? FieldKind::date_time : FieldKind::date;
+  }
+
+  /// A sentence about a column that is text because of a few fields; empty for all others.
+  std::string note(const std::string& name) const {
+    const std::int64_t main = std::max(numbers_, dates_);
+    if (others_ == 0 || main <= others_ || odd_.size() > most_odd || std::min(numbers_, dates_) > 0)
+      return "";
+    std::string shown, option;
+    for (const std::string& text : odd_) {
+      shown += (shown.empty() ? "" : ", ") + in_quotes(text);
+      option += (option.empty() ? "" : ",") + std::string(io_detail::trim(text));
+    }
+    return fmt::format(
+        "column {} is taken as text: of its first {} fields {} are {}, the others are {}. --missing '{}' "
+        "reads "
+        "those as missing values, --text '{}' says that it is text",
+        in_quotes(name), main + others_, main, numbers_ > 0 ? "numbers" : "dates", shown, printable(option),
+        printable(name));
+  }
+
+ private:
+  static constexpr std::size_t most_odd = 5;
+  std::int64_t numbers_ = 0, dates_ = 0, others_ = 0;
+  bool has_time_ = false;
+  std::vector<std::string> odd_;  // different texts that are neither; one more than are named
+};
+
+class Inspector {
+ public:
+  Inspector(std::string_view text, const std::filesystem::path& path, const TableConfig& config)
+      : text_(text), path_(path), config_(config), scanner_(path.string(), config.delimiter) {
+    result_.columns.path = path.string();
+    result_.columns.delimiter = config.delimiter;
+    result_.columns.missing = MissingValues(config.missing);
+    scanner_.feed(text);
+    scanner_.finish();
+  }
+
+  CsvInspection run() && {
+    CsvRow row;
+    if (!scanner_.next_row(row)) reject(1, 1, "no rows", "at least one row of data is needed");
+    const CsvRow first = row;
+    result_.columns.width = row.size();
+    const bool has_header = config_.header == CsvHeader::present ||
+                            (config_.header == CsvHeader::automatic && looks_like_header(row));
+    const std::vector<std::string> names = has_header ? names_of(row) : numbered_names(row.size());
+    if (has_header && !scanner_.next_row(row))
+      reject(1, 1, "only a header", "at least one row of data is needed");
+    result_.data_line = row.front().line;
+    result_.data_begin = static_cast<std::size_t>(row.front().raw.data() - text_.data()) - row.front().quoted;
+    suspect_delimiter(first, row);
+    take_columns(names, row);
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void reject(std::int64_t line, std::int64_t column, const std::string& found,
+                           const std::string& needed) const {
+    throw ParseError(
+        fmt::format("[open_table] {}:{}:{}, {}: {}", result_.columns.path, line, column, found, needed));
+  }
+
+  /// One of its fields is not a value.
+  bool looks_like_header(const CsvRow& row) const {
+    return std::any_of(row.begin(), row.end(), [&](const CsvField& f) {
+      return !io_detail::parse_number(f.raw) && !result_.columns.missing.is_missing(f.raw) &&
+             !parse_date(f.raw);
+    });
+  }
+
+  static std::vector<std::string> numbered_names(std::size_t count) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("c{}", i));
+    return names;
+  }
+
+  std::vector<std::string> names_of(const CsvRow& row) const {
+    std::vector<std::string> names;
+    for (const CsvField& field : row) names.push_back(field.text());
+    std::unordered_map<std::string, std::int64_t> times;  // a name has been given; of the others, none
+    for (const std::string& name : names) times.emplace(name, 0);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (times[names[i]]++ == 0) continue;
+      if (!config_.rename_duplicates)
+        reject(row[i].line, row[i].column, "column " + in_quotes(names[i]),
+               "the name appears twice; --rename-duplicates (TableConfig::rename_duplicates) numbers them");
+      std::int64_t number = times[names[i]] - 1;
+      while (times.contains(fmt::format("{}.{}", names[i], number))) ++number;
+      times[names[i]] = number + 1;
+      names[i] = fmt::format("{}.{}", names[i], number);
+      times.emplace(names[i], 1);
+    }
+    return names;
+  }
+
+  /// A table of one column in which every row contains a common delimiter.
+  void suspect_delimiter(const CsvRow& first, const CsvRow& second) {
+    if (first.size() > 1 || first[0].quoted) return;
+    const char suspect = io_detail::suspected_delimiter(first[0].raw, config_.delimiter);
+    if (suspect == 0 || second[0].raw.find(suspect) == std::string_view::npos) return;
+    result_.notes.push_back(fmt::format(
+        "the table has one column, {}: if {} separates columns, say --delimiter {}", in_quotes(first[0].raw),
+        io_detail::delimiter_name(suspect), io_detail::delimiter_name(suspect)));
+  }
+
+  /// Kinds come from the config, or else from `row` and the rows after it.
+  void take_columns(const std::vector<std::string>& names, CsvRow& row) {
+    const NameSet text = set_of(config_.text), number = set_of(config_.number), date = set_of(config_.date);
+    CsvColumns& columns = result_.columns;
+    columns.fields = chosen_columns(names, config_, path_);
+    std::vector<std::size_t> untold;
+    for (std::size_t c = 0; c < columns.fields.size(); ++c) {
+      const std::string& name = names[columns.fields[c]];
+      columns.names.push_back(name);
+      columns.kinds.push_back(text.contains(name)   ? FieldKind::text
+                              : date.contains(name) ? FieldKind::date_time
+                                                    : FieldKind::number);
+      if (!text.contains(name) && !date.contains(name) && !number.contains(name)) untold.push_back(c);
+    }
+    std::vector<ColumnGuess> guesses(untold.size());
+    std::int64_t seen = 0;
+    do {
+      for (std::size_t i = 0; i < untold.size(); ++i)
+        guesses[i].add(row[columns.fields[untold[i]]], columns.missing);
+    } while (!untold.empty() && ++seen < config_.inspected_rows && scanner_.next_row(row));
+    for (std::size_t i = 0; i < untold.size(); ++i) {
+      columns.kinds[untold[i]] = guesses[i].kind();
+      if (std::string note = guesses[i].note(columns.names[untold[i]]); !note.empty())
+        result_.notes.push_back(std::move(note));
+    }
+  }
+
+  std::string_view text_;
+  std::filesystem::path path_;
+  const TableConfig& config_;
+  CsvScanner scanner_;
+  CsvInspection result_;
+};
+
+}  // namespace
+
+CsvInspection inspect_csv(std::string_view text, const std::filesystem::path& path,
+                          const TableConfig& config) {
+  return Inspector(text, path, config).run();
+}
+
+}  // namespace ferrite::quantile_tokenizer

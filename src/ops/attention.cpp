@@ -1,0 +1,76 @@
+// attention and its gradient: shape rules and costs.
+#include "ferrite/ops/attention.hpp"
+
+#include <fmt/format.h>
+
+namespace ferrite::op {
+
+namespace {
+Cost attention_cost(const Shape& q, const Shape& v, bool causal, double products, MetaSpan in, MetaSpan out) {
+  const double pairs =
+      static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
+  Cost cost{products * pairs * static_cast<double>(q[3] + v[3]) * (causal ? 0.5 : 1), 0};
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
+  return cost;
+}
+
+/// q, k, v and perhaps a mask that fit each other; what attention gives for them.
+Metas check_attention(std::string_view op, MetaSpan in) {
+  const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
+  detail::check_rank(op, "q", q, 4);
+  detail::check_rank(op, "k", k, 4);
+  detail::check_rank(op, "v", v, 4);
+  if (q[0] != k[0] || q[1] != k[1] || q[3] != k[3] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2])
+    throw ShapeError(fmt::format("[{}] q {}, k {}, v {}: need [B, H, T, D], [B, H, S, D] and [B, H, S, E]",
+                                 op, ferrite::to_string(q), ferrite::to_string(k), ferrite::to_string(v)));
+  detail::check_floating(op, "q", in[0].dtype);
+  if (in[1].dtype != in[0].dtype || in[2].dtype != in[0].dtype)
+    throw DTypeError(fmt::format("[{}] q {}, k {}, v {}: need one dtype", op, ferrite::to_string(in[0].dtype),
+                                 ferrite::to_string(in[1].dtype), ferrite::to_string(in[2].dtype)));
+  if (in.size() > 3) {
+    const Shape full{q[0], q[1], q[2], k[2]};
+    if (!(broadcast(op, in[3].shape, full) == full))
+      throw ShapeError(fmt::format("[{}] mask {}: must broadcast to {}", op, ferrite::to_string(in[3].shape),
+                                   ferrite::to_string(full)));
+    if (in[3].dtype != DType::bool_ && !is_floating(in[3].dtype))
+      throw DTypeError(fmt::format("[{}] mask is {}: needs bool (true keeps) or a floating dtype (added)", op,
+                                   ferrite::to_string(in[3].dtype)));
+  }
+  return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype}, Meta{{q[0], q[1], q[2]}, wide_dtype(in[0].dtype)}};
+}
+}  // namespace
+
+Metas Attention::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 3, 4);
+  return check_attention(type_name, in);
+}
+
+Cost Attention::cost(MetaSpan in, MetaSpan out) const {
+  return attention_cost(in[0].shape, in[2].shape, causal, 2, in, out);
+}
+double Attention::reduction_length(MetaSpan in) const {
+  return static_cast<double>(in[0].shape[3] + in[1].shape[2]);
+}
+
+Metas AttentionBackward::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 6, 7);
+  Metas forward{in[1], in[2], in[3]};
+  if (in.size() > 6) forward.push_back(in[6]);
+  const Metas results = check_attention(type_name, forward);
+  detail::check_shape(type_name, "gradient", in[0].shape, results[0].shape);
+  detail::check_floating(type_name, "gradient", in[0].dtype);
+  detail::check_shape(type_name, "o", in[4].shape, results[0].shape);
+  detail::check_dtype(type_name, "o", in[4].dtype, results[0].dtype);
+  detail::check_shape(type_name, "lse", in[5].shape, results[1].shape);
+  detail::check_dtype(type_name, "lse", in[5].dtype, results[1].dtype);
+  return {in[1], in[2], in[3]};
+}
+Cost AttentionBackward::cost(MetaSpan in, MetaSpan out) const {
+  return attention_cost(in[1].shape, in[3].shape, causal, 5, in, out);
+}
+double AttentionBackward::reduction_length(MetaSpan in) const {
+  return static_cast<double>(in[1].shape[2] + in[1].shape[3] + in[2].shape[2]);
+}
+
+}  // namespace ferrite::op

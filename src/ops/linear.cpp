@@ -1,0 +1,66 @@
+// linear: activations, shape rule, cost.
+#include "ferrite/ops/linear.hpp"
+
+#include <fmt/format.h>
+
+namespace ferrite::op {
+
+std::string_view to_string(Activation activation) {
+  constexpr std::string_view names[] = {"none", "relu", "gelu", "silu", "tanh", "sigmoid"};
+  return names[static_cast<int>(activation)];
+}
+
+Unary activation_op(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return {UnaryFn::relu};
+    case Activation::gelu:
+      return {UnaryFn::gelu_tanh};
+    case Activation::silu:
+      return {UnaryFn::silu};
+    case Activation::tanh:
+      return {UnaryFn::tanh};
+    case Activation::sigmoid:
+      return {UnaryFn::sigmoid};
+    default:
+      throw ValueError("[linear] activation none has no function");
+  }
+}
+
+bool Linear::keeps_pre_activation() const {
+  return activation != Activation::none && !activation_op(activation).differentiates_from_output();
+}
+
+Saves Linear::saves() const {
+  if (activation == Activation::none) return {3u, 0};
+  return {3u, keeps_pre_activation() ? 2u : 1u};
+}
+
+Metas Linear::infer(MetaSpan in) const {
+  detail::check_arity(type_name, in.size(), 2, 3);
+  detail::check_rank(type_name, "x", in[0].shape, 2);
+  detail::check_rank(type_name, "weight", in[1].shape, 2);
+  if (in[0].shape[1] != in[1].shape[1])
+    throw ShapeError(fmt::format("[linear] x {} and weight {}: inner dimensions {} and {} differ",
+                                 ferrite::to_string(in[0].shape), ferrite::to_string(in[1].shape),
+                                 in[0].shape[1], in[1].shape[1]));
+  if (in.size() > 2) detail::check_shape(type_name, "bias", in[2].shape, {in[1].shape[0]});
+  DType dtype = promote(in[0].dtype, in[1].dtype);
+  if (in.size() > 2) dtype = promote(dtype, in[2].dtype);
+  detail::check_floating(type_name, "result", dtype);
+  const Meta y{{in[0].shape[0], in[1].shape[0]}, dtype};
+  return keeps_pre_activation() ? Metas{y, y} : Metas{y};
+}
+
+Cost Linear::cost(MetaSpan in, MetaSpan out) const {
+  Cost cost{2 * static_cast<double>(in[0].shape[0]) * static_cast<double>(in[0].shape[1]) *
+                static_cast<double>(in[1].shape[0]),
+            0};
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
+  return cost;
+}
+
+double Linear::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape[1]); }
+
+}  // namespace ferrite::op

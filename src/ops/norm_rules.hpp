@@ -1,0 +1,56 @@
+// What the normalisations and softmax_cross_entropy have in common: statistics per row or channel.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "ferrite/ops/op.hpp"
+
+namespace ferrite::op {
+
+inline Shape without_last(Shape shape) {
+  shape.erase(shape.rank() - 1);
+  return shape;
+}
+
+/// Reads and writes of the large tensors only; the statistics are small beside them.
+inline Cost streaming(MetaSpan in, MetaSpan out, double flops_per_element) {
+  Cost cost{flops_per_element * static_cast<double>(out[0].shape.numel()), 0};
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
+  return cost;
+}
+
+inline void check_parameter(std::string_view op, std::string_view what, const Meta& given,
+                            std::int64_t channels) {
+  detail::check_floating(op, what, given.dtype);
+  detail::check_shape(op, what, given.shape, {channels});
+}
+
+/// x [..., C] with something to normalise: the mean and the deviation of nothing are no numbers.
+inline void check_rows(std::string_view op, const Meta& x) {
+  detail::check_floating(op, "x", x.dtype);
+  if (x.shape.rank() < 1)
+    throw ShapeError(fmt::format("[{}] x {}: needs at least one axis", op, to_string(x.shape)));
+  if (x.shape.back() == 0 && without_last(x.shape).numel() > 0)
+    throw ShapeError(fmt::format("[{}] x {}: no elements per row", op, to_string(x.shape)));
+}
+
+/// One number per row or channel, as the forward gave it.
+inline Meta statistic_of(const Meta& x, const Shape& shape) { return {shape, wide_dtype(x.dtype)}; }
+
+inline void check_statistic(std::string_view op, std::string_view what, const Meta& given,
+                            const Meta& needed) {
+  detail::check_shape(op, what, given.shape, needed.shape);
+  detail::check_dtype(op, what, given.dtype, needed.dtype);
+}
+
+inline void check_gradient(std::string_view op, const Meta& given, const Shape& shape) {
+  detail::check_shape(op, "gradient", given.shape, shape);
+  detail::check_floating(op, "gradient", given.dtype);
+}
+
+inline void check_eps(std::string_view op, double eps) {
+  detail::check_attribute(op, "eps", eps, eps >= 0, "must not be negative");
+}
+
+}  // namespace ferrite::op

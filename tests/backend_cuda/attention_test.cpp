@@ -1,0 +1,109 @@
+// Attention on the GPU: sizes around its tiles of 64, masks of every kind, layouts, sinks.
+#include "backend_cuda/contraction_support.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+struct CudaAttention : CudaContraction {
+  /// The keys of a query that sees none of them get weight 0 everywhere, forward and backward.
+  void expect_attention(const Gpu& q, const Gpu& k, const Gpu& v, bool causal, const Gpu& mask = {}) {
+    const op::Attention op{causal, 0.3};
+    ASSERT_TRUE(mask.defined() || accepts(*cuda, op, std::vector{q.meta(), k.meta(), v.meta()}));
+    const Truth tq = truth(q), tk = truth(k), tv = truth(v);
+    const Truth tm = mask.defined() ? (mask.dtype() == DType::bool_ ? to(host, mask) : truth(mask)) : Truth();
+    const auto got = mask.defined() ? eval_all(op, q, k, v, mask) : eval_all(op, q, k, v);
+    const auto want = mask.defined() ? eval_all(op, tq, tk, tv, tm) : eval_all(op, tq, tk, tv);
+    const double tolerance = 2 * tolerance_of(q.dtype(), q.size(3) + k.size(2));
+    expect_near(got[0], want[0], tolerance);
+    expect_near(got[1], want[1], tolerance_of(DType::f32, q.size(3) + k.size(2)));
+
+    const op::AttentionBackward backward{causal, 0.3};
+    const Gpu grad = random(got[0].shape(), q.dtype());
+    const auto backward_of = [&](const auto& g, const auto& a, const auto& b, const auto& c, const auto& o,
+                                 const auto& lse, const auto& m) {
+      return m.defined() ? eval_all(backward, g, a, b, c, o, lse, m) : eval_all(backward, g, a, b, c, o, lse);
+    };
+    const auto truths = backward_of(truth(grad), tq, tk, tv, truth(got[0]), truth(got[1]), tm);
+    const auto results = backward_of(grad, q, k, v, got[0], got[1], mask);
+    for (std::size_t i = 0; i < 3; ++i) {
+      SCOPED_TRACE("gradient " + std::to_string(i));
+      expect_near(results[i], truths[i], 2 * tolerance, 0.1);  // equal keys leave nothing but rounding
+    }
+  }
+};
+
+TEST_F(CudaAttention, SizesAroundTheTiles) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const auto& [t, s, d, e] : {std::array<std::int64_t, 4>{1, 1, 1, 1},
+                                     {64, 64, 64, 64},
+                                     {65, 130, 40, 33},
+                                     {130, 65, 100, 128},
+                                     {7, 200, 128, 3}}) {
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d, e}) +
+                     (causal ? " causal" : ""));
+        expect_attention(random({2, 3, t, d}, dtype), random({2, 3, s, d}, dtype),
+                         random({2, 3, s, e}, dtype), causal);
+      }
+    }
+  }
+}
+
+TEST_F(CudaAttention, MasksOfEveryKind) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Gpu q = random({2, 2, 70, 16}, dtype), k = random({2, 2, 90, 16}, dtype),
+              v = random({2, 2, 90, 24}, dtype);
+    expect_attention(q, k, v, false, random({70, 90}));
+    expect_attention(q, k, v, true, random({2, 1, 70, 1}, dtype));
+    const Gpu keep = random({2, 1, 70, 90}) > 0.2;
+    expect_attention(q, k, v, false, keep);
+    expect_attention(q, k, v, true, keep);
+    expect_attention(q, k, v, false, zeros(*cuda, {70, 90}, DType::bool_));
+    expect_attention(q, k, v, false, random({2, 1, 70, 1}) > 0);  // some queries see nothing
+  }
+}
+
+TEST_F(CudaAttention, Layouts) {
+  const auto interleaved = [&](std::int64_t rows) { return transpose(random({2, rows, 3, 32}), 1, 2); };
+  expect_attention(interleaved(70), interleaved(80), interleaved(80), true);
+  for (const auto& [name, q] : layouts(*this, {1, 2, 66, 20}, DType::f32)) {
+    for (const auto& [other, k] : layouts(*this, {1, 2, 67, 20}, DType::f32)) {
+      SCOPED_TRACE(name + " and " + other);
+      expect_attention(q, k, k, false);
+    }
+  }
+}
+
+TEST_F(CudaAttention, GradientsAreAddedToWhatIsThere) {
+  const Gpu q = random({1, 2, 70, 8}), k = random({1, 2, 90, 8}), v = random({1, 2, 90, 8});
+  const auto forward = eval_all(op::Attention{true, 1}, q, k, v);
+  const Gpu grad = random(q.shape());
+  const auto alone = eval_all(op::AttentionBackward{true, 1}, grad, q, k, v, forward[0], forward[1]);
+  const std::vector<Gpu> sinks = {transpose(random({1, 2, 8, 70}), 2, 3), random(k.shape()),
+                                  random(v.shape())};
+  std::vector<Truth> sums;
+  for (std::size_t i = 0; i < 3; ++i)
+    sums.push_back(truth(alone[i]) + (i == 1 ? 0 : 1) * truth(sinks[i]));  // the second is overwritten
+  run_into(*cuda, op::AttentionBackward{true, 1}, {grad, q, k, v, forward[0], forward[1]}, sinks, 5);
+  for (std::size_t i = 0; i < 3; ++i) expect_near(sinks[i], sums[i], 1e-6);
+}
+
+TEST_F(CudaAttention, NoKeysGiveNothing) {
+  const Gpu q = random({1, 2, 3, 4}), none = random({1, 2, 0, 4});
+  const auto forward = eval_all(op::Attention{false, 1}, q, none, none);
+  EXPECT_EQ(forward[0].to_vector<float>(), std::vector<float>(24, 0.0f));
+  EXPECT_EQ(forward[1].to_vector<float>(), std::vector<float>(6, -std::numeric_limits<float>::infinity()));
+}
+
+TEST_F(CudaAttention, OtherProblemsAreComposed) {
+  const Meta wide{{1, 1, 4, 160}, DType::f32}, doubles{{1, 1, 4, 8}, DType::f64};
+  EXPECT_FALSE(accepts(*cuda, op::Attention{}, std::vector{wide, wide, wide}));
+  EXPECT_FALSE(accepts(*cuda, op::Attention{}, std::vector{doubles, doubles, doubles}));
+  const Gpu q = random({1, 2, 5, 160}), k = random({1, 2, 6, 160});
+  expect_near(eval(op::Attention{true, 0.1}, q, k, k),
+              eval(op::Attention{true, 0.1}, truth(q), truth(k), truth(k)),
+              2 * tolerance_of(DType::f32, 166));
+}
+
+}  // namespace
+}  // namespace ferrite::testing
