@@ -2,7 +2,7 @@
 // every backend, and gradients flow through all steps: the program finds the stiffness of the springs from
 // the final positions of the masses.
 #include "common.hpp"
-#include "ferrite/kernel/launch.hpp"
+#include "ferrite/tensor/launch.hpp"
 
 using namespace ferrite;
 

@@ -4,8 +4,8 @@
 
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ferrite.hpp"
-#include "ferrite/kernel/launch.hpp"
 #include "ferrite/kernel/parse.hpp"
+#include "ferrite/tensor/launch.hpp"
 #include "side_by_side.hpp"
 
 namespace ferrite::bench {

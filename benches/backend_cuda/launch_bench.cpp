@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/kernel/launch.hpp"
+#include "ferrite/tensor/launch.hpp"
 #include "kernel/compile/nvrtc.hpp"
 #include "suite.hpp"
 

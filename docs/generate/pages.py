@@ -66,7 +66,7 @@ PAGES = [
      "A backend is a type; a decorator is a backend around another one.", [
         ("Backends", ["backend/reference.hpp", "backend/cpu.hpp", "backend/cuda.hpp", "backend/cuda_device.hpp",
                       "backend/cuda_graph.hpp"]),
-        ("A backend chosen at run time", ["tensor/any_backend.hpp"]),
+        ("A backend chosen at run time", ["stacks/any_backend.hpp"]),
         ("Profiled", ["decorators/profiled.hpp"]),
         ("Parity", ["decorators/parity.hpp", "tensor/comparison.hpp"]),
         ("Lazy", ["decorators/lazy.hpp", "decorators/lazy_recorder.hpp"]),
@@ -87,7 +87,7 @@ PAGES = [
     ]),
     ("kernels", "Kernel language", "kernels.md", "All are in `ferrite::kernel`. The language itself, its types and its "
      "built-in functions, is described in [kernels.md](../kernels.md).", [
-        ("Kernels and launches", ["kernel/kernel.hpp", "kernel/launch.hpp", "ops/launch.hpp"]),
+        ("Kernels and launches", ["kernel/kernel.hpp", "tensor/launch.hpp", "ops/launch.hpp"]),
         ("Parsing and errors", ["kernel/parse.hpp", "kernel/error.hpp"]),
         ("Running on the CPU", ["kernel/interpreter.hpp", "kernel/block.hpp"]),
         ("Gradients and races", ["kernel/adjoint.hpp", "kernel/races.hpp"]),

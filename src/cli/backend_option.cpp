@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ferrite/tensor/any_backend.hpp"
+#include "ferrite/stacks/any_backend.hpp"
 
 namespace ferrite::cli {
 

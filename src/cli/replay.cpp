@@ -6,7 +6,7 @@
 
 #include "cli/backend_option.hpp"
 #include "ferrite/models/priors/priors.hpp"
-#include "ferrite/tensor/replay.hpp"
+#include "ferrite/stacks/replay.hpp"
 
 namespace ferrite::cli {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "backend_cuda/runtime/foreign_use.hpp"
+#include "ferrite/backend/foreign_use.hpp"
 
 namespace ferrite::detail {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ferrite/kernel/launch.hpp"
 #include "ferrite/kernel/parse.hpp"
+#include "ferrite/tensor/launch.hpp"
 #include "kernel/builtins/call.hpp"
 #include "kernel/ir/dtypes.hpp"
 #include "kernel/ir/element_layout.hpp"

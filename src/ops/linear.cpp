@@ -32,8 +32,8 @@ bool Linear::keeps_pre_activation() const {
 }
 
 Saves Linear::saves() const {
-  if (activation == Activation::none) return {3u, 0};
-  return {3u, keeps_pre_activation() ? 2u : 1u};
+  if (activation == Activation::none) return {.inputs = {0, 1}};
+  return {.inputs = {0, 1}, .outputs = {keeps_pre_activation() ? 1u : 0u}};
 }
 
 Metas Linear::infer(MetaSpan in) const {

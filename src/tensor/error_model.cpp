@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ferrite/ops/all.hpp"
 #include "ferrite/ops/launch.hpp"
-#include "ferrite/stacks.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 

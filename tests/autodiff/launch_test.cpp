@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/ferrite.hpp"
-#include "ferrite/kernel/launch.hpp"
+#include "ferrite/tensor/launch.hpp"
 
 namespace ferrite {
 

@@ -108,7 +108,7 @@ TEST(Parity, NamesAWrongFusedForward) {
   expect_contains(message, "reference is right");
   const std::string how =
       "replay: " + (folder.path / "softmax-1.safetensors").string() +
-      " by a program whose Replayer has softmax on WrongSoftmax (ferrite/tensor/replay.hpp)";
+      " by a program whose Replayer has softmax on WrongSoftmax (ferrite/stacks/replay.hpp)";
   EXPECT_EQ(message.substr(message.size() - how.size()), how);
 }
 

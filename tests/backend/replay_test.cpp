@@ -1,5 +1,5 @@
 // Replay in a user's program: an op and a backend of its own, the backend with a broken kernel.
-#include "ferrite/tensor/replay.hpp"
+#include "ferrite/stacks/replay.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/ferrite.hpp"
-#include "ferrite/kernel/launch.hpp"
+#include "ferrite/tensor/launch.hpp"
 
 namespace ferrite {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "cli_test.hpp"
 #include "models/irsynth/folder_files.hpp"
+#include "paths.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -67,8 +68,8 @@ TEST(IrsynthCli, GoesOnAfterSigkillByteForByte) {
     const auto start = [&](const std::string& out) {
       const pid_t child = fork();
       if (child == 0) {
-        execl(FERRITE_CLI, "ferrite", "irsynth", "-n", "300", "-o", out.c_str(), "--format", format,
-              "--shard-size", "20", "--quiet", static_cast<char*>(nullptr));
+        execl(testing::program().c_str(), "ferrite", "irsynth", "-n", "300", "-o", out.c_str(), "--format",
+              format, "--shard-size", "20", "--quiet", static_cast<char*>(nullptr));
         _exit(127);
       }
       return child;

@@ -5,6 +5,7 @@
 #include "cli/cli_test.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/models/quantile_tokenizer/shards.hpp"
+#include "paths.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -18,7 +19,7 @@ struct TokenizeCommand : ::testing::Test {
     return text.str();
   }
   /// Breast cancer (569 rows, 31 columns), which is part of the repository.
-  const std::string data = "'" FERRITE_SOURCE_DIR "/examples/data/breast_cancer.csv'";
+  const std::string data = "'" + testing::source_folder() + "/examples/data/breast_cancer.csv'";
 };
 
 TEST_F(TokenizeCommand, ExplainsItselfWithExamples) {

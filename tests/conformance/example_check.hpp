@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "ferrite/ferrite.hpp"
+#include "ferrite/stacks/replay.hpp"
 #include "ferrite/tensor/comparison.hpp"
-#include "ferrite/tensor/replay.hpp"
 
 namespace ferrite::conformance {
 

@@ -9,13 +9,14 @@
 #include "ferrite/kernel/simplify.hpp"
 #include "kernel/adjoint_test.hpp"
 #include "kernel/transform/lower.hpp"
+#include "paths.hpp"
 
 namespace ferrite::kernel {
 
 namespace {
 
 std::string corpus_text(const std::string& file) {
-  std::ifstream in(std::string(FERRITE_SOURCE_DIR "/tests/kernel/corpus/") + file, std::ios::binary);
+  std::ifstream in(testing::source_folder() + "/tests/kernel/corpus/" + file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 

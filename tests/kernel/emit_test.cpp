@@ -14,6 +14,7 @@
 #include "ferrite/kernel/parse.hpp"
 #include "kernel/emit/rules.hpp"
 #include "packed_test.hpp"
+#include "paths.hpp"
 
 namespace ferrite::kernel {
 
@@ -138,7 +139,7 @@ TEST(Emit, EveryBuiltinHasARuleForBothTargets) {
 }
 
 TEST(Emit, ReadsAsGoldenTextsDo) {
-  const fs::path folder = FERRITE_SOURCE_DIR "/tests/kernel/golden";
+  const fs::path folder = testing::source_folder() + "/tests/kernel/golden";
   const Module module = parse(read_file(folder / "small.py"));
   EXPECT_EQ(emit_cuda(module), read_file(folder / "small.cu"));
   EXPECT_EQ(emit_cpp(module), read_file(folder / "small.cpp"));

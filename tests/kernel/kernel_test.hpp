@@ -16,6 +16,7 @@
 #include "ferrite/core/rng.hpp"
 #include "ferrite/kernel/interpreter.hpp"
 #include "ferrite/kernel/parse.hpp"
+#include "paths.hpp"
 
 namespace ferrite::kernel {
 
@@ -24,7 +25,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-inline std::filesystem::path corpus_folder() { return FERRITE_SOURCE_DIR "/tests/kernel/corpus"; }
+inline std::filesystem::path corpus_folder() { return testing::source_folder() + "/tests/kernel/corpus"; }
 
 inline std::vector<std::filesystem::path> corpus_files() {
   std::vector<std::filesystem::path> files;

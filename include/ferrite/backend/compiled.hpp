@@ -1,5 +1,5 @@
 // The backend stacks that the library compiles. A new one is a line here and a file in src/stacks/; one that
-// AnyBackend holds also has a name in src/tensor/any_backend.cpp. Other stacks work too: their ops are
+// AnyBackend holds also has a name in src/stacks/any_backend.cpp. Other stacks work too: their ops are
 // compiled where they are used.
 #pragma once
 

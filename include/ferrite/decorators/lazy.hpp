@@ -6,9 +6,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
-#include "ferrite/backend/evaluate.hpp"
+#include "ferrite/decorators/decorator.hpp"
 #include "ferrite/decorators/lazy_recorder.hpp"
 
 namespace ferrite {
@@ -19,6 +21,48 @@ template <class B>
 concept Launches = requires(B& b, const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
   b.launch_kernel(k, grid, arguments);
 };
+
+template <class B>
+class ExecutorOn final : public Executor {
+ public:
+  explicit ExecutorOn(B& inner) : inner_(inner) {}
+  Array allocate(const Meta& meta) override { return detail::allocate_for(inner_, "fused", meta); }
+  void run(const RecordedOp& op, Ins in, Outs out, Accumulate mask) override {
+    std::visit(
+        [&]<class Op>(const Op& o) {
+          if constexpr (RunsAccumulating<B, Op>)
+            detail::run_kernel(inner_, o, in, out, mask);
+          else if constexpr (Runs<B, Op>)
+            detail::run_kernel(inner_, o, in, out);
+        },
+        op);
+  }
+  void launch(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) override {
+    if constexpr (Launches<B>) inner_.launch_kernel(kernel, grid, arguments);
+  }
+  std::string refusal() const override {
+    const bool runs = Launches<B> || inner_.device().kind == DeviceKind::cpu;
+    return runs ? "" : "a backend that launches no kernels";
+  }
+
+ private:
+  B& inner_;
+};
+
+template <class B>
+struct State {
+  State(const LazyConfig& config, B& inner) : executor(inner), recorder(executor, config, inner.device()) {}
+  /// Arrays that outlive it hold their values.
+  ~State() {
+    try {
+      recorder.flush("the end of the backend");
+    } catch (...) {  // no memory, or no device any more: nobody is left to tell
+    }
+  }
+  ExecutorOn<B> executor;
+  Recorder recorder;
+};
+
 }  // namespace lazy
 
 /// A handle: copies share what is recorded, and tensors keep it alive.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/decorators/decorator.hpp"
 #include "ferrite/tensor/backend_name.hpp"
 #include "ferrite/tensor/comparison.hpp"
@@ -59,7 +60,7 @@ struct FERRITE_API ParityReport {
   std::filesystem::path file;
   std::string file_error;  // why there is no file
   /// True for an op or a backend that is not the library's: only a Replayer that knows it
-  /// (ferrite/tensor/replay.hpp) can replay the file.
+  /// (ferrite/stacks/replay.hpp) can replay the file.
   bool own = false;
 
   /// A few lines; the last says how to replay the file.

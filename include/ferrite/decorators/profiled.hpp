@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "ferrite/core/config.hpp"
 #include "ferrite/core/time_span.hpp"
 #include "ferrite/decorators/decorator.hpp"
 

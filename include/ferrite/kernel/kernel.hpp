@@ -74,7 +74,7 @@ class FERRITE_API Kernel {
   /// Its CUDA text for blocks of up to 256 threads, or of up to 1024, made at the first call.
   const std::string& cuda_source(int block_dim = 256) const;
 
-  /// Launches it on a backend: see kernel/launch.hpp, which defines it.
+  /// Launches it on a backend: see tensor/launch.hpp, which defines it.
   template <class B, class... Arguments>
   void launch(B& backend, const Grid& grid, Arguments&&... arguments) const;
 

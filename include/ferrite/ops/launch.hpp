@@ -1,4 +1,4 @@
-// launch: a user's kernel on arrays (call it through kernel/launch.hpp). As an op it goes through every
+// launch: a user's kernel on arrays (call it through tensor/launch.hpp). As an op it goes through every
 // decorator: Profiled counts it, Parity runs it on both backends.
 #pragma once
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 
@@ -39,17 +38,5 @@ Stopwatch<Cuda>::Stopwatch(Cuda& cuda) : context_(cuda.context()), outer_(nullpt
 Stopwatch<Cuda>::~Stopwatch() = default;
 TimeSpan Stopwatch<Cuda>::stop() { throw_absent(); }
 std::unique_ptr<PendingTime> Stopwatch<Cuda>::stop_later() { throw_absent(); }
-
-#define FERRITE_ABSENT_STACK(...)                                   \
-  template <>                                                       \
-  FERRITE_API const OpTable<__VA_ARGS__>& op_table<__VA_ARGS__>() { \
-    throw_absent();                                                 \
-  }
-FERRITE_ABSENT_STACK(Cuda)
-FERRITE_ABSENT_STACK(Profiled<Cuda>)
-FERRITE_ABSENT_STACK(CudaParity)
-FERRITE_ABSENT_STACK(Lazy<Cuda>)
-FERRITE_ABSENT_STACK(CudaLazyParity)
-FERRITE_ABSENT_STACK(Autodiff<Cuda>)
 
 }  // namespace ferrite

@@ -5,7 +5,9 @@
 
 #include "backend_cuda/dnn/conv_plans.hpp"
 #include "backend_cuda/runtime/libraries.hpp"
-#include "ferrite/stacks.hpp"
+#include "ferrite/backend/cuda.hpp"
+#include "ferrite/ops/all.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "backend_cuda/gemm/gemm.hpp"
-#include "ferrite/stacks.hpp"
+#include "ferrite/backend/cuda.hpp"
+#include "ferrite/ops/all.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 

@@ -1,4 +1,4 @@
-#include "backend_cuda/runtime/foreign_use.hpp"
+#include "ferrite/backend/foreign_use.hpp"
 
 #include "backend_cuda/runtime/pool.hpp"
 

@@ -93,7 +93,7 @@ std::string ParityReport::message() const {
   if (!file_error.empty()) return text + "  the inputs were not written: " + file_error;
   if (own)
     return text +
-           fmt::format("  replay: {} by a program whose Replayer has {} on {} (ferrite/tensor/replay.hpp)",
+           fmt::format("  replay: {} by a program whose Replayer has {} on {} (ferrite/stacks/replay.hpp)",
                        file.string(), op, backend);
   return text + fmt::format("  replay: ferrite replay {} --backend {}", file.string(), backend);
 }

@@ -10,6 +10,7 @@
 #include "ferrite/models/priors/table_statistics.hpp"
 #include "ferrite/stacks.hpp"
 #include "models/priors/sets.hpp"
+#include "paths.hpp"
 
 namespace ferrite::priors {
 namespace {
@@ -53,7 +54,7 @@ TEST(TableStatistics, AreThoseOfASmallTable) {
 
 TEST(TableStatistics, OfRealTablesAreThoseOfTheFile) {
   // Where a table does not have a statistic the field is empty.
-  const CsvTable file = read_csv(FERRITE_SOURCE_DIR "/benches/results/real-tables.csv",
+  const CsvTable file = read_csv(testing::source_folder() + "/benches/results/real-tables.csv",
                                  CsvConfig{}
                                      .with_missing(CsvMissing::as_nan)
                                      .with_columns({"rows", "features", "categorical", "correlation",

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/ferrite.hpp"
 #include "ferrite/models/quantile_tokenizer/column_fit.hpp"
 #include "ferrite/models/quantile_tokenizer/rank_summary.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/tensor/host.hpp"
 
 namespace ferrite::quantile_tokenizer {

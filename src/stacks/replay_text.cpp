@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ferrite/tensor/replay.hpp"
+#include "ferrite/stacks/replay.hpp"
 
 namespace ferrite {
 

@@ -1,5 +1,5 @@
 // The names of backends.
-#include "ferrite/tensor/any_backend.hpp"
+#include "ferrite/stacks/any_backend.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Replayer: finds the backend and op of a request, and answers requests in a serving program.
-#include "ferrite/tensor/replay.hpp"
+#include "ferrite/stacks/replay.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -117,7 +117,7 @@ std::pair<std::string, const Replayer::Calls*> Replayer::find(const std::string&
     if (known == name || known == stem) return {name, &calls};
   throw ValueError(fmt::format(
       "[replay] backend '{}'{} is not one of this program: it has {}; name one of these, or add yours to a "
-      "Replayer (ferrite/tensor/replay.hpp)",
+      "Replayer (ferrite/stacks/replay.hpp)",
       name, asked.empty() ? ", which the file names," : "", fmt::join(backends(), ", ")));
 }
 
@@ -128,7 +128,7 @@ ReplayResult Replayer::run(const ReplayRequest& request) const {
   if (call == calls->end())
     throw ParseError(fmt::format(
         "[replay] there is no op '{}' in this program: `ferrite ops` lists the library's, and a Replayer "
-        "(ferrite/tensor/replay.hpp) takes your own",
+        "(ferrite/stacks/replay.hpp) takes your own",
         file.op));
   ReplayResult result{call->second(backend, file, request.grad),
                       file.op,

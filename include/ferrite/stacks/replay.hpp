@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "ferrite/ops/all.hpp"
-#include "ferrite/tensor/replay_call.hpp"
+#include "ferrite/stacks/replay_call.hpp"
 
 namespace ferrite {
 
