@@ -1,8 +1,8 @@
 #include "paths.hpp"
 
-namespace ferrite::testing {
+namespace test_paths {
 
 std::string source_folder() { return FERRITE_SOURCE_DIR; }
 std::string program() { return FERRITE_CLI; }
 
-}  // namespace ferrite::testing
+}  // namespace test_paths

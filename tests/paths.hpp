@@ -4,11 +4,11 @@
 
 #include <string>
 
-namespace ferrite::testing {
+namespace test_paths {
 
 /// The project's folder.
 std::string source_folder();
 /// The program `ferrite`.
 std::string program();
 
-}  // namespace ferrite::testing
+}  // namespace test_paths

@@ -9,6 +9,7 @@
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/npy.hpp"
+#include "ferrite/io/progress.hpp"
 #include "ferrite/models/quantile_tokenizer/shards.hpp"
 
 namespace ferrite::cli {

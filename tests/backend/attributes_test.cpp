@@ -128,8 +128,10 @@ TEST(Attributes, RejectValuesOfTheWrongKind) {
             "[softmax] attribute 'axis' is \"last\": needs an integer from -2147483648 to 2147483647");
   EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>(R"({"axis":4294967296})"); }),
             "[softmax] attribute 'axis' is 4294967296: needs an integer from -2147483648 to 2147483647");
-  EXPECT_EQ(message_of([] { parse_attributes<op::Copy>(R"({"dtype":"float"})"); }),
-            "[copy] attribute 'dtype' is \"float\": needs one of f32, f64, f16, bf16, i32, i64, u8, bool");
+  EXPECT_EQ(
+      message_of([] { parse_attributes<op::Copy>(R"({"dtype":"float"})"); }),
+      "[copy] attribute 'dtype' is \"float\": needs one of f32, f64, f16, bf16, i32, i64, u8, bool, i8, "
+      "u16, u32");
   EXPECT_EQ(message_of([] { parse_attributes<op::ArgReduce>(R"({"fn":7,"axis":0,"keepdim":false})"); }),
             "[argreduce] attribute 'fn' is 7: needs one of argmax, argmin");
   EXPECT_EQ(message_of([] { parse_attributes<op::Reshape>(R"({"shape":[1,2,3,4,5,6,7,8,9]})"); }),

@@ -21,7 +21,7 @@ struct Reply {
 
 /// `arguments` go through the shell: quote what needs it. `environment` is like "NAME=value".
 inline Reply run_ferrite(const std::string& arguments, const std::string& environment = "") {
-  const std::string command = environment + " '" + testing::program() + "' " + arguments + " 2>&1";
+  const std::string command = environment + " '" + test_paths::program() + "' " + arguments + " 2>&1";
   FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot run " + command);
   Reply reply;

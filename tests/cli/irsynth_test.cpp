@@ -68,7 +68,7 @@ TEST(IrsynthCli, GoesOnAfterSigkillByteForByte) {
     const auto start = [&](const std::string& out) {
       const pid_t child = fork();
       if (child == 0) {
-        execl(testing::program().c_str(), "ferrite", "irsynth", "-n", "300", "-o", out.c_str(), "--format",
+        execl(test_paths::program().c_str(), "ferrite", "irsynth", "-n", "300", "-o", out.c_str(), "--format",
               format, "--shard-size", "20", "--quiet", static_cast<char*>(nullptr));
         _exit(127);
       }

@@ -19,7 +19,7 @@ struct TokenizeCommand : ::testing::Test {
     return text.str();
   }
   /// Breast cancer (569 rows, 31 columns), which is part of the repository.
-  const std::string data = "'" + testing::source_folder() + "/examples/data/breast_cancer.csv'";
+  const std::string data = "'" + test_paths::source_folder() + "/examples/data/breast_cancer.csv'";
 };
 
 TEST_F(TokenizeCommand, ExplainsItselfWithExamples) {

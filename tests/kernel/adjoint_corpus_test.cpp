@@ -16,7 +16,7 @@ namespace ferrite::kernel {
 namespace {
 
 std::string corpus_text(const std::string& file) {
-  std::ifstream in(testing::source_folder() + "/tests/kernel/corpus/" + file, std::ios::binary);
+  std::ifstream in(test_paths::source_folder() + "/tests/kernel/corpus/" + file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 

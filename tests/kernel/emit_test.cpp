@@ -139,7 +139,7 @@ TEST(Emit, EveryBuiltinHasARuleForBothTargets) {
 }
 
 TEST(Emit, ReadsAsGoldenTextsDo) {
-  const fs::path folder = testing::source_folder() + "/tests/kernel/golden";
+  const fs::path folder = test_paths::source_folder() + "/tests/kernel/golden";
   const Module module = parse(read_file(folder / "small.py"));
   EXPECT_EQ(emit_cuda(module), read_file(folder / "small.cu"));
   EXPECT_EQ(emit_cpp(module), read_file(folder / "small.cpp"));

@@ -25,7 +25,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-inline std::filesystem::path corpus_folder() { return testing::source_folder() + "/tests/kernel/corpus"; }
+inline std::filesystem::path corpus_folder() { return test_paths::source_folder() + "/tests/kernel/corpus"; }
 
 inline std::vector<std::filesystem::path> corpus_files() {
   std::vector<std::filesystem::path> files;

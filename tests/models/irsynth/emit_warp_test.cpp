@@ -13,7 +13,7 @@ using namespace kernel;
 
 namespace fs = std::filesystem;
 
-const fs::path warp_folder = testing::source_folder() + "/tests/models/irsynth/warp_form";
+const fs::path warp_folder = test_paths::source_folder() + "/tests/models/irsynth/warp_form";
 
 std::string emitted(const std::string& lines, const std::string& parameters = "x: wp.array[float], n: int",
                     const WarpOptions& options = {}) {
@@ -36,7 +36,7 @@ int refused(const std::string& lines, const std::string& parameters = "x: wp.arr
 
 TEST(EmitWarp, ReadsAsGoldenTextsDo) {
   const fs::path folder = warp_folder / "golden";
-  const Module module = parse(read_file(testing::source_folder() + "/tests/kernel/golden/small.py"));
+  const Module module = parse(read_file(test_paths::source_folder() + "/tests/kernel/golden/small.py"));
   std::string all;
   for (const Function& k : module.kernels) {
     const std::string golden = read_file(folder / (k.name + ".warp.cu"));

@@ -54,7 +54,7 @@ TEST(TableStatistics, AreThoseOfASmallTable) {
 
 TEST(TableStatistics, OfRealTablesAreThoseOfTheFile) {
   // Where a table does not have a statistic the field is empty.
-  const CsvTable file = read_csv(testing::source_folder() + "/benches/results/real-tables.csv",
+  const CsvTable file = read_csv(test_paths::source_folder() + "/benches/results/real-tables.csv",
                                  CsvConfig{}
                                      .with_missing(CsvMissing::as_nan)
                                      .with_columns({"rows", "features", "categorical", "correlation",
