@@ -119,8 +119,11 @@ void pair_with_backward(std::map<std::string, Row>& rows) {
       for (auto& [dtype, support] : forward) {
         if (support != Support::fused || row.is_backward) continue;
         support = row.has_gradient ? Support::both_ways : Support::forward_only;
-        for (Row* other : backward)
-          if (other->backends[backend][dtype] != Support::fused) support = Support::forward_only;
+        for (Row* other : backward) {
+          const auto found = other->backends[backend].find(dtype);
+          if (found == other->backends[backend].end() || found->second != Support::fused)
+            support = Support::forward_only;
+        }
       }
     }
   }
@@ -153,16 +156,17 @@ std::vector<Row> collect(const std::vector<std::string>& backends) {
   return result;
 }
 
-/// "all", "float", "number", or the names.
+/// "all", "float", "number", or the names; "all and storage" with those dtypes that are for storage.
 std::string summary(const std::vector<DType>& dtypes) {
   const auto all_of = [&](auto&& member) {
     std::size_t count = 0;
     for (const DType d : all_dtypes) count += member(d) ? 1 : 0;
     return dtypes.size() == count && std::all_of(dtypes.begin(), dtypes.end(), member);
   };
-  if (all_of([](DType) { return true; })) return "all";
+  if (all_of([](DType) { return true; })) return "all and storage";
+  if (all_of([](DType d) { return !is_storage(d); })) return "all";
   if (all_of(is_floating)) return "float";
-  if (all_of([](DType d) { return d != DType::bool_; })) return "number";
+  if (all_of([](DType d) { return d != DType::bool_ && !is_storage(d); })) return "number";
   std::string text;
   for (const DType d : dtypes) text += (text.empty() ? "" : " ") + std::string(ferrite::to_string(d));
   return text;

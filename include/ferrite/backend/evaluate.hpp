@@ -24,9 +24,12 @@ inline Metas metas_of(Ins in) {
 }
 
 /// An op that only moves elements says `takes_storage`; one that reads an index says which input that is.
+/// Views move nothing.
 template <class Op>
 constexpr bool takes_storage(std::size_t input) {
-  if constexpr (requires { Op::takes_storage; })
+  if constexpr (ViewOp<Op>)
+    return true;
+  else if constexpr (requires { Op::takes_storage; })
     return Op::takes_storage;
   else if constexpr (requires { Op::index_input; })
     return input == Op::index_input;

@@ -48,7 +48,7 @@ TEST_F(Shards, HoldTheTokensInOrderAndInEveryWidth) {
     std::vector<int> all;
     for (const auto& file : shard_files(out)) {
       const HostTensor shard = read_npy(file);
-      EXPECT_EQ(shard.dtype(), bins == 20 ? DType::u8 : DType::i32);
+      EXPECT_EQ(shard.dtype(), bins == 20 ? DType::u8 : DType::u16);
       for (const int t : from_host(b, shard).to_vector<int>()) all.push_back(t);
     }
     EXPECT_EQ(all, tokenizer.numeric().transform(x).to_vector<int>());
