@@ -15,7 +15,8 @@ Metas Bucketize::infer(MetaSpan in) const {
     throw ShapeError(fmt::format("[{}] x {} and edges {}: needs one row of edges per column of x", type_name,
                                  to_string(in[0].shape), to_string(in[1].shape)));
   if (!is_integer(dtype) || dtype == DType::i8 || dtype == DType::u32)
-    throw DTypeError(fmt::format("[{}] dtype {}: tokens are u8, u16, i32 or i64", type_name, to_string(dtype)));
+    throw DTypeError(
+        fmt::format("[{}] dtype {}: tokens are u8, u16, i32 or i64", type_name, to_string(dtype)));
   const std::int64_t most = dtype == DType::u8 ? 255 : dtype == DType::u16 ? 65535 : INT32_MAX;
   if (in[1].shape[1] > most || missing < 0 || missing > most)
     throw ValueError(fmt::format("[{}] {} edges and missing token {}: {} holds tokens from 0 to {}",

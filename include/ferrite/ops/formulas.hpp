@@ -373,13 +373,15 @@ FERRITE_FORMULA T loss(const M& m, LossFn fn, const T& x, const T& t, const A& d
       const T d = m.let(x - t);
       return d * d;
     }
-    case l1: return m.abs(x - t);
+    case l1:
+      return m.abs(x - t);
     case huber: {
       const T d = m.let(m.abs(x - t));
       return m.select(d <= delta, d * d * m(0.5), (d - m(0.5) * delta) * delta);
     }
     // max(x, 0) - x t + log(1 + exp(-|x|)): no overflow on either side
-    default: return m.select(x < 0, m(0), x) - x * t + m.log1p(m.exp(-m.abs(x)));
+    default:
+      return m.select(x < 0, m(0), x) - x * t + m.log1p(m.exp(-m.abs(x)));
   }
 }
 
@@ -388,10 +390,14 @@ template <class M, class T, class A>
 FERRITE_FORMULA T loss_slope(const M& m, LossFn fn, const T& x, const T& t, const A& delta) {
   using enum LossFn;
   switch (fn) {
-    case mse: return (x - t) * 2;
-    case l1: return m.sign(x - t);
-    case huber: return m.within(x - t, delta);
-    default: return detail::sigmoid(m, x) - t;
+    case mse:
+      return (x - t) * 2;
+    case l1:
+      return m.sign(x - t);
+    case huber:
+      return m.within(x - t, delta);
+    default:
+      return detail::sigmoid(m, x) - t;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ferrite/core/error.hpp"
+#include "models/quantile_tokenizer/token_types.hpp"
 
 namespace ferrite::quantile_tokenizer {
 
@@ -88,10 +89,7 @@ void BinStatistics::add(std::span<const double> values, const HostTensor& tokens
       sums_[bin] += finite ? values[r] : 0;
     }
   };
-  if (tokens.dtype() == DType::u8)
-    add_all(tokens.as<std::uint8_t>());
-  else
-    add_all(tokens.as<std::int32_t>());
+  visit_tokens(tokens.dtype(), [&]<class T>() { add_all(tokens.as<T>()); });
 }
 
 void BinStatistics::store(ColumnFit& column) const {

@@ -12,6 +12,7 @@
 #include "models/quantile_tokenizer/dates.hpp"
 #include "models/quantile_tokenizer/fingerprint.hpp"
 #include "models/quantile_tokenizer/table_text.hpp"
+#include "models/quantile_tokenizer/token_types.hpp"
 #include "models/quantile_tokenizer/tokenizer_file.hpp"
 
 namespace ferrite::quantile_tokenizer {
@@ -169,12 +170,7 @@ HostTensor TableTokenizer::transform(const TableChunk& chunk, TableEngine& engin
             }
           }
         };
-        if (dtype == DType::u8)
-          fill(reinterpret_cast<std::uint8_t*>(bytes.data()));
-        else if (dtype == DType::u16)
-          fill(reinterpret_cast<std::uint16_t*>(bytes.data()));
-        else
-          fill(reinterpret_cast<std::int32_t*>(bytes.data()));
+        visit_tokens(dtype, [&]<class T>() { fill(reinterpret_cast<T*>(bytes.data())); });
       });
 }
 

@@ -35,10 +35,9 @@ struct TableTest : ::testing::Test {
     source.rewind();
     while (const auto chunk = source.next()) {
       const HostTensor part = fitted.transform(*chunk, engine);
-      if (part.dtype() == DType::u8)
-        for (const std::uint8_t t : part.as<std::uint8_t>()) all.push_back(t);
-      else
-        for (const std::int32_t t : part.as<std::int32_t>()) all.push_back(t);
+      visit_any_dtype(part.dtype(), [&]<class T>() {
+        for (const T t : part.as<T>()) all.push_back(convert<int>(t));
+      });
     }
     return all;
   }
