@@ -60,9 +60,10 @@ class TorchOracle:
         import torch_oracle
 
         self.evaluate = torch_oracle.evaluate
+        self.known = torch_oracle.ORACLES
 
     def accepts(self, case):
-        return case.torch
+        return case.torch and case.op in self.known
 
     def rule(self, case):
         # PyTorch computes x / 2 (1 + tanh) and x / 2 (1 + erf), which cancel for negative x.

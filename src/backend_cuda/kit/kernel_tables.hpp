@@ -1,6 +1,6 @@
 // The kernels of unary, binary and copy, by dtype. They are instantiated for the host's element types in
-// cuda_unary_*.cu, cuda_binary_*.cu and cuda_copy_*.cu, a few dtypes per file, so that no file compiles for
-// long.
+// kernels/unary_*.cu, kernels/binary_*.cu and kernels/copy_*.cu, a few dtypes per file, so that no file
+// compiles for long.
 #pragma once
 
 #include "backend_cuda/kit/elementwise.hpp"
