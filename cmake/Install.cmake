@@ -1,5 +1,5 @@
 # `cmake --install` gives a package that find_package(ferrite) finds. Public headers need nothing but the
-# standard library, so the package depends only on threads.
+# standard library, so the package of a shared library depends only on threads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

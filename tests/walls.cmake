@@ -43,9 +43,10 @@ foreach(layer ${layers})
 endforeach()
 
 # Every file belongs to a layer: the program and the headers that include everything stand above them all.
-file(GLOB_RECURSE all RELATIVE ${root} ${root}/include/ferrite/*.hpp ${root}/src/*.hpp ${root}/src/*.cpp ${root}/src/*.cu)
+file(GLOB_RECURSE all RELATIVE ${root} ${root}/include/ferrite/*.hpp ${root}/include/ferrite/*.cuh
+     ${root}/src/*.hpp ${root}/src/*.cpp ${root}/src/*.cu ${root}/src/*.cuh)
 foreach(file ${all})
-  if(NOT file IN_LIST seen AND NOT file MATCHES "^src/cli/|^include/ferrite/[a-z_]+.hpp$")
+  if(NOT file IN_LIST seen AND NOT file MATCHES "^src/cli/|^include/ferrite/[a-z_]+[.]hpp$")
     message(SEND_ERROR "${file} belongs to no layer of cmake/Layers.cmake")
   endif()
 endforeach()

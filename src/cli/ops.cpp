@@ -226,7 +226,7 @@ void print_table(const std::vector<Row>& rows, const std::vector<std::string>& b
       "forward only  a fused kernel; its gradient, if it has one, is composed\n"
       "fused         a fused kernel of a backward op\n"
       "composed      made of other ops; view: no kernel needed\n"
-      "float: f32 f64 f16 bf16; number: float and i32 i64 u8; all: number and bool\n",
+      "float: f32 f64 f16 bf16; number: float and i32 i64 u8; all: number and bool; storage: i8 u16 u32\n",
       text);
 }
 

@@ -92,7 +92,7 @@ DType promote(DType tensor, Scalar scalar) {
 
 DType float_result(DType dtype) {
   if (is_floating(dtype)) return dtype;
-  return dtype == DType::i32 || dtype == DType::i64 ? DType::f64 : DType::f32;
+  return size_of(dtype) >= 4 ? DType::f64 : DType::f32;
 }
 
 DType sum_result(DType dtype) { return is_floating(dtype) ? dtype : DType::i64; }

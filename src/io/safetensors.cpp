@@ -109,7 +109,9 @@ class HeaderReader {
     for (const FormatDType& f : format_dtypes)
       if (f.name == value) entries.back().dtype = f.dtype;
     if (!entries.back().dtype) {
-      reject(fmt::format("{} is none of the supported F32 F64 F16 BF16 I32 I64 U8 BOOL", in_quotes(value)));
+      std::string names;
+      for (const FormatDType& f : format_dtypes) names.append(" ").append(f.name);
+      reject(fmt::format("{} is none of the supported{}", in_quotes(value), names));
     }
     return true;
   }

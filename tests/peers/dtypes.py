@@ -19,6 +19,9 @@ NUMPY = {
     "i64": np.dtype(np.int64),
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "u16": np.dtype(np.uint16),
+    "u32": np.dtype(np.uint32),
 }
 if bfloat16 is not None:
     NUMPY["bf16"] = np.dtype(bfloat16)
@@ -37,6 +40,7 @@ FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i32", "i64", "u8")
 NUMBERS = FLOATS + INTEGERS
 EVERY = NUMBERS + ("bool",)
+STORAGE = ("i8", "u16", "u32")  # moved, not computed with
 
 
 def is_floating(dtype):

@@ -64,8 +64,8 @@ FERRITE_API double epsilon(DType dtype);
 /// NumPy's result type of two array operands. bf16 ranks beside f16, and the two together give f32. A dtype
 /// for storage goes with itself only; else a DTypeError.
 FERRITE_API DType promote(DType a, DType b);
-/// The result dtype of a function with real results (exp, mean, division): floats keep theirs, i32 and i64
-/// become f64, u8 and bool become f32.
+/// The result dtype of a function with real results (exp, mean, division): floats keep theirs, integers
+/// of 32 and 64 bits become f64, narrower ones and bool f32.
 FERRITE_API DType float_result(DType dtype);
 /// The result dtype of sum, prod and cumsum: integers and bool widen to i64, floats keep theirs.
 FERRITE_API DType sum_result(DType dtype);

@@ -29,7 +29,7 @@ FERRITE_HOST_DEVICE inline float narrow_edge(double edge, Closed closed) {
 namespace op {
 
 /// # Shapes: x [n, c] floating, edges f64 [c, e], each row ascending, with NaN in unused places -> [n, c] of
-/// `dtype` (u8, i32, i64): how many edges of its column are <= x (Closed::left) or < x (Closed::right),
+/// `dtype` (u8, u16, i32, i64): how many edges of its column are <= x (Closed::left) or < x (Closed::right),
 /// `missing` for NaN. Comparisons are exact, as if x were f64.
 struct FERRITE_API Bucketize {
   static constexpr std::string_view type_name = "bucketize";

@@ -14,6 +14,8 @@
 //                                                        results are rounded once, to what infer says
 //   static constexpr bool composes_as_given = true;      ... unless the parts only move elements, or
 //                                                        compute wide: inputs arrive in their own dtypes
+//   static constexpr bool takes_storage = true;          it only moves elements: i8, u16, u32 too
+//   static constexpr std::size_t index_input = 1;        ... or only this input, an index, may have those
 //   void vjp(Vjp<B>& v) const;                           its gradient, written in ops
 //   Saves saves() const;                                 ... and what of its inputs and outputs that reads
 //   bool has_vjp(Positions needed) const;                ... unless one of these inputs needs it: then the op

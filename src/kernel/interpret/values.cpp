@@ -54,7 +54,7 @@ Value value_from(Type type, const HostTensor& tensor) {
   for (int i = 0; i < type.dims; ++i) value.shape.push_back(tensor.shape()[i]);
   value.numbers.reserve(static_cast<std::size_t>(tensor.numel()));
   const ScalarType from = scalar_type(tensor.dtype());
-  visit_dtype(tensor.dtype(), [&]<class T>() {
+  visit_any_dtype(tensor.dtype(), [&]<class T>() {
     for (const T x : tensor.as<T>()) {
       const Number n =
           is_float(from) ? from_real(convert<double>(x)) : from_integer(convert<std::int64_t>(x));

@@ -20,9 +20,16 @@ ScalarType scalar_type(DType dtype) {
       return ScalarType::i64;
     case DType::u8:
       return ScalarType::u8;
-    default:
+    case DType::bool_:
       return ScalarType::bool_;
+    case DType::i8:
+      return ScalarType::i8;
+    case DType::u16:
+      return ScalarType::u16;
+    case DType::u32:
+      return ScalarType::u32;
   }
+  return ScalarType::bool_;
 }
 
 std::optional<DType> dtype_of_elements(Type element) {

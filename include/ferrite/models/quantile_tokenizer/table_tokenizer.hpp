@@ -68,14 +68,14 @@ class FERRITE_API TableEngine {
   virtual ~TableEngine() = default;
   virtual QuantileTokenizer fit(std::span<const double> columns, std::int64_t rows,
                                 const TokenizerConfig& config, std::vector<std::string> names) = 0;
-  /// Also the tokens [rows, columns], u8 or i32.
+  /// Also the tokens [rows, columns], u8, u16 or i32.
   virtual std::pair<QuantileTokenizer, HostTensor> fit_transform(std::span<const double> columns,
                                                                  std::int64_t rows,
                                                                  const TokenizerConfig& config,
                                                                  std::vector<std::string> names) = 0;
   virtual std::vector<RankSummary> summarize(std::span<const double> columns, std::int64_t rows,
                                              double rank_error) = 0;
-  /// # Shapes: -> tokens [rows, columns], u8 or i32.
+  /// # Shapes: -> tokens [rows, columns], u8, u16 or i32.
   virtual HostTensor transform(const QuantileTokenizer& tokenizer, std::span<const double> columns,
                                std::int64_t rows) = 0;
 };
@@ -144,7 +144,7 @@ class FERRITE_API TableTokenizer {
   TableConfig reading(TableConfig config) const;
   /// ValueError naming the differences, unless the source has the columns of the fit, in its order.
   void check_source(const TableSource& source) const;
-  /// # Shapes: -> tokens [rows, columns], u8 or i32. The chunk is one of a checked source.
+  /// # Shapes: -> tokens [rows, columns], u8, u16 or i32. The chunk is one of a checked source.
   HostTensor transform(const TableChunk& chunk, TableEngine& engine) const;
   /// The text for a token: a category, a number, a date, or nothing for missing and unknown values. Numbers
   /// and dates give the same token again. ValueError naming row and column for a token that the column does
