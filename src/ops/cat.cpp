@@ -18,10 +18,10 @@ Metas Cat::infer(MetaSpan in) const {
                       ferrite::to_string(in[0].shape), i, ferrite::to_string(in[i].shape), a));
     result.shape[a] += in[i].shape[a];
     if (result.dtype != in[i].dtype && (is_storage(result.dtype) || is_storage(in[i].dtype)))
-      throw DTypeError(
-          fmt::format("[cat] tensor 0 is {} and tensor {} is {}: a dtype for storage goes with itself only; cast "
-                      "one of them, e.g. cast(x, DType::i32)",
-                      ferrite::to_string(result.dtype), i, ferrite::to_string(in[i].dtype)));
+      throw DTypeError(fmt::format(
+          "[cat] tensor 0 is {} and tensor {} is {}: a dtype for storage goes with itself only; cast "
+          "one of them, e.g. cast(x, DType::i32)",
+          ferrite::to_string(result.dtype), i, ferrite::to_string(in[i].dtype)));
     result.dtype = promote(result.dtype, in[i].dtype);
   }
   return {result};

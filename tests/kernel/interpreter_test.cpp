@@ -258,6 +258,10 @@ TEST(KernelValues, TensorsRoundTrip) {
                                           HostTensor::from(std::span<const std::int32_t>(words), Shape{2}));
   EXPECT_EQ(reals(unsigned_words), (Reals{4294967295.0, 5}));
   EXPECT_EQ(tensor_from(unsigned_words).as<std::int32_t>()[0], -1);
+  const std::vector<std::uint16_t> tokens{65535, 7};
+  const Value stored = value_from(Type::of(ScalarType::i32).array(1),
+                                  HostTensor::from(std::span<const std::uint16_t>(tokens), Shape{2}));
+  EXPECT_EQ(reals(stored), (Reals{65535, 7}));
 }
 
 }  // namespace
