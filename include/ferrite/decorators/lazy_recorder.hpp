@@ -1,5 +1,4 @@
-// What Lazy records, and the report on it. Separate from Lazy, because it needs no backend and no list of
-// ops.
+// What Lazy records, and the report on it. Separate from Lazy: it knows no backend and no list of ops.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,9 @@
 
 namespace ferrite {
 
-/// Reads stored and deflated members; zip64 where it is needed. Keys are the member names without ".npy";
+/// Reads stored and deflated members; zip64 where needed. Keys are the member names without ".npy";
 /// they never become paths. Checksums are verified. Memory is bounded: members may not overlap, and a
-/// deflated one may not claim more than 1032 times its packed size, which is the most deflate can do. Throws
+/// deflated one may not claim more than 1032 times its packed size, the maximum of deflate. Throws
 /// as read_npy does, naming the member.
 FERRITE_API NamedTensors read_npz(const std::filesystem::path& path);
 /// The same from memory; `name` stands for the file in messages. Tensors are copies.
