@@ -25,8 +25,8 @@ std::uint32_t crc32(Bytes bytes, std::uint32_t crc = 0);
 /// deflate can, encryption, other methods, several disks and names that are not UTF-8.
 std::vector<ZipMember> read_zip_directory(const Source& source, Bytes bytes);
 
-/// The first `size` bytes of a deflated member as a u8 tensor; asked for member.size, it must end there.
-/// The CRC is left to the caller.
+/// The first `size` bytes of a deflated member as a u8 tensor; if `size` is member.size, it must end there.
+/// The caller checks the CRC.
 HostTensor inflate_member(const Source& source, const ZipMember& member, std::uint64_t size);
 
 /// Writes stored members with zip64 fields throughout: one form for all sizes, the one NumPy uses too.

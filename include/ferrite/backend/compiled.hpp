@@ -1,5 +1,5 @@
-// The backend stacks that the library compiles. A new one is a line here and a file in src/stacks/; one that
-// AnyBackend holds also has a name in src/stacks/any_backend.cpp. Other stacks work too: their ops are
+// The backend stacks that the library compiles. To add one, add a line here and a file in src/stacks/; if
+// AnyBackend holds it, also add its name in src/stacks/any_backend.cpp. Other stacks work too: their ops are
 // compiled where they are used.
 #pragma once
 
@@ -33,7 +33,7 @@ template <class... Stacks>
 using StackList = OpList<Stacks...>;
 
 // clang-format off
-/// Those that have a name, by which AnyBackend makes them.
+/// The stacks that AnyBackend makes by name.
 using NamedStacks = StackList<
     Cpu,
     Cuda,

@@ -37,8 +37,8 @@ constexpr bool takes_storage(std::size_t input) {
     return false;
 }
 
-/// What an op promises for these inputs; every error in shapes, dtypes and attributes is found here, before
-/// any kernel runs.
+/// The shapes and dtypes that an op promises for these inputs. All errors in shapes, dtypes and attributes
+/// are found here, before any kernel runs.
 template <class Op>
 Metas infer_results(const Op& op, MetaSpan in) {
   for (std::size_t i = 0; i < in.size(); ++i)

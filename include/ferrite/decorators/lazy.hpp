@@ -16,7 +16,7 @@
 namespace ferrite {
 
 namespace lazy {
-/// A backend that launches kernels which lie in its own memory: Cuda.
+/// A backend that launches kernels in its own memory: Cuda.
 template <class B>
 concept Launches = requires(B& b, const kernel::Kernel& k, const kernel::Grid& grid, void* const* arguments) {
   b.launch_kernel(k, grid, arguments);
@@ -52,11 +52,11 @@ class ExecutorOn final : public Executor {
 template <class B>
 struct State {
   State(const LazyConfig& config, B& inner) : executor(inner), recorder(executor, config, inner.device()) {}
-  /// Arrays that outlive it hold their values.
+  /// Arrays that outlive it keep their values.
   ~State() {
     try {
       recorder.flush("the end of the backend");
-    } catch (...) {  // no memory, or no device any more: nobody is left to tell
+    } catch (...) {  // no memory, or the device is lost: nobody is left to tell
     }
   }
   ExecutorOn<B> executor;

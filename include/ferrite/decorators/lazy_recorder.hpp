@@ -1,4 +1,4 @@
-// What Lazy records, and the report on it. Apart from Lazy itself: it knows no backend and no list of ops.
+// What Lazy records, and the report on it. Separate from Lazy: it knows no backend and no list of ops.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Grid;
 }  // namespace kernel
 
 struct FERRITE_API LazyConfig {
-  /// A group that has so many ops, or reads so many arrays, runs.
+  /// A group runs once it has this many ops or reads this many arrays.
   int max_ops = 64;
   int max_arrays = 16;
 
@@ -33,14 +33,14 @@ struct FERRITE_API LazyConfig {
   LazyConfig with_max_arrays(int value) const;
 };
 
-/// What was fused, what was not, and what ended the groups.
+/// What was fused, what was not, and why the groups ran.
 struct FERRITE_API FusionReport {
   struct Kernel {
     std::string ops;     // "mul add relu"
     std::string source;  // in the kernel language
     std::int64_t launches = 0;
   };
-  /// A sentence, and how often it was true.
+  /// A sentence, and how often it applied.
   using Reasons = std::vector<std::pair<std::string, std::int64_t>>;
 
   std::int64_t recorded = 0;     // ops
@@ -66,7 +66,7 @@ concept Recordable = requires(const Op& op) {
   RecordedOp(std::in_place_type<Op>, op);
 };
 
-/// What the recorder needs of the backend below. Arrays have memory of that backend.
+/// What the recorder needs from the backend below. Arrays have memory of that backend.
 class FERRITE_API Executor {
  public:
   virtual ~Executor() = default;
@@ -78,19 +78,19 @@ class FERRITE_API Executor {
   virtual std::string refusal() const = 0;
 };
 
-/// Keeps the groups: what is recorded, who reads and writes which buffer, what a group becomes when it runs.
-/// One thread at a time is inside.
+/// Keeps the groups: what is recorded, who reads and writes which buffer, and what a group becomes when it
+/// runs. Only one thread at a time is inside.
 class FERRITE_API Recorder {
  public:
   Recorder(Executor& executor, const LazyConfig& config, Device device);
   ~Recorder();
 
-  /// An array without memory: it gets some when it is first written.
+  /// An array without memory: it gets memory when it is first written.
   Array allocate(const Meta& meta);
-  /// Takes the op down; false if it has to run at once.
+  /// Records the op; false if it has to run at once.
   bool record(const RecordedOp& op, Ins in, Outs out, Accumulate mask);
   /// The array in the memory of the backend below, after everything recorded that it depends on has run.
-  /// `who` reads or overwrites it: the reason that the report gives.
+  /// `who` reads or overwrites it; the report gives it as the reason.
   Array to_read(const Array& array, std::string_view who);
   Array to_write(const Array& array, std::string_view who);
   /// Runs everything recorded.

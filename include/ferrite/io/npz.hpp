@@ -8,10 +8,10 @@
 
 namespace ferrite {
 
-/// Reads stored and deflated members; zip64 where it is needed. Keys are the member names without ".npy";
-/// they never become paths. Checksums are verified. Memory is bounded: members may not overlap, and a
-/// deflated one may not claim more than 1032 times its packed size, which is the most deflate can do. Throws
-/// as read_npy does, naming the member.
+/// Reads stored and deflated members; zip64 where needed. Keys are the member names without ".npy"; they
+/// never become paths. Checksums are verified. Memory is bounded: members may not overlap, and a deflated one
+/// may not claim more than 1032 times its packed size, the maximum of deflate. Throws as read_npy does,
+/// naming the member.
 FERRITE_API NamedTensors read_npz(const std::filesystem::path& path);
 /// The same from memory; `name` stands for the file in messages. Tensors are copies.
 FERRITE_API NamedTensors read_npz(std::span<const std::byte> bytes, std::string_view name);

@@ -11,7 +11,7 @@ namespace ferrite::nn {
 struct MultiHeadAttentionConfig {
   std::int64_t dim = 0;
   std::int64_t heads = 1;
-  /// A position sees itself and what came before, instead of every other.
+  /// true: a position sees itself and earlier ones. false: every position sees every other.
   bool causal = false;
   bool bias = true;
   DType dtype = DType::f32;

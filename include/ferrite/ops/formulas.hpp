@@ -1,5 +1,5 @@
-// What the elementwise functions, the losses and their derivatives are, in one place: every backend computes
-// these formulas, each in its own arithmetic.
+// The elementwise functions, the losses and their derivatives, in one place. Every backend computes these
+// formulas in its own arithmetic.
 //
 // A formula is a template over values and a Math, which says how to compute with them:
 //

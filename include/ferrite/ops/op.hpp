@@ -17,16 +17,15 @@
 //   static constexpr bool takes_storage = true;          it only moves elements: i8, u16, u32 too
 //   static constexpr std::size_t index_input = 1;        ... or only this input, an index, may have those
 //   void vjp(Vjp<B>& v) const;                           its gradient, written in ops
-//   Saves saves() const;                                 ... and what of its inputs and outputs that reads
+//   Saves saves() const;                                 ... and which inputs and outputs that reads
 //   bool has_vjp(Positions needed) const;                ... unless one of these inputs needs it: then the op
 //                                                        is composed
-//   Op recorded() const;                                 of an op with one output: the form to run where that
-//                                                        gradient may be asked for, with more outputs for vjp
+//   Op recorded() const;                                 for an op with one output: the form that runs if its
+//                                                        gradient may be needed, with more outputs for vjp
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
-//   Metas example(DType d);                              sets what attributes it cannot do without, returns
-//                                                        the inputs of a small valid call; else any matrix
-//                                                        will do
+//   Metas example(DType d);                              sets the attributes that it needs and returns the
+//                                                        inputs of a small valid call; default: a matrix
 #pragma once
 
 #include <bit>
@@ -100,8 +99,8 @@ class Positions {
   std::uint32_t bits_ = 0;
 };
 
-/// What a vjp needs to see again: {.inputs = {0, 1}, .outputs = {1}} keeps v.input(0), v.input(1) and
-/// v.output(1). To read any other is a GradientError.
+/// The inputs and outputs that a vjp needs: {.inputs = {0, 1}, .outputs = {1}} keeps v.input(0), v.input(1)
+/// and v.output(1). Reading any other is a GradientError.
 struct Saves {
   Positions inputs = {};
   Positions outputs = {};
@@ -142,7 +141,7 @@ Saves op_saves(const Op& op) {
     return {};
 }
 
-/// Defaults to reading every input and writing every output once, one operation per output element.
+/// By default an op reads every input and writes every output once, with one operation per output element.
 template <class Op>
 Cost op_cost(const Op& op, MetaSpan in, MetaSpan out) {
   if constexpr (requires { op.cost(in, out); }) {

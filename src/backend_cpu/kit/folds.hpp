@@ -1,5 +1,5 @@
-// Folders: what a reduction does to the elements it meets. They know numbers and blocks; which elements meet
-// in which order is the business of reduction.cpp.
+// Folders: what a reduction does to its elements. They know only numbers and blocks; reduction.cpp decides
+// which elements meet in which order.
 #pragma once
 
 #include <cstdint>

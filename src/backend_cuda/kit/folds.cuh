@@ -7,14 +7,14 @@
 
 namespace ferrite::cuda {
 
-/// Sums of floats, batches of them in Value. The result is sum / divisor, or its square root.
+/// Sums of floats; a batch is added in Value. The result is sum / divisor, or its square root.
 template <class T, class Value = Compute<T>>
 struct FloatSum {
   using Input = T;
   using Total = double;
   using Output = T;
   static constexpr bool is_sum = true, packed = true;
-  /// Squares and sums of the largest floats leave the range of f32 where their mean or norm does not.
+  /// Squares and sums of the largest floats overflow f32 although their mean or norm does not.
   static constexpr bool leaves_range = std::is_same_v<Value, float> && !std::is_same_v<T, __half>;
   double divisor = 1;
   Term term = Term::value;

@@ -78,7 +78,7 @@ struct BinarySet {
   }
 };
 
-/// A choice and a copy compute nothing: elements pass as they are.
+/// A choice or a copy computes nothing: elements pass unchanged.
 struct WhereSet {
   template <class, class In, class>
   using Result = In;

@@ -25,7 +25,7 @@ __device__ __forceinline__ std::int64_t multiply_then_add(std::int64_t a, std::i
   return m.add(m.mul(a, b), c);
 }
 
-/// A sequence of random numbers whose stream moves on with every replay of a captured step.
+/// A sequence of random numbers whose stream advances with every replay of a captured step.
 class Sequence {
  public:
   Sequence(const Call& call, RandomKey key) : key_(key), offset_(stream_offset(call, key)) {}

@@ -8,9 +8,8 @@
 //   auto finish(const Total&) const            the result, in a type that converts to Output
 //   is_sum                                     results may be added to what the output holds
 //   packed                                     worth kernels that read packs
-//   auto careful() const, bool failed(total)   optional: a slower fold of the same totals, with which a
-//   thread
-//                                              goes over its elements once more if its total has failed
+//   auto careful() const, bool failed(total)   optional: a slower fold of the same totals; a thread whose
+//                                              total has failed reads its elements again with it
 #pragma once
 
 #include <optional>
@@ -89,9 +88,8 @@ __device__ __forceinline__ void store_result(const Fold& fold, const typename Fo
   *at = convert_to<typename Fold::Output>(value);
 }
 
-/// Calls take(fold, packs in flight), which goes over the elements of a thread, and once more with the
-/// careful fold if one of the totals has failed: one pack at a time, so that this way needs no more
-/// registers.
+/// Calls take(fold, packs in flight), which reads the elements of a thread, and calls it again with the
+/// careful fold if one of the totals has failed: then one pack at a time, which needs no more registers.
 template <int count, class Fold, class Take, int lanes>
 __device__ __forceinline__ void take_elements(const Fold& fold, const typename Fold::Total (&totals)[lanes],
                                               Take take) {
@@ -104,8 +102,8 @@ __device__ __forceinline__ void take_elements(const Fold& fold, const typename F
   }
 }
 
-/// What the kernels below get. Where the work is cut into parts, totals go to `partial` and merge_parts ends
-/// the work.
+/// The arguments of the kernels below. If the work is cut into parts, totals go to `partial` and merge_parts
+/// finishes the work.
 template <class Fold>
 struct ReduceArgs {
   Fold fold;

@@ -28,7 +28,7 @@ std::string_view environment_variable(const char* name) {
   return value ? value : "";
 }
 
-/// With a hash of all names: a choice among other candidates is no choice among these.
+/// Includes a hash of all names: a choice among other candidates is not valid for these.
 std::string key_of(std::string_view problem, std::span<const std::string> names) {
   std::uint64_t hash = hash_start;
   for (const std::string& name : names) hash = hash_text({name.c_str(), name.size() + 1}, hash);

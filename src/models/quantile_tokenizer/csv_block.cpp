@@ -1,6 +1,6 @@
 // Most rows are plain: fields without quotes, or with quotes only around them. Those are read here, number by
-// number, without looking for the ends of fields first. Any other row, also one that is wrong, goes through
-// CsvScanner, which knows all rules and what to say when they are broken.
+// number, without looking for the ends of fields first. Any other row, including a wrong one, goes through
+// CsvScanner, which knows all rules and error messages.
 #include "models/quantile_tokenizer/csv_block.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Which kind of table a file is, and tables that are kept in memory.
+// Chooses the kind of table for a file; also tables that are kept in memory.
 #include "ferrite/models/quantile_tokenizer/table.hpp"
 
 #include <fmt/format.h>

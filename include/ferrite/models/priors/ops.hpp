@@ -1,5 +1,5 @@
-// The ops that make synthetic datasets: PriorDatasets finished training sets of any family, FormulaPrior the
-// raw values of the Formula family, millions of small datasets at a time.
+// The ops that make synthetic datasets. PriorDatasets makes finished training sets of any family.
+// FormulaPrior makes the raw values of the Formula family, millions of small datasets at a time.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ FERRITE_API std::string_view to_string(Filter filter);
 inline constexpr int info_rows = 0, info_train_rows = 1, info_features = 2, info_classes = 3, info_family = 4,
                      info_attempts = 5, info_rejected = 6, info_fields = info_rejected + filters;
 
-/// The label of padded rows: what softmax_cross_entropy ignores.
+/// The label of padded rows, which softmax_cross_entropy ignores.
 inline constexpr std::int64_t ignored_label = -100;
 
 }  // namespace priors
@@ -49,7 +49,7 @@ struct FERRITE_API PriorDatasets {
   std::int64_t first = 0;
   std::int64_t count = 1;
 
-  /// Throws ValueError for a config that check() refuses and datasets outside [0, 2^48).
+  /// Throws ValueError for a config that check() refuses and for datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("config", self.config);
@@ -57,7 +57,7 @@ struct FERRITE_API PriorDatasets {
     visit("first", self.first);
     visit("count", self.count);
   }
-  /// One dataset after the other, on the host: what a backend without a kernel does.
+  /// One dataset after the other, on the host; a backend without a kernel does this.
   void fill_host(std::span<void* const> out) const;
   template <class B>
   void assemble(B& b, Ins in, Outs out) const;
@@ -76,10 +76,10 @@ struct FERRITE_API FormulaPrior {
   std::int64_t first = 0;
   std::int64_t count = 1;
 
-  /// What infer has checked, as a config.
+  /// The values that infer has checked, as a config.
   priors::FormulaConfig formula() const;
   FormulaPrior with_formula(const priors::FormulaConfig& formula) const;
-  /// Throws ValueError for sizes, terms and laws out of their limits, and datasets outside [0, 2^48).
+  /// Throws ValueError for sizes, terms and laws beyond their limits, and for datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
   static void attributes(auto& self, auto&& visit) {
     visit("rows", self.rows);

@@ -11,7 +11,7 @@
 namespace ferrite {
 namespace priors {
 
-/// For those who treat all ops alike (ferrite/stacks/replay.hpp).
+/// For code that treats all ops alike (ferrite/stacks/replay.hpp).
 using Ops = OpList<op::FormulaPrior, op::PriorDatasets>;
 
 /// `count` datasets, padded to R = config.rows.max rows and F = config.features.max features. Rows [0,

@@ -1,4 +1,4 @@
-// The priors' kernels for GPUs in a build without CUDA, where nobody can have a Cuda to call them with.
+// The priors' GPU kernels in a build without CUDA, where there is no Cuda object to call them with.
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/models/priors/ops.hpp"
