@@ -87,8 +87,8 @@ def check_safetensors_refusals(peer):
                 load_file(bad)
             except (SafetensorError, UnicodeDecodeError):
                 peer.refuses(bad)
-    bad.write_bytes(save({"w": np.zeros(2, dtype="<u4")}))
-    peer.refuses(bad, '"w"', '"U32"')
+    bad.write_bytes(save({"w": np.zeros(2, dtype="<u8")}))
+    peer.refuses(bad, '"w"', '"U64"')
 
 
 def check_npy(peer):

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/decorators/profiled.hpp"
 
 namespace ferrite {
 
