@@ -35,6 +35,18 @@ inline Metas infer_scatter(std::string_view op, int axis, MetaSpan in) {
   return {in[0]};
 }
 
+/// The index at `position`, in row-major order of an index tensor of this shape, names no element.
+[[noreturn]] inline void throw_out_of_range(std::string_view name, std::int64_t value, std::int64_t position,
+                                            const Shape& shape, int axis, std::int64_t length) {
+  Shape place = shape;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    place[i] = position % shape[i];
+    position /= shape[i];
+  }
+  throw ValueError(fmt::format("[{}] index {} at {} is out of range for axis {} of length {}", name, value,
+                               to_string(place), axis, length));
+}
+
 // Costs: an index picks, so what it does not pick is not read.
 inline double bytes_of(const Meta& m) { return static_cast<double>(m.bytes()); }
 

@@ -1,5 +1,6 @@
-// What the tests of reductions, scans, sorting and indexing on the GPU share. Elements are whole numbers
-// whose sums every dtype holds or rounds once, so Cuda must give Cpu's very bits in any order of addition.
+// What the tests of elementwise ops, reductions, scans, sorting and indexing on the GPU share. Elements are
+// whole numbers whose sums every dtype holds or rounds once, so Cuda must give Cpu's very bits in any order
+// of addition.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -8,8 +8,7 @@
 #include <limits>
 #include <memory>
 
-#include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "backend_cuda/axes_support.hpp"
 
 namespace ferrite {
 namespace {
@@ -17,30 +16,9 @@ namespace {
 using op::BinaryFn;
 using op::UnaryFn;
 
-struct CudaElementwise : testing::Test {
-  void SetUp() override {
-    if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
-    gpu = std::make_unique<Cuda>(0);
-  }
-
+struct CudaElementwise : testing::CudaAxes {
   /// Whole numbers from 0 to 49, which every dtype holds, their sums and products too (bool: 0 or 1).
-  Tensor<Cpu> numbers(const Shape& shape, DType dtype) {
-    return cast(randint(cpu, shape, rng, 0, 50, DType::i64), dtype);
-  }
-  /// f is given the same tensors on both backends and must return the same bits.
-  template <class F>
-  void expect_same(const std::vector<Tensor<Cpu>>& in, F f) {
-    std::vector<Tensor<Cuda>> copies;
-    for (const auto& x : in) copies.push_back(to(*gpu, x));
-    const Tensor<Cuda> got = f(copies);
-    const Tensor<Cpu> want = f(in);
-    ASSERT_EQ(got.meta(), want.meta());
-    EXPECT_TRUE(to_bytes(got) == to_bytes(want)) << to_string(got.meta());
-  }
-
-  Cpu cpu;
-  std::unique_ptr<Cuda> gpu;
-  Rng rng{17};
+  Tensor<Cpu> numbers(const Shape& shape, DType dtype) { return CudaAxes::numbers(shape, dtype, 0, 50); }
 };
 
 constexpr DType number_dtypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
@@ -156,7 +134,6 @@ TEST_F(CudaElementwise, SpecialValuesOfEveryFunction) {
   const std::vector<float> values = {0.0f,   -0.0f, 1e-40f, -1e-40f, 1e-7f, 0.5f,  -0.5f, 1.0f,
                                      -1.0f,  2.5f,  -2.5f,  10.0f,   -10.f, 88.0f, -88.f, 104.0f,
                                      -104.f, 1e10f, -1e10f, inf,     -inf,  NAN};
-  Reference reference;
   const auto x = from_vector(*gpu, values);
   const auto wide = cast(from_vector(reference, values), DType::f64);
   for (int i = 0; i < op::unary_fn_count; ++i) {

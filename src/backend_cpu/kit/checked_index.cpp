@@ -1,26 +1,12 @@
 // Indices that are in range.
 #include "backend_cpu/kit/checked_index.hpp"
 
-#include <fmt/format.h>
-
 #include <atomic>
 
 #include "ferrite/cpu/rows.hpp"
+#include "ops/index_rules.hpp"
 
 namespace ferrite::cpu {
-
-namespace {
-[[noreturn]] void throw_out_of_range(std::string_view name, std::int64_t value, std::int64_t position,
-                                     const Shape& shape, int axis, std::int64_t length) {
-  Shape place = shape;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    place[i] = position % shape[i];
-    position /= shape[i];
-  }
-  throw ValueError(fmt::format("[{}] index {} at {} is out of range for axis {} of length {}", name, value,
-                               to_string(place), axis, length));
-}
-}  // namespace
 
 Array checked_index(Cpu& backend, std::string_view name, const Array& given, int axis, std::int64_t length) {
   Layout once = given.layout();
@@ -45,7 +31,7 @@ Array checked_index(Cpu& backend, std::string_view name, const Array& given, int
   if (any) {
     std::int64_t first = 0;
     while (!is_bad(first)) ++first;
-    throw_out_of_range(name, values[first], first, once.shape, axis, length);
+    op::throw_out_of_range(name, values[first], first, once.shape, axis, length);
   }
   return index.with_layout(index.layout().expand(given.shape()));
 }

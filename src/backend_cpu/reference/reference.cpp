@@ -13,6 +13,7 @@
 #include "backend_cpu/reference/values.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/backend/evaluate.hpp"
+#include "ops/index_rules.hpp"
 
 namespace ferrite {
 
@@ -283,24 +284,13 @@ Array rows_reached(const Array& x, const Shape& index, int axis) {
   return axes_last(x.with_layout(layout), {axis});
 }
 
-[[noreturn]] void throw_out_of_range(std::string_view name, std::int64_t value, std::int64_t position,
-                                     const Shape& shape, int axis, std::int64_t length) {
-  Shape place = shape;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    place[i] = position % shape[i];
-    position /= shape[i];
-  }
-  throw ValueError(fmt::format("[{}] index {} at {} is out of range for axis {} of length {}", name, value,
-                               to_string(place), axis, length));
-}
-
 /// Indices in rows along `axis`, checked, and counted from the start where they were negative.
 std::vector<std::int64_t> read_indices(std::string_view name, const Array& index, int axis,
                                        std::int64_t length) {
   const std::vector<std::int64_t> given = read_values<std::int64_t>(index);
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] < -length || given[i] >= length) {
-      throw_out_of_range(name, given[i], static_cast<std::int64_t>(i), index.shape(), axis, length);
+      op::throw_out_of_range(name, given[i], static_cast<std::int64_t>(i), index.shape(), axis, length);
     }
   }
   std::vector<std::int64_t> indices = read_values<std::int64_t>(axes_last(index, {axis}));

@@ -30,8 +30,8 @@ FERRITE_API std::string_view to_string(LevelRule rule);
 constexpr int count_of(LevelRule) { return 3; }
 
 /// The width of a token, which is the dtype of tensors and shards of tokens. u16 is a dtype for storage: an
-/// embedding takes such tokens, arithmetic needs a cast. `smallest` is the first of the three that holds every
-/// token: i32 only if a column has more categories than u16 has numbers.
+/// embedding takes such tokens, arithmetic needs a cast. `smallest` is the first of the three that holds
+/// every token: i32 only if a column has more categories than u16 has numbers.
 enum class TokenWidth : std::uint8_t { smallest, u8, u16, i32 };
 FERRITE_API std::string_view to_string(TokenWidth width);
 constexpr int count_of(TokenWidth) { return 4; }
