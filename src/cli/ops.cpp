@@ -79,8 +79,8 @@ template <class B, class Op>
 Support support_of(const B& b, const Op& op, MetaSpan in) {
   if constexpr (ViewOp<Op>) return Support::view;
   const OpEntry<B>& entry = op_entry<B, Op>();
-  if (entry.run && entry.accepts(b, &op, in)) return entry.composes ? Support::fused : Support::kernel;
-  return entry.composes ? Support::composed : Support::missing;
+  if (entry.runs(b, &op, in)) return entry.compose ? Support::fused : Support::kernel;
+  return entry.compose ? Support::composed : Support::missing;
 }
 
 /// The dtypes some function of the op takes, and the least the backend does with them.

@@ -3,16 +3,12 @@
 
 #include "ferrite/stacks.hpp"
 
-namespace ferrite {
-
-template <CompiledStack B>
-const OpTable<B>& op_table() {
-  return detail::own_table<B>;
-}
-
-}  // namespace ferrite
-
-#define FERRITE_COMPILE_STACK(...)                                          \
-  namespace ferrite {                                                       \
-  template FERRITE_API const OpTable<__VA_ARGS__>& op_table<__VA_ARGS__>(); \
+// A specialisation, not a template that any file could instantiate: Parity<Cpu, Reference> would compile the
+// tables of Cpu and Reference again.
+#define FERRITE_COMPILE_STACK(...)                                  \
+  namespace ferrite {                                               \
+  template <>                                                       \
+  FERRITE_API const OpTable<__VA_ARGS__>& op_table<__VA_ARGS__>() { \
+    return detail::own_table<__VA_ARGS__>;                          \
+  }                                                                 \
   }

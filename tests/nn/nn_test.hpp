@@ -14,9 +14,21 @@
 
 namespace ferrite::testing {
 
-/// Training on the backend that is right before anything else, and on the one that is fast.
+/// Training on the backend that is right before anything else.
 using Exact = Autodiff<Reference>;
-using Fast = Autodiff<Cpu>;
+
+/// Tests that run on several backends, given by name, so that they are compiled once.
+class OnBackends : public ::testing::TestWithParam<const char*> {
+ protected:
+  using B = Autodiff<AnyBackend>;
+  B backend{GetParam()};
+};
+/// Ends the name of a test by that of its backend.
+inline std::string name_of(const ::testing::TestParamInfo<const char*>& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
 
 template <class B>
 void expect_values(const Tensor<B>& x, const std::vector<double>& expected, double tolerance = 1e-6) {

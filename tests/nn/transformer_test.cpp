@@ -10,14 +10,10 @@ using testing::expect_error;
 using testing::expect_gradients;
 using testing::expect_values;
 
-template <class B>
-class Transformer : public ::testing::Test {};
-using TransformerBackends = ::testing::Types<testing::Exact, testing::Fast>;
-TYPED_TEST_SUITE(Transformer, TransformerBackends);
+class Transformer : public testing::OnBackends {};
+INSTANTIATE_TEST_SUITE_P(Names, Transformer, ::testing::Values("reference", "cpu"), testing::name_of);
 
-TYPED_TEST(Transformer, AttentionIsWhatItsDefinitionSaysHeadByHead) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, AttentionIsWhatItsDefinitionSaysHeadByHead) {
   Rng rng(3);
   const std::int64_t n = 2, t = 3, dim = 4, heads = 2, width = dim / heads;
   MultiHeadAttention<B> attn(backend, MultiHeadAttentionConfig{dim, heads}.with_dtype(DType::f64), rng);
@@ -34,38 +30,32 @@ TYPED_TEST(Transformer, AttentionIsWhatItsDefinitionSaysHeadByHead) {
     outputs.push_back(matmul(softmax(scores, -1), part(2)));
   }
   const auto expected = attn.proj.forward(cat(outputs, 2));
-  expect_values(attn.forward(x), expected.template to_vector<double>(), 1e-12);
+  expect_values(attn.forward(x), expected.to_vector<double>(), 1e-12);
 }
 
-TYPED_TEST(Transformer, CausalHidesTheFuture) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, CausalHidesTheFuture) {
   Rng rng(3);
   TransformerBlock<B> block(backend, TransformerBlockConfig{8, 2}.with_causal(true), rng);
   const auto x = randn(backend, {1, 5, 8}, rng);
   const auto changed = cat<B>({slice(x, 1, 0, 3), randn(backend, {1, 2, 8}, rng)}, 1);
   const auto before = slice(block.forward(x), 1, 0, 3), after = slice(block.forward(changed), 1, 0, 3);
-  expect_values(after, before.template to_vector<double>(), 1e-6);
+  expect_values(after, before.to_vector<double>(), 1e-6);
   TransformerBlock<B> open(backend, {8, 2}, rng);
   const auto difference = max(abs(slice(open.forward(x), 1, 0, 3) - slice(open.forward(changed), 1, 0, 3)));
   EXPECT_GT(difference.item(), 1e-3f);
 }
 
-TYPED_TEST(Transformer, AMaskHidesKeys) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, AMaskHidesKeys) {
   Rng rng(3);
   MultiHeadAttention<B> causal(backend, MultiHeadAttentionConfig{4, 2}.with_causal(true), rng);
   MultiHeadAttention<B> open(backend, {4, 2}, rng);
   open.load_state(causal.state());
   const auto x = randn(backend, {2, 4, 4}, rng);
   const auto mask = tril(ones(backend, {4, 4})) != 0;
-  expect_values(open.forward(x, mask), causal.forward(x).template to_vector<double>(), 1e-6);
+  expect_values(open.forward(x, mask), causal.forward(x).to_vector<double>(), 1e-6);
 }
 
-TYPED_TEST(Transformer, ABlockAddsToItsInput) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, ABlockAddsToItsInput) {
   Rng rng(3);
   TransformerBlock<B> block(backend, {4, 1}, rng);
   NamedTensors state = block.state();
@@ -73,12 +63,10 @@ TYPED_TEST(Transformer, ABlockAddsToItsInput) {
     state[name] = to_host(zeros(backend, state.at(name).shape()));
   block.load_state(state);
   const auto x = randn(backend, {2, 3, 4}, rng);
-  expect_values(block.forward(x), x.template to_vector<double>());
+  expect_values(block.forward(x), x.to_vector<double>());
 }
 
-TYPED_TEST(Transformer, DropoutOfABlockIsRepeatableAndOffInInference) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, DropoutOfABlockIsRepeatableAndOffInInference) {
   const auto run = [&](Mode mode) {
     Rng rng(3);
     TransformerBlock<B> block(backend, TransformerBlockConfig{8, 2}.with_dropout(0.5), rng);
@@ -89,9 +77,7 @@ TYPED_TEST(Transformer, DropoutOfABlockIsRepeatableAndOffInInference) {
   EXPECT_NE(run(Mode::training), run(Mode::inference));
 }
 
-TYPED_TEST(Transformer, GradientsAgreeWithCentralDifferences) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, GradientsAgreeWithCentralDifferences) {
   Rng rng(7);
   TransformerBlock<B> block(
       backend, TransformerBlockConfig{4, 2}.with_hidden(6).with_causal(true).with_dtype(DType::f64), rng);
@@ -99,9 +85,7 @@ TYPED_TEST(Transformer, GradientsAgreeWithCentralDifferences) {
   expect_gradients<B>(block, [&] { return block.forward(x); });
 }
 
-TYPED_TEST(Transformer, HeadsMustDivideTheDimension) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Transformer, HeadsMustDivideTheDimension) {
   Rng rng(1);
   expect_error<ValueError>([&] { MultiHeadAttention<B>(backend, {6, 4}, rng); }, {"dim 6 and 4 heads"});
   MultiHeadAttention<B> attn(backend, {4, 2}, rng);

@@ -31,8 +31,8 @@ double statistic_of(StatisticFn fn, double parameter, const Values& x) {
 }
 
 /// The elements of every result, by a walk over all indices.
-Values reduce(const Shape& shape, const Shape& axes, const Values& x,
-              const std::function<double(const Values&)>& f) {
+Values reduce_naively(const Shape& shape, const Shape& axes, const Values& x,
+                      const std::function<double(const Values&)>& f) {
   std::vector<Values> groups(at(op::reduced_shape(shape, axes, false).numel()));
   for (std::int64_t i = 0; i < shape.numel(); ++i) {
     std::int64_t rest = i, group = 0, scale = 1;
@@ -79,7 +79,7 @@ TEST(CpuStatistic, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
         if (dtype != DType::f32 && dtype != DType::f16 && terms > 10000) continue;  // seen often enough
         check(op, {x},
               [&](const Lists& in) {
-                return Lists{reduce(c.shape, c.axes, in[0], [&](const Values& v) {
+                return Lists{reduce_naively(c.shape, c.axes, in[0], [&](const Values& v) {
                   return statistic_of(kind.fn, kind.parameter, v);
                 })};
               },

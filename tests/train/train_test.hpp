@@ -58,8 +58,8 @@ inline train::TrainerConfig warm_cosine(std::int64_t steps) {
 }
 
 /// Everything one run needs, made afresh as after a restart of the program.
-template <class B>
-struct Run {
+struct PointsRun {
+  using B = Autodiff<AnyBackend>;
   B backend;
   nn::Sequential<B> net;
   optim::AdamW<B> optimizer;
@@ -67,8 +67,9 @@ struct Run {
   Rng noise{42};
   train::Trainer<B> trainer;
 
-  explicit Run(const train::TrainerConfig& config, std::uint64_t seed = 1)
-      : net(points_net(backend, seed)),
+  PointsRun(const char* name, const train::TrainerConfig& config, std::uint64_t seed = 1)
+      : backend(name),
+        net(points_net(backend, seed)),
         optimizer(net.parameters(),
                   optim::AdamWConfig{}.with_clip_norm(1).with_no_decay(optim::biases_and_norms)),
         loader(points(100, 5), data::LoaderConfig{}.with_batch_size(8).with_seed(seed)),

@@ -7,23 +7,21 @@ namespace {
 using testing::expect_error;
 using testing::points;
 using testing::points_net;
+using testing::PointsRun;
 using testing::Recorder;
-using testing::Run;
 using testing::same_bits;
 using testing::ScratchFolder;
 using testing::warm_cosine;
 
-template <class B>
-class Course : public ::testing::Test {};
-using CourseBackends = ::testing::Types<testing::Exact, testing::Fast>;
-TYPED_TEST_SUITE(Course, CourseBackends);
+class Course : public testing::OnBackends {};
+INSTANTIATE_TEST_SUITE_P(Names, Course, ::testing::Values("reference", "cpu"), testing::name_of);
 
-TYPED_TEST(Course, StopsWhenTheMetricGetsNoBetter) {
+TEST_P(Course, StopsWhenTheMetricGetsNoBetter) {
   const ScratchFolder folder;
   // With this min_delta nothing after the first evaluation counts as better.
   const auto config =
       warm_cosine(40).with_evaluate_every(2).with_early_stopping(3, 100).with_checkpoints(folder / "run", 2);
-  Run<TypeParam> run(config);
+  PointsRun run(GetParam(), config);
   Recorder recorder;
   run.trainer.add_observer(recorder);
   run.trainer.validate_on(points(20, 3));
@@ -35,22 +33,23 @@ TYPED_TEST(Course, StopsWhenTheMetricGetsNoBetter) {
   EXPECT_NE(recorder.notices[0].find("stopped at step 8: 'loss' has not got better in 3 evaluations"),
             std::string::npos);
   // Patience goes through checkpoints: one evaluation is left after the file of step 6.
-  Run<TypeParam> resumed(config);
+  PointsRun resumed(GetParam(), config);
   resumed.trainer.validate_on(points(20, 3));
   resumed.trainer.resume(folder / "run" / "step-00000006.safetensors");
   EXPECT_EQ(resumed.trainer.fit(), Outcome::stopped_early);
   EXPECT_EQ(resumed.trainer.step(), 8);
   EXPECT_TRUE(same_bits(resumed.net.state(), run.net.state()));
-  Run<TypeParam> patient(warm_cosine(40).with_evaluate_every(2).with_early_stopping(30));
+  PointsRun patient(GetParam(), warm_cosine(40).with_evaluate_every(2).with_early_stopping(30));
   patient.trainer.validate_on(points(20, 3));
   EXPECT_EQ(patient.trainer.fit(), Outcome::finished);
 }
 
-TYPED_TEST(Course, MayBeProlonged) {
+TEST_P(Course, MayBeProlonged) {
   const ScratchFolder folder;
   const auto file = folder / "run.safetensors";
   // The same schedule and more steps: as if they had been planned.
-  Run<TypeParam> planned(warm_cosine(60)), first(warm_cosine(40)), longer(warm_cosine(60));
+  PointsRun planned(GetParam(), warm_cosine(60)), first(GetParam(), warm_cosine(40)),
+      longer(GetParam(), warm_cosine(60));
   planned.trainer.fit();
   first.trainer.fit();
   first.trainer.save(file);
@@ -59,41 +58,41 @@ TYPED_TEST(Course, MayBeProlonged) {
   EXPECT_TRUE(same_bits(longer.net.state(), planned.net.state()));
   // Another schedule: refused unless it is allowed, and then followed from the checkpoint's step on.
   const auto stretched = TrainerConfig{}.with_steps(60).with_schedule(optim::Schedule::cosine(0.05, 60));
-  Run<TypeParam> refused(stretched);
+  PointsRun refused(GetParam(), stretched);
   expect_error<ValueError>([&] { refused.trainer.resume(file); },
                            {"schedule is \"cosine", "with_schedule_change(ScheduleChange::accept)"});
-  Run<TypeParam> accepted(stretched.with_schedule_change(ScheduleChange::accept));
+  PointsRun accepted(GetParam(), stretched.with_schedule_change(ScheduleChange::accept));
   accepted.trainer.resume(file);
   ASSERT_EQ(accepted.trainer.notices().size(), 1u);
   EXPECT_NE(accepted.trainer.notices()[0].find("over 60 steps\" from step 40 on"), std::string::npos);
   accepted.trainer.advance(1);
   EXPECT_EQ(accepted.optimizer.learning_rate(), optim::Schedule::cosine(0.05, 60).at(40));
-  Run<TypeParam> shorter(warm_cosine(30));
+  PointsRun shorter(GetParam(), warm_cosine(30));
   shorter.trainer.resume(file);
   EXPECT_EQ(shorter.trainer.fit(), Outcome::finished);
   EXPECT_EQ(shorter.trainer.step(), 40);
   EXPECT_NE(shorter.trainer.notices().at(0).find("nothing is left to train"), std::string::npos);
 }
 
-TYPED_TEST(Course, FollowsAScheduleOfTheUsers) {
+TEST_P(Course, FollowsAScheduleOfTheUsers) {
   const auto factor = [](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); };
-  Run<TypeParam> run(
-      TrainerConfig{}.with_steps(5).with_schedule(optim::Schedule::custom(0.1, factor, "harmonic")));
+  PointsRun run(GetParam(), TrainerConfig{}.with_steps(5).with_schedule(
+                                optim::Schedule::custom(0.1, factor, "harmonic")));
   run.trainer.advance(3);
   EXPECT_DOUBLE_EQ(run.optimizer.learning_rate(), 0.1 / 3);
 }
 
 /// Two inputs: the net sees one of them, scaled by the other.
-template <class B>
 struct TwoInputs {
+  using B = Autodiff<AnyBackend>;
   B backend;
   Rng rng{1};
   nn::Linear<B> net{backend, {4, 2}, rng};
   optim::AdamW<B> optimizer{net.parameters()};
   Trainer<B> trainer;
 
-  TwoInputs(data::BatchSource& source, std::int64_t steps)
-      : trainer(net, optimizer, source, step(), TrainerConfig{}.with_steps(steps)) {}
+  TwoInputs(const char* name, data::BatchSource& source, std::int64_t steps)
+      : backend(name), trainer(net, optimizer, source, step(), TrainerConfig{}.with_steps(steps)) {}
   StepFunction<B> step() {
     return [this](const data::Batch<B>& batch) {
       const Tensor<B> logits = net.forward(batch.x * batch.more[0]);
@@ -107,13 +106,12 @@ struct TwoInputs {
   }
 };
 
-TYPED_TEST(Course, TakesSeveralInputsFromAnySourceAheadOfTime) {
-  using B = TypeParam;
+TEST_P(Course, TakesSeveralInputsFromAnySourceAheadOfTime) {
   const ScratchFolder folder;
-  const data::Dataset dataset = TwoInputs<B>::data();
+  const data::Dataset dataset = TwoInputs::data();
   const auto config = data::LoaderConfig{}.with_batch_size(4).with_seed(2);
   data::DataLoader plain(dataset, config);
-  TwoInputs<B> whole(plain, 20);
+  TwoInputs whole(GetParam(), plain, 20);
   whole.trainer.fit();
   EXPECT_GT(whole.trainer.evaluate(dataset)["loss"], 0);
 
@@ -121,12 +119,12 @@ TYPED_TEST(Course, TakesSeveralInputsFromAnySourceAheadOfTime) {
   data::DataLoader loader(dataset, config), other(dataset, config);
   {
     data::Prefetch ahead(loader);
-    TwoInputs<B> first(ahead, 20);
+    TwoInputs first(GetParam(), ahead, 20);
     first.trainer.advance(11);
     first.trainer.save(folder / "a.safetensors");
   }
   data::Prefetch ahead(other, 4);
-  TwoInputs<B> second(ahead, 20);
+  TwoInputs second(GetParam(), ahead, 20);
   second.trainer.resume(folder / "a.safetensors");
   second.trainer.fit();
   EXPECT_TRUE(same_bits(second.net.state(), whole.net.state()));
@@ -136,7 +134,7 @@ TYPED_TEST(Course, TakesSeveralInputsFromAnySourceAheadOfTime) {
     const std::int64_t rows[] = {n % 30, (n + 1) % 30};
     return std::optional(dataset.rows(rows));
   });
-  TwoInputs<B> third(generated, 5);
+  TwoInputs third(GetParam(), generated, 5);
   EXPECT_EQ(third.trainer.fit(), Outcome::finished);
   EXPECT_EQ(generated.position().batch, 5);
 }
@@ -151,18 +149,17 @@ struct Stream final : data::BatchSource {
   data::LoaderPosition position() const override { return loader.position(); }
 };
 
-TYPED_TEST(Course, EndsWithItsDataAndSaysSo) {
-  using B = TypeParam;
+TEST_P(Course, EndsWithItsDataAndSaysSo) {
   const ScratchFolder folder;
-  Stream source(TwoInputs<B>::data(), 7);
-  TwoInputs<B> run(source, 20);
+  Stream source(TwoInputs::data(), 7);
+  TwoInputs run(GetParam(), source, 20);
   EXPECT_EQ(run.trainer.fit(), Outcome::out_of_data);
   EXPECT_EQ(run.trainer.step(), 7);
   EXPECT_NE(run.trainer.notices().at(0).find("stopped at step 7: the source has no more batches"),
             std::string::npos);
   run.trainer.save(folder / "a.safetensors");
-  Stream rest(TwoInputs<B>::data(), 3);
-  TwoInputs<B> resumed(rest, 20);
+  Stream rest(TwoInputs::data(), 3);
+  TwoInputs resumed(GetParam(), rest, 20);
   resumed.trainer.resume(folder / "a.safetensors");
   EXPECT_NE(resumed.trainer.notices().at(0).find("(a stream) cannot seek"), std::string::npos);
   resumed.trainer.fit();

@@ -8,35 +8,32 @@ namespace {
 using testing::cross_entropy;
 using testing::expect_error;
 using testing::points;
+using testing::PointsRun;
 using testing::Recorder;
-using testing::Run;
 using testing::same_bits;
 using testing::ScratchFolder;
 using testing::slurp;
 using testing::spill;
 using testing::warm_cosine;
 
-template <class B>
-class Faults : public ::testing::Test {};
-using FaultBackends = ::testing::Types<testing::Exact, testing::Fast, Autodiff<Lazy<Cpu>>>;
-TYPED_TEST_SUITE(Faults, FaultBackends);
+class Faults : public testing::OnBackends {};
+INSTANTIATE_TEST_SUITE_P(Names, Faults, ::testing::Values("reference", "cpu", "lazy-cpu"), testing::name_of);
 
 bool mentions(const std::vector<std::string>& texts, std::string_view part) {
   return std::ranges::any_of(texts, [&](const std::string& t) { return t.find(part) != std::string::npos; });
 }
 
-TYPED_TEST(Faults, AMetricThatIsNotThereIsNamedBeforeTheFirstStep) {
-  Run<TypeParam> run(warm_cosine(5).with_best("accuracy", Better::higher));
+TEST_P(Faults, AMetricThatIsNotThereIsNamedBeforeTheFirstStep) {
+  PointsRun run(GetParam(), warm_cosine(5).with_best("accuracy", Better::higher));
   run.trainer.validate_on(points(20, 3));
   expect_error<ValueError>([&] { run.trainer.fit(); },
                            {"[trainer] with_best('accuracy'): there are loss", "add_metric"});
   EXPECT_EQ(run.trainer.step(), 0);
-  Run<TypeParam> no_validation(warm_cosine(5).with_early_stopping(2));
+  PointsRun no_validation(GetParam(), warm_cosine(5).with_early_stopping(2));
   expect_error<ValueError>([&] { no_validation.trainer.fit(); }, {"early stopping: needs validate_on"});
 }
 
-TYPED_TEST(Faults, AMetricThatFailsAtTheEndDoesNotCostTheTraining) {
-  using B = TypeParam;
+TEST_P(Faults, AMetricThatFailsAtTheEndDoesNotCostTheTraining) {
   struct Failing final : Metric<B> {
     std::string name() const override { return "failing"; }
     void add(const Prediction<B>&, const data::Batch<B>&) override { throw ValueError("[mine] no"); }
@@ -44,7 +41,7 @@ TYPED_TEST(Faults, AMetricThatFailsAtTheEndDoesNotCostTheTraining) {
     void reset() override {}
   };
   const ScratchFolder folder;
-  Run<B> run(warm_cosine(3).with_checkpoints(folder / "run", 0));
+  PointsRun run(GetParam(), warm_cosine(3).with_checkpoints(folder / "run", 0));
   run.trainer.add_metric(std::make_unique<Failing>());
   run.trainer.validate_on(points(20, 3));
   expect_error<ValueError>([&] { run.trainer.fit(); }, {"[mine] no"});
@@ -53,8 +50,8 @@ TYPED_TEST(Faults, AMetricThatFailsAtTheEndDoesNotCostTheTraining) {
 
 /// A linear net on batches of which some are bad. The model's loss takes a logarithm, so that it can go wrong
 /// by itself too.
-template <class B>
 struct Fragile {
+  using B = Autodiff<AnyBackend>;
   B backend;
   Rng rng{1};
   nn::Sequential<B> net;
@@ -63,8 +60,9 @@ struct Fragile {
   Trainer<B> trainer;
   double shift = 5;  // keeps the argument of the logarithm positive
 
-  Fragile(const TrainerConfig& config, std::function<bool(std::int64_t)> bad)
-      : net(make(backend, rng)),
+  Fragile(const char* name, const TrainerConfig& config, std::function<bool(std::int64_t)> bad)
+      : backend(name),
+        net(make(backend, rng)),
         optimizer(net.parameters(), optim::SgdConfig{}.with_lr(1e-3)),
         source("rows, some bad", [bad](std::int64_t n) { return std::optional(batch(bad(n))); }),
         trainer(net, optimizer, source, step(), config) {}
@@ -89,25 +87,25 @@ struct Fragile {
   }
 };
 
-TYPED_TEST(Faults, ABadBatchStopsTheRunByNameAndTheGoodCheckpointsStay) {
+TEST_P(Faults, ABadBatchStopsTheRunByNameAndTheGoodCheckpointsStay) {
   const ScratchFolder folder;
-  Fragile<TypeParam> run(TrainerConfig{}.with_steps(100).with_checkpoints(folder / "run", 2, 2),
-                         [](std::int64_t n) { return n == 7; });
+  Fragile run(GetParam(), TrainerConfig{}.with_steps(100).with_checkpoints(folder / "run", 2, 2),
+              [](std::int64_t n) { return n == 7; });
   expect_error<ValueError>(
       [&] { run.trainer.fit(); },
       {"[trainer] step 8: the loss is NaN; x of the batch holds NaN in row 1", "the last good checkpoint is",
        "step-00000006.safetensors", "with_non_finite(NonFinite::skip)"});
   EXPECT_EQ(run.trainer.step(), 7);
   // The model stands as after the last good step, running statistics included.
-  Fragile<TypeParam> shorter(TrainerConfig{}.with_steps(7), [](std::int64_t) { return false; });
+  Fragile shorter(GetParam(), TrainerConfig{}.with_steps(7), [](std::int64_t) { return false; });
   shorter.trainer.fit();
   EXPECT_TRUE(same_bits(run.net.state(), shorter.net.state()));
   EXPECT_TRUE(run.trainer.resume_latest());
   EXPECT_EQ(run.trainer.step(), 6);
 }
 
-TYPED_TEST(Faults, AnOpThatMakesNaNIsNamed) {
-  Fragile<TypeParam> run(TrainerConfig{}.with_steps(10), [](std::int64_t) { return false; });
+TEST_P(Faults, AnOpThatMakesNaNIsNamed) {
+  Fragile run(GetParam(), TrainerConfig{}.with_steps(10), [](std::int64_t) { return false; });
   run.trainer.advance(3);
   run.shift = -100;
   expect_error<ValueError>(
@@ -116,22 +114,23 @@ TYPED_TEST(Faults, AnOpThatMakesNaNIsNamed) {
        "there is no checkpoint"});
 }
 
-TYPED_TEST(Faults, ALossThatIsReadLateIsNamedByItsStepAndNeverSaved) {
+TEST_P(Faults, ALossThatIsReadLateIsNamedByItsStepAndNeverSaved) {
   const ScratchFolder folder;
   const auto bad = [](std::int64_t n) { return n == 7; };
   const auto config = TrainerConfig{}.with_steps(100).with_report_every(50).with_check_every(20);
-  Fragile<TypeParam> run(config.with_checkpoints(folder / "run", 5), bad);
+  Fragile run(GetParam(), config.with_checkpoints(folder / "run", 5), bad);
   expect_error<ValueError>([&] { run.trainer.fit(); }, {"step 8: the loss is NaN, as was read at step 10",
                                                         "with_check_every(1)", "step-00000005.safetensors"});
-  Fragile<TypeParam> unsaved(config, bad);
+  Fragile unsaved(GetParam(), config, bad);
   expect_error<ValueError>([&] { unsaved.trainer.fit(); },
                            {"step 8: the loss is NaN, as was read at step 19"});
 }
 
-TYPED_TEST(Faults, ABadBatchCanBeSkipped) {
+TEST_P(Faults, ABadBatchCanBeSkipped) {
   const auto none = [](std::int64_t) { return false; };
   const auto config = TrainerConfig{}.with_steps(10).with_non_finite(NonFinite::skip);
-  Fragile<TypeParam> run(config, [](std::int64_t n) { return n == 3 || n == 4; }), clean(config, none);
+  Fragile run(GetParam(), config, [](std::int64_t n) { return n == 3 || n == 4; }),
+      clean(GetParam(), config, none);
   Recorder recorder;
   run.trainer.add_observer(recorder);
   EXPECT_EQ(run.trainer.fit(), Outcome::finished);
@@ -145,15 +144,13 @@ TYPED_TEST(Faults, ABadBatchCanBeSkipped) {
       std::string::npos)
       << recorder.notices[0];
   EXPECT_TRUE(std::isfinite(recorder.progress.back().loss));
-  Fragile<TypeParam> hopeless(config, [](std::int64_t n) { return n >= 3; });
+  Fragile hopeless(GetParam(), config, [](std::int64_t n) { return n >= 3; });
   expect_error<ValueError>([&] { hopeless.trainer.fit(); }, {"step 4", "10 batches before it were skipped"});
 }
 
-TYPED_TEST(Faults, AGradientThatIsNotFiniteIsSkippedOrNamedByItsParameter) {
-  using B = TypeParam;
+TEST_P(Faults, AGradientThatIsNotFiniteIsSkippedOrNamedByItsParameter) {
   // sqrt has a finite value and an infinite slope at 0.
-  const auto train = [](NonFinite policy, double lr) {
-    B backend;
+  const auto train = [this](NonFinite policy, double lr) {
     Rng rng(1);
     nn::Linear<B> net(backend, nn::LinearConfig{1, 1}.with_init(nn::Initializer::ones()).with_bias(false),
                       rng);
@@ -180,9 +177,9 @@ TYPED_TEST(Faults, AGradientThatIsNotFiniteIsSkippedOrNamedByItsParameter) {
       {"step 4: the loss is NaN; parameter 'weight' is not finite since an earlier update"});
 }
 
-TYPED_TEST(Faults, WeightsThatHoldNaNAreNeverSaved) {
+TEST_P(Faults, WeightsThatHoldNaNAreNeverSaved) {
   const ScratchFolder folder;
-  Run<TypeParam> run(warm_cosine(4).with_checkpoints(folder / "run", 1));
+  PointsRun run(GetParam(), warm_cosine(4).with_checkpoints(folder / "run", 1));
   run.trainer.advance(2);
   NamedTensors state = run.net.state();
   state["norm.running_mean"] = HostTensor::from(std::span<const float>({NAN, 0.0f, 0.0f, 0.0f}), {4});
@@ -192,16 +189,16 @@ TYPED_TEST(Faults, WeightsThatHoldNaNAreNeverSaved) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run" / "step-00000003.safetensors"));
 }
 
-TYPED_TEST(Faults, ADamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo) {
+TEST_P(Faults, ADamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo) {
   const ScratchFolder folder;
   const auto config = warm_cosine(20).with_checkpoints(folder / "run", 2, 3);
-  Run<TypeParam> whole(warm_cosine(20));
+  PointsRun whole(GetParam(), warm_cosine(20));
   whole.trainer.fit();
-  Run<TypeParam> first(config);
+  PointsRun first(GetParam(), config);
   first.trainer.advance(6);
   const auto newest = folder / "run" / "step-00000006.safetensors";
   spill(newest, slurp(newest).substr(0, 200));
-  Run<TypeParam> second(config);
+  PointsRun second(GetParam(), config);
   EXPECT_TRUE(second.trainer.resume_latest());
   Recorder late;  // observers that come later hear of it too
   second.trainer.add_observer(late);
@@ -216,15 +213,13 @@ TYPED_TEST(Faults, ADamagedNewestCheckpointFallsBackToTheOneBeforeAndSaysSo) {
     ASSERT_TRUE(std::filesystem::exists(path));
     spill(path, "no checkpoint");
   }
-  Run<TypeParam> third(config);
+  PointsRun third(GetParam(), config);
   expect_error<ParseError>([&] { third.trainer.resume_latest(); },
                            {"none of the checkpoints", "step-00000020", "step-00000016"});
   EXPECT_EQ(third.trainer.step(), 0);
 }
 
-TYPED_TEST(Faults, AnOptimiserOfAnotherModelIsRefused) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Faults, AnOptimiserOfAnotherModelIsRefused) {
   Rng rng(1);
   nn::Linear<B> mine(backend, {4, 2}, rng), other(backend, {4, 2}, rng);
   data::DataLoader loader(points(10, 1).with_row_shape({4}));
@@ -240,9 +235,7 @@ TYPED_TEST(Faults, AnOptimiserOfAnotherModelIsRefused) {
   EXPECT_TRUE(mentions(trainer.notices(), "never change: 'bias'"));
 }
 
-TYPED_TEST(Faults, ObserversHearWhatTheOptimiserNotices) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Faults, ObserversHearWhatTheOptimiserNotices) {
   Rng rng(1);
   nn::Sequential<B> net;
   net.add("used", nn::Linear<B>(backend, nn::LinearConfig{4, 2}.with_dtype(DType::bf16), rng));

@@ -8,20 +8,16 @@ using testing::cross_entropy;
 using testing::expect_error;
 using testing::points;
 using testing::points_net;
+using testing::PointsRun;
 using testing::Recorder;
-using testing::Run;
 using testing::same_bits;
 using testing::ScratchFolder;
 using testing::warm_cosine;
 
-template <class B>
-class Training : public ::testing::Test {};
-using TrainingBackends = ::testing::Types<testing::Exact, testing::Fast>;
-TYPED_TEST_SUITE(Training, TrainingBackends);
+class Training : public testing::OnBackends {};
+INSTANTIATE_TEST_SUITE_P(Names, Training, ::testing::Values("reference", "cpu"), testing::name_of);
 
-TYPED_TEST(Training, ReachesHighAccuracyAndReportsOnTheWay) {
-  using B = TypeParam;
-  B backend;
+TEST_P(Training, ReachesHighAccuracyAndReportsOnTheWay) {
   auto net = points_net(backend, 1, 0.0);
   optim::AdamW<B> optimizer(net.parameters());
   data::DataLoader loader(points(200, 1), data::LoaderConfig{}.with_batch_size(20));
@@ -48,8 +44,8 @@ TYPED_TEST(Training, ReachesHighAccuracyAndReportsOnTheWay) {
   EXPECT_EQ(recorder.finished, 1);
 }
 
-TYPED_TEST(Training, AnEvaluationChangesNothing) {
-  Run<TypeParam> run(warm_cosine(5));
+TEST_P(Training, AnEvaluationChangesNothing) {
+  PointsRun run(GetParam(), warm_cosine(5));
   run.trainer.advance(3);
   const NamedTensors before = run.net.state();
   const auto position = run.loader.position();
@@ -62,16 +58,16 @@ TYPED_TEST(Training, AnEvaluationChangesNothing) {
   EXPECT_TRUE(std::isfinite(first["loss"]));
 }
 
-TYPED_TEST(Training, AResumedRunGivesTheBitsOfAnUninterruptedOne) {
+TEST_P(Training, AResumedRunGivesTheBitsOfAnUninterruptedOne) {
   const ScratchFolder folder;
   const TrainerConfig config = warm_cosine(30).with_micro_batches(2);
-  Run<TypeParam> whole(config);
+  PointsRun whole(GetParam(), config);
   whole.trainer.fit();
   for (const std::int64_t interruption : {1, 8, 29}) {
-    Run<TypeParam> first(config);
+    PointsRun first(GetParam(), config);
     first.trainer.advance(interruption);
     first.trainer.save(folder / "run.safetensors");
-    Run<TypeParam> second(config);
+    PointsRun second(GetParam(), config);
     second.trainer.advance(2);  // whatever happened before resuming must not matter
     second.trainer.resume(folder / "run.safetensors");
     EXPECT_EQ(second.trainer.step(), interruption);
@@ -82,18 +78,16 @@ TYPED_TEST(Training, AResumedRunGivesTheBitsOfAnUninterruptedOne) {
   }
 }
 
-TYPED_TEST(Training, MemoryInUseIsFlatOverAHundredSteps) {
-  Run<TypeParam> run(warm_cosine(120));
+TEST_P(Training, MemoryInUseIsFlatOverAHundredSteps) {
+  PointsRun run(GetParam(), warm_cosine(120));
   run.trainer.advance(20);
   const std::size_t before = run.backend.memory_stats().in_use;
   run.trainer.advance(100);
   EXPECT_EQ(run.backend.memory_stats().in_use, before);
 }
 
-TYPED_TEST(Training, MicroBatchesAverageLikeOneLargeBatch) {
-  using B = TypeParam;
-  const auto weights_after = [](std::int64_t batch_size, std::int64_t micro_batches) {
-    B backend;
+TEST_P(Training, MicroBatchesAverageLikeOneLargeBatch) {
+  const auto weights_after = [this](std::int64_t batch_size, std::int64_t micro_batches) {
     Rng rng(1);
     nn::Linear<B> net(backend, {4, 2}, rng);
     optim::Sgd<B> optimizer(net.parameters(), optim::SgdConfig{}.with_lr(0.5));
@@ -102,16 +96,16 @@ TYPED_TEST(Training, MicroBatchesAverageLikeOneLargeBatch) {
     Trainer<B> trainer(net, optimizer, loader, supervised(net, cross_entropy),
                        TrainerConfig{}.with_steps(6).with_micro_batches(micro_batches));
     trainer.fit();
-    return net.weight.template to_vector<double>();
+    return net.weight.to_vector<double>();
   };
   const auto large = weights_after(16, 1), small = weights_after(4, 4);
   for (std::size_t i = 0; i < large.size(); ++i) EXPECT_NEAR(small[i], large[i], 1e-5);
 }
 
-TYPED_TEST(Training, CheckpointsKeepTheLastOnesAndTheBest) {
+TEST_P(Training, CheckpointsKeepTheLastOnesAndTheBest) {
   const ScratchFolder folder;
   const auto config = warm_cosine(12).with_evaluate_every(4).with_checkpoints(folder / "run", 2, 3);
-  Run<TypeParam> run(config);
+  PointsRun run(GetParam(), config);
   Recorder recorder;
   run.trainer.add_observer(recorder);
   run.trainer.validate_on(points(50, 3));
@@ -126,20 +120,19 @@ TYPED_TEST(Training, CheckpointsKeepTheLastOnesAndTheBest) {
   for (const auto& [step, evaluation] : recorder.evaluations) best = std::min(best, evaluation["loss"]);
   const Checkpoint kept = read_checkpoint(folder / "run" / "best.safetensors");
   EXPECT_EQ(kept.best, best);
-  Run<TypeParam> restored(config);
+  PointsRun restored(GetParam(), config);
   restored.net.load_state(read_weights(folder / "run" / "best.safetensors"));
   EXPECT_TRUE(same_bits(restored.net.state(), kept.model));
   EXPECT_TRUE(restored.trainer.resume_latest());
   EXPECT_EQ(restored.trainer.step(), 12);
 }
 
-TYPED_TEST(Training, TheBestMayBeAHighValueOfAnyMetric) {
-  using B = TypeParam;
+TEST_P(Training, TheBestMayBeAHighValueOfAnyMetric) {
   const ScratchFolder folder;
-  Run<B> run(warm_cosine(8)
-                 .with_evaluate_every(2)
-                 .with_checkpoints(folder / "run", 0)
-                 .with_best("accuracy", Better::higher));
+  PointsRun run(GetParam(), warm_cosine(8)
+                                .with_evaluate_every(2)
+                                .with_checkpoints(folder / "run", 0)
+                                .with_best("accuracy", Better::higher));
   run.trainer.add_metric(std::make_unique<Accuracy<B>>());
   Recorder recorder;
   run.trainer.add_observer(recorder);
@@ -152,15 +145,14 @@ TYPED_TEST(Training, TheBestMayBeAHighValueOfAnyMetric) {
       std::filesystem::exists(folder / "run" / "step-00000008.safetensors"));  // the last one, at the end
 }
 
-TYPED_TEST(Training, ARunThatDoesNotFitItsCheckpointIsRefusedUnchanged) {
-  using B = TypeParam;
+TEST_P(Training, ARunThatDoesNotFitItsCheckpointIsRefusedUnchanged) {
   const ScratchFolder folder;
   const auto file = folder / "run.safetensors";
-  Run<B> saved(warm_cosine(10));
+  PointsRun saved(GetParam(), warm_cosine(10));
   saved.trainer.advance(3);
   saved.trainer.save(file);
 
-  const auto expect_refusal = [&](Run<B>& run, std::initializer_list<std::string_view> parts) {
+  const auto expect_refusal = [&](PointsRun& run, std::initializer_list<std::string_view> parts) {
     const NamedTensors net = run.net.state(), optimizer = run.optimizer.state();
     expect_error<ValueError>([&] { run.trainer.resume(file); }, parts);
     EXPECT_TRUE(same_bits(run.net.state(), net));
@@ -168,23 +160,26 @@ TYPED_TEST(Training, ARunThatDoesNotFitItsCheckpointIsRefusedUnchanged) {
     EXPECT_EQ(run.trainer.step(), 0);
     EXPECT_EQ(run.loader.position(), data::LoaderPosition{});
   };
-  Run<B> other_schedule(TrainerConfig{}.with_steps(10).with_schedule(optim::Schedule::constant(1)));
+  PointsRun other_schedule(GetParam(),
+                           TrainerConfig{}.with_steps(10).with_schedule(optim::Schedule::constant(1)));
   expect_refusal(other_schedule, {"run.safetensors: schedule is \"cosine", "\"constant 1\""});
-  Run<B> other_seed(warm_cosine(10), 2);
+  PointsRun other_seed(GetParam(), warm_cosine(10), 2);
   expect_refusal(other_seed, {"data is ", "seed 1", "seed 2"});
-  Run<B> other_generators(warm_cosine(10));
+  PointsRun other_generators(GetParam(), warm_cosine(10));
   Rng extra(1);
   other_generators.trainer.add_rng("extra", extra);
   expect_refusal(other_generators, {"no position of the generator 'step.extra'"});
-  Run<B> other_model(warm_cosine(10));
+  PointsRun other_model(GetParam(), warm_cosine(10));
   other_model.net.add("late", nn::LayerNorm<B>(other_model.backend, {2}));
   expect_refusal(other_model, {"missing 'late.weight', 'late.bias'"});
 }
 
-TYPED_TEST(Training, SettingsThatMakeNoSenseAreRefused) {
-  expect_error<ValueError>([] { Run<TypeParam>(TrainerConfig{}); }, {"[trainer] steps 0"});
-  expect_error<ValueError>([] { Run<TypeParam>(warm_cosine(1).with_micro_batches(0)); }, {"micro_batches 0"});
-  expect_error<ValueError>([] { Run<TypeParam>(warm_cosine(1).with_report_every(0)); }, {"report_every 0"});
+TEST_P(Training, SettingsThatMakeNoSenseAreRefused) {
+  expect_error<ValueError>([] { PointsRun(GetParam(), TrainerConfig{}); }, {"[trainer] steps 0"});
+  expect_error<ValueError>([] { PointsRun(GetParam(), warm_cosine(1).with_micro_batches(0)); },
+                           {"micro_batches 0"});
+  expect_error<ValueError>([] { PointsRun(GetParam(), warm_cosine(1).with_report_every(0)); },
+                           {"report_every 0"});
 }
 
 }  // namespace

@@ -94,34 +94,27 @@ class Autodiff {
 
   template <class Op>
   Primitives<Autodiff> evaluate(const Op& op, Refs<Primitive> in) {
-    Positions needed;
-    bool tracked = false;
-    if (!NoGrad::active()) {
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        if (!in[i].node) continue;
-        tracked = true;
-        needed.insert(i);
-      }
-    }
-    if (!tracked) return forward(op, in);
+    const Positions tracked = tracked_inputs(in);
+    if (tracked == Positions{}) return forward(ErasedOp::of(op), in);
     if constexpr (HasVjp<B, Op>) {
-      if (has_vjp(op, needed)) {
+      if (has_vjp(op, tracked)) {
         if constexpr (requires { op.recorded(); }) {
           SmallVector<Meta, 6> metas;
           for (std::size_t i = 0; i < in.size(); ++i)
             metas.push_back(Meta{in[i].layout().shape, in[i].dtype()});
-          auto out = record(op.recorded(), in);
+          const auto recorded = op.recorded();
+          auto out = record(ErasedOp::of(recorded), &make_node<decltype(recorded)>, in);
           out.resize(op.infer(metas).size());  // the others are only for backward
           return out;
         } else {
-          return record(op, in);
+          return record(ErasedOp::of(op), &make_node<Op>, in);
         }
       }
     }
     if constexpr (detail::Composes<Autodiff, Op>) {
       return detail::evaluate_composed(*this, op, in);
     } else {
-      auto out = forward(op, in);
+      auto out = forward(ErasedOp::of(op), in);
       for (const Primitive& p : out)
         if (is_floating(p.dtype()))
           throw GradientError("[" + std::string(op_name(op)) +
@@ -178,40 +171,66 @@ class Autodiff {
     Op op_;
   };
 
-  template <class Op>
-  Primitives<B> forward_inner(const Op& op, Refs<Primitive> in) {
-    Primitives<B> out = run_inner(op, in);
-    if (detail::OpWatch* watch = detail::OpWatch::active())
-      for (const auto& result : out) watch->on_result(op_name(op), typeid(B), &inner(), &result);
-    return out;
-  }
-  template <class Op>
-  Primitives<B> run_inner(const Op& op, Refs<Primitive> in) {
-    SmallVector<const typename B::Primitive*, 6> values;
-    for (std::size_t i = 0; i < in.size(); ++i) values.push_back(&in[i].value);
-    const Refs<typename B::Primitive> refs(values.data(), values.size());
-    // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but the
-    // inner level gives a gradient only to the first output. In a composition every output has its history.
-    if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
-      const Positions kept = op_saves(op).outputs;
-      if (kept != Positions{} && kept != Positions{0}) return detail::evaluate_composed(inner(), op, refs);
-    }
-    return ferrite::evaluate(inner(), op, refs);
+  /// Inputs that a gradient may flow to.
+  static Positions tracked_inputs(Refs<Primitive> in) {
+    Positions tracked;
+    if (NoGrad::active()) return tracked;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (in[i].node) tracked.insert(i);
+    return tracked;
   }
 
+  /// An op and what the inner backend does with it, so that what follows is compiled once, not once per op.
+  struct ErasedOp {
+    const void* op;
+    std::string_view name;
+    const OpEntry<B>& entry;
+
+    template <class Op>
+    static ErasedOp of(const Op& op) {
+      // Second order: a vjp that reads statistics (rstd, lse) must be differentiated through them too, but
+      // the inner level gives a gradient only to the first output. In a composition every output has its
+      // history.
+      if constexpr (is_autodiff<B> && HasVjp<B, Op> && detail::Composes<B, Op>) {
+        const Positions kept = op_saves(op).outputs;
+        if (kept != Positions{} && kept != Positions{0}) return {&op, op_name(op), composed<Op>};
+      }
+      return {&op, op_name(op), op_entry<B, Op>()};
+    }
+    template <class Op>
+    static Primitives<B> compose(const OpEntry<B>&, B& b, const void* op, Refs<typename B::Primitive> in) {
+      return detail::evaluate_composed(b, *static_cast<const Op*>(op), in);
+    }
+    template <class Op>
+    static constexpr OpEntry<B> composed{.evaluate_by = &compose<Op>};
+  };
+  using MakeNode = std::shared_ptr<RecordedNode<B>> (*)(B&, const void* op);
   template <class Op>
-  Primitives<Autodiff> forward(const Op& op, Refs<Primitive> in) {
+  static std::shared_ptr<RecordedNode<B>> make_node(B& b, const void* op) {
+    return std::make_shared<OpNode<std::remove_const_t<Op>>>(b, *static_cast<const Op*>(op));
+  }
+
+  Primitives<B> forward_inner(const ErasedOp& op, Refs<Primitive> in) {
+    SmallVector<const typename B::Primitive*, 6> values;
+    for (std::size_t i = 0; i < in.size(); ++i) values.push_back(&in[i].value);
+    Primitives<B> out =
+        op.entry.evaluate(inner(), op.op, Refs<typename B::Primitive>(values.data(), values.size()));
+    if (detail::OpWatch* watch = detail::OpWatch::active())
+      for (const auto& result : out) watch->on_result(op.name, typeid(B), &inner(), &result);
+    return out;
+  }
+
+  Primitives<Autodiff> forward(const ErasedOp& op, Refs<Primitive> in) {
     Primitives<Autodiff> out;
     for (auto& value : forward_inner(op, in)) out.push_back(Primitive{std::move(value), nullptr});
     return out;
   }
 
-  template <class Op>
-  Primitives<Autodiff> record(const Op& op, Refs<Primitive> in) {
+  Primitives<Autodiff> record(const ErasedOp& op, MakeNode make, Refs<Primitive> in) {
     Primitives<B> values = forward_inner(op, in);
-    std::shared_ptr<OpNode<Op>> node;
+    std::shared_ptr<RecordedNode<B>> node;
     if (is_floating(values[0].dtype())) {
-      node = std::make_shared<OpNode<Op>>(inner(), op);
+      node = make(inner(), op.op);
       for (std::size_t i = 0; i < in.size(); ++i)
         node->add_input(in[i].node, {in[i].layout().shape, in[i].dtype()}, in[i].value);
       node->add_outputs(values);

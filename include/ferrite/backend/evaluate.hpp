@@ -99,27 +99,43 @@ decltype(auto) run_parts(std::string_view op, F&& parts) {
 template <class Op>
 concept ComposesAsGiven = Op::composes_as_given;
 
-/// The composition of an op, with results as `promised` by its infer. In f16 or bf16 each part would round,
+/// An op's composition, without its type.
+template <class B>
+struct Composition {
+  const void* op;
+  std::string_view name;
+  bool as_given;
+  Tensors<B> (*compose)(B&, const void* op, TensorSpan<B> in);
+
+  template <class Op>
+  static Composition of(const Op& op) {
+    return {&op, op_name(op), ComposesAsGiven<Op>, [](B& b, const void* erased, TensorSpan<B> in) {
+              return static_cast<const Op*>(erased)->template compose<B>(b, in);
+            }};
+  }
+};
+
+/// Runs a composition, with results as `promised` by the op's infer. In f16 or bf16 each part would round,
 /// and could overflow where the result does not; with mixed dtypes the narrowest would decide. So it computes
 /// in one wide dtype.
-template <class B, class Op>
-Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> in, MetaSpan metas,
-                                MetaSpan promised) {
-  return run_parts(op_name(op), [&] {
+template <class B>
+Primitives<B> run_composition(B& b, const Composition<B>& op, Refs<typename B::Primitive> in, MetaSpan metas,
+                              MetaSpan promised) {
+  return run_parts(op.name, [&] {
     SmallVector<Tensor<B>, 4> tensors;
     tensors.reserve(in.size());
     for (std::size_t i = 0; i < in.size(); ++i) tensors.push_back(Tensor<B>(b, in[i]));
-    if constexpr (!ComposesAsGiven<Op>) {
+    if (!op.as_given) {
       const DType wide = wide_dtype(metas);
       for (Tensor<B>& t : tensors)
         if (is_floating(t.dtype())) t = cast(t, wide);
     }
-    Tensors<B> results = op.template compose<B>(b, TensorSpan<B>(tensors.data(), tensors.size()));
+    Tensors<B> results = op.compose(b, op.op, TensorSpan<B>(tensors.data(), tensors.size()));
     Primitives<B> out;
     out.reserve(results.size());
     for (std::size_t i = 0; i < promised.size(); ++i) {
       if (i >= results.size() || !(results[i].shape() == promised[i].shape))
-        throw_broken_promise(op_name(op), i, promised[i]);
+        throw_broken_promise(op.name, i, promised[i]);
       out.push_back(std::move(cast(results[i], promised[i].dtype).primitive()));
     }
     return out;
@@ -129,7 +145,7 @@ template <class B, class Op>
 Primitives<B> evaluate_composed(B& b, const Op& op, Refs<typename B::Primitive> in) {
   Metas metas;
   for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(Meta{in[i].layout().shape, in[i].dtype()});
-  return evaluate_composed(b, op, in, metas, infer_results(op, metas));
+  return run_composition(b, Composition<B>::of(op), in, metas, infer_results(op, metas));
 }
 
 template <class B, class Op>
@@ -151,112 +167,129 @@ auto announce_composed(B& b, const Op& op, MetaSpan in) {
     return nullptr;
 }
 
-template <RunsKernels B, class Op>
-Primitives<B> evaluate_kernel(B& b, const Op& op, Ins in) {
-  static_assert(
-      !requires(Outs out) { b.run(op, in, out); },
-      "a kernel is a free function: write `friend void run(MyBackend&, const MyOp&, Ins, Outs)`");
-  if constexpr (ViewOp<Op>) {
-    check_arity(op_name(op), in.size(), 1, 1);
-    check_devices(op_name(op), b.device(), in);
-    if (auto layout = op.view(in[0].layout())) return {in[0].with_layout(*layout)};
+template <RunsKernels B>
+void copy_into(B& b, const Primitives<B>& values, Outs out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Array* source[] = {&values[i]};
+    run_kernel(b, op::Copy{out[i].dtype()}, Ins(source, 1), out.subspan(i, 1));
+  }
+}
+
+/// Evaluates an op by its entry: compiled once per backend, not once per op.
+template <RunsKernels B>
+Primitives<B> evaluate_entry(const OpEntry<B>& entry, B& b, const void* op, Ins in) {
+  const std::string_view name = entry.name(op);
+  if (entry.view) {
+    check_arity(name, in.size(), 1, 1);
+    check_devices(name, b.device(), in);
+    if (auto layout = entry.view(op, in[0].layout())) return {in[0].with_layout(*layout)};
     const Array dense = contiguous(b, in[0]);
-    return {dense.with_layout(*op.view(dense.layout()))};
-  } else {
-    check_devices(op_name(op), b.device(), in);
-    const Metas metas = metas_of(in);
-    const Metas results = detail::infer_results(op, metas);
-    if constexpr (Runs<B, Op>) {
-      if (kernel_accepts(b, op, metas)) {
-        auto out = allocate_all(b, op_name(op), results);
-        call_kernel(b, op, in, out);
-        return out;
-      }
-    }
-    if constexpr (Assembles<B, Op>) {
-      [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
-      auto out = allocate_all(b, op_name(op), results);
-      run_parts(op_name(op), [&] { op.assemble(b, in, Outs(out)); });
-      return out;
-    } else if constexpr (Composes<B, Op>) {
-      [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
-      return evaluate_composed(b, op, in, metas, results);
-    } else {
-      static_assert(Runs<B, Op>, "the backend has no kernel for this op, and the op has no composition");
-      throw_cannot_run(op_name(op), b.describe(), metas);
-    }
+    return {dense.with_layout(*entry.view(op, dense.layout()))};
   }
-}
-}  // namespace detail
-
-namespace detail {
-
-/// A decorator with its own primitive (Autodiff) and a backend chosen at run time have `evaluate` as a
-/// member.
-template <class B, class Op>
-Primitives<B> evaluate_here(B& b, const Op& op, Refs<typename B::Primitive> in) {
-  if constexpr (requires { b.evaluate(op, in); })
-    return b.evaluate(op, in);
-  else
-    return evaluate_kernel(b, op, in);
-}
-
-template <RunsKernels B, class Op>
-void evaluate_in_place_here(B& b, const Op& op, Ins in, Outs out) {
+  check_devices(name, b.device(), in);
   const Metas metas = metas_of(in);
-  check_devices(op_name(op), b.device(), in);
-  const Metas results = infer_results(op, metas);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    check_shape(op_name(op), "in-place output", out[i].shape(), results[i].shape);
-  bool done = false;
-  if constexpr (Runs<B, Op>) {
-    if ((done = kernel_accepts(b, op, metas))) call_kernel(b, op, in, out);
+  const Metas results = entry.infer(op, metas);
+  if (entry.runs(b, op, metas)) {
+    auto out = allocate_all(b, name, results);
+    entry.run(b, op, in, out);
+    return out;
   }
-  if (!done) {
-    if constexpr (Composes<B, Op>) {
-      [[maybe_unused]] const auto scope = announce_composed(b, op, metas);
-      auto values = evaluate_composed(b, op, in, metas, results);
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const Array* source[] = {&values[i]};
-        run_kernel(b, op::Copy{out[i].dtype()}, Ins(source, 1), out.subspan(i, 1));
-      }
-    } else {
-      throw_cannot_run(op_name(op), b.describe(), metas);
-    }
-  }
+  if (entry.compose) return entry.compose(b, op, in, metas, results);
+  throw_cannot_run(name, b.describe(), metas);
 }
 
-/// The entry of an op, compiled here.
+template <RunsKernels B>
+void evaluate_entry_in_place(const OpEntry<B>& entry, B& b, const void* op, Ins in, Outs out) {
+  const std::string_view name = entry.name(op);
+  const Metas metas = metas_of(in);
+  check_devices(name, b.device(), in);
+  const Metas results = entry.infer(op, metas);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    check_shape(name, "in-place output", out[i].shape(), results[i].shape);
+  if (entry.runs(b, op, metas)) return entry.run(b, op, in, out);
+  if (!entry.compose_into) throw_cannot_run(name, b.describe(), metas);
+  entry.compose_into(b, op, in, metas, results, out);
+}
+
+template <class Op>
+const Op& op_of(const void* op) {
+  return *static_cast<const Op*>(op);
+}
+/// One function for all backends.
+template <class Op>
+Metas infer_erased(const void* op, MetaSpan in) {
+  return infer_results(op_of<Op>(op), in);
+}
+
+/// What the op says of itself.
 template <class B, class Op>
-constexpr OpEntry<B> make_entry() {
-  OpEntry<B> entry{};
-  entry.evaluate = [](B& b, const void* op, Refs<typename B::Primitive> in) {
-    return evaluate_here(b, *static_cast<const Op*>(op), in);
-  };
-  if constexpr (RunsKernels<B>) {
-    if constexpr (Runs<B, Op>) {
-      entry.run = [](B& b, const void* op, Ins in, Outs out) {
-        call_kernel(b, *static_cast<const Op*>(op), in, out);
-      };
-      entry.accepts = [](const B& b, const void* op, MetaSpan in) {
-        return kernel_accepts(b, *static_cast<const Op*>(op), in);
-      };
-    }
-    if constexpr (RunsAccumulating<B, Op>) {
-      entry.run_adding = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
-        call_kernel(b, *static_cast<const Op*>(op), in, out, mask);
-      };
-      entry.adds = [](const B& b, const void* op, MetaSpan in) {
-        return kernel_adds(b, *static_cast<const Op*>(op), in);
-      };
-    }
-    if constexpr (!ViewOp<Op>)
-      entry.evaluate_in_place = [](B& b, const void* op, Ins in, Outs out) {
-        evaluate_in_place_here(b, *static_cast<const Op*>(op), in, out);
-      };
-    entry.composes = Composes<B, Op> || Assembles<B, Op>;
+constexpr OpEntry<B> make_rules() {
+  OpEntry<B> entry;
+  entry.name = [](const void* op) -> std::string_view { return op_name(op_of<Op>(op)); };
+  entry.infer = infer_erased<Op>;
+  return entry;
+}
+
+/// The entry of an op on a backend that runs kernels.
+template <RunsKernels B, class Op>
+constexpr OpEntry<B> make_kernel_entry() {
+  static_assert(
+      !requires(B & b, const Op& op, Ins in, Outs out) { b.run(op, in, out); },
+      "a kernel is a free function: write `friend void run(MyBackend&, const MyOp&, Ins, Outs)`");
+  static_assert(ViewOp<Op> || Runs<B, Op> || Assembles<B, Op> || Composes<B, Op>,
+                "the backend has no kernel for this op, and the op has no composition");
+  OpEntry<B> entry = make_rules<B, Op>();
+  entry.evaluate_by = evaluate_entry<B>;
+  if constexpr (ViewOp<Op>)
+    entry.view = [](const void* op, const Layout& in) { return op_of<Op>(op).view(in); };
+  else
+    entry.evaluate_in_place_by = evaluate_entry_in_place<B>;
+  if constexpr (Runs<B, Op>) {
+    entry.run = [](B& b, const void* op, Ins in, Outs out) { call_kernel(b, op_of<Op>(op), in, out); };
+    entry.accepts = [](const B& b, const void* op, MetaSpan in) {
+      return kernel_accepts(b, op_of<Op>(op), in);
+    };
+  }
+  if constexpr (RunsAccumulating<B, Op>) {
+    entry.run_adding = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
+      call_kernel(b, op_of<Op>(op), in, out, mask);
+    };
+    entry.adds = [](const B& b, const void* op, MetaSpan in) { return kernel_adds(b, op_of<Op>(op), in); };
+  }
+  if constexpr (Assembles<B, Op>) {
+    entry.compose = [](B& b, const void* op, Ins in, MetaSpan metas, MetaSpan results) {
+      [[maybe_unused]] const auto scope = announce_composed(b, op_of<Op>(op), metas);
+      const std::string_view name = op_name(op_of<Op>(op));
+      auto out = allocate_all(b, name, results);
+      run_parts(name, [&] { op_of<Op>(op).assemble(b, in, Outs(out)); });
+      return out;
+    };
+  } else if constexpr (Composes<B, Op>) {
+    entry.compose = [](B& b, const void* op, Ins in, MetaSpan metas, MetaSpan results) {
+      [[maybe_unused]] const auto scope = announce_composed(b, op_of<Op>(op), metas);
+      return run_composition(b, Composition<B>::of(op_of<Op>(op)), in, metas, results);
+    };
+    entry.compose_into = [](B& b, const void* op, Ins in, MetaSpan metas, MetaSpan results, Outs out) {
+      [[maybe_unused]] const auto scope = announce_composed(b, op_of<Op>(op), metas);
+      copy_into(b, run_composition(b, Composition<B>::of(op_of<Op>(op)), in, metas, results), out);
+    };
   }
   return entry;
+}
+
+/// The entry of an op, compiled here. A decorator with its own primitive (Autodiff) and a backend chosen at
+/// run time have `evaluate` as a member.
+template <class B, class Op>
+constexpr OpEntry<B> make_entry() {
+  if constexpr (requires(B & b, const Op& op, Refs<typename B::Primitive> in) { b.evaluate(op, in); }) {
+    OpEntry<B> entry = make_rules<B, Op>();
+    entry.evaluate_by = [](const OpEntry<B>&, B& b, const void* op, Refs<typename B::Primitive> in) {
+      return b.evaluate(op_of<Op>(op), in);
+    };
+    return entry;
+  } else {
+    return make_kernel_entry<B, Op>();
+  }
 }
 template <class B, class Op>
 inline constexpr OpEntry<B> own_entry = make_entry<B, Op>();
@@ -292,10 +325,10 @@ const OpEntry<B>& op_entry() {
 /// Runs one op.
 template <class B, class Op>
 Primitives<B> evaluate(B& b, const Op& op, Refs<typename B::Primitive> in) {
-  if constexpr (InTable<B, Op>)
-    return op_entry<B, Op>().evaluate(b, &op, in);
+  if constexpr (!InTable<B, Op> && requires { b.evaluate(op, in); })
+    return b.evaluate(op, in);
   else
-    return detail::evaluate_here(b, op, in);
+    return op_entry<B, Op>().evaluate(b, &op, in);
 }
 
 /// Runs an op whose results go into existing arrays (optimisers update parameters in place). Outputs may be
@@ -304,10 +337,8 @@ template <RunsKernels B, class Op>
 void evaluate_in_place(B& b, const Op& op, Ins in, Outs out) {
   if constexpr (requires { b.evaluate_in_place(op, in, out); })
     b.evaluate_in_place(op, in, out);
-  else if constexpr (InTable<B, Op>)
-    op_entry<B, Op>().evaluate_in_place(b, &op, in, out);
   else
-    detail::evaluate_in_place_here(b, op, in, out);
+    op_entry<B, Op>().evaluate_in_place(b, &op, in, out);
   for (Array& a : out) a.buffer()->bump_version();
 }
 

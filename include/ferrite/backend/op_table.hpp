@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string_view>
 
 #include "ferrite/backend/compiled.hpp"
 #include "ferrite/backend/concept.hpp"
@@ -17,18 +19,37 @@ using Primitives = SmallVector<typename B::Primitive, 2>;
 template <class B>
 concept RunsKernels = std::same_as<typename B::Primitive, Array>;
 
-/// One op on one backend. `op` is a pointer to an op of the type that the entry is for.
+/// One op on one backend. `op` is a pointer to an op of the type that the entry is for. What an op has not,
+/// or the backend, is null.
 template <class B>
 struct OpEntry {
-  Primitives<B> (*evaluate)(B&, const void* op, Refs<typename B::Primitive> in);
-  /// Null if the backend has no kernel, or none that adds.
+  using Primitive = typename B::Primitive;
+
+  Primitives<B> evaluate(B& b, const void* op, Refs<Primitive> in) const {
+    return evaluate_by(*this, b, op, in);
+  }
+  /// Not for views, and not on a backend with its own primitive.
+  void evaluate_in_place(B& b, const void* op, Ins in, Outs out) const {
+    evaluate_in_place_by(*this, b, op, in, out);
+  }
+  /// The backend has a kernel, and it takes these inputs.
+  bool runs(const B& b, const void* op, MetaSpan in) const { return run && accepts(b, op, in); }
+
+  Primitives<B> (*evaluate_by)(const OpEntry&, B&, const void* op, Refs<Primitive> in) = nullptr;
+  void (*evaluate_in_place_by)(const OpEntry&, B&, const void* op, Ins in, Outs out) = nullptr;
+  std::string_view (*name)(const void* op) = nullptr;
+  /// What the results will be. All errors in shapes, dtypes and attributes are found here.
+  Metas (*infer)(const void* op, MetaSpan in) = nullptr;
+  std::optional<Layout> (*view)(const void* op, const Layout& in) = nullptr;
+  // The backend's kernel, and which calls it takes.
   void (*run)(B&, const void* op, Ins in, Outs out) = nullptr;
   void (*run_adding)(B&, const void* op, Ins in, Outs out, Accumulate mask) = nullptr;
   bool (*accepts)(const B&, const void* op, MetaSpan in) = nullptr;
   bool (*adds)(const B&, const void* op, MetaSpan in) = nullptr;
-  /// Null on a backend with its own primitive.
-  void (*evaluate_in_place)(B&, const void* op, Ins in, Outs out) = nullptr;
-  bool composes = false;  // the op can be made of others
+  // The op made of others: new results, or results in existing arrays.
+  Primitives<B> (*compose)(B&, const void* op, Refs<Primitive> in, MetaSpan metas,
+                           MetaSpan results) = nullptr;
+  void (*compose_into)(B&, const void* op, Ins in, MetaSpan metas, MetaSpan results, Outs out) = nullptr;
 };
 
 template <class B>

@@ -179,8 +179,7 @@ class AnyBackend::ModelOf final : public Model {
     entry(index).evaluate_in_place(b_, op, in, out);
   }
   bool accepts(std::size_t index, const void* op, MetaSpan in) const override {
-    const OpEntry<B>& e = entry(index);
-    return e.run && e.accepts(b_, op, in);
+    return entry(index).runs(b_, op, in);
   }
   bool adds(std::size_t index, const void* op, MetaSpan in) const override {
     const OpEntry<B>& e = entry(index);
@@ -207,7 +206,8 @@ Primitives<AnyBackend> AnyBackend::evaluate_unlisted(const Op& op, Ins in) {
     if (out) return;
     if (B* const b = get_if<B>()) out = ferrite::evaluate(*b, op, in);
   });
-  return out ? std::move(*out) : detail::evaluate_kernel(*this, op, in);
+  static constexpr OpEntry<AnyBackend> entry = detail::make_kernel_entry<AnyBackend, Op>();
+  return out ? std::move(*out) : entry.evaluate(*this, &op, in);
 }
 
 }  // namespace ferrite

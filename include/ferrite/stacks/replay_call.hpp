@@ -79,19 +79,17 @@ template <class B>
 struct ReplayCall : ErasedOp {
   const OpEntry<B>& plain;
   const OpEntry<Autodiff<B>>& recorded;
-  Metas (*infer)(const void* op, MetaSpan);
 
   template <class Op>
   static ReplayCall of(const Op& op) {
-    return {ErasedOp::of(op), op_entry<B, Op>(), op_entry<Autodiff<B>, Op>(),
-            [](const void* o, MetaSpan in) { return infer_results(*static_cast<const Op*>(o), in); }};
+    return {ErasedOp::of(op), op_entry<B, Op>(), op_entry<Autodiff<B>, Op>()};
   }
 };
 
 /// Adds to the earlier contents of accumulating outputs, inside the kernel if the backend has one that can.
 template <class B>
 Primitives<B> replay_accumulating(B& b, const ReplayCall<B>& call, Ins in, const ReplayFile& file) {
-  const Metas metas = metas_of(in), results = call.infer(call.op, metas);
+  const Metas metas = metas_of(in), results = call.plain.infer(call.op, metas);
   SmallVector<Array, 3> before;
   for (std::size_t k = 0; k < results.size(); ++k) {
     const bool adds = accumulates(file.accumulate, k);

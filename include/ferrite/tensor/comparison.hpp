@@ -105,6 +105,10 @@ struct OpAdapter {
   static constexpr OpInfo info{Op::type_name, name, attributes, tolerance, places, evaluate};
 };
 
+/// Those of the library's ops, by their place in the list: the library compiles them
+/// (src/tensor/op_info.cpp).
+FERRITE_API const OpInfo& core_op_info(std::size_t index);
+
 /// A borrowed op with its type erased.
 struct ErasedOp {
   const void* op;
@@ -112,7 +116,10 @@ struct ErasedOp {
 
   template <class Op>
   static ErasedOp of(const Op& op) {
-    return {&op, &OpAdapter<Op>::info};
+    if constexpr (op::Core::contains<Op>)
+      return {&op, &core_op_info(op::Core::index_of<Op>())};
+    else
+      return {&op, &OpAdapter<Op>::info};
   }
   std::string_view name() const { return info->name(op); }
 };
