@@ -28,8 +28,8 @@ std::vector<std::string> known_backends() {
 enum class Support : std::uint8_t { none, view, kernel, fused, both_ways, forward_only, composed, missing };
 
 std::string_view to_string(Support support) {
-  constexpr std::string_view names[] = {"",          "view",         "kernel",   "fused",
-                                        "both ways", "forward only", "composed", "missing"};
+  static constexpr std::string_view names[] = {"",          "view",         "kernel",   "fused",
+                                               "both ways", "forward only", "composed", "missing"};
   return names[static_cast<int>(support)];
 }
 

@@ -8,7 +8,7 @@
 namespace ferrite::op {
 
 std::string_view to_string(BinaryFn fn) {
-  constexpr std::string_view names[] = {
+  static constexpr std::string_view names[] = {
       "add", "sub", "mul", "div", "pow", "maximum", "minimum",     "remainder",  "atan2",
       "eq",  "ne",  "lt",  "le",  "gt",  "ge",      "logical_and", "logical_or", "logical_xor"};
   static_assert(std::size(names) == binary_fn_count);

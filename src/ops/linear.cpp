@@ -6,7 +6,7 @@
 namespace ferrite::op {
 
 std::string_view to_string(Activation activation) {
-  constexpr std::string_view names[] = {"none", "relu", "gelu", "silu", "tanh", "sigmoid"};
+  static constexpr std::string_view names[] = {"none", "relu", "gelu", "silu", "tanh", "sigmoid"};
   return names[static_cast<int>(activation)];
 }
 

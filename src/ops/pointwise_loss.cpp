@@ -6,7 +6,7 @@
 namespace ferrite::op {
 
 std::string_view to_string(LossFn fn) {
-  constexpr std::string_view names[] = {"mse", "l1", "huber", "bce_with_logits"};
+  static constexpr std::string_view names[] = {"mse", "l1", "huber", "bce_with_logits"};
   return names[static_cast<int>(fn)];
 }
 

@@ -8,12 +8,12 @@
 namespace ferrite::op {
 
 std::string_view to_string(RandomFn fn) {
-  constexpr std::string_view names[] = {"uniform", "normal", "bernoulli", "integer"};
+  static constexpr std::string_view names[] = {"uniform", "normal", "bernoulli", "integer"};
   return names[static_cast<int>(fn)];
 }
 
 std::string_view Random::name() const {
-  constexpr std::string_view names[] = {"rand", "randn", "bernoulli", "randint"};
+  static constexpr std::string_view names[] = {"rand", "randn", "bernoulli", "randint"};
   return names[static_cast<int>(fn)];
 }
 

@@ -8,7 +8,7 @@
 namespace ferrite::op {
 
 std::string_view to_string(ReduceFn fn) {
-  constexpr std::string_view names[] = {"sum", "prod", "max", "min", "any", "all"};
+  static constexpr std::string_view names[] = {"sum", "prod", "max", "min", "any", "all"};
   return names[static_cast<int>(fn)];
 }
 

@@ -8,7 +8,7 @@
 namespace ferrite::op {
 
 std::string_view to_string(StatisticFn fn) {
-  constexpr std::string_view names[] = {"mean", "var", "logsumexp", "norm"};
+  static constexpr std::string_view names[] = {"mean", "var", "logsumexp", "norm"};
   return names[static_cast<int>(fn)];
 }
 

@@ -8,7 +8,7 @@
 namespace ferrite::op {
 
 std::string_view to_string(UnaryFn fn) {
-  constexpr std::string_view names[] = {
+  static constexpr std::string_view names[] = {
       "neg",      "abs",   "sign",       "square",      "relu",  "floor",     "ceil",     "round",
       "sqrt",     "rsqrt", "reciprocal", "exp",         "expm1", "log",       "log1p",    "sin",
       "cos",      "tan",   "tanh",       "sigmoid",     "erf",   "gelu_tanh", "gelu_erf", "silu",

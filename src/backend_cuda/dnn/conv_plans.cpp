@@ -233,7 +233,7 @@ std::shared_ptr<const ConvPlan> build(Libraries& libraries, const Proposal& prop
 }
 
 std::string text_of(const ConvProblem& p) {
-  constexpr std::string_view kinds[] = {"forward", "input gradient", "weight gradient"};
+  static constexpr std::string_view kinds[] = {"forward", "input gradient", "weight gradient"};
   return fmt::format("conv2d {}{} {}{} x {} w {} stride {} padding {} dilation {}",
                      kinds[static_cast<int>(p.kind)], p.biased ? " with bias" : "", to_string(p.dtype),
                      p.tf32 ? " tf32" : "", p.x, p.w, p.stride, p.padding, p.dilation);

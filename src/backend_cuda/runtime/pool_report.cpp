@@ -48,7 +48,7 @@ PoolStats Pool::pool_stats() const {
 }
 
 std::string format_bytes(std::size_t bytes) {
-  constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
+  static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
@@ -114,7 +114,8 @@ void Pool::throw_out_of_memory(std::size_t bytes) {
 }
 
 std::string_view to_string(PoolEvent::Kind kind) {
-  constexpr std::string_view names[] = {"allocate", "free", "segment", "segment_release", "out_of_memory"};
+  static constexpr std::string_view names[] = {"allocate", "free", "segment", "segment_release",
+                                               "out_of_memory"};
   return names[static_cast<std::size_t>(kind)];
 }
 

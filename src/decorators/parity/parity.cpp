@@ -63,7 +63,7 @@ std::string joined(const std::vector<Meta>& metas) {
 }
 
 bool is_of_library(std::string_view op, std::string_view backend) {
-  constexpr std::string_view backends[] = {"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda"};
+  static constexpr std::string_view backends[] = {"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda"};
   bool known = false;
   op::Core::for_each([&]<class Op>() { known = known || op == Op::type_name; });
   return known && std::find(std::begin(backends), std::end(backends), backend) != std::end(backends);

@@ -10,7 +10,7 @@
 namespace ferrite {
 
 std::string_view to_string(OpKind kind) {
-  constexpr std::string_view names[] = {"kernel", "fused", "composed", "transfer"};
+  static constexpr std::string_view names[] = {"kernel", "fused", "composed", "transfer"};
   return names[static_cast<int>(kind)];
 }
 
@@ -37,7 +37,7 @@ using nlohmann::ordered_json;
 
 /// 12345678 -> "12.3 M"; at most four digits and a prefix.
 std::string scaled(double value, std::string_view unit) {
-  constexpr std::string_view prefixes[] = {"", "k", "M", "G", "T", "P"};
+  static constexpr std::string_view prefixes[] = {"", "k", "M", "G", "T", "P"};
   std::size_t i = 0;
   for (; value >= 999.5 && i + 1 < std::size(prefixes); ++i) value /= 1000;
   return fmt::format("{:.3g} {}{}", value, prefixes[i], unit);

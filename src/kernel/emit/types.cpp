@@ -22,9 +22,9 @@ std::string shortest(double x, bool single) {
 }  // namespace
 
 std::string Emitter::scalar_name(ScalarType s) {
-  constexpr std::string_view names[scalar_type_count] = {"bool",     "int8",   "uint8", "int16",  "uint16",
-                                                         "int",      "uint32", "int64", "uint64", "half",
-                                                         "bfloat16", "float",  "double"};
+  static constexpr std::string_view names[scalar_type_count] = {
+      "bool",  "int8",   "uint8", "int16",    "uint16", "int",   "uint32",
+      "int64", "uint64", "half",  "bfloat16", "float",  "double"};
   const auto name = std::string(names[static_cast<int>(s)]);
   has_half_ |= s == ScalarType::f16;
   has_bfloat_ |= s == ScalarType::bf16;

@@ -13,7 +13,7 @@ std::string_view to_string(Device v) { return v == Device::cuda ? "cuda" : "cpu"
 std::string_view to_string(Style v) { return v == Style::standalone ? "standalone" : "warp"; }
 std::string_view to_string(Format v) { return v == Format::json ? "json" : "jsonl"; }
 std::string_view to_string(Verify v) {
-  constexpr std::string_view names[] = {"none", "cpu", "compile", "gpu"};
+  static constexpr std::string_view names[] = {"none", "cpu", "compile", "gpu"};
   return names[static_cast<int>(v)];
 }
 

@@ -145,16 +145,16 @@ class Reader {
 }  // namespace
 
 std::string_view to_string(Family v) {
-  constexpr std::string_view names[] = {"formula", "graph", "mlp_scm", "tree_scm", "gp", "mixture"};
+  static constexpr std::string_view names[] = {"formula", "graph", "mlp_scm", "tree_scm", "gp", "mixture"};
   return names[static_cast<int>(v)];
 }
 std::string_view to_string(Task v) { return v == Task::classification ? "classification" : "regression"; }
 std::string_view to_string(ClassCuts v) {
-  constexpr std::string_view names[] = {"sampled", "value", "rank", "balanced", "shares"};
+  static constexpr std::string_view names[] = {"sampled", "value", "rank", "balanced", "shares"};
   return names[static_cast<int>(v)];
 }
 std::string_view to_string(Causality v) {
-  constexpr std::string_view names[] = {"sampled", "causal", "non_causal"};
+  static constexpr std::string_view names[] = {"sampled", "causal", "non_causal"};
   return names[static_cast<int>(v)];
 }
 std::string_view to_string(RowLaw v) { return v == RowLaw::uniform ? "uniform" : "log_uniform"; }

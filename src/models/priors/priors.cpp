@@ -96,7 +96,7 @@ std::vector<void*> pointers_of(Outs out) {
 namespace priors {
 
 std::string_view to_string(Filter filter) {
-  constexpr std::string_view names[] = {
+  static constexpr std::string_view names[] = {
       "non-finite values", "constant features", "constant target", "too few classes",
       "unfair split",      "disconnected",      "unlearnable",     "none"};
   return names[static_cast<int>(filter)];

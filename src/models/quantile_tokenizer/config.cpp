@@ -7,15 +7,15 @@
 namespace ferrite::quantile_tokenizer {
 
 std::string_view to_string(DuplicateEdges policy) {
-  constexpr std::string_view names[] = {"keep", "drop", "merge"};
+  static constexpr std::string_view names[] = {"keep", "drop", "merge"};
   return names[static_cast<std::size_t>(policy)];
 }
 std::string_view to_string(LevelRule rule) {
-  constexpr std::string_view names[] = {"exact", "percent", "raised"};
+  static constexpr std::string_view names[] = {"exact", "percent", "raised"};
   return names[static_cast<std::size_t>(rule)];
 }
 std::string_view to_string(TokenWidth width) {
-  constexpr std::string_view names[] = {"smallest", "u8", "u16", "i32"};
+  static constexpr std::string_view names[] = {"smallest", "u8", "u16", "i32"};
   return names[static_cast<std::size_t>(width)];
 }
 std::string_view to_string(MissingPolicy policy) {

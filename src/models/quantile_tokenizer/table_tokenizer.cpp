@@ -18,8 +18,8 @@
 namespace ferrite::quantile_tokenizer {
 
 std::string_view to_string(ColumnKind kind) {
-  constexpr std::string_view names[] = {"numeric", "integer_category", "text_category", "date_category",
-                                        "date",    "date_time"};
+  static constexpr std::string_view names[] = {
+      "numeric", "integer_category", "text_category", "date_category", "date", "date_time"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -12,8 +12,8 @@ void make(Sketch& s) {
   const int acc = s.declare(s.real_type(), s.fresh({"run", "carry", "acc", "state", "prefix"}));
   const auto carry = [&] { return kernel::variable(s.function(), acc); };
   const int way = s.draw.weighted({3, 3, 1, 1});  // sum, decaying, max, min
-  constexpr std::string_view words[] = {"running sum", "decaying average", "running maximum",
-                                        "running minimum"};
+  static constexpr std::string_view words[] = {"running sum", "decaying average", "running maximum",
+                                               "running minimum"};
   Term start = way < 2 ? Term{s.number(0), {0, 0}} : s.some(-1, 0.5);
   s.assign(carry(), start.expr);
   if (s.level >= 5 && s.draw.chance(0.5)) s.make_function();

@@ -31,8 +31,8 @@ void make(Sketch& s) {
   s.assign(shared(at()), std::move(mine.expr));
   barrier(s);
   const int way = s.draw.below(4);
-  constexpr std::string_view words[] = {"a tree reduction of each block", "neighbours in the block",
-                                        "the block reversed", "every thread reads all of the block"};
+  static constexpr std::string_view words[] = {"a tree reduction of each block", "neighbours in the block",
+                                               "the block reversed", "every thread reads all of the block"};
   s.description = words[way];
   if (way == 0) {
     const Builtin f = s.draw.of({Builtin::add, Builtin::add, Builtin::max, Builtin::min});

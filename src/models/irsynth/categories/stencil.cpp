@@ -133,7 +133,8 @@ void make(Sketch& s) {
     }
     stencil.extents.push_back(std::move(extent));
   }
-  constexpr std::string_view borders[] = {"inner points only", "clamped at the border", "wrapped around"};
+  static constexpr std::string_view borders[] = {"inner points only", "clamped at the border",
+                                                 "wrapped around"};
   s.description = std::string("stencil over ") + std::to_string(dims) + " axes, " +
                   std::string(borders[static_cast<int>(border)]);
   if (border != Border::inner) {

@@ -11,8 +11,8 @@ void make(Sketch& s) {
   kernel::Struct form;
   form.name = s.fresh({"Params", "Material", "State", "Config", "Body", "Settings", "Cell"});
   const int fields = s.draw.between(2, 4);
-  constexpr std::string_view names[] = {"mass",   "scale", "offset", "center", "rate",
-                                        "weight", "limit", "speed",  "axis",   "gain"};
+  static constexpr std::string_view names[] = {"mass",   "scale", "offset", "center", "rate",
+                                               "weight", "limit", "speed",  "axis",   "gain"};
   const int first = s.draw.below(6);
   for (int k = 0; k < fields; ++k)
     form.fields.push_back(
