@@ -223,6 +223,9 @@ TEST(Saves, AreGivenByPosition) {
   const auto x = parameter(ones(b, {1}), "x");
   const std::vector<Tensor<Autodiff<Cpu>>> parts(40, x);
   EXPECT_EQ(sum(cat(parts, 0)).backward().of(x).item(), 40);
+  std::vector<Tensor<Autodiff<Cpu>>> last_tracked(40, ones(b, {1}));
+  last_tracked.back() = x;
+  EXPECT_EQ(sum(cat(last_tracked, 0)).backward().of(x).item(), 1);
 }
 
 }  // namespace

@@ -94,10 +94,9 @@ class Autodiff {
 
   template <class Op>
   Primitives<Autodiff> evaluate(const Op& op, Refs<Primitive> in) {
-    const Positions tracked = tracked_inputs(in);
-    if (tracked == Positions{}) return forward(ErasedOp::of(op), in);
+    if (!is_tracked(in)) return forward(ErasedOp::of(op), in);
     if constexpr (HasVjp<B, Op>) {
-      if (has_vjp(op, tracked)) {
+      if (has_vjp(op, tracked_inputs(in))) {
         if constexpr (requires { op.recorded(); }) {
           SmallVector<Meta, 6> metas;
           for (std::size_t i = 0; i < in.size(); ++i)
@@ -171,10 +170,15 @@ class Autodiff {
     Op op_;
   };
 
-  /// Inputs that a gradient may flow to.
+  /// A gradient may flow to some input; one of a long `cat` may lie beyond what Positions can name.
+  static bool is_tracked(Refs<Primitive> in) {
+    if (NoGrad::active()) return false;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (in[i].node) return true;
+    return false;
+  }
   static Positions tracked_inputs(Refs<Primitive> in) {
     Positions tracked;
-    if (NoGrad::active()) return tracked;
     for (std::size_t i = 0; i < in.size(); ++i)
       if (in[i].node) tracked.insert(i);
     return tracked;
