@@ -16,6 +16,8 @@ Metas infer_view(const Op& op, MetaSpan in) {
   detail::check_arity(op_name(op), in.size(), 1, 1);
   return {Meta{op.view(Layout::contiguous(in[0].shape))->shape, in[0].dtype}};
 }
+/// The most negative number has no positive counterpart; one less is as far out of reach.
+std::int64_t magnitude(std::int64_t step) { return step > 0 ? step : -std::max(step, -INT64_MAX); }
 }  // namespace
 
 Metas Reshape::infer(MetaSpan in) const { return infer_view(*this, in); }
@@ -70,9 +72,12 @@ std::optional<Layout> Slice::view(const Layout& layout) const {
   const int a = normalize_axis(type_name, axis, layout.shape.rank());
   const std::int64_t n = layout.shape[a];
   // Whether the last element lies inside, asked in a way that cannot overflow.
-  const std::int64_t room = step > 0 ? n - 1 - start : start,
-                     reach = step > 0 ? step : -std::max(step, -INT64_MAX);
-  const bool inside = count <= 0 || (start >= 0 && start < n && step != 0 && (count - 1) <= room / reach);
+  const auto last_is_inside = [&] {
+    if (start < 0 || start >= n || step == 0) return false;
+    const std::int64_t room = step > 0 ? n - 1 - start : start;
+    return count - 1 <= room / magnitude(step);
+  };
+  const bool inside = count <= 0 || last_is_inside();
   if (count < 0 || step == 0 || !inside)
     throw ValueError(fmt::format("[slice] {} elements from {} by {} on axis {} of {}: out of range", count,
                                  start, step, a, ferrite::to_string(layout.shape)));
@@ -89,8 +94,8 @@ Slice resolve_slice(int axis, std::int64_t extent, std::optional<std::int64_t> s
   };
   const std::int64_t first = start ? resolve(*start) : (forward ? lowest : highest);
   const std::int64_t end = stop ? resolve(*stop) : (forward ? highest : lowest);
-  const std::int64_t span = forward ? end - first : first - end, size = forward ? step : -step;
-  return {axis, first, span > 0 ? (span + size - 1) / size : 0, step};
+  const std::int64_t span = forward ? end - first : first - end;
+  return {axis, first, span > 0 ? 1 + (span - 1) / magnitude(step) : 0, step};
 }
 
 Metas Expand::infer(MetaSpan in) const { return infer_view(*this, in); }

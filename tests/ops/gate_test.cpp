@@ -78,11 +78,20 @@ TEST(Gate, SizesDoNotWrapAround) {
   expect_refused(op::Conv2d{op::ConvGeometry{{1, 1}, {0, 0}, {huge, 1}, 1}},
                  {{{1, 2, 4, 4}, f32}, {{3, 2, 5, 3}, f32}});
   expect_refused(op::Slice{0, 1, 5, huge}, {{{3}, f32}});
+  expect_refused(op::Slice{0, INT64_MIN, 2, 1}, {{{3}, f32}});
+  expect_refused(op::Slice{0, 1, INT64_MAX, INT64_MIN}, {{{3}, f32}});
   expect_refused(op::Permute{{(std::int64_t{1} << 32) + 1, 0}}, {{{2, 3}, f32}});
   expect_refused(op::Expand{{std::int64_t{1} << 40, std::int64_t{1} << 40}}, {{{1, 1}, f32}});
   expect_refused(op::OneHot{huge}, {{{2}, i64}});
   expect_refused(op::Pad{{huge}, {huge}, {0}}, {{{3}, f32}});
   expect_refused(op::Reshape{{std::int64_t{1} << 32, std::int64_t{1} << 32}}, {{{0, 3}, f32}});
+}
+
+TEST(Gate, AStepBeyondTheAxisTakesOneElement) {
+  EXPECT_EQ(op::resolve_slice(0, 10, 2, {}, INT64_MAX).count, 1);
+  EXPECT_EQ(op::resolve_slice(0, 10, 2, {}, INT64_MIN).count, 1);
+  EXPECT_EQ(op::resolve_slice(0, 10, 2, {}, 3).count, 3);
+  EXPECT_EQ(op::resolve_slice(0, 10, {}, {}, -3).count, 4);
 }
 
 TEST(Gate, AttributesAndArityAreChecked) {
