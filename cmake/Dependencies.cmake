@@ -7,3 +7,4 @@ target_include_directories(ferrite_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt-
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)

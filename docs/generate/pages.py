@@ -22,6 +22,8 @@ PAGES = [
         ("Reductions", ["ops/reduce.hpp", "ops/argreduce.hpp", "ops/statistic.hpp", "ops/scan.hpp"]),
         ("Order", ["ops/sort.hpp", "ops/order_statistics.hpp", "ops/bucketize.hpp"]),
         ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/attention.hpp", "ops/conv2d.hpp"]),
+        ("Linear algebra", ["ops/einsum.hpp", "ops/solve.hpp", "ops/triangular_solve.hpp", "ops/cholesky.hpp",
+                            "ops/lu.hpp", "ops/qr.hpp", "ops/eigh.hpp", "ops/svd.hpp", "ops/host_matrices.hpp"]),
         ("Indices", ["ops/gather.hpp", "ops/scatter.hpp", "ops/scatter_add.hpp", "ops/embedding.hpp"]),
         ("Softmax and norms", ["ops/softmax.hpp", "ops/layer_norm.hpp", "ops/rms_norm.hpp", "ops/batch_norm.hpp"]),
         ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
@@ -66,7 +68,7 @@ PAGES = [
      "A backend is a type; a decorator is a backend around another one.", [
         ("Backends", ["backend/reference.hpp", "backend/cpu.hpp", "backend/cuda.hpp", "backend/cuda_device.hpp",
                       "backend/cuda_graph.hpp"]),
-        ("A backend chosen at run time", ["stacks/any_backend.hpp"]),
+        ("A backend chosen at run time", ["stacks/any_backend.hpp", "stacks/self_test.hpp"]),
         ("Profiled", ["decorators/profiled.hpp"]),
         ("Parity", ["decorators/parity.hpp", "tensor/comparison.hpp"]),
         ("Lazy", ["decorators/lazy.hpp", "decorators/lazy_recorder.hpp"]),

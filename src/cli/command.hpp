@@ -25,6 +25,7 @@ using Action = std::function<int()>;
 void add_ops(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_priors(CLI::App& app, Action& action);
 void add_kernel(CLI::App& app, Action& action);

@@ -1,69 +1,17 @@
 // ferrite devices: the devices of this machine, and which of them are used.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "cli/command.hpp"
+#include "cli/machine.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
-#if defined(__aarch64__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
-
 namespace ferrite::cli {
 
 namespace {
-
-/// The value of the first line "key : value" of a file under /proc; empty if there is none.
-std::string proc_value(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(':');
-    if (line.compare(0, key.size(), key) != 0 || colon == std::string::npos) continue;
-    if (line.find_first_not_of(" \t", key.size()) != colon) continue;
-    const std::size_t start = line.find_first_not_of(" \t", colon + 1);
-    return start == std::string::npos ? "" : line.substr(start);
-  }
-  return "";
-}
-
-std::string cpu_name() {
-  for (const char* key : {"model name", "Model", "Hardware"})
-    if (std::string name = proc_value("/proc/cpuinfo", key); !name.empty()) return name;
-  const std::string part = proc_value("/proc/cpuinfo", "CPU part");  // Arm kernels give numbers only
-  if (part.empty()) return "unknown";
-  return fmt::format("Arm part {} of implementer {}", part, proc_value("/proc/cpuinfo", "CPU implementer"));
-}
-
-std::vector<std::string> simd() {
-  std::vector<std::string> found;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) found.push_back("sse4.2");
-  if (__builtin_cpu_supports("avx2")) found.push_back("avx2");
-  if (__builtin_cpu_supports("fma")) found.push_back("fma");
-  if (__builtin_cpu_supports("avx512f")) found.push_back("avx512f");
-  if (__builtin_cpu_supports("avx512bw")) found.push_back("avx512bw");
-#elif defined(__aarch64__)
-  const unsigned long features = getauxval(AT_HWCAP);
-  if (features & HWCAP_ASIMD) found.push_back("neon");
-  if (features & HWCAP_ASIMDHP) found.push_back("fp16");
-  if (features & HWCAP_SVE) found.push_back("sve");
-#endif
-  return found;
-}
-
-/// MemAvailable counts caches that can be given up; free pages are the fallback where there is no /proc.
-std::int64_t free_bytes() {
-  const std::string kilobytes = proc_value("/proc/meminfo", "MemAvailable");
-  if (!kilobytes.empty()) return 1024 * std::atoll(kilobytes.c_str());
-  return std::int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
 
 nlohmann::ordered_json to_json(const CudaDeviceInfo& gpu) {
   return {{"index", gpu.index},
@@ -97,14 +45,13 @@ void print(const CudaDeviceInfo& gpu) {
 
 int run(bool as_json) {
   const double gib = 1024.0 * 1024 * 1024;
-  const std::int64_t total = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  const unsigned cores = std::thread::hardware_concurrency();
+  const std::int64_t total = memory_bytes();
   const std::string backend = Cpu().describe();
   const std::vector<CudaDeviceInfo> gpus = cuda_devices();
   if (as_json) {
     nlohmann::ordered_json json{{"cpu",
                                  {{"name", cpu_name()},
-                                  {"cores", cores},
+                                  {"cores", cores()},
                                   {"threads", num_threads()},
                                   {"simd", simd()},
                                   {"memory_bytes", total},
@@ -117,7 +64,7 @@ int run(bool as_json) {
     return success;
   }
   fmt::print("cpu   {}\n", cpu_name());
-  fmt::print("      {} logical cores, {} threads used (FERRITE_NUM_THREADS), {}\n", cores, num_threads(),
+  fmt::print("      {} logical cores, {} threads used (FERRITE_NUM_THREADS), {}\n", cores(), num_threads(),
              fmt::join(simd(), " "));
   fmt::print("      {:.1f} GiB memory, {:.1f} GiB free\n", static_cast<double>(total) / gib,
              static_cast<double>(free_bytes()) / gib);

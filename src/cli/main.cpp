@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   add_ops(app, action);
   add_replay(app, action);
   add_devices(app, action);
+  add_doctor(app, action);
   add_tokenize(app, action);
   add_priors(app, action);
   add_kernel(app, action);

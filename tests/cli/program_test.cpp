@@ -1,4 +1,4 @@
-// The program as a whole: help, version, bad usage; `ferrite ops` and `ferrite devices`.
+// The program as a whole: help, version, bad usage; `ferrite ops`, `ferrite devices` and `ferrite doctor`.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -14,16 +14,38 @@ namespace {
 TEST(Program, ExplainsItself) {
   const Reply help = run_ferrite("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* part : {"ops", "replay", "devices", "tokenize",
+  for (const char* part : {"ops", "replay", "devices", "doctor", "tokenize",
                            "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
     expect_contains(help.output, part);
-  for (const char* command : {"ops", "replay", "devices", "priors"}) {
+  for (const char* command : {"ops", "replay", "devices", "doctor", "priors"}) {
     const Reply run = run_ferrite(std::string(command) + " --help");
     EXPECT_EQ(run.code, 0);
     expect_contains(run.output, "Examples:\n  ");
     expect_contains(run.output, "--json");
   }
   EXPECT_EQ(run_ferrite("--version").code, 0);
+}
+
+TEST(Program, DoctorTestsEveryBackend) {
+  const Reply run = run_ferrite("doctor --json");
+  ASSERT_EQ(run.code, 0) << run.output;
+  const auto report = nlohmann::json::parse(run.output);
+  EXPECT_EQ(report["healthy"], true);
+  std::set<std::string> tested;
+  for (const auto& check : report["checks"]) {
+    EXPECT_NE(check["verdict"], "FAILED") << check.dump();
+    EXPECT_FALSE(check["what"].get<std::string>().empty());
+    EXPECT_TRUE(check["verdict"] == "ok" || !check["advice"].get<std::string>().empty()) << check.dump();
+    tested.insert(check["name"]);
+  }
+  for (const char* name : {"test reference", "test cpu", "test lazy-cpu"})
+    EXPECT_EQ(tested.count(name), 1u) << name;
+  EXPECT_EQ(tested.count("test cuda:0"), cuda_device_count() > 0 ? 1u : 0u);
+  EXPECT_EQ(report["auto"], cuda_device_count() > 0 ? "cuda" : "cpu");
+  const Reply looked = run_ferrite("doctor --no-tests");
+  EXPECT_EQ(looked.code, 0);
+  expect_contains(looked.output, "--backend auto is");
+  EXPECT_EQ(looked.output.find("test cpu"), std::string::npos);
 }
 
 TEST(Program, ExitsWith2OnBadUsageAndSaysWhatIsWrong) {

@@ -3,6 +3,7 @@
 
 #include "cases_elementwise.hpp"
 #include "cases_fused.hpp"
+#include "cases_linear_algebra.hpp"
 #include "cases_priors.hpp"
 #include "cases_reduce.hpp"
 #include "cases_views.hpp"
@@ -18,6 +19,7 @@ std::vector<Case<B>> all_cases() {
   add_matmul_cases(cases);
   add_index_cases(cases);
   add_fused_cases(cases);
+  add_linear_algebra_cases(cases);
   add_prior_cases(cases);
   return cases.take();
 }

@@ -78,7 +78,7 @@ bool register_suite(const std::string& suite, const std::string& backend) {
   op::Core::for_each([&]<class Op>() {
     add_test("Example/" + suite, std::string(Op::type_name), [backend] {
       B b(backend);
-      check_example<Op>(b);
+      check_example(b, Op::type_name);
     });
   });
   return true;

@@ -143,7 +143,7 @@ void run(B& b, const Op& op, const std::vector<Meta>& metas, Bytes bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
-  std::size_t chosen = bytes.below(64);
+  std::size_t chosen = bytes.below(op::Core::size);
   op::Core::for_each([&]<class Op>() {
     if (chosen-- != 0) return;
     Op op;

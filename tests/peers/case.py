@@ -39,6 +39,11 @@ class Case:
     def wide(self):
         return [widen(x) for x in self.inputs]
 
+    @property
+    def constants(self):
+        """Places of inputs that the op takes as constants: they have no gradient."""
+        return self.context.get("constants", ())
+
     def __getitem__(self, attribute):
         return self.attributes[attribute]
 

@@ -99,6 +99,15 @@ using Core = OpList<
     struct GlobalNorm,
     struct Sgd,
     struct Adam,
+    // Linear algebra: defined by loops on the host.
+    struct TriangularSolve,
+    struct Cholesky,
+    struct Lu,
+    struct Solve,
+    struct SolveFactored,
+    struct Qr,
+    struct Eigh,
+    struct Svd,
     // User kernels: no composition, every backend runs them.
     struct Launch>;
 // clang-format on

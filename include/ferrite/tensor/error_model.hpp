@@ -3,10 +3,13 @@
 // that the same step has in a narrower dtype.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "ferrite/backend/evaluate.hpp"
 #include "ferrite/backend/reference.hpp"
+#include "ferrite/ops/host_matrices.hpp"
 
 namespace ferrite {
 
@@ -52,10 +55,21 @@ class FERRITE_API ErrorModel {
   friend FERRITE_API void run(ErrorModel&, const op::Gather& op, Ins in, Outs out);
   friend FERRITE_API void run(ErrorModel&, const op::Scatter& op, Ins in, Outs out);
   friend FERRITE_API void run(ErrorModel&, const op::ScatterAdd& op, Ins in, Outs out);
-  /// A user's kernel has no composition: its inputs are moved together, several times with random signs.
+  // Without a composition of primitives.
   friend FERRITE_API void run(ErrorModel&, const op::Launch& op, Ins in, Outs out);
+  /// A good factorisation is that of a matrix near the given one, so its elements are moved by the rounding
+  /// of the largest.
+  template <detail::DefinedOnHost Op>
+  friend void run(ErrorModel& model, const Op& op, Ins in, Outs out) {
+    model.run_moved(Scale::matrix, in, out, [&](Ins moved) { return evaluate(model.reference_, op, moved); });
+  }
 
  private:
+  /// What an input is moved by: the rounding of each element, or of the largest one of its matrix.
+  enum class Scale { element, matrix };
+  /// The error is found by moving all inputs together, several times with random signs.
+  void run_moved(Scale scale, Ins in, Outs out, const std::function<Primitives<Reference>(Ins)>& evaluate);
+
   Reference reference_;
   Rounding rounding_;
 };

@@ -1,0 +1,175 @@
+// ferrite doctor: what is there, whether it works, and what to do about what is missing.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "backend_cpu/linalg/lapack.hpp"
+#include "cli/command.hpp"
+#include "cli/machine.hpp"
+#include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/core/thread_pool.hpp"
+#include "ferrite/stacks/self_test.hpp"
+
+namespace ferrite::cli {
+
+namespace {
+
+enum class Verdict { ok, missing, failed };
+
+std::string_view to_string(Verdict verdict) {
+  static constexpr std::string_view names[] = {"ok", "missing", "FAILED"};
+  return names[static_cast<int>(verdict)];
+}
+
+/// One line of the answer. Advice is for what is missing or failed.
+struct Check {
+  std::string name;
+  Verdict verdict;
+  std::string what, advice;
+};
+
+double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
+
+std::string compiler() {
+#if defined(__clang__)
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+Check check_processor() {
+  const std::string backend = Cpu().describe();
+  const std::vector<std::string> found = simd();
+  const auto has = [&](const char* name) {
+    return std::find(found.begin(), found.end(), name) != found.end();
+  };
+  const bool wider = has("avx512f") && backend.find("AVX-512") == std::string::npos;
+  return {"processor", Verdict::ok,
+          fmt::format("{}, {} cores, {}; kernels: {}", cpu_name(), cores(), fmt::join(found, " "), backend),
+          wider ? "This processor has wider vectors than the kernels use: configure with -DFERRITE_NATIVE=ON."
+                : ""};
+}
+
+Check check_memory() {
+  constexpr std::int64_t little = std::int64_t{1} << 30;
+  const bool enough = free_bytes() >= little;
+  return {"memory", enough ? Verdict::ok : Verdict::missing,
+          fmt::format("{:.1f} GiB, {:.1f} GiB free", gib(memory_bytes()), gib(free_bytes())),
+          enough ? "" : "Close other programs: training needs some GiB."};
+}
+
+Check check_openblas() {
+  const bool found = cpu::has_lapack();
+  return {
+      "OpenBLAS", found ? Verdict::ok : Verdict::missing, cpu::describe_lapack(),
+      found ? ""
+            : "svd and eigh of large matrices are some times faster with it: apt-get install libopenblas0."};
+}
+
+std::vector<Check> check_gpus() {
+  std::vector<Check> checks;
+  try {
+    for (const CudaDeviceInfo& gpu : cuda_devices())
+      checks.push_back(
+          {fmt::format("cuda:{}", gpu.index), Verdict::ok,
+           fmt::format("{}, {:.1f} GiB, {:.1f} GiB free, CUDA {}.{} by the driver, {}.{} by ferrite",
+                       gpu.name, gib(static_cast<std::int64_t>(gpu.total_bytes)),
+                       gib(static_cast<std::int64_t>(gpu.free_bytes)), gpu.driver_version / 1000,
+                       gpu.driver_version % 1000 / 10, gpu.runtime_version / 1000,
+                       gpu.runtime_version % 1000 / 10),
+           ""});
+  } catch (const Error& e) {
+    checks.push_back(
+        {"cuda", Verdict::failed, e.what(), "Does `nvidia-smi` list the GPU? If so, restart the driver."});
+  }
+  if (checks.empty())
+    checks.push_back(
+        {"cuda", Verdict::missing, cuda_unavailable_reason(), "Without a GPU, --backend auto is the CPU."});
+  return checks;
+}
+
+Check test_backend(const std::string& name) {
+  const auto begin = std::chrono::steady_clock::now();
+  SelfTest result;
+  try {
+    AnyBackend backend(name);
+    result = self_test(backend);
+  } catch (const Error& e) {
+    result.findings.push_back(e.what());
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (result.passed())
+    return {
+        "test " + name, Verdict::ok,
+        fmt::format("{} ops in {} calls agree with reference, {:.1f} s", result.ops, result.calls, seconds),
+        ""};
+  std::string all;
+  for (const std::string& finding : result.findings) all += (all.empty() ? "" : "; ") + finding;
+  return {"test " + name, Verdict::failed, fmt::format("{} findings: {}", result.findings.size(), all),
+          fmt::format("Results on {} are wrong or missing. Use another --backend, and report this output.",
+                      name)};
+}
+
+/// What --backend auto stands for, and the fused forms of it.
+std::vector<std::string> backends_here() {
+  std::vector<std::string> names{"reference", "cpu", "lazy-cpu"};
+  for (int i = 0; i < cuda_device_count(); ++i) {
+    names.push_back(fmt::format("cuda:{}", i));
+    names.push_back(fmt::format("lazy-cuda:{}", i));
+  }
+  return names;
+}
+
+void print(const Check& check) {
+  fmt::print("{:<18}{:<9}{}\n", check.name, to_string(check.verdict), check.what);
+  if (!check.advice.empty()) fmt::print("{:<18}{:<9}-> {}\n", "", "", check.advice);
+  std::fflush(stdout);
+}
+
+int run(bool as_json, bool with_tests) {
+  std::vector<Check> checks;
+  const auto take = [&](Check check) {
+    if (!as_json) print(check);
+    checks.push_back(std::move(check));
+  };
+  take({"ferrite", Verdict::ok, fmt::format("{}, compiled by {}", FERRITE_VERSION, compiler()), ""});
+  take(check_processor());
+  take(check_memory());
+  take(check_openblas());
+  for (Check& check : check_gpus()) take(std::move(check));
+  if (with_tests)
+    for (const std::string& name : backends_here()) take(test_backend(name));
+  const bool healthy =
+      std::none_of(checks.begin(), checks.end(), [](const Check& c) { return c.verdict == Verdict::failed; });
+  const std::string automatic = cuda_device_count() > 0 ? "cuda" : "cpu";
+  if (as_json) {
+    nlohmann::ordered_json json{
+        {"healthy", healthy}, {"auto", automatic}, {"checks", nlohmann::ordered_json::array()}};
+    for (const Check& c : checks)
+      json["checks"].push_back(
+          {{"name", c.name}, {"verdict", to_string(c.verdict)}, {"what", c.what}, {"advice", c.advice}});
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("\n{}. --backend auto is {}.\n",
+               healthy ? "All that is here works" : "Something does not work, see above", automatic);
+  }
+  return healthy ? success : difference;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Say what is installed, test every backend, and advise about what is missing or broken");
+  auto as_json = std::make_shared<bool>(false), no_tests = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "Print JSON");
+  command->add_flag("--no-tests", *no_tests, "Only look, do not run the self-tests");
+  command->footer(
+      "Examples:\n  ferrite doctor\n  ferrite doctor --json --no-tests\nThe exit code is 1 if a test fails.");
+  command->callback(
+      [&action, as_json, no_tests] { action = [as_json, no_tests] { return run(*as_json, !*no_tests); }; });
+}
+
+}  // namespace ferrite::cli
