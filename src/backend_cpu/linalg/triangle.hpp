@@ -14,8 +14,8 @@ void solve_triangle(const op::TriangularSolve& op, const T* a, MatrixMap<T> x) {
   constexpr Eigen::Index least_columns = 8;  // of X; fewer are faster by Eigen
   if (n >= least_for_lapack && k >= least_columns) {
     if (const Lapack<T>* const lapack = Lapack<T>::get())
-      return lapack->trsm(op.lower, op.transposed, op.unit_diagonal, static_cast<int>(n), static_cast<int>(k), a,
-                          x.data());
+      return lapack->trsm(op.lower, op.transposed, op.unit_diagonal, static_cast<int>(n), static_cast<int>(k),
+                          a, x.data());
   }
   const auto in_place = [&]<int mode>(const auto& matrix) {
     if (op.unit_diagonal)
