@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backend_cpu/linalg/lapack.hpp"
@@ -9,6 +10,7 @@
 #include "cli/machine.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/stacks/self_test.hpp"
 
 namespace ferrite::cli {
@@ -22,7 +24,7 @@ std::string_view to_string(Verdict verdict) {
   return names[static_cast<int>(verdict)];
 }
 
-/// One line of the answer. Advice is for what is missing or failed.
+/// One line of the answer. Advice says what to do, if there is something.
 struct Check {
   std::string name;
   Verdict verdict;
@@ -55,17 +57,25 @@ Check check_processor() {
 Check check_memory() {
   constexpr std::int64_t little = std::int64_t{1} << 30;
   const bool enough = free_bytes() >= little;
-  return {"memory", enough ? Verdict::ok : Verdict::missing,
+  return {"memory", Verdict::ok,
           fmt::format("{:.1f} GiB, {:.1f} GiB free", gib(memory_bytes()), gib(free_bytes())),
           enough ? "" : "Close other programs: training needs some GiB."};
 }
 
 Check check_openblas() {
   const bool found = cpu::has_lapack();
-  return {
-      "OpenBLAS", found ? Verdict::ok : Verdict::missing, cpu::describe_lapack(),
-      found ? ""
-            : "svd and eigh of large matrices are some times faster with it: apt-get install libopenblas0."};
+  return {"OpenBLAS", found ? Verdict::ok : Verdict::missing, cpu::describe_lapack(),
+          found ? "" : "Linear algebra on large matrices is faster with it: apt-get install libopenblas0."};
+}
+
+/// Whether this ferrite was built with CUDA.
+bool has_cuda() {
+  try {
+    op_table<Cuda>();
+    return true;
+  } catch (const DeviceError&) {
+    return false;
+  }
 }
 
 std::vector<Check> check_gpus() {
@@ -84,7 +94,12 @@ std::vector<Check> check_gpus() {
     checks.push_back(
         {"cuda", Verdict::failed, e.what(), "Does `nvidia-smi` list the GPU? If so, restart the driver."});
   }
-  if (checks.empty())
+  // A driver is there and this ferrite has CUDA, but it does not start: somebody expects the GPU to work.
+  const bool is_expected = std::filesystem::exists("/proc/driver/nvidia/version") && has_cuda();
+  if (checks.empty() && is_expected)
+    checks.push_back(
+        {"cuda", Verdict::failed, cuda_unavailable_reason(), "Until then, --backend auto is the CPU."});
+  else if (checks.empty())
     checks.push_back(
         {"cuda", Verdict::missing, cuda_unavailable_reason(), "Without a GPU, --backend auto is the CPU."});
   return checks;
@@ -96,7 +111,7 @@ Check test_backend(const std::string& name) {
   try {
     AnyBackend backend(name);
     result = self_test(backend);
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     result.findings.push_back(e.what());
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -112,7 +127,7 @@ Check test_backend(const std::string& name) {
                       name)};
 }
 
-/// What --backend auto stands for, and the fused forms of it.
+/// Those of this machine, plain and fused, and reference, which tests that an op gives the same again.
 std::vector<std::string> backends_here() {
   std::vector<std::string> names{"reference", "cpu", "lazy-cpu"};
   for (int i = 0; i < cuda_device_count(); ++i) {

@@ -67,7 +67,7 @@ void diagonalize(double* a, double* v, std::int64_t n) {
 }  // namespace
 
 void Eigh::on_host(std::span<const detail::HostMatrices> in, std::span<detail::HostMatrices> out) const {
-  check_finite(type_name, in[0]);
+  check_finite(type_name, in[0], Part::lower_triangle);
   const std::int64_t n = in[0].rows;
   out[0] = detail::HostMatrices(in[0], n + 1, n);
   std::vector<double> a, v;
@@ -80,6 +80,8 @@ void Eigh::on_host(std::span<const detail::HostMatrices> in, std::span<detail::H
       for (std::int64_t j = i + 1; j < n; ++j)
         a[static_cast<std::size_t>(i * n + j)] = a[static_cast<std::size_t>(j * n + i)];
     }
+    const double scale = detail::power_of_two_above(a.data(), n * n);
+    for (double& x : a) x /= scale;
     diagonalize(a.data(), v.data(), n);
     std::iota(order.begin(), order.end(), 0);
     const auto value = [&](std::int64_t i) { return a[static_cast<std::size_t>(i * n + i)]; };
@@ -87,7 +89,7 @@ void Eigh::on_host(std::span<const detail::HostMatrices> in, std::span<detail::H
     double* const result = out[0][batch];
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t from = order[static_cast<std::size_t>(i)];
-      result[i] = value(from);
+      result[i] = value(from) * scale;
       for (std::int64_t k = 0; k < n; ++k)
         result[(k + 1) * n + i] = v[static_cast<std::size_t>(k * n + from)];
     }

@@ -55,7 +55,7 @@ void orthogonalize(Columns& a, Columns& v) {
     for (std::size_t p = 0; p < a.size(); ++p) {
       for (std::size_t q = p + 1; q < a.size(); ++q) {
         const double alpha = dot(a[p], a[p]), beta = dot(a[q], a[q]), gamma = dot(a[p], a[q]);
-        if (!(std::abs(gamma) > eps * std::sqrt(alpha * beta))) continue;
+        if (!(std::abs(gamma) > eps * std::sqrt(alpha) * std::sqrt(beta))) continue;
         rotated = true;
         const double zeta = (beta - alpha) / (2 * gamma);
         const double t = std::copysign(1 / (std::abs(zeta) + std::hypot(zeta, 1.0)), zeta);
@@ -82,7 +82,7 @@ void complete(Columns& u, const std::vector<bool>& empty) {
             for (std::size_t i = 0; i < x.size(); ++i) x[i] -= part * u[k][i];
           }
       const double length = std::sqrt(dot(x, x));
-      if (length < 0.1) continue;
+      if (length < 0.1 / std::sqrt(static_cast<double>(x.size()))) continue;
       for (std::size_t i = 0; i < x.size(); ++i) u[j][i] = x[i] / length;
       break;
     }
@@ -92,16 +92,18 @@ void complete(Columns& u, const std::vector<bool>& empty) {
 }  // namespace
 
 void Svd::on_host(std::span<const detail::HostMatrices> in, std::span<detail::HostMatrices> out) const {
-  check_finite(type_name, in[0]);
+  check_finite(type_name, in[0], Part::whole);
   const std::int64_t m = in[0].rows, n = in[0].columns, k = std::min(m, n), tall = std::max(m, n);
   out[0] = detail::HostMatrices(in[0], 1, (m + 1 + n) * k);
   for (std::int64_t batch = 0; batch < in[0].count; ++batch) {
     // A wide matrix is done as its transpose, with U and V exchanged.
     const double* const a = in[0][batch];
+    const double scale = detail::power_of_two_above(a, m * n);
     Columns left(static_cast<std::size_t>(k)), right(static_cast<std::size_t>(k));
     for (std::int64_t j = 0; j < k; ++j) {
       auto& column = left[static_cast<std::size_t>(j)];
-      for (std::int64_t i = 0; i < tall; ++i) column.push_back(m >= n ? a[i * n + j] : a[j * n + i]);
+      for (std::int64_t i = 0; i < tall; ++i)
+        column.push_back((m >= n ? a[i * n + j] : a[j * n + i]) / scale);
       right[static_cast<std::size_t>(j)].assign(static_cast<std::size_t>(k), 0.0);
       right[static_cast<std::size_t>(j)][static_cast<std::size_t>(j)] = 1;
     }
@@ -115,7 +117,8 @@ void Svd::on_host(std::span<const detail::HostMatrices> in, std::span<detail::Ho
     std::vector<bool> empty;
     double *const us = out[0][batch], *const ss = us + m * k, *const vts = ss + k;
     for (std::size_t j = 0; j < order.size(); ++j) {
-      const double value = ss[j] = s[order[j]];
+      const double value = s[order[j]];
+      ss[j] = value * scale;
       empty.push_back(value == 0);
       u.push_back(left[order[j]]);
       v.push_back(right[order[j]]);

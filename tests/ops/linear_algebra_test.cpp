@@ -88,6 +88,7 @@ TEST_P(LinearAlgebra, OneTriangleIsRead) {
   const T spoiled = where(triu(ones_like(a), 1) > 0, std::numeric_limits<double>::quiet_NaN(), a);
   EXPECT_EQ(distance(cholesky(spoiled), cholesky(a)), 0);
   EXPECT_EQ(distance(triangular_solve(spoiled, x), triangular_solve(a, x)), 0);
+  EXPECT_EQ(distance(eigh(spoiled).values, eigh(a).values), 0);
 }
 
 TEST_P(LinearAlgebra, DeterminantsOfKnownMatrices) {
@@ -124,9 +125,62 @@ TEST_P(LinearAlgebra, ErrorsNameTheMatrixOfTheBatch) {
 TEST_P(LinearAlgebra, NumbersThatAreNotFiniteAreErrors) {
   const T a =
       where(eye(b, 3, DType::f64) > 0, std::numeric_limits<double>::quiet_NaN(), ones(b, {3, 3}, DType::f64));
-  EXPECT_THROW(cholesky(a), ValueError);
-  EXPECT_THROW(eigh(a), ValueError);
-  EXPECT_THROW(svd(a), ValueError);
+  const T large = where(eye(b, 100, DType::f64) > 0, std::numeric_limits<double>::quiet_NaN(),
+                        ones(b, {100, 100}, DType::f64));
+  for (const T& x : {a, large}) {
+    EXPECT_THROW(cholesky(x), ValueError);
+    EXPECT_THROW(eigh(x), ValueError);
+    EXPECT_THROW(svd(x), ValueError);
+  }
+}
+
+TEST_P(LinearAlgebra, MagnitudesDoNotMatter) {
+  for (const double scale : {1e-30, 1e-20, 1e10, 1e20, 1e30}) {  // squares leave the range of f32
+    const T a = random({2, 3, 3}, DType::f32) * scale;
+    const T one = eye(b, 3, DType::f32);
+    const auto relative = [&](const T& x) { return distance(x, a) / scale; };
+    const auto [u, s, vt] = svd(a);
+    EXPECT_LT(distance(matmul(turned(u), u), one), 1e-5) << scale;
+    EXPECT_LT(relative(matmul(u * unsqueeze(s, -2), vt)), 1e-5) << scale;
+    const auto [q, r] = qr(a);
+    EXPECT_LT(distance(matmul(turned(q), q), one), 1e-5) << scale;
+    EXPECT_LT(relative(matmul(q, r)), 1e-5) << scale;
+    const auto [values, vectors] = eigh(a + turned(a));
+    EXPECT_LT(distance(matmul(turned(vectors), vectors), one), 1e-5) << scale;
+  }
+}
+
+TEST_P(LinearAlgebra, SignsAgreeWhereElementsAreEqualInSize) {
+  const T rows = unsqueeze(arange(b, 6), -1), columns = arange(b, 6);
+  const T second_differences =
+      cast(2 * cast(rows == columns, DType::i64), DType::f64) - cast(abs(rows - columns) == 1, DType::f64);
+  const T vectors = eigh(second_differences).vectors;
+  EXPECT_TRUE(all(slice(vectors, 0, 1, 3) * slice(flip(vectors, {0}), 0, 1, 3) != 0).item<bool>());
+  AnyBackend reference("reference");
+  const auto expected = eigh(to(reference, second_differences)).vectors.to_vector<double>();
+  const auto found = vectors.to_vector<double>();
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12) << i;
+}
+
+TEST_P(LinearAlgebra, EmptyMatrices) {
+  for (const Shape& shape : {Shape{0, 0}, Shape{3, 0}, Shape{0, 3}, Shape{2, 0, 3}, Shape{2, 3, 0}}) {
+    const T a = zeros(b, shape, DType::f64);
+    EXPECT_EQ(pinv(a).shape(), turned(a).shape());
+    EXPECT_EQ(svd(a).s.size(-1), 0);
+    EXPECT_EQ(qr(a).r.size(-1), a.size(-1));
+    EXPECT_EQ(lu(a).lower.size(-2), a.size(-2));
+    EXPECT_EQ(lstsq(a, zeros(b, {a.size(-2), 2}, DType::f64)).size(-2), a.size(-1));
+  }
+}
+
+TEST_P(LinearAlgebra, GradientOfTheRotationInAMatrixWithEqualSingularValues) {
+  Autodiff<AnyBackend> d(b);
+  const auto a = parameter(eye(d, 3, DType::f64), "a");
+  const T w = random({3, 3});
+  const auto weights = from_vector(d, w.to_vector<double>(), {3, 3});
+  const auto [u, s, vt] = svd(a);
+  const T gradient = sum(weights * matmul(u, vt)).backward().of(a);
+  EXPECT_LT(distance(gradient, 0.5 * (w - turned(w))), 1e-14);
 }
 
 TEST_P(LinearAlgebra, RankDeficientMatrices) {
@@ -135,6 +189,8 @@ TEST_P(LinearAlgebra, RankDeficientMatrices) {
   EXPECT_NEAR(slice(s, 0, 1, 2).item<double>(), 0, 1e-15);
   EXPECT_LT(distance(matmul(turned(u), u), eye(b, 2, DType::f64)), 1e-14);
   EXPECT_LT(distance(matmul(a, matmul(pinv(a), a)), a), 1e-13);
+  const std::string refused = message_of<ValueError>([&] { lstsq(a, ones(b, {3, 1}, DType::f64)); });
+  EXPECT_NE(refused.find("[lstsq] the matrix is of less than full rank"), std::string::npos) << refused;
   const auto zero = svd(zeros(b, {3, 2}, DType::f64));
   EXPECT_LT(distance(matmul(turned(zero.u), zero.u), eye(b, 2, DType::f64)), 1e-14);
 }

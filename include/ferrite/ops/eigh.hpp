@@ -25,8 +25,8 @@ struct FERRITE_API Eigh {
     detail::assemble_on_host(b, *this, in, out);
   }
   Saves saves() const { return {.outputs = {0}}; }
-  /// V (diag(dw) + (V^T dV) / E) V^T with E[i, j] = w[j] - w[i], and its symmetric part. Where two
-  /// eigenvalues are equal, only functions that do not tell them apart have a gradient.
+  /// V (diag(dw) + (V^T dV) / E) V^T with E[i, j] = w[j] - w[i], and its symmetric part. Quotients by zero
+  /// count as 0: at equal eigenvalues that is right for functions of the values, not of the vectors.
   template <class B>
   void vjp(Vjp<B>& v) const {
     const auto [w, vectors] = parts(v.output(0));
@@ -61,7 +61,8 @@ struct EighResult {
 };
 
 /// A = vectors diag(values) vectors^T for symmetric matrices, of which only the lower triangle is read.
-/// Values ascend. The largest element of each vector is positive, so that backends agree.
+/// Values ascend. The largest element of each vector is positive (of several that differ by less than a
+/// thousandth, the first), so that backends agree.
 /// # Shapes: [..., N, N] -> values [..., N], vectors [..., N, N], of which column i belongs to value i
 template <class B>
 EighResult<B> eigh(const Tensor<B>& a) {

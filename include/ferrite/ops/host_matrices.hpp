@@ -2,8 +2,10 @@
 // a loop over f64 in host memory. Reference runs it, and every backend that has no kernel for the op.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -63,15 +65,18 @@ void assemble_on_host(B& b, const Op& op, Ins in, Outs out) {
     b.copy_from_host(out[k], outputs[k].bytes(out[k].dtype()).data());
 }
 
-/// Flips the columns of a row-major matrix whose largest element, the first of them if there are several, is
-/// negative; `flipped` is told which.
+/// Flips the columns of a row-major matrix whose largest element is negative; `flipped` is told which. Among
+/// elements that differ by rounding the first one counts, for symmetric matrices often have vectors with
+/// several largest elements.
 template <class T, class F>
 void make_largest_positive(T* x, std::int64_t rows, std::int64_t columns, F&& flipped) {
+  constexpr T nearly = T(0.999);
   for (std::int64_t j = 0; j < columns; ++j) {
     T largest = 0;
-    for (std::int64_t i = 0; i < rows; ++i)
-      if (std::abs(x[i * columns + j]) > std::abs(largest)) largest = x[i * columns + j];
-    if (largest >= 0) continue;
+    for (std::int64_t i = 0; i < rows; ++i) largest = std::max(largest, std::abs(x[i * columns + j]));
+    std::int64_t first = 0;
+    while (first < rows && !(std::abs(x[first * columns + j]) >= nearly * largest)) ++first;
+    if (first == rows || x[first * columns + j] >= 0) continue;
     for (std::int64_t i = 0; i < rows; ++i) x[i * columns + j] = -x[i * columns + j];
     flipped(j);
   }
@@ -80,6 +85,26 @@ void make_largest_positive(T* x, std::int64_t rows, std::int64_t columns, F&& fl
 template <class T>
 void make_largest_positive(T* x, std::int64_t rows, std::int64_t columns) {
   make_largest_positive(x, rows, columns, [](std::int64_t) {});
+}
+
+/// 2^e with elements of x between -2 and 2 once they are divided by it: squares of scaled elements stay in
+/// range. 1 for zeros.
+template <class T>
+T power_of_two_above(const T* x, std::int64_t count) {
+  T largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(x[i]));
+  if (!(largest > 0) || !std::isfinite(largest)) return 1;
+  constexpr int most = std::numeric_limits<T>::max_exponent - 2;  // its reciprocal is in range too
+  return std::ldexp(T{1}, std::clamp(std::ilogb(largest), -most, most));
+}
+
+/// The matrices [..., rows, columns] that begin at `begin` on the last axis of an output that holds several.
+template <class B>
+Tensor<B> matrix_part(const Tensor<B>& packed, std::int64_t begin, std::int64_t rows, std::int64_t columns) {
+  Shape shape = packed.shape();
+  shape[packed.rank() - 1] = rows;
+  shape.push_back(columns);
+  return reshape(slice(packed, -1, begin, begin + rows * columns), shape);
 }
 
 // Shape rules.

@@ -34,9 +34,11 @@ struct FERRITE_API Lu {
     const Tensor<B> l = tril(lu, -1), u = triu(lu);
     const Tensor<B> dl = tril(g, -1), du = triu(g);
     const Tensor<B> below = dl_part(l, dl), above = triu(matmul(du, transpose(u, -1, -2)));
-    const Tensor<B> left =
-        eval(TriangularSolve{.lower = true, .transposed = true, .unit_diagonal = true}, lu, below + above);
-    const Tensor<B> right = eval(TriangularSolve{.lower = false}, lu, transpose(left, -1, -2));
+    const Tensor<B> right = detail::run_parts("gradient of lu", [&] {
+      const Tensor<B> left =
+          eval(TriangularSolve{.lower = true, .transposed = true, .unit_diagonal = true}, lu, below + above);
+      return eval(TriangularSolve{.lower = false}, lu, transpose(left, -1, -2));
+    });
     v.add(0, reorder_back(transpose(right, -1, -2), v.output(1)));
   }
   /// Row order[i] of the result is row i of x.
@@ -69,15 +71,16 @@ struct LuResult {
   Tensor<B> lower, upper, order;
 };
 
-/// LU with partial pivoting. A singular matrix has an LU too: a zero on the diagonal of `upper`.
-/// # Shapes: [..., M, N] -> lower [..., M, K], upper [..., K, N], order [..., M] (i64), K = min(M, N)
+/// LU with partial pivoting. A singular matrix has an LU too: a zero on the diagonal of `upper`. Gradients,
+/// and those of det and slogdet, need square matrices that are not singular; others are errors. # Shapes:
+/// [..., M, N] -> lower [..., M, K], upper [..., K, N], order [..., M] (i64), K = min(M, N)
 template <class B>
 LuResult<B> lu(const Tensor<B>& a) {
   const Tensors<B> out = eval_all(op::Lu{}, a);
   const std::int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   const Tensor<B> below = slice(tril(out[0], -1), -1, 0, k);
-  const Tensor<B> ones_on_diagonal = slice(eye(a.backend(), std::max(m, k), a.dtype()), 1, 0, k);
-  return {below + ones_on_diagonal, slice(triu(out[0]), -2, 0, k), out[1]};
+  const Tensor<B> on_diagonal = unsqueeze(arange(a.backend(), m), -1) == arange(a.backend(), k);
+  return {where(on_diagonal, 1, below), slice(triu(out[0]), -2, 0, k), out[1]};
 }
 
 }  // namespace ferrite

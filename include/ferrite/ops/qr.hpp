@@ -40,13 +40,7 @@ struct FERRITE_API Qr {
   template <class B>
   static std::pair<Tensor<B>, Tensor<B>> parts(const Tensor<B>& packed, std::int64_t m, std::int64_t n) {
     const std::int64_t k = std::min(m, n);
-    const auto part = [&](std::int64_t begin, std::int64_t rows, std::int64_t columns) {
-      Shape shape = packed.shape();
-      shape[packed.rank() - 1] = rows;
-      shape.push_back(columns);
-      return reshape(slice(packed, -1, begin, begin + rows * columns), shape);
-    };
-    return {part(0, m, k), part(m * k, k, n)};
+    return {detail::matrix_part(packed, 0, m, k), detail::matrix_part(packed, m * k, k, n)};
   }
 
  private:
@@ -56,7 +50,8 @@ struct FERRITE_API Qr {
     const Tensor<B> m = matmul(r, transpose(dr, -1, -2)) - matmul(transpose(dq, -1, -2), q);
     const Tensor<B> s = tril(m) + transpose(tril(m, -1), -1, -2);
     const Tensor<B> right = transpose(dq + matmul(q, s), -1, -2);
-    return transpose(eval(TriangularSolve{.lower = false}, r, right), -1, -2);
+    return detail::run_parts(
+        "gradient of qr", [&] { return transpose(eval(TriangularSolve{.lower = false}, r, right), -1, -2); });
   }
 };
 
@@ -71,7 +66,7 @@ struct QrResult {
 };
 
 /// A = q r, reduced: the columns of q are orthonormal, r is an upper triangle without negative numbers on its
-/// diagonal, so that backends agree.
+/// diagonal, so that backends agree. Gradients need full rank: another matrix is a ValueError.
 /// # Shapes: [..., M, N] -> q [..., M, K], r [..., K, N], K = min(M, N)
 template <class B>
 QrResult<B> qr(const Tensor<B>& a) {

@@ -34,20 +34,16 @@ struct FERRITE_API Svd {
   template <class B>
   static Parts<B> parts(const Tensor<B>& packed, std::int64_t m, std::int64_t n) {
     const std::int64_t k = std::min(m, n);
-    const auto part = [&](std::int64_t begin, std::int64_t rows, std::int64_t columns) {
-      Shape shape = packed.shape();
-      shape[packed.rank() - 1] = rows;
-      shape.push_back(columns);
-      return reshape(slice(packed, -1, begin, begin + rows * columns), shape);
-    };
-    return {part(0, m, k), squeeze(part(m * k, 1, k), {-2}), part(m * k + k, k, n)};
+    return {detail::matrix_part(packed, 0, m, k), squeeze(detail::matrix_part(packed, m * k, 1, k), {-2}),
+            detail::matrix_part(packed, m * k + k, k, n)};
   }
 };
 
-/// With E[i, j] = s[j]^2 - s[i]^2 and skew(X) = X - X^T:
-/// U ((skew(U^T dU) / E) S + S (skew(V^T dV) / E) + diag(dS)) V^T, and what dU and dV have outside the spaces
-/// of U and V. Equal singular values, and zeros, have a gradient only where the function does not tell them
-/// apart.
+/// With P and Q the skew parts of U^T dU and V^T dV: U (((P + Q) / (s[j] - s[i]) + (P - Q) / (s[j] + s[i])) /
+/// 2
+/// + diag(dS)) V^T, and what dU and dV have outside the spaces of U and V. Quotients by zero count as 0: that
+/// is right for functions of equal singular values that do not depend on which vectors stand for them one by
+/// one, such as u vt, and not for others.
 template <class B>
 void Svd::vjp(Vjp<B>& v) const {
   const Shape& shape = v.input_meta(0).shape;
@@ -55,13 +51,13 @@ void Svd::vjp(Vjp<B>& v) const {
   const auto [u, s, vt] = parts(v.output(0), m, n);
   const auto [du, ds, dvt] = parts(v.grad(), m, n);
   const Tensor<B> ut = transpose(u, -1, -2), vectors = transpose(vt, -1, -2), dv = transpose(dvt, -1, -2);
-  const Tensor<B> squares = square(s), gaps = unsqueeze(squares, -2) - unsqueeze(squares, -1);
-  const auto turned = [&](const Tensor<B>& x) {  // skew(x) / E
-    const Tensor<B> skew = x - transpose(x, -1, -2);
-    return where(gaps == 0, 0, skew / where(gaps == 0, 1, gaps));
+  const auto skew = [](const Tensor<B>& x) { return x - transpose(x, -1, -2); };
+  const auto over = [](const Tensor<B>& x, const Tensor<B>& y) {
+    return where(y == 0, 0, x / where(y == 0, 1, y));
   };
+  const Tensor<B> p = skew(matmul(ut, du)), q = skew(matmul(vt, dv));
   const Tensor<B> row = unsqueeze(s, -2), column = unsqueeze(s, -1);
-  const Tensor<B> inner = turned(matmul(ut, du)) * row + column * turned(matmul(vt, dv)) +
+  const Tensor<B> inner = 0.5 * (over(p + q, row - column) + over(p - q, row + column)) +
                           unsqueeze(ds, -1) * eye(s.backend(), k, s.dtype());
   Tensor<B> da = matmul(matmul(u, inner), vt);
   const Tensor<B> reciprocals = where(s == 0, 0, 1 / where(s == 0, 1, s));
@@ -96,6 +92,9 @@ SvdResult<B> svd(const Tensor<B>& a) {
 /// # Shapes: [..., M, N] -> [..., N, M]
 template <class B>
 Tensor<B> pinv(const Tensor<B>& a, double rcond = -1) {
+  detail::check_matrices("pinv", "a", a.meta());
+  if (std::min(a.size(-2), a.size(-1)) == 0)
+    return zeros(a.backend(), detail::with_matrix(a.shape(), a.size(-1), a.size(-2)), a.dtype());
   const auto [u, s, vt] = svd(a);
   if (rcond < 0) rcond = static_cast<double>(std::max(a.size(-2), a.size(-1))) * epsilon(a.dtype());
   const Tensor<B> kept = s > max(s, {-1}, KeepDim::yes) * rcond;
@@ -103,8 +102,25 @@ Tensor<B> pinv(const Tensor<B>& a, double rcond = -1) {
   return matmul(transpose(vt, -1, -2) * unsqueeze(reciprocals, -2), transpose(u, -1, -2));
 }
 
-/// X that minimises |A X - B|, and |X| where several do. Matrices A must have full rank; for others use
-/// matmul(pinv(a), b). A matrix of less is a ValueError that says which one of the batch.
+namespace detail {
+/// Refuses square triangles r of matrices with `longer` rows whose diagonal has a number that could be
+/// rounding.
+template <class B>
+void check_rank(std::string_view op, const Tensor<B>& r, std::int64_t longer) {
+  if (r.shape().numel() == 0) return;
+  const Tensor<B> sizes = abs(diagonal_of(r.detach()));
+  const Tensor<B> small =
+      sizes <= max(sizes, {-1}, KeepDim::yes) * (static_cast<double>(longer) * epsilon(r.dtype()));
+  const auto found = sum(cast(small, DType::i64), {-1}).template to_vector<std::int64_t>();
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i] > 0)
+      throw_bad_matrix(op, batch_of(r.shape()), static_cast<std::int64_t>(i),
+                       "of less than full rank: use matmul(pinv(a), b)");
+}
+}  // namespace detail
+
+/// X that minimises |A X - B|, and |X| where several do. Matrices A must have full rank: another is a
+/// ValueError that says which one of the batch; matmul(pinv(a), b) takes it.
 /// # Shapes: a [..., M, N], b [..., M, K] -> [..., N, K], batch axes broadcast
 template <class B>
 Tensor<B> lstsq(const Tensor<B>& a, const Tensor<B>& b) {
@@ -113,9 +129,11 @@ Tensor<B> lstsq(const Tensor<B>& a, const Tensor<B>& b) {
     const auto upper = TriangularConfig{}.with_side(Side::upper);
     if (left.size(-2) >= left.size(-1)) {
       const auto [q, r] = qr(left);
+      detail::check_rank("lstsq", r, left.size(-2));
       return triangular_solve(r, matmul(transpose(q, -1, -2), right), upper);
     }
     const auto [q, r] = qr(transpose(left, -1, -2));  // the shortest X lies in the space of A's rows
+    detail::check_rank("lstsq", r, left.size(-1));
     return matmul(q, triangular_solve(r, right, upper.with_transposed()));
   });
 }

@@ -21,10 +21,10 @@ void run(Cpu& cpu, const op::Cholesky&, Ins in, Outs out) {
       MatrixMap<T> target(l.array().data<T>() + i * n * n, n, n);
       target.setZero();
       target.template triangularView<Eigen::Lower>() = source;
-      if (lapack) return lapack->potrf('U', static_cast<int>(n), target.data()) == 0;
-      // Eigen takes NaN for a positive number.
-      return Eigen::LLT<Eigen::Ref<RowMatrix<T>>, Eigen::Lower>(target).info() == Eigen::Success &&
-             (target.diagonal().array() > 0).all();
+      const bool done =
+          lapack ? lapack->potrf('U', static_cast<int>(n), target.data()) == 0
+                 : Eigen::LLT<Eigen::Ref<RowMatrix<T>>, Eigen::Lower>(target).info() == Eigen::Success;
+      return done && (target.diagonal().array() > 0).all();  // both take NaN for a positive number
     });
     l.commit();
   });

@@ -5,6 +5,7 @@
 
 #include "backend_cpu/linalg/lapack.hpp"
 #include "backend_cpu/linalg/matrices.hpp"
+#include "ops/finite_matrices.hpp"
 
 namespace ferrite {
 
@@ -41,7 +42,8 @@ void run(Cpu& cpu, const op::Eigh& op, Ins in, Outs out) {
     for_matrices(op.type_name, detail::batch_of(a.shape()), n, "not finite", [&](std::int64_t i) {
       const ConstMatrixMap<T> source(a.data<T>() + i * n * n, n, n);
       MatrixMap<T> result(packed.array().data<T>() + i * (n + 1) * n, n + 1, n);
-      if (!source.allFinite() || !diagonalize<T>(source, result)) return false;
+      if (!op::is_finite(source.data(), n, n, op::Part::lower_triangle) || !diagonalize<T>(source, result))
+        return false;
       detail::make_largest_positive(result.data() + n, n, n);
       return true;
     });

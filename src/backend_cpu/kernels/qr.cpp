@@ -28,8 +28,10 @@ void factorize_qr(const ConstMatrixMap<T>& a, MatrixMap<T> q, MatrixMap<T> r) {
     q = factors.leftCols(k);
     return;
   }
-  const Eigen::HouseholderQR<Columns<T>> factors(a);
+  const T scale = detail::power_of_two_above(a.data(), m * n);  // Eigen squares elements
+  const Eigen::HouseholderQR<Columns<T>> factors(a / scale);
   r = factors.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
+  r *= scale;
   q = factors.householderQ() * Columns<T>::Identity(m, k);
 }
 

@@ -35,7 +35,7 @@ void orthogonalize(Columns<T>& w, Columns<T>& v) {
     for (Eigen::Index p = 0; p < w.cols(); ++p) {
       for (Eigen::Index q = p + 1; q < w.cols(); ++q) {
         const T alpha = w.col(p).squaredNorm(), beta = w.col(q).squaredNorm(), gamma = w.col(p).dot(w.col(q));
-        if (!(std::abs(gamma) > least * std::sqrt(alpha * beta))) continue;
+        if (!(std::abs(gamma) > least * std::sqrt(alpha) * std::sqrt(beta))) continue;
         rotated = true;
         const T zeta = (beta - alpha) / (2 * gamma);
         const T t = std::copysign(1 / (std::abs(zeta) + std::hypot(zeta, T{1})), zeta);
@@ -67,6 +67,8 @@ Column<T> another_column(const Columns<T>& u, Eigen::Index count) {
 template <class T>
 void rotate_to_svd(Columns<T> w, Columns<T>& u, T* s, Columns<T>& v) {
   const Eigen::Index k = w.cols();
+  const T scale = detail::power_of_two_above(w.data(), w.size());
+  w /= scale;
   Columns<T> turned = Columns<T>::Identity(k, k);
   orthogonalize(w, turned);
   const Column<T> norms = w.colwise().norm();
@@ -77,9 +79,9 @@ void rotate_to_svd(Columns<T> w, Columns<T>& u, T* s, Columns<T>& v) {
   v.resize(k, k);
   for (Eigen::Index j = 0; j < k; ++j) {
     const Eigen::Index from = order[static_cast<std::size_t>(j)];
-    s[j] = norms[from];
+    s[j] = norms[from] * scale;
     v.col(j) = turned.col(from);
-    u.col(j) = s[j] > 0 ? Column<T>(w.col(from) / s[j]) : another_column(u, j);
+    u.col(j) = norms[from] > 0 ? Column<T>(w.col(from) / norms[from]) : another_column(u, j);
   }
 }
 
@@ -113,7 +115,8 @@ void run(Cpu& cpu, const op::Svd& op, Ins in, Outs out) {
     const Shape& shape = a.shape();
     const std::int64_t m = shape[shape.rank() - 2], n = shape.back(), k = std::min(m, n);
     const std::optional<LapackOnOneThread> batch_has_the_threads =
-        k < least_for_lapack ? std::optional<LapackOnOneThread>(std::in_place) : std::nullopt;
+        k >= least_for_gesdd && k < least_for_lapack ? std::optional<LapackOnOneThread>(std::in_place)
+                                                     : std::nullopt;
     for_matrices(op.type_name, detail::batch_of(shape), k, "not finite", [&](std::int64_t i) {
       const ConstMatrixMap<T> source(a.data<T>() + i * m * n, m, n);
       T* const first = packed.array().data<T>() + i * (m + 1 + n) * k;

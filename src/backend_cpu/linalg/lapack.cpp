@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -18,20 +20,20 @@ void* library() {
     void* found = nullptr;
     for (const char* name : {"libopenblas.so.0", "libopenblas.so"})
       if (!found) found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    return found && dlsym(found, "dpotrf_") && dlsym(found, "cblas_dtrsm") ? found : nullptr;
+    for (const char* name :
+         {"spotrf_", "dpotrf_", "sgetrf_", "dgetrf_", "sgeqrf_", "dgeqrf_", "sorgqr_", "dorgqr_", "ssyevd_",
+          "dsyevd_", "sgesdd_", "dgesdd_", "cblas_strsm", "cblas_dtrsm"})
+      if (found && !dlsym(found, name)) found = nullptr;  // built without LAPACK
+    return found;
   }();
   return handle;
 }
 
-template <class T>
-constexpr char prefix = sizeof(T) == 4 ? 's' : 'd';
-
-/// The Fortran function of this name for T, e.g. "potrf" for dpotrf_.
+/// The Fortran function of this name for T, e.g. dpotrf_.
 template <class F, class T>
 F* function(const char* name) {
-  static F* const found =
-      reinterpret_cast<F*>(dlsym(library(), (std::string(1, prefix<T>) + name + "_").c_str()));
-  return found;
+  return reinterpret_cast<F*>(
+      dlsym(library(), (std::string(1, sizeof(T) == 4 ? 's' : 'd') + name + "_").c_str()));
 }
 
 /// Calls f(work, size) twice: first with size -1, which asks for the best size.
@@ -39,7 +41,9 @@ template <class T, class F>
 void with_workspace(F&& f) {
   T best = 0;
   f(&best, -1);
-  const int size = std::max(1, static_cast<int>(best));
+  // The size is a whole number that T may have rounded down.
+  const int size =
+      std::max(1, static_cast<int>(std::nextafter(best, std::numeric_limits<T>::infinity())) + 1);
   std::vector<T> work(static_cast<std::size_t>(size));
   f(work.data(), size);
 }

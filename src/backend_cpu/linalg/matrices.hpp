@@ -6,6 +6,7 @@
 #include <atomic>
 #include <limits>
 
+#include "backend_cpu/linalg/lapack.hpp"
 #include "ferrite/cpu/rows.hpp"
 #include "ferrite/ops/host_matrices.hpp"
 
@@ -34,7 +35,7 @@ void for_matrices(std::string_view op, const Shape& batch, std::int64_t extent, 
     while (i < first && !bad.compare_exchange_weak(first, i)) {
     }
   };
-  if (extent >= least_for_lapack) {
+  if (extent >= least_for_lapack && has_lapack()) {
     for (std::int64_t i = 0; i < count; ++i) try_one(i);
   } else {
     constexpr std::int64_t chunk = 1 << 15;
