@@ -32,6 +32,14 @@ TEST(CpuEmbedding, CopiesRowsOfEveryDtypeAndLayout) {
   }
 }
 
+TEST(CpuEmbedding, RowsWithoutColumnsTakeNoMemory) {
+  constexpr std::int64_t rows = std::int64_t{1} << 40;
+  const Array dy = uniform({2, 0}, DType::f32, 3), ids = uniform({2}, DType::i64, 4, 0, 2);
+  const Array* in[] = {&dy, &ids};
+  Cpu cpu;
+  EXPECT_EQ(evaluate(cpu, op::EmbeddingBackward{rows}, Ins(in, 2))[0].shape(), (Shape{rows, 0}));
+}
+
 TEST(CpuEmbedding, BackwardAddsUpInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
     for (const Case& c : cases) {
