@@ -1,5 +1,6 @@
 #include "ferrite/ops/embedding.hpp"
 
+#include "ferrite/backend/evaluate.hpp"
 #include "ops/fused_support.hpp"
 
 namespace ferrite::testing {
