@@ -3,7 +3,8 @@
 
     python3 benches/peers/numpy_linear_algebra.py --build build/release --out build/bench
 
-Writes linear_algebra.json into --out: milliseconds of both, best of the runs, and what they ran on.
+Writes linear_algebra.json into --out: milliseconds of both, best of the runs, and what they ran on. Needs NumPy in the
+Python that runs it.
 """
 
 import argparse
