@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ferrite/stacks/any_backend.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::cli {
 
@@ -25,6 +25,15 @@ CLI::Option* add_backend_option(CLI::App* command, std::string& value, const std
   return command->add_option("--backend", value, fmt::format("{}: {}; cuda:N for another GPU", help, list))
       ->check(known)
       ->capture_default_str();
+}
+
+bool is_built_with_cuda() {
+  try {
+    op_table<Cuda>();
+    return true;
+  } catch (const DeviceError&) {
+    return false;
+  }
 }
 
 }  // namespace ferrite::cli

@@ -1,16 +1,16 @@
 // ferrite doctor: what is there, whether it works, and what to do about what is missing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backend_cpu/linalg/lapack.hpp"
-#include "cli/command.hpp"
+#include "cli/backend_option.hpp"
 #include "cli/machine.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/stacks.hpp"
 #include "ferrite/stacks/self_test.hpp"
 
 namespace ferrite::cli {
@@ -68,16 +68,6 @@ Check check_openblas() {
           found ? "" : "Linear algebra on large matrices is faster with it: apt-get install libopenblas0."};
 }
 
-/// Whether this ferrite was built with CUDA.
-bool has_cuda() {
-  try {
-    op_table<Cuda>();
-    return true;
-  } catch (const DeviceError&) {
-    return false;
-  }
-}
-
 std::vector<Check> check_gpus() {
   std::vector<Check> checks;
   try {
@@ -95,7 +85,7 @@ std::vector<Check> check_gpus() {
         {"cuda", Verdict::failed, e.what(), "Does `nvidia-smi` list the GPU? If so, restart the driver."});
   }
   // A driver is there and this ferrite has CUDA, but it does not start: somebody expects the GPU to work.
-  const bool is_expected = std::filesystem::exists("/proc/driver/nvidia/version") && has_cuda();
+  const bool is_expected = std::filesystem::exists("/proc/driver/nvidia/version") && is_built_with_cuda();
   if (checks.empty() && is_expected)
     checks.push_back(
         {"cuda", Verdict::failed, cuda_unavailable_reason(), "Until then, --backend auto is the CPU."});

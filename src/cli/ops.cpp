@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.hpp"
+#include "cli/backend_option.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::cli {
@@ -16,11 +16,7 @@ namespace {
 /// Those of this build.
 std::vector<std::string> known_backends() {
   std::vector<std::string> names{"reference", "cpu"};
-  try {
-    op_table<Cuda>();
-    names.push_back("cuda");
-  } catch (const DeviceError&) {  // a build without CUDA
-  }
+  if (is_built_with_cuda()) names.push_back("cuda");
   return names;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/solution_rules.hpp"
+
 namespace ferrite::op {
 
 Metas SolveFactored::infer(MetaSpan in) const {
@@ -10,21 +12,17 @@ Metas SolveFactored::infer(MetaSpan in) const {
   detail::check_square(type_name, "a", in[0]);
   const Metas factors = Lu{}.infer(in.first(1));
   detail::check_shape(type_name, "the factors", in[1].shape, factors[0].shape);
+  detail::check_dtype(type_name, "the factors", in[1].dtype, in[0].dtype);
   detail::check_shape(type_name, "the order", in[2].shape, factors[1].shape);
   detail::check_dtype(type_name, "the order", in[2].dtype, DType::i64);
-  const Meta solved[] = {in[1], in[3]};
-  return TriangularSolve{}.infer(solved);
+  return {infer_solution(type_name, in[0], in[3])};
 }
 
 Metas Solve::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  detail::check_square(type_name, "a", in[0]);
-  detail::check_matrices(type_name, "b", in[1]);
-  detail::check_dtype(type_name, "b", in[1].dtype, in[0].dtype);
-  const std::int64_t n = in[0].shape.back();
-  detail::check_shape(type_name, "b", in[1].shape, detail::with_matrix(in[0].shape, n, in[1].shape.back()));
+  const Meta solution = infer_solution(type_name, in[0], in[1]);
   const Metas factors = Lu{}.infer(in.first(1));
-  return {in[1], factors[0], factors[1]};
+  return {solution, factors[0], factors[1]};
 }
 Cost Solve::cost(MetaSpan in, MetaSpan out) const {
   const Cost factors = Lu{}.cost(in.first(1), out.subspan(1));

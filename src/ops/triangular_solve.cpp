@@ -1,18 +1,13 @@
 // triangular_solve: shape rule, cost, and substitution on the host.
 #include "ferrite/ops/triangular_solve.hpp"
 
-#include <fmt/format.h>
+#include "ops/solution_rules.hpp"
 
 namespace ferrite::op {
 
 Metas TriangularSolve::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  detail::check_square(type_name, "a", in[0]);
-  detail::check_matrices(type_name, "b", in[1]);
-  detail::check_dtype(type_name, "b", in[1].dtype, in[0].dtype);
-  const std::int64_t n = in[0].shape.back();
-  detail::check_shape(type_name, "b", in[1].shape, detail::with_matrix(in[0].shape, n, in[1].shape.back()));
-  return {in[1]};
+  return {infer_solution(type_name, in[0], in[1])};
 }
 
 Cost TriangularSolve::cost(MetaSpan in, MetaSpan out) const {

@@ -53,38 +53,40 @@ namespace calls {
 template <class T>
 int potrf(char triangle, int n, T* a) {
   using F = void(const char*, const int*, T*, const int*, int*);
+  static F* const call = function<F, T>("potrf");
   int info = 0;
   const int stride = std::max(n, 1);
-  function<F, T>("potrf")(&triangle, &n, a, &stride, &info);
+  call(&triangle, &n, a, &stride, &info);
   return info;
 }
 
 template <class T>
 int getrf(int m, int n, T* a, int* pivots) {
   using F = void(const int*, const int*, T*, const int*, int*, int*);
+  static F* const call = function<F, T>("getrf");
   int info = 0;
   const int stride = std::max(m, 1);
-  function<F, T>("getrf")(&m, &n, a, &stride, pivots, &info);
+  call(&m, &n, a, &stride, pivots, &info);
   return info;
 }
 
 template <class T>
 int geqrf(int m, int n, T* a, T* tau) {
   using F = void(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+  static F* const call = function<F, T>("geqrf");
   int info = 0;
   const int stride = std::max(m, 1);
-  with_workspace<T>(
-      [&](T* work, int size) { function<F, T>("geqrf")(&m, &n, a, &stride, tau, work, &size, &info); });
+  with_workspace<T>([&](T* work, int size) { call(&m, &n, a, &stride, tau, work, &size, &info); });
   return info;
 }
 
 template <class T>
 int orgqr(int m, int n, int k, T* a, const T* tau) {
   using F = void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
+  static F* const call = function<F, T>("orgqr");
   int info = 0;
   const int stride = std::max(m, 1);
-  with_workspace<T>(
-      [&](T* work, int size) { function<F, T>("orgqr")(&m, &n, &k, a, &stride, tau, work, &size, &info); });
+  with_workspace<T>([&](T* work, int size) { call(&m, &n, &k, a, &stride, tau, work, &size, &info); });
   return info;
 }
 
@@ -92,13 +94,13 @@ template <class T>
 int syevd(char triangle, int n, T* a, T* values) {
   using F =
       void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*);
+  static F* const call = function<F, T>("syevd");
   const char vectors = 'V';
   int info = 0, integers = -1;
   const int stride = std::max(n, 1);
   std::vector<int> whole(1);
   with_workspace<T>([&](T* work, int size) {
-    function<F, T>("syevd")(&vectors, &triangle, &n, a, &stride, values, work, &size, whole.data(), &integers,
-                            &info);
+    call(&vectors, &triangle, &n, a, &stride, values, work, &size, whole.data(), &integers, &info);
     if (size == -1) {
       integers = std::max(1, whole[0]);
       whole.resize(static_cast<std::size_t>(integers));
@@ -111,13 +113,13 @@ template <class T>
 int gesdd(int m, int n, T* a, T* s, T* u, T* vt) {
   using F = void(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*,
                  const int*, int*, int*);
+  static F* const call = function<F, T>("gesdd");
   const char reduced = 'S';
   int info = 0;
   const int stride = std::max(m, 1), k = std::min(m, n), vt_stride = std::max(k, 1);
   std::vector<int> whole(static_cast<std::size_t>(8 * std::max(k, 1)));
   with_workspace<T>([&](T* work, int size) {
-    function<F, T>("gesdd")(&reduced, &m, &n, a, &stride, s, u, &stride, vt, &vt_stride, work, &size,
-                            whole.data(), &info);
+    call(&reduced, &m, &n, a, &stride, s, u, &stride, vt, &vt_stride, work, &size, whole.data(), &info);
   });
   return info;
 }
