@@ -224,5 +224,6 @@ void add_priors(Suite& suite);
 void add_launch(Suite& suite);
 void add_training(Suite& suite);
 void add_tokenizer(Suite& suite);
+void add_linear_algebra(Suite& suite);
 
 }  // namespace ferrite::bench

@@ -23,6 +23,7 @@ BARS = [  # pattern of the whole name, kind, limit; the first that matches count
     (r"(softmax|layer_norm|rms_norm)_backward/\w+/" + ROWS, "copy", 0.75),
     (r"cross_entropy_both/bf16/32768x50304", "seconds", 2.2e-3),
     (r"(conv2d|max_pool2d|batch_norm).*", "peer", 0.98),
+    (r"(cholesky|solve|eigh|svd)/.*", "peer", 1.0),
     (r"adamw/f32/124M", "seconds", 0.95e-3),
     (r"pool/allocate_free/1MiB", "seconds", 0.3e-6),
     (r"tokenizer_fit/f32/\w+/10Mx20", "seconds", 3e-3),

@@ -251,6 +251,19 @@ def priors(kind):
     return Problem(lambda: (), formula)
 
 
+def linear_algebra(op, dtype, batch, n):
+    linalg = torch.linalg
+
+    def positive(x):
+        return x @ x.mT + n * torch.eye(n, dtype=dtype, device="cuda")
+    calls = {"cholesky": (positive, linalg.cholesky), "solve": (lambda x: x, lambda a, b: linalg.solve(a, b)),
+             "qr": (lambda x: x, linalg.qr), "eigh": (lambda x: x + x.mT, linalg.eigh),
+             "svd": (lambda x: x, lambda a: linalg.svd(a, full_matrices=False))}
+    prepare, call = calls[op]
+    right = ((draw(batch, n, 1, dtype=dtype).cuda(),) if op == "solve" else ())
+    return Problem(lambda: (draw(batch, n, n, dtype=dtype),), call, lambda x: (prepare(x), *right), clock="latency")
+
+
 def set_tf32(on):
     torch.backends.cuda.matmul.allow_tf32 = on
     torch.backends.cudnn.allow_tf32 = on
@@ -290,6 +303,8 @@ def problem(name):
         return tokenizer(op, rest[1])
     if op == "matmul":
         return matmul(dtype, int(size))
+    if op in ("cholesky", "solve", "qr", "eigh", "svd"):
+        return linear_algebra(op, dtype, *(int(n) for n in size.split("x")[:2]))
     if op in ("add", "relu", "gelu", "sigmoid", "copy"):
         return elementwise(op, dtype, size)
     if op in ("sum", "max"):

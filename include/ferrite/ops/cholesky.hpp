@@ -39,6 +39,7 @@ struct FERRITE_API Cholesky {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::Cholesky& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Cholesky& op, Ins in, Outs out);
 
 /// The lower triangle L with A = L L^T, for symmetric positive-definite matrices A, of which only the lower
 /// triangle is read. Another matrix is a ValueError that says which one of the batch.

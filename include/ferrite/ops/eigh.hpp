@@ -54,6 +54,7 @@ struct FERRITE_API Eigh {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::Eigh& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Eigh& op, Ins in, Outs out);
 
 template <class B>
 struct EighResult {

@@ -64,6 +64,7 @@ struct FERRITE_API Lu {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::Lu& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Lu& op, Ins in, Outs out);
 
 /// Row order[i] of the matrix is row i of `lower` times `upper`.
 template <class B>

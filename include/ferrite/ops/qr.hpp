@@ -59,6 +59,7 @@ struct FERRITE_API Qr {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::Qr& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Qr& op, Ins in, Outs out);
 
 template <class B>
 struct QrResult {

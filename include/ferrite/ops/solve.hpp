@@ -75,6 +75,7 @@ struct FERRITE_API Solve {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::Solve& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Solve& op, Ins in, Outs out);
 
 /// X with A X = B. A singular matrix is a ValueError that says which one of the batch.
 /// # Shapes: a [..., N, N], b [..., N, K] -> [..., N, K], batch axes broadcast; or b [N] -> [..., N]

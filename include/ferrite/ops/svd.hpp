@@ -71,6 +71,7 @@ void Svd::vjp(Vjp<B>& v) const {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::Svd& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::Svd& op, Ins in, Outs out);
 
 template <class B>
 struct SvdResult {

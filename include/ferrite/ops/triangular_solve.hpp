@@ -66,6 +66,7 @@ struct FERRITE_API TriangularSolve {
 
 // Kernels (backend/concept.hpp).
 FERRITE_API void run(Cpu&, const op::TriangularSolve& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::TriangularSolve& op, Ins in, Outs out);
 
 /// X with A X = B. A zero on the diagonal is a ValueError that names the matrix.
 /// # Shapes: a [..., N, N], b [..., N, K] -> [..., N, K]; batch axes broadcast

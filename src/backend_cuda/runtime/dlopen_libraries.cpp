@@ -5,39 +5,12 @@
 #include <cublasLt.h>
 #include <cublas_api.h>
 #include <cudnn.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <string>
-
-#include "backend_cuda/runtime/compile_times.hpp"
-#include "ferrite/core/error.hpp"
+#include "backend_cuda/runtime/lazy_library.hpp"
 
 namespace ferrite::cuda {
 namespace {
-
-class LazyLibrary {
- public:
-  explicit LazyLibrary(std::string file) : file_(std::move(file)) {
-    const CompileScope loading("load " + file_);
-    // The path at build time, in case the system's loader does not know it.
-    for (const std::string folder : {"", FERRITE_CUDA_LIBRARY_DIR "/", FERRITE_CUDNN_LIBRARY_DIR "/"}) {
-      handle_ = dlopen((folder + file_).c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle_) return;
-      reason_ = dlerror();
-    }
-  }
-  void* find(const char* name) const {
-    void* const function = handle_ ? dlsym(handle_, name) : nullptr;
-    if (function) return function;
-    throw BackendError(fmt::format("[cuda] {}: {}; install it, or add its folder to LD_LIBRARY_PATH", file_,
-                                   handle_ ? fmt::format("has no function {}", name) : reason_));
-  }
-
- private:
-  std::string file_, reason_;
-  void* handle_ = nullptr;  // never closed: its objects live as long as the process
-};
 
 const LazyLibrary& blas() {
   static const LazyLibrary* const library =
@@ -51,12 +24,6 @@ const LazyLibrary& dnn() {
 
 }  // namespace
 }  // namespace ferrite::cuda
-
-#define FERRITE_FORWARD(library, Result, name, parameters, arguments)                                     \
-  Result name parameters {                                                                                \
-    static const auto function = reinterpret_cast<decltype(&name)>(ferrite::cuda::library().find(#name)); \
-    return function arguments;                                                                            \
-  }
 
 extern "C" {
 
@@ -128,5 +95,3 @@ FERRITE_FORWARD(dnn, cudnnStatus_t, cudnnBackendSetAttribute,
                 (descriptor, name, type, count, elements))
 
 }  // extern "C"
-
-#undef FERRITE_FORWARD
