@@ -12,7 +12,7 @@ execute_process(COMMAND ${WORK}/prefix/bin/ferrite --version COMMAND_ERROR_IS_FA
 file(COPY ${EXAMPLE} DESTINATION ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK}/custom_op -B ${WORK}/custom_op/build -DCMAKE_PREFIX_PATH=${WORK}/prefix
                         -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_FLAGS=${FLAGS} -DMISH_CUDA=${CUDA} -DCMAKE_CUDA_COMPILER=${NVCC}
-                        -DCMAKE_CUDA_ARCHITECTURES=90
+                        -DCMAKE_CUDA_ARCHITECTURES=80
                 COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/custom_op/build COMMAND_ERROR_IS_FATAL ANY)
 foreach(backend cpu parity)

@@ -8,9 +8,14 @@ namespace ferrite::cuda {
 
 inline constexpr int block_threads = 256;
 
+/// Whether all GPUs are Hopper or later and run code that was compiled for them: clusters of blocks, bulk
+/// copies and early starts need both.
+FERRITE_API bool runs_hopper_code();
+
 /// Whether the GPU may set up a kernel while the one before it in the stream still runs. `early` is only for
-/// kernels whose threads all begin with wait_for_earlier_kernels() (device.cuh), before any access to memory.
-/// A small kernel then costs a fifth less.
+/// kernels whose threads all begin with wait_for_earlier_kernels() (device.cuh), before any access to memory,
+/// and that are compiled for the same GPUs as ferrite. A small kernel then costs a fifth less. On GPUs before
+/// Hopper it means `in_turn`.
 enum class Start : std::uint8_t { in_turn, early };
 
 /// The arguments of cudaLaunchKernelExC.
@@ -28,7 +33,7 @@ class LaunchConfig {
       blocks.id = cudaLaunchAttributeClusterDimension;
       blocks.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
     }
-    if (start == Start::early) {
+    if (start == Start::early && runs_hopper_code()) {
       cudaLaunchAttribute& early = attributes_[config_.numAttrs++];
       early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
       early.val.programmaticStreamSerializationAllowed = 1;

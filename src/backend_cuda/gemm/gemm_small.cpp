@@ -49,10 +49,11 @@ std::vector<SmallGemm> small_gemm_candidates(const GemmProblem& p) {
   constexpr std::int64_t longest_chain = 256;
   std::vector<SmallGemm> variants;
   const auto kernels = kernels_of(p);
+  const std::uint8_t most_parts = runs_hopper_code() ? most_small_gemm_parts : 1;
   for (std::uint8_t tile = 0; tile < small_gemm_tiles; ++tile) {
     const SmallGemmKernels& kernel = kernels[tile];
     const std::int64_t tiles = p.batch * divide_up(p.m, kernel.rows) * divide_up(p.n, kernel.columns);
-    for (std::uint8_t parts = 1; parts <= most_small_gemm_parts; parts *= 2) {
+    for (std::uint8_t parts = 1; parts <= most_parts; parts *= 2) {
       const bool fills = tile == 0 || tiles * parts >= few_blocks;
       const bool splits = tiles * parts <= many_blocks && parts <= divide_up(p.k, kernel.depth);
       const bool is_exact = p.dtype != DType::f32 || p.tf32 || p.k <= longest_chain * parts;

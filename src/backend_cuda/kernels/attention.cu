@@ -94,8 +94,10 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-bool accepts(const Cuda&, const op::Attention&, MetaSpan in) {
-  return takes(in[0], in[2], in.size() > 3 ? &in[3] : nullptr);
+constexpr int shared_floats(int most) { return 2 * tile_floats(most) + square_floats; }
+
+bool accepts(const Cuda& cuda, const op::Attention&, MetaSpan in) {
+  return takes(cuda, in[0], in[2], in.size() > 3 ? &in[3] : nullptr, shared_floats);
 }
 
 void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {
@@ -106,9 +108,9 @@ void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {
   const Shape& strides = lse.layout().strides;
   const std::int64_t blocks = q.shape()[0] * q.shape()[1] * divide_up(p.queries, tile);
   visit(q.dtype(), std::max(p.depth, p.width), [&]<class T, int most>() {
-    launch(call, attention_kernel<T, most>, blocks, 2 * tile_floats(most) + square_floats, p,
-           Heads<const T>(q), Heads<const T>(k), Heads<const T>(v), Heads<T>(out[0]), lse.data<float>(),
-           strides[0], strides[1], strides[2]);
+    launch(call, attention_kernel<T, most>, blocks, shared_floats(most), p, Heads<const T>(q),
+           Heads<const T>(k), Heads<const T>(v), Heads<T>(out[0]), lse.data<float>(), strides[0], strides[1],
+           strides[2]);
   });
   call.finish();
 }

@@ -145,10 +145,13 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-bool accepts(const Cuda&, const op::AttentionBackward&, MetaSpan in) {
+constexpr int query_floats(int most) { return 4 * tile_floats(most) + square_floats + 2 * tile; }
+constexpr int key_floats(int most) { return query_floats(most) + square_floats; }
+
+bool accepts(const Cuda& cuda, const op::AttentionBackward&, MetaSpan in) {
   for (std::size_t i = 0; i < 5; ++i)
     if (in[i].dtype != in[1].dtype) return false;
-  return in[5].dtype == DType::f32 && takes(in[1], in[3], in.size() > 6 ? &in[6] : nullptr);
+  return in[5].dtype == DType::f32 && takes(cuda, in[1], in[3], in.size() > 6 ? &in[6] : nullptr, key_floats);
 }
 
 void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {
@@ -165,14 +168,12 @@ void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumula
       const auto blocks = static_cast<unsigned>(divide_up(rows, threads / 32));
       delta_kernel<T><<<blocks, threads, 0, call.stream()>>>(p.heads, p.queries, rows, p.width, inputs.grad,
                                                              Heads<const T>(o), delta.data());
-      launch(call, query_kernel<T, most>, heads * divide_up(p.queries, tile),
-             4 * tile_floats(most) + square_floats + 2 * tile, p, inputs, Heads<T>(out[0]),
-             accumulates(mask, 0));
+      launch(call, query_kernel<T, most>, heads * divide_up(p.queries, tile), query_floats(most), p, inputs,
+             Heads<T>(out[0]), accumulates(mask, 0));
     }
     if (heads * p.keys > 0)
-      launch(call, key_kernel<T, most>, heads * divide_up(p.keys, tile),
-             4 * tile_floats(most) + 2 * square_floats + 2 * tile, p, inputs, Heads<T>(out[1]),
-             Heads<T>(out[2]), accumulates(mask, 1), accumulates(mask, 2));
+      launch(call, key_kernel<T, most>, heads * divide_up(p.keys, tile), key_floats(most), p, inputs,
+             Heads<T>(out[1]), Heads<T>(out[2]), accumulates(mask, 1), accumulates(mask, 2));
   });
   call.finish();
 }

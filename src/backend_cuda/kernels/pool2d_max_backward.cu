@@ -18,8 +18,10 @@ using namespace cuda;
 namespace {
 
 constexpr int threads = 256;
-/// Four extents, each with two bounds, in the shared memory a block of sm_90 may have (227 KiB).
-constexpr std::int64_t most_extents = 28000;
+/// Two bounds for each of four extents, in shared memory.
+std::int64_t bounds_bytes(std::int64_t extents) {
+  return 2 * static_cast<std::int64_t>(sizeof(int)) * extents;
+}
 
 struct Problem {
   std::int64_t planes;
@@ -99,9 +101,11 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-bool accepts(const Cuda&, const op::MaxPool2dBackward& op, MetaSpan in) {
+bool accepts(const Cuda& cuda, const op::MaxPool2dBackward& op, MetaSpan in) {
   const Shape& y = in[0].shape;
-  return op.input[2] + op.input[3] + y[2] + y[3] <= most_extents;
+  constexpr std::int64_t own_bytes = 1024;  // more than the kernel has beside them
+  const auto room = static_cast<std::int64_t>(cuda.context().properties().sharedMemPerBlockOptin);
+  return bounds_bytes(op.input[2] + op.input[3] + y[2] + y[3]) + own_bytes <= room;
 }
 
 void run(Cuda& cuda, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
@@ -122,7 +126,7 @@ void run(Cuda& cuda, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumula
                   static_cast<int>(y[3]),
                   dx.add(),
                   FaultReport(call)};
-  const auto bytes = static_cast<int>(2 * sizeof(int) * (x[2] + x[3] + y[2] + y[3]));
+  const auto bytes = static_cast<int>(bounds_bytes(x[2] + x[3] + y[2] + y[3]));
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(planes * strips, 1 << 30));
   visit_floating(dy.dtype(), [&]<class T>() {
     if (bytes > 48 << 10)

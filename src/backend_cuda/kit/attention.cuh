@@ -200,8 +200,14 @@ inline Problem problem_of(const Array& q, const Array& k, const Array& v, const 
   return p;
 }
 
-/// f32, f16 and bf16 with heads of up to 128 columns; masks of bool or any of these.
-inline bool takes(const Meta& q, const Meta& v, const Meta* mask) {
+/// f32, f16 and bf16 with heads of up to 128 columns; masks of bool or any of these. floats(64 or 128): the
+/// shared memory of the largest kernel.
+template <class Floats>
+bool takes(const Cuda& cuda, const Meta& q, const Meta& v, const Meta* mask, Floats&& floats) {
+  const int columns = q.shape[3] <= 64 && v.shape[3] <= 64 ? 64 : 128;
+  if (static_cast<std::size_t>(floats(columns)) * sizeof(float) >
+      cuda.context().properties().sharedMemPerBlockOptin)
+    return false;
   const auto narrow = [](DType d) { return is_floating(d) && d != DType::f64; };
   return narrow(q.dtype) && q.shape[3] <= 128 && v.shape[3] <= 128 &&
          (!mask || mask->dtype == DType::bool_ || narrow(mask->dtype));

@@ -87,24 +87,34 @@ __device__ __forceinline__ std::uint32_t round_to_tf32(std::uint32_t bits) {
   return rounded;
 }
 
+// From here on: instructions of Hopper. Code for older GPUs compiles too; there, runs_hopper_code() keeps the
+// host from launching what needs them, so that only the trivial cluster of one block is ever asked for.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define FERRITE_HOPPER_ONLY(...) __VA_ARGS__
+#define FERRITE_HOPPER_ASM(...) asm volatile(__VA_ARGS__)
+#else
+#define FERRITE_HOPPER_ONLY(...) static_cast<void>(0)
+#define FERRITE_HOPPER_ASM(...) __trap()
+#endif
+
 /// A barrier in shared memory that counts arrivals, and bytes. Phases alternate in parity, the first is 0.
 class Barrier {
  public:
   __device__ __forceinline__ void init(int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
+    FERRITE_HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
   }
   __device__ __forceinline__ void arrive() {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+    FERRITE_HOPPER_ASM("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
   }
   /// Arrives; the phase ends when this many bytes have come, too.
   __device__ __forceinline__ void expect(std::uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
-                 : "memory");
+    FERRITE_HOPPER_ASM("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
+                       : "memory");
   }
   /// The data that arrived, from memory or from other blocks of the cluster, is in this block's own shared
   /// memory, so an acquire of cluster scope, which empties the L1 cache, is not needed.
   __device__ __forceinline__ void wait(std::uint32_t parity) {
-    asm volatile(
+    FERRITE_HOPPER_ASM(
         "{\n"
         ".reg .pred done;\n"
         "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
@@ -115,7 +125,7 @@ class Barrier {
   }
   /// Both pointers and the number of bytes are multiples of 16.
   __device__ __forceinline__ void copy_to_shared(void* target, const void* source, std::uint32_t bytes) {
-    asm volatile(
+    FERRITE_HOPPER_ASM(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
             shared_address(target)),
         "l"(source), "r"(bytes), "r"(address())
@@ -130,44 +140,50 @@ class Barrier {
 // A cluster is a group of neighbouring blocks on the grid's x axis that run at once and can read each other's
 // shared memory. A launch without clusters has clusters of one block.
 __device__ __forceinline__ int cluster_blocks() {
-  int blocks;
-  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
+  int blocks = 1;
+  FERRITE_HOPPER_ONLY(asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks)));
   return blocks;
 }
 __device__ __forceinline__ int block_in_cluster() {
-  int rank;
-  asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(rank));
+  int rank = 0;
+  FERRITE_HOPPER_ONLY(asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(rank)));
   return rank;
 }
 __device__ __forceinline__ int cluster_in_grid() {
-  int index;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(index));
+  int index = static_cast<int>(blockIdx.x);
+  FERRITE_HOPPER_ONLY(asm("mov.u32 %0, %%clusterid.x;" : "=r"(index)));
   return index;
+}
+__device__ __forceinline__ void make_barriers_visible() {
+  FERRITE_HOPPER_ASM("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 /// For all threads of the cluster; makes earlier writes visible.
 __device__ __forceinline__ void synchronize_cluster() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+  FERRITE_HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 /// The address, in another block of the cluster, of the same place in this block's shared memory.
 __device__ __forceinline__ std::uint32_t address_in_block(std::uint32_t own, int block) {
-  std::uint32_t there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+  std::uint32_t there = own;
+  FERRITE_HOPPER_ASM("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
   return there;
 }
 /// Into the shared memory of another block, whose Barrier counts its 8 bytes. Both are addresses there.
 __device__ __forceinline__ void store_async(std::uint32_t to, std::uint64_t value, std::uint32_t barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
-               "l"(value), "r"(barrier)
-               : "memory");
+  FERRITE_HOPPER_ASM("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
+                     "l"(value), "r"(barrier)
+                     : "memory");
 }
 /// What lies at this place of the shared memory of another block of the cluster.
 __device__ __forceinline__ float4 load_from_block(const float* own, int block) {
-  float4 value;
-  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
-               : "r"(address_in_block(shared_address(own), block))
-               : "memory");
+  float4 value{};
+  FERRITE_HOPPER_ASM("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+                     : "r"(address_in_block(shared_address(own), block))
+                     : "memory");
   return value;
 }
+
+#undef FERRITE_HOPPER_ASM
+#undef FERRITE_HOPPER_ONLY
 
 }  // namespace ferrite::cuda::ptx

@@ -99,7 +99,7 @@ class Ring {
         control_.told[0].init(1);
         control_.told[1].init(1);
       }
-      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      ptx::make_barriers_visible();
     }
     // No block may write to another of its cluster before that one is ready.
     if (shape.parts > 1)

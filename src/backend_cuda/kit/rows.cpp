@@ -123,7 +123,7 @@ void RowPlan::launch_untyped(const void* kernel, void** parameters) const {
 
 std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
                                        int lanes, const RingNeeds& needs) {
-  if (length > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  if (!runs_hopper_code() || length > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   RingPlan plan;
   plan.call_ = &call;
   plan.lanes_ = lanes;

@@ -5,7 +5,7 @@
 //             too long even for the ring are read again in every pass, chunk by chunk.
 //   RingPlan  A block, or a cluster of blocks, has a row in shared memory and works on it while bulk copies
 //             bring the next ones. For rows that do not fit in registers, and for ops with sums over all
-//             rows.
+//             rows. Needs Hopper: on older GPUs, rows that do not fit in registers are read chunk by chunk.
 #pragma once
 
 #include <initializer_list>
@@ -92,7 +92,7 @@ struct RingNeeds {
 
 class RingPlan {
  public:
-  /// Nothing if rows are too long for the shared memory of the largest cluster.
+  /// Nothing if rows are too long for the shared memory of the largest cluster, and before Hopper.
   static std::optional<RingPlan> make(const Call& call, DType dtype, std::int64_t rows, std::int64_t length,
                                       int lanes, const RingNeeds& needs);
 

@@ -26,7 +26,7 @@ std::string_view advice(cudaError_t status) {
       return "the GPU is taken by another process in exclusive mode";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-      return "this build has no code for this GPU; add its architecture to FERRITE_CUDA_ARCHITECTURES "
+      return "this build has no code for this GPU; add its architecture to FERRITE_CUDA_ARCHS "
              "and rebuild";
     case cudaErrorStreamCaptureUnsupported:
     case cudaErrorStreamCaptureInvalidated:
