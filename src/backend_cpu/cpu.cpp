@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "backend_cpu/kit/host_array.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -36,6 +38,18 @@ void Cpu::copy_to_host(const Array& array, void* target) {
   Array host = borrowed(target, array.meta());
   const Array* in[] = {&array};
   run(*this, op::Copy{array.dtype()}, Ins(in, 1), Outs(&host, 1));
+}
+
+Products Cpu::default_products() {
+  static const Products products = [] {
+    const char* const given = std::getenv("FERRITE_PRODUCTS");
+    const std::string_view name = given ? given : "reproducible";
+    if (name == "reproducible") return Products::reproducible;
+    if (name == "openblas") return Products::openblas;
+    if (name == "fastest") return Products::fastest;
+    throw ValueError(fmt::format("FERRITE_PRODUCTS={}: must be reproducible, openblas or fastest", name));
+  }();
+  return products;
 }
 
 MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }

@@ -27,8 +27,20 @@ constexpr Kind kind(std::string_view name, std::string_view meaning) {
     return {name, meaning, false, [](int) { return AnyBackend(B()); }};
 }
 
+/// The CPU with products by another engine.
+template <Products products>
+constexpr Kind cpu_with(std::string_view name, std::string_view meaning) {
+  return {name, meaning, false, [](int) {
+            Cpu cpu;
+            cpu.set_products(products);
+            return AnyBackend(cpu);
+          }};
+}
+
 constexpr Kind kinds[] = {
     kind<Cpu>("cpu", "the CPU"),
+    cpu_with<Products::openblas>("cpu-openblas", "the CPU, matrix products by OpenBLAS"),
+    cpu_with<Products::fastest>("cpu-fastest", "the CPU, matrix products by the faster of two"),
     kind<Cuda>("cuda", "an NVIDIA GPU"),
     kind<Reference>("reference", "plain loops in double, to compare with"),
     kind<Lazy<Cpu>>("lazy-cpu", "the CPU, elementwise ops fused"),
@@ -40,7 +52,7 @@ constexpr Kind kinds[] = {
     kind<LazyParity>("lazy-parity", "lazy-cpu, every op compared with the CPU"),
     kind<CudaLazyParity>("cuda-lazy-parity", "lazy-cuda, every op compared with the GPU"),
 };
-static_assert(std::size(kinds) == NamedStacks::size, "a stack of backend/compiled.hpp lacks a name");
+static_assert(std::size(kinds) == NamedStacks::size + 2, "a stack of backend/compiled.hpp lacks a name");
 constexpr std::string_view automatic = "auto";
 
 [[noreturn]] void throw_unknown(std::string_view name) {

@@ -3,6 +3,7 @@
 // cut into chunks.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,15 @@ class Kernel;
 struct Grid;
 }  // namespace kernel
 
-/// It has no state: all objects share the allocator and the thread pool, and any thread may use them. Kernels
-/// expect outputs of the shape and dtype that the op infers. An elementwise output may have the buffer and
-/// layout of an input; any other overlap of an output with an input is undefined.
+/// Who multiplies matrices of f32 and f64. reproducible: ferrite's own kernel, whose results have the same
+/// bits for any number of threads. openblas: OpenBLAS, where it is installed. fastest: for products of each
+/// kind (dtype, layout, size) the one of the two that was faster in the first few; the bits may then differ
+/// from run to run. Products inside other kernels, as in attention and conv2d, are always ferrite's own.
+enum class Products : std::uint8_t { reproducible, openblas, fastest };
+
+/// All objects share the allocator and the thread pool, and any thread may use them. Kernels expect outputs
+/// of the shape and dtype that the op infers. An elementwise output may have the buffer and layout of an
+/// input; any other overlap of an output with an input is undefined.
 class FERRITE_API Cpu {
  public:
   using Primitive = Array;
@@ -34,8 +41,17 @@ class FERRITE_API Cpu {
   /// "cpu (AVX-512, 2 threads)"
   std::string describe() const;
 
+  /// For ops of this object and of its copies, such as tensors made later hold one. The default is
+  /// FERRITE_PRODUCTS (reproducible, openblas or fastest), else reproducible.
+  void set_products(Products products) { products_ = products; }
+  Products products() const { return products_; }
+
   /// A user's kernel, with a pointer to each argument as emitted code takes them (kernel/emit.hpp).
   void launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments);
+
+ private:
+  static Products default_products();
+  Products products_ = default_products();
 };
 
 }  // namespace ferrite

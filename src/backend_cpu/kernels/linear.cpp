@@ -1,7 +1,7 @@
 // Linear: bias and activation are applied to each tile of the product while it is in the cache.
 #include "ferrite/ops/linear.hpp"
 
-#include "backend_cpu/gemm/gemm.hpp"
+#include "backend_cpu/gemm/products.hpp"
 #include "backend_cpu/math/element_math.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/cpu/blocks.hpp"
@@ -46,8 +46,8 @@ RowFunction<T> row_function(Activation activation) {
 
 /// The product goes to `pre`, its activation to `y`; both are dense and may be the same.
 template <class T>
-void linear(const Array& x, const Array& weight, const T* bias, Activation activation, const Array& pre,
-            T* y) {
+void linear(Products products, const Array& x, const Array& weight, const T* bias, Activation activation,
+            const Array& pre, T* y) {
   const Matrix<T> result = matrix_of<T>(pre);
   const RowFunction<T> activate = row_function<T>(activation);
   const auto finish = [&](const Matrix<T>& tile, std::int64_t row, std::int64_t column) {
@@ -57,8 +57,8 @@ void linear(const Array& x, const Array& weight, const T* bias, Activation activ
       if (activate) activate(sums, y + (row + i) * result.columns + column, tile.columns);
     }
   };
-  gemm<T>(T{1}, matrix_of<const T>(x), matrix_of<const T>(weight).transposed(), result, false,
-          bias || activate ? TileFunction<T>(finish) : TileFunction<T>());
+  multiply<T>(products, T{1}, matrix_of<const T>(x), matrix_of<const T>(weight).transposed(), result, false,
+              bias || activate ? TileFunction<T>(finish) : TileFunction<T>());
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ void run(Cpu& cpu, const op::Linear& op, Ins in, Outs out) {
   visit_wide(out[0].dtype(), [&]<class T>() {
     const Array bias = in.size() > 2 ? dense(cpu, in[2]) : Array();
     Destination y(cpu, out[0], false), pre(cpu, out.back(), false);
-    linear<T>(in[0], in[1], bias.defined() ? bias.data<T>() : nullptr, op.activation,
+    linear<T>(cpu.products(), in[0], in[1], bias.defined() ? bias.data<T>() : nullptr, op.activation,
               out.size() > 1 ? pre.array() : y.array(), y.array().data<T>());
     y.commit();
     if (out.size() > 1) pre.commit();

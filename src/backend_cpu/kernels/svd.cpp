@@ -114,8 +114,8 @@ void run(Cpu& cpu, const op::Svd& op, Ins in, Outs out) {
     Destination packed(cpu, out[0], false);
     const Shape& shape = a.shape();
     const std::int64_t m = shape[shape.rank() - 2], n = shape.back(), k = std::min(m, n);
-    const std::optional<LapackOnOneThread> batch_has_the_threads =
-        k >= least_for_gesdd && k < least_for_lapack ? std::optional<LapackOnOneThread>(std::in_place)
+    const std::optional<OpenBlasOnOneThread> batch_has_the_threads =
+        k >= least_for_gesdd && k < least_for_lapack ? std::optional<OpenBlasOnOneThread>(std::in_place)
                                                      : std::nullopt;
     for_matrices(op.type_name, detail::batch_of(shape), k, "not finite", [&](std::int64_t i) {
       const ConstMatrixMap<T> source(a.data<T>() + i * m * n, m, n);

@@ -1,39 +1,23 @@
-// Finds OpenBLAS and gives its functions plain signatures: sizes by value, workspaces as large as they ask
+// Gives the functions of LAPACK plain signatures: sizes by value, workspaces as large as they ask
 // for.
 #include "backend_cpu/linalg/lapack.hpp"
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <vector>
+
+#include "backend_cpu/linalg/openblas.hpp"
 
 namespace ferrite::cpu {
 
 namespace {
 
-/// OpenBLAS with LAPACK inside, as Linux distributions have it.
-void* library() {
-  static void* const handle = [] {
-    void* found = nullptr;
-    for (const char* name : {"libopenblas.so.0", "libopenblas.so"})
-      if (!found) found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    for (const char* name :
-         {"spotrf_", "dpotrf_", "sgetrf_", "dgetrf_", "sgeqrf_", "dgeqrf_", "sorgqr_", "dorgqr_", "ssyevd_",
-          "dsyevd_", "sgesdd_", "dgesdd_", "cblas_strsm", "cblas_dtrsm"})
-      if (found && !dlsym(found, name)) found = nullptr;  // built without LAPACK
-    return found;
-  }();
-  return handle;
-}
-
 /// The Fortran function of this name for T, e.g. dpotrf_.
 template <class F, class T>
 F* function(const char* name) {
   return reinterpret_cast<F*>(
-      dlsym(library(), (std::string(1, sizeof(T) == 4 ? 's' : 'd') + name + "_").c_str()));
+      find_in_openblas((std::string(1, sizeof(T) == 4 ? 's' : 'd') + name + "_").c_str()));
 }
 
 /// Calls f(work, size) twice: first with size -1, which asks for the best size.
@@ -138,7 +122,7 @@ void trsm(bool lower, bool transposed, bool unit_diagonal, int n, int k, const T
   };
   using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
   static F* const found =
-      reinterpret_cast<F*>(dlsym(library(), sizeof(T) == 4 ? "cblas_strsm" : "cblas_dtrsm"));
+      reinterpret_cast<F*>(find_in_openblas(sizeof(T) == 4 ? "cblas_strsm" : "cblas_dtrsm"));
   found(row_major, left, lower ? lower_triangle : upper_triangle, transposed ? transpose : no_transpose,
         unit_diagonal ? unit : non_unit, n, k, T{1}, a, n, x, k);
 }
@@ -151,51 +135,20 @@ template <class T>
 const Lapack<T>* Lapack<T>::get() {
   static constexpr Lapack functions{calls::potrf<T>, calls::getrf<T>, calls::geqrf<T>, calls::orgqr<T>,
                                     calls::syevd<T>, calls::gesdd<T>, calls::trsm<T>};
-  return library() ? &functions : nullptr;
+  return has_lapack() ? &functions : nullptr;
 }
 template struct Lapack<float>;
 template struct Lapack<double>;
 
-namespace {
-/// The first to come keeps the number of threads, the last to leave sets it again.
-struct ThreadsOutside {
-  std::mutex mutex;
-  int users = 0, threads = 1;
-};
-ThreadsOutside& threads_outside() {
-  static ThreadsOutside state;
-  return state;
+bool has_lapack() {
+  static const bool found = find_in_openblas("dpotrf_") != nullptr;
+  return found;
 }
-void set_threads(int count) {
-  using F = void(int);
-  if (auto* const set = reinterpret_cast<F*>(dlsym(library(), "openblas_set_num_threads"))) set(count);
-}
-}  // namespace
-
-LapackOnOneThread::LapackOnOneThread() {
-  if (!library()) return;
-  ThreadsOutside& outside = threads_outside();
-  const std::lock_guard lock(outside.mutex);
-  if (outside.users++ > 0) return;
-  using F = int();
-  auto* const get = reinterpret_cast<F*>(dlsym(library(), "openblas_get_num_threads"));
-  outside.threads = get ? get() : 1;
-  if (outside.threads > 1) set_threads(1);
-}
-
-LapackOnOneThread::~LapackOnOneThread() {
-  if (!library()) return;
-  ThreadsOutside& outside = threads_outside();
-  const std::lock_guard lock(outside.mutex);
-  if (--outside.users == 0 && outside.threads > 1) set_threads(outside.threads);
-}
-
-bool has_lapack() { return library() != nullptr; }
 
 std::string describe_lapack() {
-  if (!library()) return "not found: Eigen factorises large matrices, on one thread";
+  if (!has_lapack()) return "not found: Eigen factorises large matrices, on one thread";
   using Config = char*();
-  auto* const config = reinterpret_cast<Config*>(dlsym(library(), "openblas_get_config"));
+  auto* const config = reinterpret_cast<Config*>(find_in_openblas("openblas_get_config"));
   return config ? config() : "OpenBLAS";
 }
 

@@ -1,4 +1,4 @@
-// LAPACK as OpenBLAS has it, loaded when it is first asked for: it divides the work of one large matrix among
+// LAPACK as OpenBLAS has it: it divides the work of one large matrix among
 // threads, which Eigen does not. Where it is not installed, Eigen does everything.
 #pragma once
 
@@ -24,15 +24,6 @@ struct Lapack {
   /// X [n, k] holds B and becomes the solution of A X = B, or of A^T X = B. This one takes row-major
   /// matrices.
   void (*trsm)(bool lower, bool transposed, bool unit_diagonal, int n, int k, const T* a, T* x);
-};
-
-/// While one of these lives, OpenBLAS runs on the threads that call it: a batch has threads of its own.
-class LapackOnOneThread {
- public:
-  LapackOnOneThread();
-  ~LapackOnOneThread();
-  LapackOnOneThread(const LapackOnOneThread&) = delete;
-  LapackOnOneThread& operator=(const LapackOnOneThread&) = delete;
 };
 
 FERRITE_API bool has_lapack();

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "backend_cpu/linalg/lapack.hpp"
+#include "backend_cpu/linalg/openblas.hpp"
 #include "ferrite/cpu/rows.hpp"
 #include "ferrite/ops/host_matrices.hpp"
 
@@ -36,6 +37,7 @@ void for_matrices(std::string_view op, const Shape& batch, std::int64_t extent, 
     }
   };
   if (extent >= least_for_lapack && has_lapack()) {
+    give_openblas_our_threads();
     for (std::int64_t i = 0; i < count; ++i) try_one(i);
   } else {
     constexpr std::int64_t chunk = 1 << 15;

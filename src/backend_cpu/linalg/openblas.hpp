@@ -1,0 +1,21 @@
+// OpenBLAS, loaded when it is first asked for. ferrite works without it.
+#pragma once
+
+namespace ferrite::cpu {
+
+/// A function of OpenBLAS; null if it, or LAPACK inside of it, is not installed.
+void* find_in_openblas(const char* function);
+
+/// OpenBLAS gets as many threads as ferrite has (set_num_threads), for calls from outside of parallel jobs.
+void give_openblas_our_threads();
+
+/// While one of these lives, OpenBLAS runs on the threads that call it: a batch has threads of its own.
+class OpenBlasOnOneThread {
+ public:
+  OpenBlasOnOneThread();
+  ~OpenBlasOnOneThread();
+  OpenBlasOnOneThread(const OpenBlasOnOneThread&) = delete;
+  OpenBlasOnOneThread& operator=(const OpenBlasOnOneThread&) = delete;
+};
+
+}  // namespace ferrite::cpu
