@@ -54,20 +54,20 @@ std::vector<std::string> differences(const Report& before, const Report& after) 
 
 }  // namespace
 
-double Comparison::mean_ratio() const {
+double RunComparison::mean_ratio() const {
   std::vector<double> ratios;
   for (const Change& change : changes) ratios.push_back(change.ratio());
   return geometric_mean(ratios);
 }
 
-std::size_t Comparison::count_below(double limit) const {
+std::size_t RunComparison::count_below(double limit) const {
   return static_cast<std::size_t>(
       std::count_if(changes.begin(), changes.end(), [&](const Change& c) { return c.ratio() < limit; }));
 }
 
-Comparison compare(const Report& before, const Report& after, By by) {
+RunComparison compare(const Report& before, const Report& after, By by) {
   const auto old_seconds = seconds_of(before, by), new_seconds = seconds_of(after, by);
-  Comparison result;
+  RunComparison result;
   for (const auto& [key, seconds] : old_seconds) {
     const auto found = new_seconds.find(key);
     if (found == new_seconds.end())
@@ -83,7 +83,7 @@ Comparison compare(const Report& before, const Report& after, By by) {
   return result;
 }
 
-std::string to_text(const Comparison& comparison, double limit) {
+std::string to_text(const RunComparison& comparison, double limit) {
   std::string text;
   for (const std::string& warning : comparison.warnings) text += "warning: " + warning + "\n";
   text += fmt::format("{:<34}{:<16}{:>10}{:>10}{:>8}\n", "row", "backend", "before", "after", "ratio");
@@ -112,7 +112,7 @@ struct CompareOptions {
 };
 
 int run_compare(const CompareOptions& options) {
-  const bench::Comparison comparison =
+  const bench::RunComparison comparison =
       bench::compare(bench::read_report(options.before), bench::read_report(options.after),
                      options.by == "min" ? bench::By::least : bench::By::median);
   if (comparison.changes.empty())

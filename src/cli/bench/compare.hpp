@@ -18,7 +18,7 @@ struct Change {
   double ratio() const { return before / after; }
 };
 
-struct Comparison {
+struct RunComparison {
   std::vector<Change> changes;                       // worst first
   std::vector<std::string> only_before, only_after;  // "add/f32/1K cpu"
   std::vector<std::string> warnings;                 // about what makes the runs hard to compare
@@ -27,8 +27,8 @@ struct Comparison {
   std::size_t count_below(double limit) const;
 };
 
-Comparison compare(const Report& before, const Report& after, By by);
+RunComparison compare(const Report& before, const Report& after, By by);
 /// A line per change, the marks of those below the limit, and what the numbers mean.
-std::string to_text(const Comparison& comparison, double limit);
+std::string to_text(const RunComparison& comparison, double limit);
 
 }  // namespace ferrite::cli::bench

@@ -112,7 +112,7 @@ Figure measure_eigen(const Row& row, RowRunner& runner, const Timing& timing) {
 }
 
 Peer open_eigen(const Plan& plan, Report& report) {
-  report.columns.push_back({"eigen", eigen_version(), true});
+  report.columns.push_back({"eigen", eigen_version() + ", into memory that is there", true});
   return {"eigen", [timing = plan.timing](const Row& row, RowRunner& runner) -> Figure {
             if (row.make_step) return {{}, {}, false, "not in this comparison"};
             if (row.dtype == "f32") return measure_eigen<float>(row, runner, timing);
@@ -135,6 +135,7 @@ std::vector<Peer> open_peers(const Plan& plan, Report& report) {
           fmt::format("[bench] '{}' is no peer; they are {}", name, fmt::join(peer_names(), ", ")));
   std::vector<Peer> peers;
   for (const std::string& name : plan.peers) {
+    if (report.has_column(name)) continue;  // was named twice
     std::optional<Peer> peer = name == "eigen" ? open_eigen(plan, report) : open_python(name, plan, report);
     if (peer) peers.push_back(std::move(*peer));
   }

@@ -165,10 +165,15 @@ def time_calls(peer, call, row, on_device):
     for i in range(row["warmup"]):
         if i == 0 or time.perf_counter() - start < most:
             batch(1)
-    calls, trial = 1, batch(1)
+
+    def attempt(calls):
+        first, enough = batch(calls), row["batch_seconds"]
+        return first if first < enough or first > 20 * enough else min(first, batch(calls))
+
+    calls, trial = 1, attempt(1)
     while trial < row["batch_seconds"] and calls < row["most_calls"]:
         calls *= 2
-        trial = batch(calls)
+        trial = attempt(calls)
     times = [trial / calls] if trial >= most else []
     start = time.perf_counter()
     while len(times) < row["iterations"] and (not times or (trial < most and time.perf_counter() - start < most)):

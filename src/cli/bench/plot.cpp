@@ -9,7 +9,7 @@ namespace ferrite::cli::bench {
 
 namespace {
 
-constexpr double name_width = 200, plot_width = 700, line_height = 18, top = 36;
+constexpr double name_width = 200, plot_width = 700, right_margin = 80, line_height = 18, top = 36;
 constexpr double small_width = 320, small_height = 190, small_left = 44, small_right = 12;
 
 std::string words(double x, double y, const std::string& text, const char* kind, const char* anchor) {
@@ -115,13 +115,14 @@ std::string dot_plot(const std::vector<Dots>& lines, const std::vector<std::stri
     axis += line(scale.at(tick), 20, scale.at(tick), y - 8, "grid");
     axis += words(scale.at(tick), 14, short_text(tick), "faint", "middle");
   }
-  for (const Mark& mark : marks) {
-    axis += line(scale.at(mark.value), 20, scale.at(mark.value), y, kind_of(mark));
+  const double bottom = y;
+  for (const Mark& mark : marks) {  // their labels stand below each other: the lines may be close
+    axis += line(scale.at(mark.value), 20, scale.at(mark.value), bottom, kind_of(mark));
     axis += fmt::format(R"(<g class="{}">{}</g>)", kind_of(mark),
-                        words(scale.at(mark.value), y + 10, mark.label, "", "middle"));
-    y += mark.column ? 13 : 0;  // labels of several marks would cover each other
+                        words(scale.at(mark.value), y += 13, mark.label, "", "middle"));
   }
-  return R"(<div class="scroll">)" + svg(name_width + plot_width + 30, y + 18, axis + body) + "</div>";
+  return R"(<div class="scroll">)" + svg(name_width + plot_width + right_margin, y + 12, axis + body) +
+         "</div>";
 }
 
 std::string line_plot(const std::string& title, const std::vector<std::string>& labels,

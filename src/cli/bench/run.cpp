@@ -59,11 +59,14 @@ nlohmann::ordered_json settings_of(const Plan& plan) {
 std::vector<std::pair<std::string, AnyBackend>> open_backends(const Plan& plan, Report& report) {
   std::vector<std::pair<std::string, AnyBackend>> backends;
   for (const std::string& name : plan.backends) {
+    if (report.has_column(name)) continue;  // was named twice
     try {
       AnyBackend backend(name);
       report.columns.push_back({name, backend.describe()});
       backends.emplace_back(name, std::move(backend));
-    } catch (const DeviceError& e) {
+    } catch (const ValueError&) {
+      throw;
+    } catch (const Error& e) {
       report.notes.push_back(fmt::format("{}: {}", name, e.what()));
     }
   }

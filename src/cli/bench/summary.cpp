@@ -14,7 +14,7 @@ std::string cell(const ResultRow& row, const std::string& column) {
   if (found == row.figures.end() || !found->second.times) return "-";
   std::string text = fmt::format("{:>7}", time_text(found->second.times->seconds));
   const std::optional<double> faster = row.speed_up(column, "cpu");
-  if (faster && column != "cpu") text += fmt::format(" {:>7}", fmt::format("{:.3g}x", *faster));
+  if (faster && column != "cpu") text += fmt::format(" {:>8}", fmt::format("{:.3g}x", *faster));
   if (const auto rate = row.rate(column)) text += fmt::format(" {:>12}", rate_text(*rate, row.bound));
   return found->second.is_over ? text + " !" : text;
 }
