@@ -41,7 +41,7 @@ endfunction()
 # The same with the commit; every build looks whether it is another.
 function(ferrite_embed_commit target header name)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded/commit.cpp)
-  add_custom_target(${target}_commit BYPRODUCTS ${out} VERBATIM COMMENT ""
+  add_custom_target(${target}_commit BYPRODUCTS ${out} VERBATIM COMMENT "Looking up the commit"
                     COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR} -DHEADER=${header} -DNAME=${name} -DOUT=${out}
                             -P ${FERRITE_EMBED})
   target_sources(${target} PRIVATE ${out})

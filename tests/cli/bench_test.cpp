@@ -115,6 +115,42 @@ TEST(BenchCommand, NotesWhatIsMissing) {
   expect_contains(run.output, "note: numpy: [bench] cannot start no-such-python");
 }
 
+/// A program that says what a Python with peers.py says, whatever it is asked.
+std::string python_that_answers(const std::filesystem::path& path, const std::string& reply) {
+  std::ofstream(path) << "#!/bin/sh\necho '{\"what\": \"a peer\"}'\nwhile read row; do echo '" << reply
+                      << "'; done\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path.string();
+}
+
+TEST(BenchCommand, TakesTheFiguresOfAPeer) {
+  const ScratchFolder folder;
+  const std::string row = "bench --ops add --sizes 1K --backends cpu --iterations 1 --peers torch --python ";
+  const Reply good = run_ferrite(
+      row + python_that_answers(folder / "good",
+                                R"({"seconds": 2, "min_seconds": 1, "iterations": 1, "calls": 1})"));
+  EXPECT_EQ(good.code, 0) << good.output;
+  expect_contains(good.output, "2.00 s");
+  const Reply bad = run_ferrite(row + python_that_answers(folder / "bad", "hello") + " --verbose");
+  EXPECT_EQ(bad.code, 0) << bad.output;
+  expect_contains(bad.output, "add/f32/1K torch: answered: hello");
+}
+
+TEST(BenchCommand, RunsNumpyWhereItIsInstalled) {
+  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3 has no NumPy";
+  const ScratchFolder folder;
+  const std::string file = (folder / "run.json").string();
+  const Reply run = run_ferrite(
+      "bench --sizes 1K,128,4096x1024,32x64x32x32 --backends cpu --peers numpy --iterations 1 "
+      "--max-seconds 0.01 --out " +
+      file);
+  ASSERT_EQ(run.code, 0) << run.output;
+  for (const Json& row : Json::parse(text_of(file))["rows"]) {
+    EXPECT_GT(row["results"]["numpy"].value("seconds", 0.0), 0) << row;
+    EXPECT_LT(row["results"]["numpy"].value("error", 1.0), 1e-5) << row;
+  }
+}
+
 TEST(BenchCommand, RefusesNamesThatDoNotExist) {
   const auto expect_refused = [](const std::string& options, const std::string& why) {
     const Reply run = run_ferrite("bench " + options);
@@ -128,6 +164,7 @@ TEST(BenchCommand, RefusesNamesThatDoNotExist) {
   expect_refused("--peers jax", "'jax' is no peer; they are eigen, numpy, torch");
   expect_refused("--filter '('", "is no regular expression");
   expect_refused("--filter nothing", "`ferrite bench --list` shows all rows");
+  expect_refused("--ops add --out /no/such/folder/run.json", "/no/such/folder");
   expect_refused("compare no.json no.json", "cannot read no.json");
 }
 

@@ -1,7 +1,7 @@
 // ferrite bench: times ops and training steps on any backends, beside other libraries, and compares runs.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "cli/bench/compare.hpp"
 #include "cli/bench/page.hpp"
@@ -23,11 +23,22 @@ struct Options : Plan {
   bool list = false, quiet = false, verbose = false;
 };
 
-void write_file(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
+/// A file that is opened before the run: a path that cannot be written should not cost one.
+class Result {
+ public:
+  explicit Result(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
+  }
+  template <class F>
+  void write(F&& make_text) {
+    if (!file_) return;
+    file_->write(make_text());
+    file_->commit();
+  }
+
+ private:
+  std::optional<AtomicFile> file_;
+};
 
 int list_rows(const Selection& selection) {
   fmt::print("{:<34}{:>12}{:>12}\n", "row", "GFLOP", "MB");
@@ -45,15 +56,16 @@ int run_bench(const Options& options) {
     if (cuda_device_count() > 0) plan.backends.push_back("cuda");
   }
   if (plan.peers == std::vector<std::string>{"all"}) plan.peers = peer_names();
+  Result json(options.out), html(options.html);
   const Report report = run(plan);
-  if (!options.out.empty()) write_file(options.out, to_json(report).dump(2) + "\n");
-  if (!options.html.empty()) write_file(options.html, page(report));
+  json.write([&] { return to_json(report).dump(2) + "\n"; });
+  html.write([&] { return page(report); });
   if (!options.quiet) fmt::print("{}", summary(report));
   return report.is_any_over() ? difference : success;
 }
 
 void add_selection(CLI::App* command, Options& options) {
-  const auto list = [&](const char* name, std::vector<std::string>& value, const char* help) {
+  const auto list = [&](const char* name, std::vector<std::string>& value, const std::string& help) {
     return command->add_option(name, value, help)->delimiter(',');
   };
   list("--ops", options.selection.ops, "Only these ops, as add,matmul");
@@ -63,10 +75,8 @@ void add_selection(CLI::App* command, Options& options) {
                       "Only rows whose name has this regular expression");
   std::string names;
   for (const auto& [name, meaning] : AnyBackend::names()) names += (names.empty() ? "" : ", ") + name;
-  list("--backends", options.backends, "Any of them; reference, cpu and a GPU if there is one by default");
-  command->get_option("--backends")
-      ->description(
-          fmt::format("Columns: {}; by default reference, cpu, and cuda where there is a GPU", names));
+  list("--backends", options.backends,
+       fmt::format("Of {}; by default reference, cpu, and cuda where there is a GPU", names));
   list("--peers", options.peers, "Other libraries beside them: eigen, numpy, torch, torch-cuda, or all");
   command->add_option("--python", options.python, "The Python that has NumPy and PyTorch")
       ->capture_default_str();

@@ -39,6 +39,23 @@ std::string word_in(const char* path) {
   return word;
 }
 
+Json gpus_here() {
+  Json gpus = Json::array();
+  try {
+    for (const CudaDeviceInfo& gpu : cuda_devices())
+      gpus.push_back({{"name", gpu.name},
+                      {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
+                      {"memory_bytes", gpu.total_bytes},
+                      {"clocks", {{"max_mhz", gpu.clock_mhz}, {"memory_mhz", gpu.memory_clock_mhz}}},
+                      {"bandwidth_bytes_per_second", gpu.bandwidth()},
+                      {"driver", driver_version()},
+                      {"driver_cuda_version", gpu.driver_version},
+                      {"runtime_cuda_version", gpu.runtime_version}});
+  } catch (const BackendError&) {  // one that fails has none; opening the backend says why
+  }
+  return gpus;
+}
+
 }  // namespace
 
 Json hardware_here() {
@@ -51,17 +68,7 @@ Json hardware_here() {
   const std::string governor = word_in("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (!governor.empty()) clocks["governor"] = governor;
   cpu["clocks"] = clocks;
-  Json gpus = Json::array();
-  for (const CudaDeviceInfo& gpu : cuda_devices())
-    gpus.push_back({{"name", gpu.name},
-                    {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
-                    {"memory_bytes", gpu.total_bytes},
-                    {"clocks", {{"max_mhz", gpu.clock_mhz}, {"memory_mhz", gpu.memory_clock_mhz}}},
-                    {"bandwidth_bytes_per_second", gpu.bandwidth()},
-                    {"driver", driver_version()},
-                    {"driver_cuda_version", gpu.driver_version},
-                    {"runtime_cuda_version", gpu.runtime_version}});
-  return {{"cpu", cpu}, {"gpus", gpus}};
+  return {{"cpu", cpu}, {"gpus", gpus_here()}};
 }
 
 }  // namespace ferrite::cli::bench

@@ -41,7 +41,7 @@ const std::vector<Any>& RowRunner::inputs() {
     for (const Input& input : row_.inputs) {
       const auto& [shape, dtype] = input.meta;
       inputs_.push_back(input.draw == Draw::normal    ? randn(cpu_, shape, rng, 0, 1, dtype)
-                        : input.draw == Draw::uniform ? rand(cpu_, shape, rng, 0, 1, dtype)
+                        : input.draw == Draw::uniform ? rand(cpu_, shape, rng, 0, most_uniform, dtype)
                                                       : randint(cpu_, shape, rng, 0, input.classes, dtype));
     }
   return inputs_;

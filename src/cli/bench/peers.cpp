@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "cli/bench/eigen_calls.hpp"
 #include "cli/bench/embedded.hpp"
@@ -22,7 +23,7 @@ Json request_for(const Row& row, const RowRunner& runner, const Timing& timing, 
     inputs.push_back({{"shape", std::vector<std::int64_t>(shape.begin(), shape.end())},
                       {"dtype", to_string(input.meta.dtype)},
                       {"classes", input.classes},
-                      {"is_positive", input.draw == Draw::uniform}});
+                      {"uniform", input.draw == Draw::uniform ? most_uniform : 0}});
   }
   return {{"op", row.op},
           {"dtype", row.dtype},
@@ -41,7 +42,9 @@ Figure figure_of(const Json& reply) {
   figure.note = reply.value("note", "");
   if (reply.contains("seconds"))
     figure.times = Times{reply["seconds"], reply["min_seconds"], reply["iterations"], reply["calls"]};
-  if (reply.contains("error")) figure.error = reply["error"].get<double>();
+  if (reply.contains("error"))
+    figure.error =
+        reply["error"].is_null() ? std::numeric_limits<double>::quiet_NaN() : reply["error"].get<double>();
   return figure;
 }
 
@@ -62,7 +65,12 @@ class PythonPeer {
   Figure measure(const Row& row, const RowRunner& runner) {
     process_.write_line(request_for(row, runner, timing_, on_gpu_).dump());
     const std::optional<std::string> line = process_.read_line();
-    return line ? figure_of(Json::parse(*line)) : Figure{{}, {}, false, "its process ended"};
+    if (!line) return {{}, {}, false, "its process ended"};
+    try {
+      return figure_of(Json::parse(*line));
+    } catch (const nlohmann::json::exception&) {
+      return {{}, {}, false, "answered: " + *line};
+    }
   }
 
  private:

@@ -3,6 +3,7 @@ numpy, torch or torch-cuda. Its first line says what it is, or why it cannot run
 and its figures go out on another. Calls are timed as src/cli/bench/timing.cpp times ferrite's; change both together."""
 
 import json
+import math
 import statistics
 import sys
 import time
@@ -18,10 +19,10 @@ class NumpyPeer:
         self.what = f"NumPy {numpy.__version__}, {THREADS} threads in products, one elsewhere"
         self.random = numpy.random.default_rng(1)
 
-    def draw(self, shape, dtype, classes, is_positive):
+    def draw(self, shape, dtype, classes, uniform):
         if classes:
             return self.random.integers(0, classes, shape)
-        values = self.random.random(shape) if is_positive else self.random.standard_normal(shape)
+        values = uniform * self.random.random(shape) if uniform else self.random.standard_normal(shape)
         return values.astype(dtype)
 
     def wide(self, x):
@@ -90,11 +91,12 @@ class TorchPeer:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
             self.flush = torch.empty(64_000_000, device="cuda")  # more than the L2 cache
 
-    def draw(self, shape, dtype, classes, is_positive):
+    def draw(self, shape, dtype, classes, uniform):
         if classes:
             return self.torch.randint(0, classes, shape, device=self.device)
-        make = self.torch.rand if is_positive else self.torch.randn
-        return make(shape, dtype=dtype, device=self.device)
+        if uniform:
+            return self.torch.rand(shape, dtype=dtype, device=self.device) * uniform
+        return self.torch.randn(shape, dtype=dtype, device=self.device)
 
     def wide(self, x):
         return x.double() if x.is_floating_point() else x
@@ -183,7 +185,7 @@ def time_calls(peer, call, row, on_device):
 
 
 def measure_op(peer, call, row):
-    sets = [[peer.draw(tuple(x["shape"]), peer.dtypes[x["dtype"]], x["classes"], x["is_positive"])
+    sets = [[peer.draw(tuple(x["shape"]), peer.dtypes[x["dtype"]], x["classes"], x["uniform"])
              for x in row["inputs"]] for _ in range(row["sets"])]
     results, turn = [None] * len(sets), 0
 
@@ -195,8 +197,7 @@ def measure_op(peer, call, row):
     figures = time_calls(peer, next_call, row, PEER == "torch-cuda")
     if row["check"]:
         error = peer.distance(call(*sets[0]), call(*(peer.wide(x) for x in sets[0])))
-        if error == error:  # JSON has no NaN
-            figures["error"] = error
+        figures["error"] = error if math.isfinite(error) else None  # JSON has no NaN
     return figures
 
 

@@ -9,8 +9,10 @@
 
 namespace ferrite::cli::bench {
 
-/// How an input is drawn. Sums get positive numbers: around zero their error would measure the cancellation.
+/// How an input is drawn. Sums get positive numbers, because around zero their error would measure the
+/// cancellation, and small ones, because the largest f16 is 65504: uniform is in [0, most_uniform).
 enum class Draw : std::uint8_t { normal, uniform, classes };
+inline constexpr double most_uniform = 1e-3;
 
 struct Input {
   Meta meta;

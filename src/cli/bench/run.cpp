@@ -91,7 +91,7 @@ Figure measure(RowRunner& runner, AnyBackend& backend, double max_error) {
     figure.is_over = figure.error && !(*figure.error <= max_error);
     if (figure.is_over) figure.note = fmt::format("error over {:.1e}", max_error);
     if (Cuda* const gpu = gpu_of(backend)) gpu->release_cache();
-  } catch (const Error& e) {  // one that fails does not stop the others
+  } catch (const std::exception& e) {  // one that fails does not stop the others
     figure.note = e.what();
   }
   return figure;
