@@ -30,5 +30,10 @@ void add_tokenize(CLI::App& app, Action& action);
 void add_priors(CLI::App& app, Action& action);
 void add_kernel(CLI::App& app, Action& action);
 void add_irsynth(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+
+// Subcommands of `ferrite bench`.
+void add_bench_compare(CLI::App& bench, Action& action);
+void add_bench_page(CLI::App& bench, Action& action);
 
 }  // namespace ferrite::cli

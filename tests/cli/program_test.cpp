@@ -14,7 +14,7 @@ namespace {
 TEST(Program, ExplainsItself) {
   const Reply help = run_ferrite("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* part : {"ops", "replay", "devices", "doctor", "tokenize",
+  for (const char* part : {"ops", "replay", "devices", "doctor", "tokenize", "bench",
                            "Exit codes: 0 success, 1 a difference was found, 2 bad usage"})
     expect_contains(help.output, part);
   for (const char* command : {"ops", "replay", "devices", "doctor", "priors"}) {

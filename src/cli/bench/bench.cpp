@@ -1,0 +1,135 @@
+// ferrite bench: times ops and training steps on any backends, beside other libraries, and compares runs.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "cli/bench/compare.hpp"
+#include "cli/bench/page.hpp"
+#include "cli/bench/peers.hpp"
+#include "cli/bench/run.hpp"
+#include "cli/bench/summary.hpp"
+#include "cli/command.hpp"
+#include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/io/atomic_file.hpp"
+
+namespace ferrite::cli {
+
+namespace {
+
+using namespace bench;
+
+struct Options : Plan {
+  std::string out, html;
+  bool list = false, quiet = false, verbose = false;
+};
+
+/// A file that is opened before the run: a path that cannot be written should not cost one.
+class Result {
+ public:
+  explicit Result(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
+  }
+  template <class F>
+  void write(F&& make_text) {
+    if (!file_) return;
+    file_->write(make_text());
+    file_->commit();
+  }
+
+ private:
+  std::optional<AtomicFile> file_;
+};
+
+int list_rows(const Selection& selection) {
+  fmt::print("{:<34}{:>12}{:>12}\n", "row", "GFLOP", "MB");
+  for (const Row& row : select_rows(selection))
+    fmt::print("{:<34}{:>12.4g}{:>12.4g}\n", row.name(), row.cost.flops / 1e9, row.cost.bytes / 1e6);
+  return success;
+}
+
+int run_bench(const Options& options) {
+  if (options.list) return list_rows(options.selection);
+  Plan plan = options;
+  plan.voice = options.quiet ? Voice::quiet : options.verbose ? Voice::verbose : Voice::normal;
+  if (plan.backends.empty()) {
+    plan.backends = {"reference", "cpu"};
+    if (cuda_device_count() > 0) plan.backends.push_back("cuda");
+  }
+  if (plan.peers == std::vector<std::string>{"all"}) plan.peers = peer_names();
+  Result json(options.out), html(options.html);
+  const Report report = run(plan);
+  json.write([&] { return to_json(report).dump(2) + "\n"; });
+  html.write([&] { return page(report); });
+  if (!options.quiet) fmt::print("{}", summary(report));
+  return report.is_any_over() ? difference : success;
+}
+
+void add_selection(CLI::App* command, Options& options) {
+  const auto list = [&](const char* name, std::vector<std::string>& value, const std::string& help) {
+    return command->add_option(name, value, help)->delimiter(',');
+  };
+  list("--ops", options.selection.ops, "Only these ops, as add,matmul");
+  list("--sizes", options.selection.sizes, "Only these sizes, as 1K,10M,4096");
+  list("--dtypes", options.selection.dtypes, "f32, f64, f16, bf16")->capture_default_str();
+  command->add_option("--filter", options.selection.filter,
+                      "Only rows whose name has this regular expression");
+  std::string names;
+  for (const auto& [name, meaning] : AnyBackend::names()) names += (names.empty() ? "" : ", ") + name;
+  list("--backends", options.backends,
+       fmt::format("Of {}; by default reference, cpu, and cuda where there is a GPU", names));
+  list("--peers", options.peers, "Other libraries beside them: eigen, numpy, torch, torch-cuda, or all");
+  command->add_option("--python", options.python, "The Python that has NumPy and PyTorch")
+      ->capture_default_str();
+}
+
+void add_timing(CLI::App* command, Options& options) {
+  command->add_option("--warmup", options.timing.warmup, "Calls before the first measured one")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_option("--iterations", options.timing.iterations, "Measurements of a row, at most")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--max-seconds", options.timing.max_seconds, "Time for the measurements of a row")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--max-error", options.max_error,
+                   "Largest relative error against f64; by default what each op allows itself")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options.threads, "Threads of the CPU; by default all cores")
+      ->check(CLI::Range(1, 256));
+  command->add_flag(
+      "--no-limits", [&options](std::int64_t) { options.has_limits = false; },
+      "Plain loops (reference) run the large rows too, for minutes");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Time ops and training steps on any backends, beside other libraries, and compare runs");
+  add_selection(command, *options);
+  add_timing(command, *options);
+  command->add_flag("--list", options->list, "Print the rows and what each computes and moves, and stop");
+  command->add_option("--out", options->out, "Write the figures to this JSON file");
+  command->add_option("--html", options->html, "Write a page with plots to this file");
+  CLI::Option* quiet = command->add_flag("-q,--quiet", options->quiet, "No progress and no table");
+  command->add_flag("-v,--verbose", options->verbose, "A line for every measurement")->excludes(quiet);
+  command->footer(
+      "Examples:\n"
+      "  ferrite bench --html bench.html --out bench.json\n"
+      "  ferrite bench --ops add,matmul --backends cpu --peers numpy,torch\n"
+      "  ferrite bench --filter 'matmul/.*/(512|1024)' --dtypes f32,f64 --threads 1\n"
+      "  ferrite bench compare old.json new.json --fail-below 0.95\n"
+      "  ferrite bench page bench.json --html bench.html\n"
+      "The exit code is 1 if an error is too large, and for compare if a row has become slower.");
+  command->require_subcommand(0, 1);
+  command->callback([&action, options, command] {
+    if (command->get_subcommands().empty()) action = [options] { return run_bench(*options); };
+  });
+  add_bench_compare(*command, action);
+  add_bench_page(*command, action);
+}
+
+}  // namespace ferrite::cli
