@@ -7,12 +7,14 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.hpp"
+#include "cli/backend_option.hpp"
 #include "cli/kernel_arguments.hpp"
+#include "cli/kernel_launch.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
+#include "ferrite/kernel/kernel.hpp"
 #include "ferrite/kernel/parse.hpp"
 #include "ferrite/models/irsynth/emit_warp.hpp"
 
@@ -23,7 +25,7 @@ namespace {
 using namespace kernel;
 
 struct Options {
-  std::string file, kernel, dim, out;
+  std::string file, kernel, dim, out, backend;
   std::vector<std::string> arguments, bindings;
   std::string precision = "native";
   InterpretOptions interpret;
@@ -147,10 +149,15 @@ int run(Options o) {
   arguments.check_all_used();
   o.interpret.precision = o.precision == "f64" ? Precision::f64 : Precision::native;
   if (!o.out.empty()) make_folder(o.out);
-  std::vector<Race> races;
-  o.interpret.races = &races;
-  interpret(module, k, dim, values, o.interpret);
-  for (const Race& r : races) warn({warning(module, r)});
+  if (!o.backend.empty()) {
+    const Grid grid(Shape(dim), o.interpret.block_dim);
+    fmt::print("{}\n", launch_on(o.backend, Kernel(module, k.name), grid, values));
+  } else {
+    std::vector<Race> races;
+    o.interpret.races = &races;
+    interpret(module, k, dim, values, o.interpret);
+    for (const Race& r : races) warn({warning(module, r)});
+  }
   for (std::size_t i = 0; i < values.size(); ++i) report(module, k.variables[i].name, values[i], o);
   return success;
 }
@@ -237,7 +244,7 @@ void add_kernel(CLI::App& app, Action& action) {
     action = list_builtins;
   });
 
-  CLI::App* running = command->add_subcommand("run", "Run a kernel in the interpreter");
+  CLI::App* running = command->add_subcommand("run", "Run a kernel in the interpreter, or on a backend");
   takes_source(running);
   running->add_option("--kernel", o.kernel, "Which kernel, if the file has several");
   running->add_option("--dim", o.dim, "Threads of the grid: 1024, 64x64")->required();
@@ -247,12 +254,20 @@ void add_kernel(CLI::App& app, Action& action) {
       "iota:64, uniform:64, normal:64). Arrays without a value are uniform, of the grid's shape. Fields of "
       "a struct are s.x=...");
   running->add_option("--out", o.out, "Folder for the arrays after the run, one .npy each");
+  CLI::Option* backend = add_backend_option(
+      running, o.backend, "Launch it on tensors, instead of the interpreter, which also looks for races");
   running->add_option("--precision", o.precision, "native, or f64: no rounding below f64")
-      ->check(CLI::IsMember({"native", "f64"}));
+      ->check(CLI::IsMember({"native", "f64"}))
+      ->excludes(backend);
   running->add_option("--block-dim", o.interpret.block_dim, "Threads of a block")->capture_default_str();
   running->add_option("--steps", o.interpret.step_limit, "Statements after which a kernel counts as hanging")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(backend);
   running->add_option("--seed", o.seed, "Of generated arrays")->check(whole_number);
+  running->footer(
+      "On a GPU it prints the blocks and threads of the launch.\nExamples:\n"
+      "  ferrite kernel run saxpy.py --dim 1024 --arg a=2 --arg x=x.npy --arg y=zeros:1024 --out results\n"
+      "  ferrite kernel run saxpy.py --dim 1048576 --arg a=2 --backend cuda");
   running->callback([options, &action] { action = [options] { return run(*options); }; });
 
   CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++, PTX or as Warp does");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "decorators/profiled/launch_note.hpp"
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/ops/all.hpp"
@@ -62,6 +63,18 @@ TEST(Profiled, HasExactlyTheKernelsOfTheInnerBackend) {
   static_assert(!Runs<Profiled<Reference>, op::Softmax>);
   static_assert(RunsAccumulating<Profiled<Clocked>, op::Matmul>);
   static_assert(!RunsAccumulating<Profiled<Reference>, op::Matmul>);
+}
+
+TEST(Profiled, TracesHowAKernelWasStarted) {
+  ProfileRecorder recorder(ProfiledConfig{}.with_trace(true));
+  detail::note_launch("4 blocks of 256 threads");
+  recorder.add("first", OpKind::kernel, TimeSpan{0, 10}, {}, {}, {});
+  recorder.add("second", OpKind::kernel, TimeSpan{10, 10}, {}, {}, {});
+  const File file;
+  recorder.write_trace(file.path, "here");
+  const auto events = file.read()["traceEvents"];
+  EXPECT_EQ(events[1]["args"]["launch"], "4 blocks of 256 threads");
+  EXPECT_FALSE(events[2]["args"].contains("launch"));
 }
 
 TEST(Profiled, CountsCallsTimeWorkAndMemoryPerOp) {

@@ -8,6 +8,7 @@
 #include "../kernel/packed_test.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
+#include "ferrite/backend/cuda_launch.hpp"
 #include "ferrite/ferrite.hpp"
 #include "ferrite/tensor/launch.hpp"
 
@@ -138,6 +139,32 @@ TEST_F(CudaLaunch, EveryLaunchShapeGivesTheSame) {
     for (std::int64_t i = 0; i < n; i += 97)
       ASSERT_EQ(got[static_cast<std::size_t>(i)], 1 + 4.0f * static_cast<float>(i)) << n;
   }
+}
+
+TEST_F(CudaLaunch, SaysInWhichBlocksItRuns) {
+  const Kernel k = Kernel::from_source(
+      "import warp as wp\n\n\n@wp.kernel\ndef next(x: wp.array[float]):\n    i = wp.tid()\n"
+      "    x[i] = x[i] + 1.0\n");
+  EXPECT_EQ(launch_blocks(*gpu, k, 0), LaunchBlocks{});
+  EXPECT_EQ(launch_blocks(*gpu, k, 257), (LaunchBlocks{2, 256, 1}));
+  const std::int64_t n = (1 << 20) + 3;
+  auto x = zeros(*gpu, {n});
+  k.launch(*gpu, n, x);
+  const LaunchBlocks chosen = launch_blocks(*gpu, k, n);
+  const std::int64_t covered = chosen.blocks * chosen.threads * chosen.items;
+  EXPECT_GE(covered, n);
+  EXPECT_LT(covered - n, chosen.threads * chosen.items);
+  EXPECT_EQ(launch_blocks(*gpu, k, n), chosen);
+
+  const Kernel blocks = Kernel::from_source(
+      "import warp as wp\n\n\n@wp.kernel\ndef size(x: wp.array[int]):\n"
+      "    x[wp.tid()] = wp.block_dim()\n");
+  EXPECT_EQ(launch_blocks(*gpu, blocks, kernel::Grid(1024).with_block_dim(64)), (LaunchBlocks{16, 64, 1}));
+}
+
+TEST(LaunchBlocks, CountsInWords) {
+  EXPECT_EQ(to_string(LaunchBlocks{1, 1, 1}), "1 block of 1 thread");
+  EXPECT_EQ(to_string(LaunchBlocks{1024, 256, 4}), "1024 blocks of 256 threads, 4 elements each");
 }
 
 TEST_F(CudaLaunch, IsCapturedOncePrepared) {

@@ -10,6 +10,7 @@
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/ferrite.hpp"
+#include "ferrite/tensor/launch.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite {
@@ -51,6 +52,27 @@ TEST_F(CudaProfiled, TimesTheGpuAndWaitsForNothing) {
   EXPECT_GT(product.seconds, 0.7 * all);
   EXPECT_LE(product.min_seconds, product.median_seconds);
   EXPECT_LE(product.median_seconds, product.max_seconds);
+}
+
+TEST_F(CudaProfiled, TheTraceSaysInWhichBlocksAKernelRan) {
+  B b(ProfiledConfig{}.with_trace(true));
+  const auto k = kernel::Kernel::from_source(
+      "import warp as wp\n\n\n@wp.kernel\ndef next(x: wp.array[float]):\n    i = wp.tid()\n"
+      "    x[i] = x[i] + 1.0\n");
+  auto x = zeros(b, {1000});
+  k.launch(b, 1000, x);
+  exp(x);
+  const testing::ScratchFolder folder;
+  b.write_trace(folder / "trace.json");
+  const auto trace = nlohmann::json::parse(std::ifstream(folder / "trace.json"));
+  int launches = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (!event["args"].contains("launch")) continue;
+    ++launches;
+    EXPECT_EQ(event["name"], "next");
+    EXPECT_EQ(event["args"]["launch"], "4 blocks of 256 threads");
+  }
+  EXPECT_EQ(launches, 1);
 }
 
 TEST_F(CudaProfiled, CountsMoreCallsThanMayBePending) {

@@ -125,6 +125,62 @@ TEST_F(KernelCli, RunReadsAndWritesArrays) {
   EXPECT_EQ(read_npy(std::filesystem::path(out) / "y.npy").as<float>()[2], 8);
 }
 
+/// The interpreter's result, from every backend that needs no GPU.
+TEST_F(KernelCli, RunsOnBackends) {
+  const std::string arguments =
+      "kernel run " + saxpy() + " --dim 300 --arg a=2 --arg x=iota:300 --arg y=iota:300";
+  for (const char* const backend : {"cpu", "reference", "lazy-cpu", "parity"}) {
+    const Reply reply = run_ferrite(arguments + " --backend " + backend);
+    EXPECT_EQ(reply.code, 0) << reply.output;
+    expect_contains(reply.output, "ran on ");
+    expect_contains(reply.output, "y wp.array[float] [300]: 0 3 6 9 12 15 18 21 ...\n");
+  }
+  const Reply gpu = run_ferrite(arguments + " --backend cuda");
+  if (gpu.code == 0)
+    expect_contains(gpu.output, ": 2 blocks of 256 threads\n");
+  else
+    expect_contains(gpu.output, "ferrite: [cuda] ");
+}
+
+TEST_F(KernelCli, RunsEveryKindOfArgumentOnBackends) {
+  const std::string file =
+      write("kinds.py",
+            "import warp as wp\n\n@wp.struct\nclass S:\n    v: wp.vec3\n    n: int\n\n@wp.kernel\n"
+            "def kinds(s: S, m: wp.array[wp.mat22], b: wp.array[wp.bfloat16], k: wp.array2d[wp.uint32]):\n"
+            "    i, j = wp.tid()\n    m[i][0, 1] = s.v[1]\n    b[i] = wp.bfloat16(s.n + i)\n"
+            "    k[i, j] = k[i, j] + wp.uint32(j)\n");
+  const std::string arguments = "kernel run " + file +
+                                " --dim 2x3 --arg s.v=1,2.5,3 --arg s.n=7 --arg m=zeros:2 --arg b=zeros:2 "
+                                "--arg k=iota:2x3";
+  const Reply expected = run_ferrite(arguments);
+  ASSERT_EQ(expected.code, 0) << expected.output;
+  const auto results = [](const std::string& text) { return text.substr(text.find("m wp.array")); };
+  for (const char* const backend : {"cpu", "reference"}) {
+    const Reply reply = run_ferrite(arguments + " --backend " + backend);
+    ASSERT_EQ(reply.code, 0) << reply.output;
+    EXPECT_EQ(results(reply.output), results(expected.output));
+  }
+}
+
+TEST_F(KernelCli, SaysWhatABackendDoesNotTake) {
+  const Reply unknown = run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 --backend gpu");
+  EXPECT_EQ(unknown.code, 2);
+  expect_contains(unknown.output, "'gpu' must be one of");
+  const Reply both =
+      run_ferrite("kernel run " + saxpy() + " --dim 3 --arg a=2 --backend cpu --precision f64");
+  EXPECT_EQ(both.code, 2);
+  expect_contains(both.output, "--backend excludes --precision");
+  const std::string file =
+      write("inside.py",
+            "import warp as wp\n\n@wp.struct\nclass S:\n    x: wp.array[float]\n\n@wp.kernel\ndef k(s: S):\n"
+            "    i = wp.tid()\n    s.x[i] = 1.0\n");
+  EXPECT_EQ(run_ferrite("kernel run " + file + " --dim 3").code, 0);
+  const Reply inside = run_ferrite("kernel run " + file + " --dim 3 --backend cpu");
+  EXPECT_EQ(inside.code, 2);
+  expect_contains(inside.output, "'s', S: a struct with arrays in it is not launched on tensors");
+  expect_contains(inside.output, "run it without --backend");
+}
+
 TEST_F(KernelCli, RunSaysWhatIsMissing) {
   expect_contains(run_ferrite("kernel run " + saxpy() + " --dim 3").output,
                   "no value for 'a', float: give --arg a=...");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/backend/cuda_launch.hpp"
 #include "ferrite/decorators/profiled.hpp"
 
 namespace ferrite {
@@ -34,6 +35,7 @@ Ceilings Cuda::ceilings() const { throw_absent(); }
 BackendFacts Cuda::facts() const { throw_absent(); }
 void Cuda::launch_kernel(const kernel::Kernel&, const kernel::Grid&, void* const*) { throw_absent(); }
 void Cuda::prepare(const kernel::Kernel&, int) { throw_absent(); }
+LaunchBlocks launch_blocks(Cuda&, const kernel::Kernel&, const kernel::Grid&) { throw_absent(); }
 
 Stopwatch<Cuda>::Stopwatch(Cuda& cuda) : context_(cuda.context()), outer_(nullptr) { throw_absent(); }
 Stopwatch<Cuda>::~Stopwatch() = default;

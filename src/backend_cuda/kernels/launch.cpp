@@ -9,6 +9,8 @@
 #include "backend_cuda/runtime/libraries.hpp"
 #include "backend_cuda/runtime/stopwatch.hpp"
 #include "core/hash.hpp"
+#include "decorators/profiled/launch_note.hpp"
+#include "ferrite/backend/cuda_launch.hpp"
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/core/integers.hpp"
 #include "ferrite/cuda/launch.hpp"
@@ -39,35 +41,58 @@ class KernelLaunch {
     grid_.size = static_cast<std::int32_t>(threads);
   }
 
-  void start(void* const* arguments) {
-    if (kernel_.sees_blocks()) return start({grid_.block_dim, 1}, arguments);
-    start(launch_shapes[choose(arguments)], arguments);
+  LaunchBlocks start(void* const* arguments) {
+    return start(kernel_.sees_blocks() ? own_blocks() : launch_shapes[choose(arguments)], arguments);
+  }
+  /// As start() would, without measuring.
+  LaunchBlocks expected() {
+    return launch_of(kernel_.sees_blocks() ? own_blocks() : launch_shapes[recall().value_or(0)]);
   }
 
  private:
-  void start(LaunchShape shape, void* const* arguments) {
+  LaunchShape own_blocks() const { return {grid_.block_dim, 1}; }
+  LaunchBlocks launch_of(LaunchShape shape) const {
+    return {divide_up(threads_, std::int64_t{shape.threads} * shape.items), shape.threads, shape.items};
+  }
+
+  LaunchBlocks start(LaunchShape shape, void* const* arguments) {
     grid_.block_dim = shape.threads;
     std::vector<void*> parameters = {&grid_};
     parameters.insert(parameters.end(), arguments, arguments + kernel_.parameters());
-    const std::int64_t blocks = divide_up(threads_, std::int64_t{shape.threads} * shape.items);
-    const LaunchConfig config(call_.stream(), grid_of(blocks), shape.threads);
+    const LaunchBlocks launch = launch_of(shape);
+    const LaunchConfig config(call_.stream(), grid_of(launch.blocks), launch.threads);
     check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(image_->kernel), parameters.data()),
           call_.op());
+    return launch;
   }
 
+  Autotuner& tuner() const { return Libraries::of(call_.context()).tuner(); }
+  std::size_t size() const {
+    return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(threads_)));
+  }
+  std::string problem() const {
+    return fmt::format("launch {} {:016x} 2^{}", kernel_.name(), hash_text(kernel_.cuda_source()), size());
+  }
+  static std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (const LaunchShape s : launch_shapes) all.push_back(fmt::format("{}x{}", s.threads, s.items));
+    return all;
+  }
+
+  /// The choice, if it is known or needs no measurement.
+  std::optional<std::size_t> recall() {
+    const std::int8_t known = image_->shapes[size()];
+    if (known >= 0) return static_cast<std::size_t>(known);
+    if (threads_ < worth_comparing && tuner().compares()) return 0;
+    return tuner().recall(problem(), names());
+  }
   std::size_t choose(void* const* arguments) {
-    const auto size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(threads_)));
-    std::atomic<std::int8_t>& known = image_->shapes[size];
-    if (known >= 0) return static_cast<std::size_t>(known.load());
-    Autotuner& tuner = Libraries::of(call_.context()).tuner();
-    if (threads_ < worth_comparing && tuner.compares()) return 0;
-    std::vector<std::string> names;
-    for (const LaunchShape s : launch_shapes) names.push_back(fmt::format("{}x{}", s.threads, s.items));
-    const std::string problem =
-        fmt::format("launch {} {:016x} 2^{}", kernel_.name(), hash_text(kernel_.cuda_source()), size);
-    if (call_.context().is_capturing()) return tuner.recall(problem, names).value_or(0);
-    const auto choice = tuner.choose(problem, names, [&](std::size_t i) { return measure(i, arguments); });
-    known = static_cast<std::int8_t>(choice.value_or(0));
+    auto choice = recall();
+    if (!choice && !call_.context().is_capturing()) {
+      choice = tuner().choose(problem(), names(), [&](std::size_t i) { return measure(i, arguments); });
+      if (!choice) choice = 0;  // none could be measured, and the next launch need not try again
+    }
+    if (choice) image_->shapes[size()] = static_cast<std::int8_t>(*choice);
     return choice.value_or(0);
   }
 
@@ -106,16 +131,28 @@ class KernelLaunch {
   kernel::LaunchArgument grid_;
 };
 
+std::int64_t threads_of(const kernel::Kernel& kernel, const kernel::Grid& grid) {
+  return kernel::checked_threads(kernel.function(), {grid.dim.begin(), grid.dim.end()}, grid.block_dim);
+}
+
 }  // namespace
 
 void run(Cuda& cuda, const op::Launch& op, Ins in, Outs out) { op.run_on(cuda, in, out); }
 
 void Cuda::launch_kernel(const kernel::Kernel& kernel, const kernel::Grid& grid, void* const* arguments) {
   const Call call(*this, op_name_of_launches);
-  const std::int64_t threads =
-      kernel::checked_threads(kernel.function(), {grid.dim.begin(), grid.dim.end()}, grid.block_dim);
-  if (threads > 0) KernelLaunch(call, kernel, grid, threads).start(arguments);
+  const std::int64_t threads = threads_of(kernel, grid);
+  if (threads > 0) {
+    const LaunchBlocks launch = KernelLaunch(call, kernel, grid, threads).start(arguments);
+    if (stopwatch_runs()) detail::note_launch(to_string(launch));
+  }
   call.finish();
+}
+
+LaunchBlocks launch_blocks(Cuda& cuda, const kernel::Kernel& kernel, const kernel::Grid& grid) {
+  const Call call(cuda, op_name_of_launches);
+  const std::int64_t threads = threads_of(kernel, grid);
+  return threads > 0 ? KernelLaunch(call, kernel, grid, threads).expected() : LaunchBlocks{};
 }
 
 void Cuda::prepare(const kernel::Kernel& kernel, int block_dim) {

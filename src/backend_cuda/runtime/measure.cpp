@@ -10,6 +10,7 @@
 #include "backend_cuda/runtime/device_context.hpp"
 #include "backend_cuda/runtime/outside_capture.hpp"
 #include "backend_cuda/runtime/stopwatch.hpp"
+#include "decorators/profiled/launch_note.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/cuda/call.hpp"
@@ -163,9 +164,12 @@ void cuda::restart_stopwatch() noexcept {
     static_cast<void>(cudaGetLastError());
 }
 
+bool cuda::stopwatch_runs() noexcept { return running != nullptr; }
+
 Stopwatch<Cuda>::Stopwatch(Cuda& cuda) : context_(cuda.context()), outer_(running) {
   const cuda::OpScope scope(name);
   if (!context_.is_capturing()) begin_ = DeviceClock::of(context_).record();
+  detail::take_launch_note();  // of a call that failed
   running = this;
 }
 

@@ -14,5 +14,7 @@ double median_seconds(DeviceContext& context, const std::function<void()>& run);
 /// Restarts the innermost Stopwatch<Cuda> that runs on this thread, if there is one: what it measured so far
 /// was the choice of a plan, not the op.
 void restart_stopwatch() noexcept;
+/// Whether this thread measures something with a Stopwatch<Cuda>.
+bool stopwatch_runs() noexcept;
 
 }  // namespace ferrite::cuda

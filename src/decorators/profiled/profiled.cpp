@@ -11,11 +11,14 @@
 #include <thread>
 #include <unordered_map>
 
+#include "decorators/profiled/launch_note.hpp"
 #include "ferrite/io/atomic_file.hpp"
 
 namespace ferrite {
 
 namespace {
+
+thread_local std::string launch_note;
 
 std::string joined(MetaSpan metas) {
   std::string text;
@@ -59,6 +62,9 @@ class Durations {
 
 }  // namespace
 
+void detail::note_launch(std::string text) { launch_note = std::move(text); }
+std::string detail::take_launch_note() { return std::exchange(launch_note, {}); }
+
 struct ProfileRecorder::State {
   using Key = std::pair<std::string, OpKind>;
   struct ByKey {
@@ -73,10 +79,12 @@ struct ProfileRecorder::State {
     OpProfile op;
     Durations durations;
   };
-  /// The facts about a call that are known when it is made. `shapes` is set only if there is a trace.
+  /// The facts about a call that are known when it is made. `shapes` is set only if there is a trace, and
+  /// `launch` only if the backend said how it was started.
   struct Call {
     Row* row;
     const std::string* shapes;
+    const std::string* launch;
     Cost cost;
     double allocated;
     int thread;
@@ -89,12 +97,13 @@ struct ProfileRecorder::State {
   explicit State(ProfiledConfig c) : config(c) {}
 
   void add(std::string_view name, OpKind kind, Timing time, Cost cost, double allocated_bytes, MetaSpan in,
-           MetaSpan out) {
+           MetaSpan out, std::string launch = {}) {
     auto* const later = std::get_if<std::unique_ptr<PendingTime>>(&time);
     if (later && !*later) return;
-    Call call{&of(name, kind), nullptr, cost, allocated_bytes, 0};
+    Call call{&of(name, kind), nullptr, nullptr, cost, allocated_bytes, 0};
     if (config.trace) {
       call.shapes = text(joined(in) + " -> " + joined(out));
+      if (!launch.empty()) call.launch = text(std::move(launch));
       call.thread =
           threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;
     }
@@ -151,7 +160,7 @@ struct ProfileRecorder::State {
   double pending_allocated = 0;
   std::vector<PendingCall> pending;  // oldest first
   std::vector<Event> events;
-  std::unordered_map<std::string, char> texts;  // the shapes of all events, each once
+  std::unordered_map<std::string, char> texts;  // the shapes and launches of all events, each once
   std::unordered_map<std::thread::id, int> threads;
   std::size_t dropped = 0;
 };
@@ -173,7 +182,8 @@ double ProfileRecorder::total_allocated() const {
 void ProfileRecorder::add(std::string_view name, OpKind kind, Timing time, Cost cost, MetaSpan in,
                           MetaSpan out) {
   const std::lock_guard lock(state_->mutex);
-  state_->add(name, kind, std::move(time), cost, std::exchange(state_->pending_allocated, 0), in, out);
+  state_->add(name, kind, std::move(time), cost, std::exchange(state_->pending_allocated, 0), in, out,
+              detail::take_launch_note());
 }
 
 void ProfileRecorder::add_composed(std::string_view name, Timing time, Cost cost, double allocated_bytes,
@@ -223,10 +233,11 @@ void ProfileRecorder::write_trace(const std::filesystem::path& path, const std::
   for (const auto& [call, span] : state_->events) {
     text += fmt::format(
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
-        "\"args\":{{\"shapes\":{},\"flops\":{},\"bytes\":{}}}}}",
+        "\"args\":{{\"shapes\":{},\"flops\":{},\"bytes\":{}{}}}}}",
         quoted(call.row->op.name), to_string(call.row->op.kind), call.thread,
         1e-3 * static_cast<double>(span.start - origin), 1e-3 * static_cast<double>(span.duration),
-        quoted(*call.shapes), call.cost.flops, call.cost.bytes);
+        quoted(*call.shapes), call.cost.flops, call.cost.bytes,
+        call.launch ? ",\"launch\":" + quoted(*call.launch) : "");
     if (text.size() > (std::size_t{1} << 20)) {
       file.write(text);
       text.clear();
