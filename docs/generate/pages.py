@@ -90,7 +90,7 @@ PAGES = [
     ("kernels", "Kernel language", "kernels.md", "All are in `ferrite::kernel`. The language itself, its types and its "
      "built-in functions, is described in [kernels.md](../kernels.md).", [
         ("Kernels and launches", ["kernel/kernel.hpp", "tensor/launch.hpp", "ops/launch.hpp",
-                                  "backend/cuda_launch.hpp"]),
+                                  "backend/cuda_launch.hpp", "cuda/raw_kernel.hpp"]),
         ("Parsing and errors", ["kernel/parse.hpp", "kernel/error.hpp"]),
         ("Running on the CPU", ["kernel/interpreter.hpp", "kernel/block.hpp"]),
         ("Gradients and races", ["kernel/adjoint.hpp", "kernel/races.hpp"]),

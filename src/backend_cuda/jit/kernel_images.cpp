@@ -1,20 +1,35 @@
 // From CUDA text to a loaded kernel.
 #include "backend_cuda/jit/kernel_images.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <vector>
 
 #include "backend_cuda/runtime/compile_times.hpp"
 #include "backend_cuda/runtime/outside_capture.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/kernel/emit.hpp"
-#include "kernel/compile/nvrtc.hpp"
 
 namespace ferrite::cuda {
 
 namespace {
 constexpr std::size_t most_libraries = 1024, most_images = 4096;
+constexpr std::uint64_t raw_keys = std::uint64_t{1} << 63;  // apart from those of kernel::Kernel
+
+/// Nothing if the driver is older than CUDA 12.4.
+std::optional<std::vector<std::size_t>> parameters_of(cudaKernel_t kernel) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t offset = 0, size = 0;; sizes.push_back(size)) {
+    const cudaError_t status =
+        cudaFuncGetParamInfo(reinterpret_cast<const void*>(kernel), sizes.size(), &offset, &size);
+    if (status == cudaSuccess) continue;
+    static_cast<void>(cudaGetLastError());
+    if (status == cudaErrorInvalidValue) return sizes;  // beyond the last
+    return std::nullopt;
+  }
 }
+
+}  // namespace
 
 KernelImages& KernelImages::of(DeviceContext& context) {
   static std::mutex making;
@@ -27,21 +42,44 @@ KernelImages& KernelImages::of(DeviceContext& context) {
 
 std::shared_ptr<KernelImages::Image> KernelImages::get(const Call& call, const kernel::Kernel& kernel,
                                                        int block_dim) {
+  return find(call, kernel.id() * 2 + (block_dim > 256), kernel.name(), [&] {
+    return Text{kernel.cuda_source(block_dim), kernel::entry_name(kernel.function()),
+                [this, &kernel, block_dim](int architecture) {
+                  return kernel::cached_cubin(kernel.cuda_source(block_dim), architecture, disk_);
+                }};
+  });
+}
+
+std::shared_ptr<KernelImages::Image> KernelImages::get_raw(const Call& call, const std::string& name,
+                                                           std::uint64_t id,
+                                                           const std::function<kernel::RawText()>& text_of) {
+  auto image = find(call, raw_keys + id, name, [&] {
+    const kernel::RawText text = text_of();
+    return Text{fmt::format("raw {}\n{}", fmt::join(text.options, "\n"), text.source), name,
+                [this, text](int architecture) { return kernel::cached_cubin(text, architecture, disk_); }};
+  });
+  const std::lock_guard guard(mutex_);
+  if (!image->parameters) image->parameters = parameters_of(image->kernel);
+  return image;
+}
+
+std::shared_ptr<KernelImages::Image> KernelImages::find(const Call& call, std::uint64_t key,
+                                                        std::string_view name,
+                                                        const std::function<Text()>& text_of) {
   const std::lock_guard guard(mutex_);
   ++clock_;
   const bool capturing = context_.is_capturing();
-  const std::uint64_t key = kernel.id() * 2 + (block_dim > 256);
   auto found = images_.find(key);
   if (found == images_.end()) {
-    const std::string& source = kernel.cuda_source(block_dim);
-    if (capturing && !libraries_.contains(source))
+    const Text text = text_of();
+    if (capturing && !libraries_.contains(text.identity))
       throw BackendError(
-          "[" + std::string(kernel.name()) +
+          "[" + std::string(name) +
           "] is not compiled yet, which a CUDA graph cannot capture: launch it once before, or "
           "call prepare(kernel)");
     if (images_.size() >= most_images) images_.clear();  // each is found again by its text
-    Library& library = load(call, source);
-    found = images_.emplace(key, Known{image_of(call, library, kernel), &library}).first;
+    Library& library = load(call, text);
+    found = images_.emplace(key, Known{image_of(call, library, text.entry), &library}).first;
   }
   Library& origin = *found->second.origin;
   origin.used = clock_;
@@ -50,28 +88,34 @@ std::shared_ptr<KernelImages::Image> KernelImages::get(const Call& call, const k
 }
 
 std::shared_ptr<KernelImages::Image> KernelImages::image_of(const Call& call, Library& library,
-                                                            const kernel::Kernel& kernel) {
-  const std::string entry = kernel::entry_name(kernel.function());
+                                                            const std::string& entry) {
   std::shared_ptr<Image>& image = library.images[entry];
   if (image != nullptr) return image;
   const OutsideCapture outside;
   auto made = std::make_shared<Image>();
   for (auto& shape : made->shapes) shape = -1;
-  check(cudaLibraryGetKernel(&made->kernel, library.handle, entry.c_str()), call.op());
+  const cudaError_t status = cudaLibraryGetKernel(&made->kernel, library.handle, entry.c_str());
+  if (status == cudaErrorSymbolNotFound) {
+    static_cast<void>(cudaGetLastError());
+    throw ValueError(fmt::format(
+        "[{}] the CUDA text has no kernel of this name: declare it as extern \"C\" __global__ void {}(...)",
+        entry, entry));
+  }
+  check(status, call.op());
   return image = std::move(made);
 }
 
-KernelImages::Library& KernelImages::load(const Call& call, const std::string& source) {
-  if (const auto known = libraries_.find(source); known != libraries_.end()) return known->second;
+KernelImages::Library& KernelImages::load(const Call& call, const Text& text) {
+  if (const auto known = libraries_.find(text.identity); known != libraries_.end()) return known->second;
   make_room();
   const OutsideCapture outside;
   const CompileScope compiling("compile kernels");
   const cudaDeviceProp& gpu = context_.properties();
-  const std::string code = kernel::cached_cubin(source, gpu.major * 10 + gpu.minor, disk_);
+  const std::string code = text.compile(gpu.major * 10 + gpu.minor);
   Library library;
   check(cudaLibraryLoadData(&library.handle, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
         call.op());
-  return libraries_.emplace(source, library).first->second;
+  return libraries_.emplace(text.identity, library).first->second;
 }
 
 /// Unloads the least recently used half, after all work that may still need it.

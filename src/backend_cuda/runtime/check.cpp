@@ -35,6 +35,8 @@ std::string_view advice(cudaError_t status) {
     case cudaErrorStreamCaptureWrongThread:
     case cudaErrorCapturedEvent:
       return "this cannot be captured into a CUDA graph; do it before or after the capture";
+    case cudaErrorLaunchOutOfResources:
+      return "a block needs more registers or shared memory than there are; use fewer threads per block";
     case cudaErrorCudartUnloading:
       return "the process is ending; use no GPU tensors after main has returned";
     case cudaErrorMemoryAllocation:

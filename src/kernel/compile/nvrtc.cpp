@@ -102,10 +102,13 @@ const Nvrtc& nvrtc() {
 
 enum class Code : std::uint8_t { ptx, cubin };
 
+std::string target_of(int architecture, Code code) {
+  return fmt::format("--gpu-architecture={}_{}", code == Code::cubin ? "sm" : "compute", architecture);
+}
+
 std::vector<std::string> options_of(const Nvrtc& n, int architecture, Code code, CompileEffort effort) {
   const bool as_cubin = code == Code::cubin;
-  std::vector<std::string> options = {
-      fmt::format("--gpu-architecture={}_{}", as_cubin ? "sm" : "compute", architecture), "--std=c++17"};
+  std::vector<std::string> options = {target_of(architecture, code), "--std=c++17"};
   if (!n.include.empty()) options.push_back("--include-path=" + n.include);
   // No textures, no runtime functions on the device: a seventh of the time.
   if (n.is_at_least(12, 4)) options.push_back("--minimal");
@@ -118,20 +121,34 @@ std::vector<std::string> options_of(const Nvrtc& n, int architecture, Code code,
   return options;
 }
 
-std::string compile(const std::string& source, int architecture, Code code, CompileEffort effort) {
+std::vector<std::string> options_of(const Nvrtc& n, int architecture, Code code, const RawText& text) {
+  std::vector<std::string> options = {target_of(architecture, code)};
+  const auto is_standard = [](const std::string& o) {
+    return o.starts_with("--std=") || o.starts_with("-std=");
+  };
+  if (std::none_of(text.options.begin(), text.options.end(), is_standard)) options.push_back("--std=c++17");
+  if (!n.include.empty()) {
+    options.push_back("--include-path=" + n.include);
+    options.push_back("--include-path=" + n.include + "/cccl");  // <cuda/std/...>, from CUDA 13 on
+  }
+  options.insert(options.end(), text.options.begin(), text.options.end());
+  return options;
+}
+
+std::string compile(const std::string& source, const std::string& file, int architecture, Code code,
+                    const std::vector<std::string>& texts) {
   const Nvrtc& n = nvrtc();
   n.check_architecture(architecture);
   const auto check = [&](int status) {
     if (status != 0) throw BackendError(fmt::format("[nvrtc] {}", n.error_text(status)));
   };
   Program program = nullptr;
-  check(n.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr));
+  check(n.create(&program, source.c_str(), file.c_str(), 0, nullptr, nullptr));
   struct Destroy {
     const Nvrtc& library;
     Program& program;
     ~Destroy() { library.destroy(&program); }
   } const destroy{n, program};
-  const std::vector<std::string> texts = options_of(n, architecture, code, effort);
   std::vector<const char*> options;
   for (const std::string& text : texts) options.push_back(text.c_str());
   const int status = n.compile(program, static_cast<int>(options.size()), options.data());
@@ -151,13 +168,30 @@ std::string compile(const std::string& source, int architecture, Code code, Comp
   return result;
 }
 
+std::string cached_cubin(const std::string& source, const std::string& file, int architecture,
+                         const std::vector<std::string>& options, const BinaryCache& cache) {
+  const std::string key = fmt::format("nvrtc {} {}\n{}", nvrtc_version(), fmt::join(options, " "), source);
+  if (auto found = cache.find(key)) return *std::move(found);
+  std::string code = compile(source, file, architecture, Code::cubin, options);
+  cache.keep(key, code);
+  return code;
+}
+
+constexpr const char* emitted = "kernel.cu";
+
 }  // namespace
 
 std::string compile_ptx(const std::string& cuda_source, int architecture, CompileEffort effort) {
-  return compile(cuda_source, architecture, Code::ptx, effort);
+  return compile(cuda_source, emitted, architecture, Code::ptx,
+                 options_of(nvrtc(), architecture, Code::ptx, effort));
 }
 std::string compile_cubin(const std::string& cuda_source, int architecture, CompileEffort effort) {
-  return compile(cuda_source, architecture, Code::cubin, effort);
+  return compile(cuda_source, emitted, architecture, Code::cubin,
+                 options_of(nvrtc(), architecture, Code::cubin, effort));
+}
+std::string raw_ptx(const RawText& text, int architecture) {
+  return compile(text.source, text.file, architecture, Code::ptx,
+                 options_of(nvrtc(), architecture, Code::ptx, text));
 }
 
 std::string nvrtc_version() {
@@ -167,13 +201,12 @@ std::string nvrtc_version() {
 }
 
 std::string cached_cubin(const std::string& cuda_source, int architecture, const BinaryCache& cache) {
-  const auto options = options_of(nvrtc(), architecture, Code::cubin, CompileEffort::full);
-  const std::string key =
-      fmt::format("nvrtc {} {}\n{}", nvrtc_version(), fmt::join(options, " "), cuda_source);
-  if (auto found = cache.find(key)) return *std::move(found);
-  std::string code = compile_cubin(cuda_source, architecture);
-  cache.keep(key, code);
-  return code;
+  return cached_cubin(cuda_source, emitted, architecture,
+                      options_of(nvrtc(), architecture, Code::cubin, CompileEffort::full), cache);
+}
+std::string cached_cubin(const RawText& text, int architecture, const BinaryCache& cache) {
+  return cached_cubin(text.source, text.file, architecture,
+                      options_of(nvrtc(), architecture, Code::cubin, text), cache);
 }
 
 }  // namespace ferrite::kernel

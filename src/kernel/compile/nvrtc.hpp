@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kernel/compile/binary_cache.hpp"
 
@@ -14,5 +15,15 @@ FERRITE_API std::string nvrtc_version();
 /// text, the options, the architecture and the version of NVRTC.
 FERRITE_API std::string cached_cubin(const std::string& cuda_source, int architecture,
                                      const BinaryCache& cache);
+
+/// CUDA C++ that a user wrote. Unlike emitted text it may use all that NVRTC has.
+struct RawText {
+  std::string source;
+  std::string file;                  // its name in messages
+  std::vector<std::string> options;  // of NVRTC
+};
+/// Throw what compile_ptx() throws.
+FERRITE_API std::string raw_ptx(const RawText& text, int architecture);
+FERRITE_API std::string cached_cubin(const RawText& text, int architecture, const BinaryCache& cache);
 
 }  // namespace ferrite::kernel

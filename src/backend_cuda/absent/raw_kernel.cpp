@@ -1,0 +1,16 @@
+// RawKernel in a build without CUDA: programs that use it link, and it says what is missing.
+#include "ferrite/cuda/raw_kernel.hpp"
+
+#include "ferrite/backend/cuda_device.hpp"
+
+namespace ferrite {
+
+namespace {
+[[noreturn]] void throw_absent() { throw DeviceError("[raw kernel] " + cuda_unavailable_reason()); }
+}  // namespace
+
+void RawKernel::launch_list(Cuda&, const RawGrid&, std::span<const RawArgument>) const { throw_absent(); }
+void RawKernel::prepare(Cuda&) const { throw_absent(); }
+std::string RawKernel::ptx(int) const { throw_absent(); }
+
+}  // namespace ferrite
