@@ -142,6 +142,17 @@ TEST_F(KernelCli, RunsOnBackends) {
     expect_contains(gpu.output, "ferrite: [cuda] ");
 }
 
+TEST_F(KernelCli, TracesTheMemoryOfAGpu) {
+  const std::filesystem::path file = folder_ / "memory.json";
+  const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 300 --arg a=2 --backend cuda",
+                                  "FERRITE_CUDA_MEMORY_TRACE='" + file.string() + "'");
+  if (reply.code != 0) GTEST_SKIP() << reply.output;
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  expect_contains(text, "\"name\":\"memory of cuda:0\"");
+  expect_contains(text, "\"cat\":\"allocate\"");
+}
+
 TEST_F(KernelCli, RunsEveryKindOfArgumentOnBackends) {
   const std::string file =
       write("kinds.py",

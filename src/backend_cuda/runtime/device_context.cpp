@@ -9,6 +9,7 @@
 
 #include "backend_cuda/runtime/compile_times.hpp"
 #include "backend_cuda/runtime/outside_capture.hpp"
+#include "backend_cuda/runtime/pool_trace.hpp"
 #include "backend_cuda/runtime/staging.hpp"
 #include "ferrite/core/error.hpp"
 
@@ -149,6 +150,7 @@ DeviceContext& DeviceContext::of(int index) {
     const DeviceGuard device(index);
     const CompileScope starting(fmt::format("start CUDA on cuda:{}", index));
     slot.store(new DeviceContext(index, PoolOptions::from_environment()), std::memory_order_release);
+    trace_memory_if_asked(*slot.load(std::memory_order_relaxed));
   }
   return *slot.load(std::memory_order_relaxed);
 }
