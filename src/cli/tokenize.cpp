@@ -6,6 +6,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command.hpp"
+#include "cli/input_files.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/npy.hpp"
@@ -37,6 +38,7 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, E& value, co
 }
 
 struct Options {
+  std::vector<std::string> inputs;
   std::string input, fit, out, tokens, html, backend = "cpu", header = "automatic", like;
   TableConfig table;
   TableFitConfig config;
@@ -59,7 +61,12 @@ struct Options {
 };
 
 void add_table_options(CLI::App* command, Options& o) {
-  command->add_option("input", o.input, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
+  command
+      ->add_option(
+          "input", o.inputs,
+          "Table: .csv .tsv .npy .npz .safetensors .parquet; several files of the same columns, or a "
+          "pattern such as 'day-*.csv', are read as one table")
+      ->required();
   add_backend_option(command, o.backend, "Where numbers are binned");
   command->add_option("--header", o.header, "Whether the first row of a CSV file has names")
       ->check(CLI::IsMember({"automatic", "present", "absent"}))
@@ -98,7 +105,7 @@ int run_fit(Options& o) {
   if (!(o.memory_gib >= 0 && o.memory_gib <= 0x1p20))
     throw ValueError(fmt::format("[tokenize] --memory {}: must lie between 0 and 2^20 GiB", o.memory_gib));
   o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
-  auto source = open_table(o.input, o.table_config());
+  auto source = open_tables(input_files(o.inputs), o.table_config());
   warn(source->notes());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
   ProgressLine bar(o.quiet ? nullptr : stderr);
@@ -114,7 +121,7 @@ int run_fit(Options& o) {
 
 int run_transform(const Options& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
-  const auto source = open_table(o.input, fitted.reading(o.table_config()));
+  const auto source = open_tables(input_files(o.inputs), fitted.reading(o.table_config()));
   warn(source->notes());
   ProgressLine bar(o.quiet ? nullptr : stderr);
   AnyBackend backend(o.backend);
@@ -184,7 +191,8 @@ int run_inverse(const Options& o) {
 }
 
 void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& action) {
-  CLI::App* fit = tokenize->add_subcommand("fit", "Find bins and categories of a table's columns");
+  CLI::App* fit = tokenize->add_subcommand(
+      "fit", "Find bins and categories of the columns of a table in one or more files");
   TokenizerConfig& t = o->config.tokenizer;
   add_table_options(fit, *o);
   fit->add_option("--out", o->out, "The fit, a .safetensors file")->required();
@@ -214,7 +222,9 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& acti
   fit->footer(
       "Examples:\n  ferrite tokenize fit train.csv --bins 64 --out fit.safetensors\n"
       "  ferrite tokenize fit train.npy --like sklearn --bins 100 --out fit.safetensors\n"
-      "  ferrite tokenize fit big.csv --memory 1 --drop id --missing ?,-999 --out fit.safetensors");
+      "  ferrite tokenize fit big.csv --memory 1 --drop id --missing ?,-999 --out fit.safetensors\n"
+      "  ferrite tokenize fit 2024.csv 2025.csv --out fit.safetensors\n"
+      "  ferrite tokenize fit 'days/*.csv' --out fit.safetensors");
   fit->callback([&action, o] { action = [o] { return run_fit(*o); }; });
 }
 

@@ -51,6 +51,38 @@ TEST_F(TokenizeCommand, GoesFromATableToTokensAndBack) {
   }
 }
 
+TEST_F(TokenizeCommand, FitsManyFilesAsOne) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+  };
+  write("all.csv", "a,b\n1,x\n2,y\n3,x\n4,z\n5,x\n");
+  write("part-1.csv", "a,b\n1,x\n2,y\n");
+  write("part-2.csv", "b,a\nx,3\nz,4\nx,5\n");
+  const auto fit = [&](const std::string& inputs, const std::string& name) {
+    const Reply run = run_ferrite("tokenize fit " + inputs + " --quiet --bins 3 --out " +
+                                  at(name + ".safetensors") + " --tokens " + at(name));
+    EXPECT_EQ(run.code, 0) << run.output;
+    return text_of(name + "/tokens-00000.npy");
+  };
+  const std::string tokens = fit(at("all.csv"), "one");
+  EXPECT_EQ(fit(at("part-1.csv") + " " + at("part-2.csv"), "two"), tokens);
+  EXPECT_EQ(fit(at("part-*.csv"), "pattern"), tokens);
+  EXPECT_EQ(text_of("one.safetensors"), text_of("two.safetensors"));
+  const Reply transformed = run_ferrite("tokenize transform " + at("part-?.csv") + " --fit " +
+                                        at("one.safetensors") + " --quiet --out " + at("again"));
+  EXPECT_EQ(transformed.code, 0) << transformed.output;
+  EXPECT_EQ(text_of("again/tokens-00000.npy"), tokens);
+
+  write("other.csv", "a,c\n1,2\n");
+  const Reply differ =
+      run_ferrite("tokenize fit " + at("all.csv") + " " + at("other.csv") + " --out " + at("f"));
+  EXPECT_EQ(differ.code, 2);
+  expect_contains(differ.output, "other.csv: its columns are not those of");
+  const Reply none = run_ferrite("tokenize fit " + at("no*.csv") + " --out " + at("f"));
+  EXPECT_EQ(none.code, 2);
+  expect_contains(none.output, "no file matches '");
+}
+
 TEST_F(TokenizeCommand, KeepsTheRowsOfASingleColumn) {
   std::ofstream(folder / "t.csv") << "a\n1.5\nNA\n2.5\nNA\n";
   const std::string fit = " --quiet --fit " + at("fit.safetensors") + " --out ";

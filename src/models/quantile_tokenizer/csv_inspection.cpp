@@ -12,57 +12,57 @@
 
 namespace ferrite::quantile_tokenizer {
 
-namespace {
-
 using io_detail::in_quotes;
 
-/// What the fields of a column have been so far.
-class ColumnGuess {
- public:
-  void add(const CsvField& field, const MissingValues& missing) {
-    if (missing.is_missing(field.raw)) return;
-    if (io_detail::parse_number(field.raw)) {
-      ++numbers_;
-    } else if (const auto date = parse_date(field.raw)) {
-      ++dates_;
-      has_time_ |= date->has_time;
-    } else {
-      ++others_;
-      if (odd_.size() <= most_odd && std::find(odd_.begin(), odd_.end(), field.raw) == odd_.end())
-        odd_.emplace_back(field.raw);
-    }
+void ColumnGuess::add(const CsvField& field, const MissingValues& missing) {
+  if (missing.is_missing(field.raw)) return;
+  if (io_detail::parse_number(field.raw)) {
+    ++numbers_;
+  } else if (const auto date = parse_date(field.raw)) {
+    ++dates_;
+    has_time_ |= date->has_time;
+  } else {
+    ++others_;
+    add_odd(field.raw);
   }
+}
 
-  FieldKind kind() const {
-    if (dates_ + others_ == 0) return FieldKind::number;
-    if (numbers_ + others_ > 0) return FieldKind::text;
-    return has_time_ ? FieldKind::date_time : FieldKind::date;
+void ColumnGuess::add(const ColumnGuess& later) {
+  numbers_ += later.numbers_;
+  dates_ += later.dates_;
+  others_ += later.others_;
+  has_time_ |= later.has_time_;
+  for (const std::string& text : later.odd_) add_odd(text);
+}
+
+void ColumnGuess::add_odd(std::string_view text) {
+  if (odd_.size() <= most_odd && std::find(odd_.begin(), odd_.end(), text) == odd_.end())
+    odd_.emplace_back(text);
+}
+
+FieldKind ColumnGuess::kind() const {
+  if (dates_ + others_ == 0) return FieldKind::number;
+  if (numbers_ + others_ > 0) return FieldKind::text;
+  return has_time_ ? FieldKind::date_time : FieldKind::date;
+}
+
+std::string ColumnGuess::note(const std::string& name) const {
+  const std::int64_t main = std::max(numbers_, dates_);
+  if (others_ == 0 || main <= others_ || odd_.size() > most_odd || std::min(numbers_, dates_) > 0) return "";
+  std::string shown, option;
+  for (const std::string& text : odd_) {
+    shown += (shown.empty() ? "" : ", ") + in_quotes(text);
+    option += (option.empty() ? "" : ",") + std::string(io_detail::trim(text));
   }
+  return fmt::format(
+      "column {} is taken as text: of its first {} fields {} are {}, the others are {}. --missing '{}' "
+      "reads "
+      "those as missing values, --text '{}' says that it is text",
+      in_quotes(name), main + others_, main, numbers_ > 0 ? "numbers" : "dates", shown, printable(option),
+      printable(name));
+}
 
-  /// A sentence about a column that is text because of a few fields; empty for all others.
-  std::string note(const std::string& name) const {
-    const std::int64_t main = std::max(numbers_, dates_);
-    if (others_ == 0 || main <= others_ || odd_.size() > most_odd || std::min(numbers_, dates_) > 0)
-      return "";
-    std::string shown, option;
-    for (const std::string& text : odd_) {
-      shown += (shown.empty() ? "" : ", ") + in_quotes(text);
-      option += (option.empty() ? "" : ",") + std::string(io_detail::trim(text));
-    }
-    return fmt::format(
-        "column {} is taken as text: of its first {} fields {} are {}, the others are {}. --missing '{}' "
-        "reads "
-        "those as missing values, --text '{}' says that it is text",
-        in_quotes(name), main + others_, main, numbers_ > 0 ? "numbers" : "dates", shown, printable(option),
-        printable(name));
-  }
-
- private:
-  static constexpr std::size_t most_odd = 5;
-  std::int64_t numbers_ = 0, dates_ = 0, others_ = 0;
-  bool has_time_ = false;
-  std::vector<std::string> odd_;  // different texts that are neither; one more than are named
-};
+namespace {
 
 class Inspector {
  public:
@@ -142,12 +142,12 @@ class Inspector {
         io_detail::delimiter_name(suspect), io_detail::delimiter_name(suspect)));
   }
 
-  /// Kinds come from the config, or else from `row` and the rows after it.
+  /// Kinds come from the config; of the others, `row` and the rows after it give a guess.
   void take_columns(const std::vector<std::string>& names, CsvRow& row) {
     const NameSet text = set_of(config_.text), number = set_of(config_.number), date = set_of(config_.date);
     CsvColumns& columns = result_.columns;
     columns.fields = chosen_columns(names, config_, path_);
-    std::vector<std::size_t> untold;
+    std::vector<std::size_t>& untold = result_.untold;
     for (std::size_t c = 0; c < columns.fields.size(); ++c) {
       const std::string& name = names[columns.fields[c]];
       columns.names.push_back(name);
@@ -156,17 +156,12 @@ class Inspector {
                                                     : FieldKind::number);
       if (!text.contains(name) && !date.contains(name) && !number.contains(name)) untold.push_back(c);
     }
-    std::vector<ColumnGuess> guesses(untold.size());
-    std::int64_t seen = 0;
+    result_.guesses.resize(untold.size());
+    if (untold.empty()) return;
     do {
       for (std::size_t i = 0; i < untold.size(); ++i)
-        guesses[i].add(row[columns.fields[untold[i]]], columns.missing);
-    } while (!untold.empty() && ++seen < config_.inspected_rows && scanner_.next_row(row));
-    for (std::size_t i = 0; i < untold.size(); ++i) {
-      columns.kinds[untold[i]] = guesses[i].kind();
-      if (std::string note = guesses[i].note(columns.names[untold[i]]); !note.empty())
-        result_.notes.push_back(std::move(note));
-    }
+        result_.guesses[i].add(row[columns.fields[untold[i]]], columns.missing);
+    } while (++result_.inspected < config_.inspected_rows && scanner_.next_row(row));
   }
 
   std::string_view text_;
@@ -181,6 +176,26 @@ class Inspector {
 CsvInspection inspect_csv(std::string_view text, const std::filesystem::path& path,
                           const TableConfig& config) {
   return Inspector(text, path, config).run();
+}
+
+void apply_guesses(CsvInspection& inspection) {
+  CsvColumns& columns = inspection.columns;
+  for (std::size_t i = 0; i < inspection.untold.size(); ++i) {
+    const std::size_t c = inspection.untold[i];
+    columns.kinds[c] = inspection.guesses[i].kind();
+    if (std::string note = inspection.guesses[i].note(columns.names[c]); !note.empty())
+      inspection.notes.push_back(std::move(note));
+  }
+}
+
+bool is_csv(const std::filesystem::path& path) {
+  const std::string kind = path.extension().string();
+  return kind == ".csv" || kind == ".tsv" || kind == ".txt";
+}
+
+TableConfig csv_config(const std::filesystem::path& path, TableConfig config) {
+  if (path.extension() == ".tsv" && config.delimiter == ',') config.delimiter = '\t';
+  return config;
 }
 
 }  // namespace ferrite::quantile_tokenizer

@@ -23,6 +23,7 @@ class CsvSource final : public TableSource {
   CsvSource(const std::filesystem::path& path, const TableConfig& config)
       : config_(config), file_(MappedFile::open(path)) {
     CsvInspection found = inspect_csv(text(), path, config);
+    apply_guesses(found);
     columns_ = std::move(found.columns);
     data_begin_ = found.data_begin;
     data_line_ = found.data_line;
@@ -122,9 +123,7 @@ class CsvSource final : public TableSource {
 }  // namespace
 
 std::unique_ptr<TableSource> open_csv_table(const std::filesystem::path& path, const TableConfig& config) {
-  TableConfig adjusted = config;
-  if (path.extension() == ".tsv" && config.delimiter == ',') adjusted.delimiter = '\t';
-  return std::make_unique<CsvSource>(path, adjusted);
+  return std::make_unique<CsvSource>(path, csv_config(path, config));
 }
 
 }  // namespace ferrite::quantile_tokenizer

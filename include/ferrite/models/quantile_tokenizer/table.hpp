@@ -93,6 +93,14 @@ class FERRITE_API TableSource {
 FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path& path,
                                                     const TableConfig& config = {});
 
+/// Several files as one table: the rows of the first, then those of the second, and so on, read as if they
+/// were in one file. Columns are found by name, in the order of the first file; a header is in every file or
+/// in none. Throws what open_table throws; ValueError, before anything is read, for a file whose columns have
+/// other names or kinds than those of the first, and names them; IoError for a file that changes while the
+/// table is in use.
+FERRITE_API std::unique_ptr<TableSource> open_tables(const std::vector<std::filesystem::path>& paths,
+                                                     const TableConfig& config = {});
+
 /// The same table, kept in memory when it is first read to its end, if that takes at most `limit` bytes.
 /// Reading it again then costs nothing.
 FERRITE_API std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source,
