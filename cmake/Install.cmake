@@ -7,6 +7,9 @@ install(TARGETS ferrite EXPORT ferrite-targets)
 # The program finds the library beside it, wherever the prefix is moved to.
 set_target_properties(ferrite_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS ferrite_cli)
+if(TARGET ferrite_parquet_reader)
+  install(TARGETS ferrite_parquet_reader LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT ferrite-targets NAMESPACE ferrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ferrite)
 configure_package_config_file(cmake/ferrite-config.cmake.in ${PROJECT_BINARY_DIR}/ferrite-config.cmake

@@ -33,10 +33,10 @@ void append(std::string& out, T value) {
 
 /// Text from a file, prepared for a message: in quotes, shortened, bytes that are not printable ASCII
 /// escaped.
-std::string in_quotes(std::string_view text);
+FERRITE_API std::string in_quotes(std::string_view text);
 
 /// Position of the first byte that does not belong to well-formed UTF-8, or npos.
-std::size_t find_invalid_utf8(std::string_view text);
+FERRITE_API std::size_t find_invalid_utf8(std::string_view text);
 
 /// Throws ValueError for a delimiter that could not be told from quotes, line ends or numbers.
 void check_csv_delimiter(std::string_view op, char delimiter);

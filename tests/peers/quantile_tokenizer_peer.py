@@ -154,6 +154,12 @@ def against_csv_as_parquet(check, ferrite, folder):
             raise RuntimeError(error.stderr) from error
         tokens.append(np.load(out / "tokens-00000.npy"))
     check.equal("parquet", *tokens)
+    halves = [Path(folder) / f"half-{i}.parquet" for i in range(2)]
+    for half, rows_of_it in zip(halves, (frame[:300], frame[300:])):
+        rows_of_it.to_parquet(half)
+    out = Path(folder) / "tokens of halves"
+    ferrite.run("fit", *halves, "--bins", 20, "--out", Path(folder) / "fit.safetensors", "--tokens", out)
+    check.equal("parquet in two files", np.load(out / "tokens-00000.npy"), tokens[1])
     parquet_is_read_as_csv_is(check, ferrite, folder)
 
 

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 PACKAGES = ("numpy", "scipy", "safetensors")
 WARP_PACKAGES = ("numpy", "warp")
-OPTIONAL = ("ml_dtypes", "pandas", "sklearn")  # bf16 for NumPy; peers of the tokenizer
+OPTIONAL = ("ml_dtypes", "pandas", "sklearn", "pyarrow")  # bf16 for NumPy; peers of the tokenizer
 PIP_NAMES = {"sklearn": "scikit-learn", "warp": "warp-lang"}
 
 

@@ -108,9 +108,9 @@ class JoinedSource final : public TableSource {
     for (std::size_t c = 0; c < names_.size(); ++c) {
       const FieldKind kind = kinds.at(names_[c]);
       if (kind_name(kind) != kind_name(kinds_[c]))
-        throw ValueError(fmt::format("[open_tables] {}, column '{}' of {}: in {} it has {}", path.string(),
-                                     printable(names_[c]), kind_name(kind), paths_[0].string(),
-                                     kind_name(kinds_[c])));
+        throw ValueError(fmt::format(
+            "[open_tables] {}, column '{}' of {}: in {} it has {}; leave it out (--drop)", path.string(),
+            printable(names_[c]), kind_name(kind), paths_[0].string(), kind_name(kinds_[c])));
       if (kind == FieldKind::date_time) kinds_[c] = kind;
     }
   }

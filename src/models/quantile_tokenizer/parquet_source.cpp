@@ -1,5 +1,5 @@
 // Parquet files through Apache Arrow, batch by batch. Dictionaries are read as the text they stand for, times
-// of day as Arrow writes them.
+// of day as Arrow writes them. parquet_module.cpp finds this file, which is not a part of the library.
 #include <arrow/api.h>
 #include <arrow/io/api.h>
 #include <fmt/format.h>
@@ -262,9 +262,8 @@ class ParquetSource final : public TableSource {
 
 }  // namespace
 
-std::unique_ptr<TableSource> open_parquet_table(const std::filesystem::path& path,
-                                                const TableConfig& config) {
-  return std::make_unique<ParquetSource>(path, config);
+TableSource* ferrite_open_parquet(const std::filesystem::path& path, const TableConfig& config) {
+  return std::make_unique<ParquetSource>(path, config).release();
 }
 
 }  // namespace ferrite::quantile_tokenizer

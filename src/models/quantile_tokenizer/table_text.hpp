@@ -7,18 +7,20 @@
 #include <string_view>
 #include <vector>
 
+#include "ferrite/core/export.hpp"
+
 namespace ferrite::quantile_tokenizer {
 
 /// The text with control characters as \xNN, so that a name cannot control a terminal.
-std::string printable(std::string_view text);
+FERRITE_API std::string printable(std::string_view text);
 /// All of them, with commas between.
-std::string printable(std::span<const std::string> texts);
+FERRITE_API std::string printable(std::span<const std::string> texts);
 
 /// Markers of missing values: lower case, trimmed, ascending, without duplicates.
 std::vector<std::string> normalized_markers(std::vector<std::string> markers);
 
 /// Which fields are missing: an empty one, NA, N/A, null, nan, and the markers of a TableConfig.
-class MissingValues {
+class FERRITE_API MissingValues {
  public:
   explicit MissingValues(std::vector<std::string> markers = {});
 
