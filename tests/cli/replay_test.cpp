@@ -178,7 +178,7 @@ TEST_F(Replay, RunsOnTheBackendThatTheFileNamesUnlessToldOtherwise) {
   EXPECT_EQ(run.code, 2);
   expect_contains(run.output,
                   "[replay] backend 'MyCpu', which the file names, is not one of this program: it has cpu, "
-                  "cuda, reference, lazy-cpu, lazy-cuda");
+                  "cpu-openblas, cpu-fastest, cuda, reference, lazy-cpu, lazy-cuda");
   EXPECT_EQ(replay(softmax_, "--backend abacus").code, 2);
 }
 

@@ -28,6 +28,9 @@ enum class Products : std::uint8_t { reproducible, openblas, fastest };
 class FERRITE_API Cpu {
  public:
   using Primitive = Array;
+  using Handle = Cpu;
+  /// Tensors of all objects mix; their settings are not compared.
+  friend bool operator==(const Cpu&, const Cpu&) { return true; }
 
   Array allocate(const Meta& meta) { return allocate(meta, "allocate"); }
   /// The same for an op: OutOfMemory names it.

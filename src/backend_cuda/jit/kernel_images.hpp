@@ -2,8 +2,6 @@
 // for them.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <array>
 #include <atomic>
 #include <functional>
@@ -14,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backend_cuda/jit/library.hpp"
 #include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ferrite/kernel/kernel.hpp"

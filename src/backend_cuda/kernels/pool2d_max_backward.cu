@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(threads)
 bool accepts(const Cuda& cuda, const op::MaxPool2dBackward& op, MetaSpan in) {
   const Shape& y = in[0].shape;
   constexpr std::int64_t own_bytes = 1024;  // more than the kernel has beside them
-  const auto room = static_cast<std::int64_t>(cuda.context().properties().sharedMemPerBlockOptin);
-  return bounds_bytes(op.input[2] + op.input[3] + y[2] + y[3]) + own_bytes <= room;
+  const std::int64_t bytes = bounds_bytes(op.input[2] + op.input[3] + y[2] + y[3]) + own_bytes;
+  return static_cast<std::size_t>(bytes) <= most_shared_memory(cuda);
 }
 
 void run(Cuda& cuda, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate mask) {

@@ -2,7 +2,7 @@
 // has 16 x 16 threads; thread (x, y) owns rows y, y + 16, ... of a tile of results. All arithmetic is f32.
 #pragma once
 
-#include "backend_cuda/runtime/device_context.hpp"
+#include "backend_cuda/kit/shared_memory.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/device.cuh"
 
@@ -205,9 +205,7 @@ inline Problem problem_of(const Array& q, const Array& k, const Array& v, const 
 template <class Floats>
 bool takes(const Cuda& cuda, const Meta& q, const Meta& v, const Meta* mask, Floats&& floats) {
   const int columns = q.shape[3] <= 64 && v.shape[3] <= 64 ? 64 : 128;
-  if (static_cast<std::size_t>(floats(columns)) * sizeof(float) >
-      cuda.context().properties().sharedMemPerBlockOptin)
-    return false;
+  if (static_cast<std::size_t>(floats(columns)) * sizeof(float) > most_shared_memory(cuda)) return false;
   const auto narrow = [](DType d) { return is_floating(d) && d != DType::f64; };
   return narrow(q.dtype) && q.shape[3] <= 128 && v.shape[3] <= 128 &&
          (!mask || mask->dtype == DType::bool_ || narrow(mask->dtype));

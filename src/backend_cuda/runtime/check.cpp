@@ -64,7 +64,9 @@ bool is_context_lost(cudaError_t status) noexcept {
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
+#if CUDART_VERSION >= 12080
     case cudaErrorContained:
+#endif
     case cudaErrorExternalDevice:
     case cudaErrorMpsClientTerminated:
     case cudaErrorContextIsDestroyed:

@@ -7,6 +7,7 @@
 #include <list>
 #include <mutex>
 
+#include "backend_cuda/jit/library.hpp"
 #include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/models/irsynth/record.hpp"
 #include "models/irsynth/compile.hpp"
