@@ -16,6 +16,10 @@ Metas Eigh::infer(MetaSpan in) const {
   const std::int64_t n = in[0].shape.back();
   return {Meta{detail::with_matrix(in[0].shape, n + 1, n), in[0].dtype}};
 }
+std::vector<std::int64_t> Eigh::part_sizes(MetaSpan in) const {
+  const std::int64_t n = in[0].shape.back();
+  return {n, n * n};
+}
 Cost Eigh::cost(MetaSpan in, MetaSpan out) const {
   const double n = static_cast<double>(in[0].shape.back());
   return {9 * static_cast<double>(in[0].shape.numel()) * n,

@@ -18,6 +18,10 @@ Metas Svd::infer(MetaSpan in) const {
   shape.push_back((m + 1 + n) * std::min(m, n));
   return {Meta{shape, in[0].dtype}};
 }
+std::vector<std::int64_t> Svd::part_sizes(MetaSpan in) const {
+  const std::int64_t m = in[0].shape[in[0].shape.rank() - 2], n = in[0].shape.back(), k = std::min(m, n);
+  return {m * k, k, k * n};
+}
 Cost Svd::cost(MetaSpan in, MetaSpan out) const {
   const double m = static_cast<double>(in[0].shape[in[0].shape.rank() - 2]),
                n = static_cast<double>(in[0].shape.back());

@@ -128,17 +128,23 @@ Comparison compare_places(const HostTensor& value, const HostTensor& expected, c
 }  // namespace
 
 Comparison compare(const HostTensor& value, const HostTensor& expected, double tolerance,
-                   std::span<const double> slack) {
+                   std::span<const double> slack, std::span<const std::int64_t> part_sizes) {
   detail::check_shape("compare", "value", value.shape(), expected.shape());
   const HostTensor rounded = rounded_to(value.dtype(), expected);
   if (!is_floating(value.dtype())) return compare_integers(value, rounded);
   Comparison result;
   const std::vector<double> a = as_doubles(value), b = as_doubles(rounded);
-  const double scale = root_mean_square(b), limit = largest_finite(value.dtype());
+  const double limit = largest_finite(value.dtype());
+  std::vector<double> squares(b.size());
+  std::transform(b.begin(), b.end(), squares.begin(), [](double x) { return x * x; });
+  std::vector<double> scales = detail::part_means(squares, part_sizes);
+  for (double& scale : scales) scale = std::sqrt(scale);
+  const std::vector<std::size_t> part = detail::part_of_elements(part_sizes);
   const double floor = tolerance > 0 ? underflow(value.dtype()) : 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double size = std::isfinite(b[i]) ? std::abs(b[i]) : std::isnan(b[i]) ? 0 : limit;
-    const double allowed = tolerance * (size + scale) + floor + (slack.empty() ? 0 : slack[i]);
+    const double allowed =
+        tolerance * (size + scales[part[i % part.size()]]) + floor + (slack.empty() ? 0 : slack[i]);
     take(result, static_cast<std::int64_t>(i), a[i], b[i], distance(a[i], b[i], limit), allowed);
   }
   return result;
@@ -214,6 +220,7 @@ std::vector<Comparison> compare_outputs(const ComparedCall& call) {
   const double tolerance = call.op.info->tolerance(call.op.op, in, out);
   // The bound takes a few runs of the op, so it is computed only if the tolerance alone is nearly used up.
   constexpr double ample = 0.25;
+  const std::vector<std::int64_t> parts = call.op.info->parts(call.op.op, in);
   std::vector<std::vector<double>> slack;
   std::vector<Comparison> results;
   for (std::size_t k = 0; k < call.outputs.size(); ++k) {
@@ -222,10 +229,10 @@ std::vector<Comparison> compare_outputs(const ComparedCall& call) {
       results.push_back(compare_places(value, expected, call.inputs[rule->input], *rule, tolerance));
       continue;
     }
-    Comparison result = compare(value, expected, tolerance);
+    Comparison result = compare(value, expected, tolerance, {}, parts);
     if (result.ratio > ample && tolerance > 0 && is_floating(value.dtype())) {
       if (slack.empty()) slack = evaluate_with_errors(call, rounding_of(call)).errors;
-      result = compare(value, expected, tolerance, slack[k]);
+      result = compare(value, expected, tolerance, slack[k], parts);
     }
     results.push_back(result);
   }

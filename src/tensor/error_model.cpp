@@ -261,8 +261,30 @@ void run(ErrorModel& model, const op::Launch& op, Ins in, Outs out) {
                   [&](Ins moved) { return evaluate(model.reference_, op, moved); });
 }
 
+std::vector<std::size_t> detail::part_of_elements(std::span<const std::int64_t> part_sizes) {
+  std::vector<std::size_t> parts;
+  for (std::size_t part = 0; part < part_sizes.size(); ++part)
+    parts.insert(parts.end(), static_cast<std::size_t>(part_sizes[part]), part);
+  if (parts.empty()) parts.push_back(0);
+  return parts;
+}
+
+std::vector<double> detail::part_means(std::span<const double> values,
+                                       std::span<const std::int64_t> part_sizes) {
+  const std::vector<std::size_t> part = part_of_elements(part_sizes);
+  std::vector<double> sums(std::max<std::size_t>(part_sizes.size(), 1)), counts(sums.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    sums[part[i % part.size()]] += values[i];
+    ++counts[part[i % part.size()]];
+  }
+  for (std::size_t k = 0; k < sums.size(); ++k) sums[k] /= std::max(counts[k], 1.0);
+  return sums;
+}
+
 void ErrorModel::run_moved(Scale scale, Ins in, Outs out,
-                           const std::function<Primitives<Reference>(Ins)>& evaluate) {
+                           const std::function<Primitives<Reference>(Ins)>& evaluate,
+                           const std::vector<std::int64_t>& part_sizes) {
   const auto results = evaluate(in);
   for (std::size_t k = 0; k < out.size(); ++k) {
     const Array* source[] = {&results[k]};
@@ -305,11 +327,17 @@ void ErrorModel::run_moved(Scale scale, Ins in, Outs out,
       squares[k] = Errors::plus(squares[k], where(isfinite(change), square(change), 0));
     }
   }
-  // An element that moved little by chance is judged by the others: three times the root mean square of both.
+  // Three times the root mean square of the element and of its part.
+  const std::vector<std::size_t> part = detail::part_of_elements(part_sizes);
   for (std::size_t k = 0; k < out.size(); ++k) {
+    if (!is_floating(out[k].dtype()) || out[k].shape().numel() == 0) continue;
     const T mean_square = squares[k] / static_cast<double>(rounds);
-    if (is_floating(out[k].dtype()) && out[k].shape().numel() > 0)
-      errors.set(out[k], (sqrt(mean_square) + sqrt(mean(mean_square))) * 3 + errors.rounding(out[k]));
+    std::vector<double> of_part = mean_square.to_vector<double>();
+    const std::vector<double> means = detail::part_means(of_part, part_sizes);
+    for (std::size_t i = 0; i < of_part.size(); ++i)
+      of_part[i] = std::isfinite(of_part[i]) ? means[part[i % part.size()]] : of_part[i];
+    errors.set(out[k], (sqrt(mean_square) + sqrt(from_vector(reference_, of_part, out[k].shape()))) * 3 +
+                           errors.rounding(out[k]));
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/ferrite.hpp"
+
 namespace ferrite {
 namespace {
 
@@ -34,6 +36,40 @@ TEST(Comparison, JudgesASmallElementByTheSizeOfTheTensor) {
   const HostTensor expected = tensor<float>({100, 0});
   EXPECT_TRUE(compare(tensor<float>({100, 0.05f}), expected, 1e-3).agrees());
   EXPECT_FALSE(compare(tensor<float>({100, 0.1f}), expected, 1e-3).agrees());
+}
+
+TEST(Comparison, JudgesEachPartOfAPackedOutputByItsOwnSize) {
+  const HostTensor expected = tensor<float>({1e7f, 0.6f, 0.8f, 2e7f, 0.8f, 0.6f});  // of two matrices
+  const HostTensor wrong = tensor<float>({1e7f, 0.6f, 0.8f, 2e7f, 0.8f, 0.5f});
+  const std::vector<std::int64_t> parts{1, 2};
+  EXPECT_TRUE(compare(wrong, expected, 1e-5).agrees());
+  const Comparison c = compare(wrong, expected, 1e-5, {}, parts);
+  EXPECT_EQ(c.differing, 1);
+  EXPECT_EQ(c.index, 5);
+  EXPECT_TRUE(
+      compare(tensor<float>({1e7f + 50, 0.6f, 0.8f, 2e7f, 0.8f, 0.6f}), expected, 1e-5, {}, parts).agrees());
+}
+
+/// U of a matrix with singular values of 1e7 is wrong by a thousandth.
+TEST(Comparison, AWrongFactorBesideLargeSingularValuesIsFound) {
+  Reference b;
+  const Tensor<Reference> a =
+      cast(from_vector(b, std::vector<double>{3e7, 1e7, 1e6, 2e7}, {2, 2}), DType::f32);
+  const Tensor<Reference> packed = eval(op::Svd{}, a);
+  const auto host = [](const Tensor<Reference>& x) {
+    return HostTensor::from(std::span<const float>(x.to_vector<float>()), x.shape());
+  };
+  std::vector<float> values = packed.to_vector<float>();
+  const HostTensor expected = HostTensor::from(std::span<const float>(values), packed.shape());
+  values[0] += 1e-3f;
+  const HostTensor wrong = HostTensor::from(std::span<const float>(values), packed.shape());
+  const op::Svd op;
+  detail::ComparedCall call{detail::ErasedOp::of(op), Accumulate::none, {host(a)}, {}, {wrong}, {expected}};
+  const Comparison found = detail::compare_outputs(call)[0];
+  EXPECT_EQ(found.differing, 1);
+  EXPECT_EQ(found.index, 0);
+  call.outputs = {expected};
+  EXPECT_TRUE(detail::compare_outputs(call)[0].agrees());
 }
 
 TEST(Comparison, TakesNanForNanAndInfinityForItself) {

@@ -15,6 +15,8 @@ struct FERRITE_API Qr {
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
+  /// Of Q and of R, for comparisons: each part is judged by its own magnitude.
+  std::vector<std::int64_t> part_sizes(MetaSpan in) const;
   Metas example(DType d) const { return {{{3, 2}, d}}; }
   static void attributes(auto&, auto&&) {}
   void on_host(std::span<const detail::HostMatrices> in, std::span<detail::HostMatrices> out) const;

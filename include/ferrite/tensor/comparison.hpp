@@ -28,13 +28,15 @@ struct Comparison {
   bool agrees() const { return differing == 0; }
 };
 
-/// Floats agree if |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i]. A tolerance that
-/// is not zero also allows the smallest normal number of f32 (f64 for f64, two steps of f16), because kernels
+/// Floats agree if |value - expected| <= tolerance (|expected| + rms(expected)) + slack[i], with the root
+/// mean square of the element's part (detail::part_sizes), by default of all elements. A tolerance that is
+/// not zero also allows the smallest normal number of f32 (f64 for f64, two steps of f16), because kernels
 /// may flush smaller numbers. NaN agrees with NaN, and an infinity with itself and with values that nearly
 /// overflow. Integers and bools must be equal. `expected` is rounded to the dtype of `value` first. Throws
 /// ShapeError if the shapes differ.
 FERRITE_API Comparison compare(const HostTensor& value, const HostTensor& expected, double tolerance,
-                               std::span<const double> slack = {});
+                               std::span<const double> slack = {},
+                               std::span<const std::int64_t> part_sizes = {});
 
 namespace detail {
 
@@ -85,6 +87,7 @@ struct OpInfo {
   std::string (*attributes)(const void*);
   double (*tolerance)(const void*, MetaSpan in, MetaSpan out);
   OptionalIndexRule (*places)(const void*, std::size_t output, MetaSpan in);
+  std::vector<std::int64_t> (*parts)(const void*, MetaSpan in);
   Primitives<ErrorModel> (*evaluate)(const void*, ErrorModel&, Ins);
 };
 
@@ -99,10 +102,11 @@ struct OpAdapter {
   static OptionalIndexRule places(const void* op, std::size_t output, MetaSpan in) {
     return index_rule(of(op), output, in);
   }
+  static std::vector<std::int64_t> parts(const void* op, MetaSpan in) { return part_sizes(of(op), in); }
   static Primitives<ErrorModel> evaluate(const void* op, ErrorModel& b, Ins in) {
     return ferrite::evaluate(b, of(op), in);
   }
-  static constexpr OpInfo info{Op::type_name, name, attributes, tolerance, places, evaluate};
+  static constexpr OpInfo info{Op::type_name, name, attributes, tolerance, places, parts, evaluate};
 };
 
 /// Those of the library's ops, by their place in the list: the library compiles them

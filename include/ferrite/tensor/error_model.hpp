@@ -19,6 +19,26 @@ struct Rounding {
   double absolute = 0;
 };
 
+namespace detail {
+
+/// How the elements of an output that holds several matrices one after the other are divided (op.part_sizes),
+/// once for each of a batch. Nothing for other outputs.
+template <class Op>
+std::vector<std::int64_t> part_sizes(const Op& op, MetaSpan in) {
+  if constexpr (requires { op.part_sizes(in); })
+    return op.part_sizes(in);
+  else
+    return {};
+}
+
+/// For each part, over all matrices of a batch: the mean of the elements that are finite.
+FERRITE_API std::vector<double> part_means(std::span<const double> values,
+                                           std::span<const std::int64_t> part_sizes);
+/// The part of each element of one matrix; of an output without parts {0}.
+FERRITE_API std::vector<std::size_t> part_of_elements(std::span<const std::int64_t> part_sizes);
+
+}  // namespace detail
+
 /// Every array carries a bound on its error, element by element; an array that came from the host is exact. A
 /// step adds the effect of its operands' errors, found by moving one operand at a time by its error both
 /// ways, and its own rounding. A sum of n terms rounds by sqrt(n) times the root of the sum of their squares,
@@ -61,14 +81,20 @@ class FERRITE_API ErrorModel {
   /// of the largest.
   template <detail::DefinedOnHost Op>
   friend void run(ErrorModel& model, const Op& op, Ins in, Outs out) {
-    model.run_moved(Scale::matrix, in, out, [&](Ins moved) { return evaluate(model.reference_, op, moved); });
+    Metas metas;
+    for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(in[i].meta());
+    model.run_moved(
+        Scale::matrix, in, out, [&](Ins moved) { return evaluate(model.reference_, op, moved); },
+        detail::part_sizes(op, metas));
   }
 
  private:
   /// What an input is moved by: the rounding of each element, or of the largest one of its matrix.
   enum class Scale { element, matrix };
-  /// The error is found by moving all inputs together, several times with random signs.
-  void run_moved(Scale scale, Ins in, Outs out, const std::function<Primitives<Reference>(Ins)>& evaluate);
+  /// The error is found by moving all inputs together, several times with random signs. An element that moved
+  /// little by chance is judged by the others of its part.
+  void run_moved(Scale scale, Ins in, Outs out, const std::function<Primitives<Reference>(Ins)>& evaluate,
+                 const std::vector<std::int64_t>& part_sizes = {});
 
   Reference reference_;
   Rounding rounding_;
