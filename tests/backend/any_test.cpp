@@ -30,7 +30,8 @@ TEST(AnyBackend, ANameThatIsNoneIsRefusedWithTheNamesThereAre) {
     } catch (const ValueError& e) {
       const std::string text = e.what();
       EXPECT_NE(text.find("'" + std::string(name) + "'"), std::string::npos) << text;
-      EXPECT_NE(text.find("cpu, cpu-openblas, cpu-fastest, cuda, reference, lazy-cpu"), std::string::npos) << text;
+      EXPECT_NE(text.find("cpu, cpu-openblas, cpu-fastest, cuda, reference, lazy-cpu"), std::string::npos)
+          << text;
     }
   }
 }

@@ -157,7 +157,8 @@ TEST(BenchCommand, RefusesNamesThatDoNotExist) {
     EXPECT_EQ(run.code, 2);
     expect_contains(run.output, why);
   };
-  expect_refused("--backends cpu,gpu", "'gpu': must be one of cpu, cpu-openblas, cpu-fastest, cuda, reference");
+  expect_refused("--backends cpu,gpu",
+                 "'gpu': must be one of cpu, cpu-openblas, cpu-fastest, cuda, reference");
   expect_refused("--ops ad", "'ad' is the op of no row; they are copy, add");
   expect_refused("--sizes 3K", "'3K' is the size of no row; they are 1K");
   expect_refused("--dtypes i32", "they are f32, f64, f16, bf16");

@@ -18,7 +18,8 @@ void run(Cuda& cuda, const op::TriangularSolve& op, Ins in, Outs out) {
     const Solver solver(call.context());
     if (!op.unit_diagonal) {
       const Verdicts verdicts(call, count);
-      judge_diagonal<T>(call, {const_cast<T*>(a.data<T>()), count, n * n}, n, Diagonal::not_zero, verdicts.data());
+      judge_diagonal<T>(call, {const_cast<T*>(a.data<T>()), count, n * n}, n, Diagonal::not_zero,
+                        verdicts.data());
       verdicts.check(batch, "singular: its diagonal has a zero");
     }
     solve_triangles<T>(call, solver, op.lower, op.transposed, op.unit_diagonal, {a.data<T>(), count, n * n},
