@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "backend_cpu/kit/host_array.hpp"
+#include "backend_cpu/linalg/lapack.hpp"
 #include "ferrite/backend/concept.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ops/copy.hpp"
@@ -43,11 +44,12 @@ void Cpu::copy_to_host(const Array& array, void* target) {
 Products Cpu::default_products() {
   static const Products products = [] {
     const char* const given = std::getenv("FERRITE_PRODUCTS");
-    const std::string_view name = given ? given : "reproducible";
+    const std::string_view name = given && *given ? given : "reproducible";
     if (name == "reproducible") return Products::reproducible;
     if (name == "openblas") return Products::openblas;
     if (name == "fastest") return Products::fastest;
-    throw ValueError(fmt::format("FERRITE_PRODUCTS={}: must be reproducible, openblas or fastest", name));
+    throw ValueError(
+        fmt::format("[cpu] FERRITE_PRODUCTS={}: must be reproducible, openblas or fastest", name));
   }();
   return products;
 }
@@ -56,7 +58,12 @@ MemoryStats Cpu::memory_stats() const { return host_allocator().stats(); }
 
 std::string Cpu::describe() const {
   const int threads = num_threads();
-  return fmt::format("cpu ({}, {} thread{})", instruction_set, threads, threads == 1 ? "" : "s");
+  std::string_view products;
+  if (products_ != Products::reproducible)
+    products = !cpu::has_lapack()               ? ", products its own: no OpenBLAS found"
+               : products_ == Products::fastest ? ", products by the faster of two"
+                                                : ", products by OpenBLAS";
+  return fmt::format("cpu ({}, {} thread{}{})", instruction_set, threads, threads == 1 ? "" : "s", products);
 }
 
 }  // namespace ferrite

@@ -52,7 +52,9 @@ constexpr Kind kinds[] = {
     kind<LazyParity>("lazy-parity", "lazy-cpu, every op compared with the CPU"),
     kind<CudaLazyParity>("cuda-lazy-parity", "lazy-cuda, every op compared with the GPU"),
 };
-static_assert(std::size(kinds) == NamedStacks::size + 2, "a stack of backend/compiled.hpp lacks a name");
+constexpr std::size_t settings_of_cpu = 2;  // cpu_with above
+static_assert(std::size(kinds) == NamedStacks::size + settings_of_cpu,
+              "a stack of backend/compiled.hpp lacks a name");
 constexpr std::string_view automatic = "auto";
 
 [[noreturn]] void throw_unknown(std::string_view name) {

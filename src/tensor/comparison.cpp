@@ -54,15 +54,19 @@ double underflow(DType dtype) {
   }
 }
 
-double root_mean_square(std::span<const double> values) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (const double v : values) {
-    if (!std::isfinite(v)) continue;
-    sum += v * v;
-    ++count;
-  }
-  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
+/// Of the elements of each part that are finite. Squares of scaled elements stay in range.
+std::vector<double> root_mean_squares(std::span<const double> values,
+                                      std::span<const std::int64_t> part_sizes) {
+  double largest = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
+  if (largest == 0) largest = 1;
+  std::vector<double> squares(values.size());
+  std::transform(values.begin(), values.end(), squares.begin(),
+                 [&](double v) { return v / largest * (v / largest); });
+  std::vector<double> means = detail::part_means(squares, part_sizes);
+  for (double& mean : means) mean = largest * std::sqrt(mean);
+  return means;
 }
 
 /// |a - b|, where the limit of the dtype replaces an infinity that only one of the two reached.
@@ -104,7 +108,7 @@ Comparison compare_places(const HostTensor& value, const HostTensor& expected, c
   Comparison result;
   const auto a = value.as<std::int64_t>(), b = expected.as<std::int64_t>();
   const std::vector<double> elements = as_doubles(source);
-  const double scale = root_mean_square(elements), limit = largest_finite(source.dtype());
+  const double scale = root_mean_squares(elements, {})[0], limit = largest_finite(source.dtype());
   const std::int64_t rows = rule.outer * rule.inner, count = rows == 0 ? 0 : value.numel() / rows;
   for (std::int64_t i = 0; i < value.numel(); ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -135,10 +139,7 @@ Comparison compare(const HostTensor& value, const HostTensor& expected, double t
   Comparison result;
   const std::vector<double> a = as_doubles(value), b = as_doubles(rounded);
   const double limit = largest_finite(value.dtype());
-  std::vector<double> squares(b.size());
-  std::transform(b.begin(), b.end(), squares.begin(), [](double x) { return x * x; });
-  std::vector<double> scales = detail::part_means(squares, part_sizes);
-  for (double& scale : scales) scale = std::sqrt(scale);
+  const std::vector<double> scales = root_mean_squares(b, part_sizes);
   const std::vector<std::size_t> part = detail::part_of_elements(part_sizes);
   const double floor = tolerance > 0 ? underflow(value.dtype()) : 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -38,6 +38,12 @@ TEST(Comparison, JudgesASmallElementByTheSizeOfTheTensor) {
   EXPECT_FALSE(compare(tensor<float>({100, 0.1f}), expected, 1e-3).agrees());
 }
 
+TEST(Comparison, TheSizeOfATensorOfLargeDoublesIsANumber) {
+  const HostTensor expected = tensor<double>({1e160, 0});
+  EXPECT_TRUE(compare(tensor<double>({1e160, 1e148}), expected, 1e-10).agrees());
+  EXPECT_FALSE(compare(tensor<double>({1e160, 1e152}), expected, 1e-10).agrees());
+}
+
 TEST(Comparison, JudgesEachPartOfAPackedOutputByItsOwnSize) {
   const HostTensor expected = tensor<float>({1e7f, 0.6f, 0.8f, 2e7f, 0.8f, 0.6f});  // of two matrices
   const HostTensor wrong = tensor<float>({1e7f, 0.6f, 0.8f, 2e7f, 0.8f, 0.5f});

@@ -34,6 +34,19 @@ Report small_report() {
   return report;
 }
 
+TEST(BenchReport, ARowThatFailsIsWrongAndNamed) {
+  Report report = small_report();
+  EXPECT_FALSE(report.is_any_wrong());
+  report.rows[1].figures["numpy"] = {{}, {}, false, "no memory", true};
+  EXPECT_FALSE(report.is_any_wrong());  // a peer's affair
+  report.rows[1].figures["cpu"] = {{}, {}, false, "no memory", true};
+  EXPECT_TRUE(report.is_any_wrong());
+  EXPECT_NE(summary(report).find("! copy/f32/10K cpu: no memory"), std::string::npos) << summary(report);
+  const RunComparison comparison = compare(small_report(), report, By::median);
+  ASSERT_EQ(comparison.wrong_after.size(), 2u);
+  EXPECT_EQ(comparison.wrong_after[0], "copy/f32/10K cpu: no memory");
+}
+
 TEST(BenchReport, GivesRatesAndSpeedUps) {
   const Report report = small_report();
   EXPECT_DOUBLE_EQ(*report.rows[0].rate("cpu"), 8e9);
@@ -55,16 +68,16 @@ TEST(BenchReport, ComesBackFromItsFile) {
   const Report read = read_report(path);
   EXPECT_EQ(to_json(read), to_json(report));
   EXPECT_TRUE(std::isnan(*read.rows[0].error("cpu")));
-  EXPECT_TRUE(read.is_any_over());
+  EXPECT_TRUE(read.is_any_wrong());
   EXPECT_FALSE(read.rows[1].seconds("reference"));
 }
 
 TEST(BenchReport, OnlyErrorsOfItsOwnBackendsAreFaults) {
   Report report = small_report();
   report.rows[0].figures["numpy"].is_over = true;
-  EXPECT_FALSE(report.is_any_over());
+  EXPECT_FALSE(report.is_any_wrong());
   report.rows[0].figures["cpu"].is_over = true;
-  EXPECT_TRUE(report.is_any_over());
+  EXPECT_TRUE(report.is_any_wrong());
 }
 
 TEST(BenchReport, FormatsThreeDigits) {

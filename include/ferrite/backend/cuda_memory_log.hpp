@@ -16,7 +16,7 @@ class FERRITE_API CudaMemoryLog {
   static constexpr std::size_t usual_events = 200'000;
 
   /// Logs from now on, and keeps the last `most_events`, some 50 bytes each. A GPU has one log: a new one
-  /// ends the one before.
+  /// ends the one before. Throws ValueError under FERRITE_CUDA_MEMORY_TRACE.
   explicit CudaMemoryLog(Cuda& cuda, std::size_t most_events = usual_events);
   /// Ends the log.
   ~CudaMemoryLog();
@@ -25,7 +25,8 @@ class FERRITE_API CudaMemoryLog {
 
   /// Writes the log so far as a trace for ui.perfetto.dev or chrome://tracing: the bytes in use and cached
   /// as counters, and a mark with op and bytes for each allocation, each free, each segment taken from the
-  /// GPU or given back, and each time that memory ran out. Times are the host's. Throws IoError.
+  /// GPU or given back, and each time that memory ran out. Times are the host's. Throws IoError, and
+  /// ValueError if a newer log has ended this one.
   void write_trace(const std::filesystem::path& path) const;
 
  private:

@@ -8,8 +8,8 @@ namespace ferrite::cuda {
 
 inline constexpr int block_threads = 256;
 
-/// Whether all GPUs are Hopper or later and run code that was compiled for them: clusters of blocks, bulk
-/// copies and early starts need both.
+/// Whether the current GPU is Hopper or later and runs code that was compiled for it: clusters of blocks,
+/// bulk copies and early starts need both.
 FERRITE_API bool runs_hopper_code();
 
 /// Whether the GPU may set up a kernel while the one before it in the stream still runs. `early` is only for

@@ -35,8 +35,12 @@ struct RawGrid {
   Extents threads = {256};
   std::int64_t shared_bytes = 0;
 
-  /// As many blocks as have n threads together.
+  /// As many blocks as have n threads together. Throws ValueError unless n >= 0 and blocks have a thread.
   static RawGrid over(std::int64_t n, std::int64_t threads_of_a_block = 256) {
+    if (n < 0 || threads_of_a_block < 1)
+      throw ValueError("[raw kernel] RawGrid::over(" + std::to_string(n) + ", " +
+                       std::to_string(threads_of_a_block) +
+                       "): needs n >= 0 and blocks of at least one thread");
     return {{divide_up(n, threads_of_a_block)}, {threads_of_a_block}, 0};
   }
   RawGrid with_shared_bytes(std::int64_t bytes) const { return {blocks, threads, bytes}; }
@@ -90,7 +94,7 @@ class FERRITE_API RawKernel {
   }
 
   bool defined() const { return state_ != nullptr; }
-  const std::string& name() const { return state_->name; }
+  const std::string& name() const { return state().name; }
 
   /// Runs it on the stream of this GPU, in the order of the ops; it is compiled at the first launch, or read
   /// from the cache on disk (docs/kernels.md). An empty grid launches nothing. Throws KernelError with the

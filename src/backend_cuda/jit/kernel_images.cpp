@@ -16,6 +16,12 @@ namespace {
 constexpr std::size_t most_libraries = 1024, most_images = 4096;
 constexpr std::uint64_t raw_keys = std::uint64_t{1} << 63;  // apart from those of kernel::Kernel
 
+bool includes_files(const std::vector<std::string>& options) {
+  return std::any_of(options.begin(), options.end(), [](const std::string& option) {
+    return option.starts_with("-include") || option.starts_with("--pre-include");
+  });
+}
+
 /// Nothing if the driver is older than CUDA 12.4.
 std::optional<std::vector<std::size_t>> parameters_of(cudaKernel_t kernel) {
   std::vector<std::size_t> sizes;
@@ -55,8 +61,14 @@ std::shared_ptr<KernelImages::Image> KernelImages::get_raw(const Call& call, con
                                                            const std::function<kernel::RawText()>& text_of) {
   auto image = find(call, raw_keys + id, name, [&] {
     const kernel::RawText text = text_of();
-    return Text{fmt::format("raw {}\n{}", fmt::join(text.options, "\n"), text.source), name,
-                [this, text](int architecture) { return kernel::cached_cubin(text, architecture, disk_); }};
+    // What a file that it includes says is not known here: such a text is compiled for each RawKernel.
+    const bool is_whole = text.source.find("#include") == std::string::npos && !includes_files(text.options);
+    return Text{
+        fmt::format("raw {} {}\n{}", is_whole ? 0 : id + 1, fmt::join(text.options, "\n"), text.source), name,
+        [this, text, is_whole](int architecture) {
+          return is_whole ? kernel::cached_cubin(text, architecture, disk_)
+                          : kernel::raw_cubin(text, architecture);
+        }};
   });
   const std::lock_guard guard(mutex_);
   if (!image->parameters) image->parameters = parameters_of(image->kernel);
@@ -76,7 +88,7 @@ std::shared_ptr<KernelImages::Image> KernelImages::find(const Call& call, std::u
       throw BackendError(
           "[" + std::string(name) +
           "] is not compiled yet, which a CUDA graph cannot capture: launch it once before, or "
-          "call prepare(kernel)");
+          "prepare it");
     if (images_.size() >= most_images) images_.clear();  // each is found again by its text
     Library& library = load(call, text);
     found = images_.emplace(key, Known{image_of(call, library, text.entry), &library}).first;

@@ -33,6 +33,7 @@ void factorize(const Call& call, const Solver& solver, const MatrixBatch<T>& l, 
 
 void run(Cuda& cuda, const op::Cholesky& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
+  refuse_capture(call);
   const Shape batch = detail::batch_of(in[0].shape());
   const std::int64_t count = batch.numel(), n = in[0].shape().back();
   if (count * n == 0) return call.finish();

@@ -63,6 +63,7 @@ void diagonalize(const Call& call, const Solver& solver, const MatrixBatch<T>& a
 
 void run(Cuda& cuda, const op::Eigh& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
+  refuse_capture(call);
   const Shape& shape = in[0].shape();
   const Shape batch = detail::batch_of(shape);
   const std::int64_t count = batch.numel(), n = shape.back();

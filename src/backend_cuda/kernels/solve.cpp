@@ -9,6 +9,7 @@ using namespace cuda;
 
 void run(Cuda& cuda, const op::Solve& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
+  refuse_capture(call);
   const Shape batch = detail::batch_of(in[0].shape());
   const std::int64_t count = batch.numel(), n = in[0].shape().back(), k = in[1].shape().back();
   Destination target(cuda, out[0], false), factors(cuda, out[1], false), order(cuda, out[2], false);

@@ -49,6 +49,7 @@ void decompose(const Call& call, const Solver& solver, bool batched, const Matri
 
 void run(Cuda& cuda, const op::Svd& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
+  refuse_capture(call);
   const Shape& shape = in[0].shape();
   const Shape batch = detail::batch_of(shape);
   const std::int64_t count = batch.numel(), m = shape[shape.rank() - 2], n = shape.back(), k = std::min(m, n);

@@ -9,6 +9,7 @@ using namespace cuda;
 
 void run(Cuda& cuda, const op::TriangularSolve& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
+  refuse_capture(call);
   const Array a = dense(cuda, in[0]);
   Destination target(cuda, out[0], false);
   copy_into(cuda, in[1], target.array());

@@ -45,6 +45,14 @@ Array leading_rows(const Array& matrices, std::int64_t rows) {
   return matrices.with_layout(layout);
 }
 
+void refuse_capture(const Call& call) {
+  if (call.context().is_capturing())
+    throw BackendError(
+        fmt::format("[{}] waits for the GPU to say which matrix has no result, which a CUDA "
+                    "graph cannot capture: call it before or after",
+                    call.op()));
+}
+
 Verdicts::Verdicts(const Call& call, std::int64_t count)
     : call_(call), count_(count), verdicts_(call, std::max<std::int64_t>(count, 1)) {
   cuda::check(

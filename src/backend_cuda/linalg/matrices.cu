@@ -53,7 +53,8 @@ __global__ void order_kernel(const int* swaps, int swaps_each, std::int64_t* ord
   int* const other = place + rows;
   for (int i = threadIdx.x; i < rows; i += warp) place[i] = i;
   for (int i = threadIdx.x; i < swaps_each; i += warp)
-    other[i] = swaps[std::int64_t{blockIdx.x} * swaps_each + i] - 1;  // LAPACK counts from 1
+    other[i] =
+        min(max(swaps[std::int64_t{blockIdx.x} * swaps_each + i] - 1, 0), rows - 1);  // LAPACK counts from 1
   __syncwarp();
   if (threadIdx.x == 0) {
     for (int i = 0; i < swaps_each; ++i) {

@@ -31,6 +31,9 @@ struct MatrixBatch {
 template <class T>
 Scratch<T*> addresses(const Call& call, const MatrixBatch<T>& batch);
 
+/// Throws BackendError inside a capture: an op that says which matrix has no result waits for the GPU.
+void refuse_capture(const Call& call);
+
 /// One number a matrix; not 0 for one that cannot be done.
 class Verdicts {
  public:

@@ -21,6 +21,12 @@ __device__ T sum_of_warp(T x) {
   return x;
 }
 
+template <class T>
+__device__ T max_of_warp(T x) {
+  for (int step = warp / 2; step > 0; step /= 2) x = fmax(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
+}
+
 /// x -= tau v (v^T x) for one column x of m elements, with v = (1, v[j + 1], ...) from row j on.
 template <class T>
 __device__ void reflect(T* x, const T* v, T tau, int j, int m, int lane) {
@@ -48,8 +54,7 @@ __global__ void small_qr_kernel(const T* given, T* packed, int m, int n, int k) 
   if (own == 0) {  // squares of scaled elements stay in range
     T largest = 0;
     for (int i = lane; i < m * n; i += warp) largest = fmax(largest, fabs(a[i]));
-    for (int step = warp / 2; step > 0; step /= 2)
-      largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, step));
+    largest = max_of_warp(largest);
     if (lane == 0) scale[0] = largest > T(0) && isfinite(largest) ? scalbn(T(1), ilogb(largest)) : T(1);
   }
   __syncthreads();
@@ -58,15 +63,19 @@ __global__ void small_qr_kernel(const T* given, T* packed, int m, int n, int k) 
   for (int j = 0; j < k; ++j) {
     T* const v = a + j * m;
     if (own == 0) {
+      // A column may be tiny beside the others: its squares are taken relative to its largest element.
+      T largest = 0;
+      for (int i = j + 1 + lane; i < m; i += warp) largest = fmax(largest, fabs(v[i]));
+      largest = max_of_warp(largest);
       T square = 0;
-      for (int i = j + 1 + lane; i < m; i += warp) square += v[i] * v[i];
-      square = sum_of_warp(square);
-      const T alpha = v[j];
-      const T beta = square == T(0) ? alpha : -copysign(sqrt(alpha * alpha + square), alpha);
+      for (int i = j + 1 + lane; i < m && largest > T(0); i += warp)
+        square += (v[i] / largest) * (v[i] / largest);
+      const T alpha = v[j], below = largest * sqrt(sum_of_warp(square));
+      const T beta = below == T(0) ? alpha : -copysign(hypot(alpha, below), alpha);
       __syncwarp();
-      for (int i = j + 1 + lane; i < m; i += warp) v[i] = square == T(0) ? T(0) : v[i] / (alpha - beta);
+      for (int i = j + 1 + lane; i < m; i += warp) v[i] = below == T(0) ? T(0) : v[i] / (alpha - beta);
       if (lane == 0) {
-        taus[j] = square == T(0) ? T(0) : (beta - alpha) / beta;
+        taus[j] = below == T(0) ? T(0) : (beta - alpha) / beta;
         v[j] = beta;
       }
     }

@@ -38,10 +38,16 @@ Solver::Solver(DeviceContext& context) : lock_(handles_of(context.index()).mutex
     const DeviceGuard device(context.index());
     const OutsideCapture outside;
     const CompileScope starting("start cuSOLVER");
-    check(cusolverDnCreate(&handles.dense), "linear algebra");
-    check(cusolverDnSetStream(handles.dense, context.stream()), "linear algebra");
-    check(cublasCreate_v2(&handles.triangles), "linear algebra");
-    check(cublasSetStream_v2(handles.triangles, context.stream()), "linear algebra");
+    if (!handles.dense) {  // or else an earlier try got this far
+      cusolverDnHandle_t dense = nullptr;
+      check(cusolverDnCreate(&dense), "linear algebra");
+      check(cusolverDnSetStream(dense, context.stream()), "linear algebra");
+      handles.dense = dense;
+    }
+    cublasHandle_t triangles = nullptr;
+    check(cublasCreate_v2(&triangles), "linear algebra");
+    check(cublasSetStream_v2(triangles, context.stream()), "linear algebra");
+    handles.triangles = triangles;
   }
   dense_ = handles.dense;
   triangles_ = handles.triangles;

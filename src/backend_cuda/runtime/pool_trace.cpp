@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -158,22 +159,60 @@ void write_pool_trace(const std::filesystem::path& path, std::span<const PoolTim
   trace.finish();
 }
 
-void trace_memory_if_asked(DeviceContext& context) {
+namespace {
+const char* traced_path() {
   const char* const path = std::getenv("FERRITE_CUDA_MEMORY_TRACE");
-  if (path != nullptr && *path != '\0') WholeProgram::get().add(context, path);
+  return path != nullptr && *path != '\0' ? path : nullptr;
+}
+}  // namespace
+
+bool is_memory_traced() { return traced_path() != nullptr; }
+
+void trace_memory_if_asked(DeviceContext& context) {
+  if (const char* const path = traced_path()) WholeProgram::get().add(context, path);
 }
 
 }  // namespace ferrite::cuda
 
 namespace ferrite {
 
+namespace {
+
+/// The log of each GPU that has one.
+struct CurrentLogs {
+  std::mutex mutex;
+  std::map<const cuda::DeviceContext*, const CudaMemoryLog*> of;
+};
+CurrentLogs& current_logs() {
+  static auto* const logs = new CurrentLogs;
+  return *logs;
+}
+
+}  // namespace
+
 CudaMemoryLog::CudaMemoryLog(Cuda& cuda, std::size_t most_events) : cuda_(cuda), start_(cuda::now()) {
+  if (cuda::is_memory_traced())
+    throw ValueError(
+        "[memory log] FERRITE_CUDA_MEMORY_TRACE logs this GPU already, and a GPU has one log: unset it");
+  CurrentLogs& logs = current_logs();
+  const std::lock_guard guard(logs.mutex);
+  logs.of[&cuda.context()] = this;
   cuda.context().common_pool().log_events(most_events);
 }
 
-CudaMemoryLog::~CudaMemoryLog() { cuda_.context().common_pool().log_events(0); }
+CudaMemoryLog::~CudaMemoryLog() {
+  CurrentLogs& logs = current_logs();
+  const std::lock_guard guard(logs.mutex);
+  if (logs.of[&cuda_.context()] != this) return;  // a newer one has ended it
+  logs.of.erase(&cuda_.context());
+  cuda_.context().common_pool().log_events(0);
+}
 
 void CudaMemoryLog::write_trace(const std::filesystem::path& path) const {
+  CurrentLogs& logs = current_logs();
+  const std::lock_guard guard(logs.mutex);
+  if (logs.of[&cuda_.context()] != this)
+    throw ValueError("[memory log] a newer log of this GPU has ended this one: write it before");
   const auto timeline = cuda::timeline_of(cuda_.context().common_pool(), cuda_.device(), start_);
   cuda::write_pool_trace(path, {&timeline, 1});
 }

@@ -28,5 +28,6 @@ FERRITE_API void write_pool_trace(const std::filesystem::path& path, std::span<c
 /// If FERRITE_CUDA_MEMORY_TRACE names a file: logs the pool of this GPU, which was just made, and writes the
 /// logs of all GPUs when the program ends.
 void trace_memory_if_asked(DeviceContext& context);
+bool is_memory_traced();
 
 }  // namespace ferrite::cuda

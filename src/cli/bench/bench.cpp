@@ -1,6 +1,7 @@
 // ferrite bench: times ops and training steps on any backends, beside other libraries, and compares runs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "cli/bench/compare.hpp"
@@ -55,13 +56,15 @@ int run_bench(const Options& options) {
     plan.backends = {"reference", "cpu"};
     if (cuda_device_count() > 0) plan.backends.push_back("cuda");
   }
-  if (plan.peers == std::vector<std::string>{"all"}) plan.peers = peer_names();
+  if (std::find(plan.peers.begin(), plan.peers.end(), "all") != plan.peers.end()) plan.peers = peer_names();
+  if (!options.out.empty() && options.out == options.html)
+    throw ValueError("[bench] --out and --html name the same file");
   Result json(options.out), html(options.html);
   const Report report = run(plan);
   json.write([&] { return to_json(report).dump(2) + "\n"; });
   html.write([&] { return page(report); });
   if (!options.quiet) fmt::print("{}", summary(report));
-  return report.is_any_over() ? difference : success;
+  return report.is_any_wrong() ? difference : success;
 }
 
 void add_selection(CLI::App* command, Options& options) {
@@ -112,8 +115,8 @@ void add_bench(CLI::App& app, Action& action) {
   add_selection(command, *options);
   add_timing(command, *options);
   command->add_flag("--list", options->list, "Print the rows and what each computes and moves, and stop");
-  command->add_option("--out", options->out, "Write the figures to this JSON file");
-  command->add_option("--html", options->html, "Write a page with plots to this file");
+  command->add_option("--out", options->out, "Write the figures to this JSON file")->take_last();
+  command->add_option("--html", options->html, "Write a page with plots to this file")->take_last();
   CLI::Option* quiet = command->add_flag("-q,--quiet", options->quiet, "No progress and no table");
   command->add_flag("-v,--verbose", options->verbose, "A line for every measurement")->excludes(quiet);
   command->footer(
@@ -123,7 +126,8 @@ void add_bench(CLI::App& app, Action& action) {
       "  ferrite bench --filter 'matmul/.*/(512|1024)' --dtypes f32,f64 --threads 1\n"
       "  ferrite bench compare old.json new.json --fail-below 0.95\n"
       "  ferrite bench page bench.json --html bench.html\n"
-      "The exit code is 1 if an error is too large, and for compare if a row has become slower.");
+      "The exit code is 1 if a row fails or its error is too large, and for compare if a row has become "
+      "slower.");
   command->require_subcommand(0, 1);
   command->callback([&action, options, command] {
     if (command->get_subcommands().empty()) action = [options] { return run_bench(*options); };

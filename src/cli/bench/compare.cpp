@@ -49,6 +49,9 @@ std::vector<std::string> differences(const Report& before, const Report& after) 
   check("different number of threads", text_at(before.settings, "/threads"),
         text_at(after.settings, "/threads"));
   check("different GPU", gpu_names(before), gpu_names(after));
+  for (const Column& column : before.columns)
+    for (const Column& other : after.columns)
+      if (column.name == other.name) check(("different " + column.name).c_str(), column.what, other.what);
   return found;
 }
 
@@ -75,6 +78,10 @@ RunComparison compare(const Report& before, const Report& after, By by) {
     else
       result.changes.push_back({key.first, key.second, seconds, found->second});
   }
+  for (const ResultRow& row : after.rows)
+    for (const auto& [column, figure] : row.figures)
+      if (figure.is_wrong() && old_seconds.contains({row.name(), column}))
+        result.wrong_after.push_back(fmt::format("{} {}: {}", row.name(), column, figure.note));
   for (const auto& [key, seconds] : new_seconds)
     if (!old_seconds.contains(key)) result.only_after.push_back(key.first + " " + key.second);
   std::stable_sort(result.changes.begin(), result.changes.end(),
@@ -90,6 +97,7 @@ std::string to_text(const RunComparison& comparison, double limit) {
   for (const Change& c : comparison.changes)
     text += fmt::format("{:<34}{:<16}{:>10}{:>10}{:>8.3f}{}\n", c.row, c.column, time_text(c.before),
                         time_text(c.after), c.ratio(), c.ratio() < limit ? "  slower" : "");
+  for (const std::string& name : comparison.wrong_after) text += "wrong after: " + name + "\n";
   for (const std::string& name : comparison.only_before) text += "only before: " + name + "\n";
   for (const std::string& name : comparison.only_after) text += "only after: " + name + "\n";
   std::map<std::string, std::vector<double>> by_column;
@@ -115,10 +123,11 @@ int run_compare(const CompareOptions& options) {
   const bench::RunComparison comparison =
       bench::compare(bench::read_report(options.before), bench::read_report(options.after),
                      options.by == "min" ? bench::By::least : bench::By::median);
-  if (comparison.changes.empty())
+  if (comparison.changes.empty() && comparison.wrong_after.empty())
     throw ValueError("[bench compare] the files have no row and backend in common");
   fmt::print("{}", bench::to_text(comparison, options.fail_below));
-  return comparison.count_below(options.fail_below) > 0 ? difference : success;
+  const bool passes = comparison.count_below(options.fail_below) == 0 && comparison.wrong_after.empty();
+  return passes ? success : difference;
 }
 
 }  // namespace
@@ -138,7 +147,7 @@ void add_bench_compare(CLI::App& bench, Action& action) {
       "Examples:\n"
       "  ferrite bench compare old.json new.json\n"
       "  ferrite bench compare old.json new.json --fail-below 0.9 --by min\n"
-      "The exit code is 1 if a row has become slower than allowed.");
+      "The exit code is 1 if a row has become slower than allowed, fails, or is wrong.");
   command->callback([&action, options] { action = [options] { return run_compare(*options); }; });
 }
 

@@ -21,6 +21,7 @@ struct Change {
 struct RunComparison {
   std::vector<Change> changes;                       // worst first
   std::vector<std::string> only_before, only_after;  // "add/f32/1K cpu"
+  std::vector<std::string> wrong_after;              // had a time before, and now fails or has a large error
   std::vector<std::string> warnings;                 // about what makes the runs hard to compare
 
   double mean_ratio() const;  // geometric

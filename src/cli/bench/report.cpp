@@ -39,11 +39,11 @@ bool Report::has_column(const std::string& name) const {
   return std::any_of(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
 }
 
-bool Report::is_any_over() const {
+bool Report::is_any_wrong() const {
   return std::any_of(rows.begin(), rows.end(), [&](const ResultRow& row) {
     return std::any_of(columns.begin(), columns.end(), [&](const Column& column) {
       const auto found = row.figures.find(column.name);
-      return !column.is_peer && found != row.figures.end() && found->second.is_over;
+      return !column.is_peer && found != row.figures.end() && found->second.is_wrong();
     });
   });
 }
@@ -61,6 +61,7 @@ Json to_json(const Figure& figure) {
   // JSON has no NaN: null says that there was an error to report and that it is no number.
   if (figure.error) json["error"] = std::isfinite(*figure.error) ? Json(*figure.error) : Json();
   if (figure.is_over) json["over"] = true;
+  if (figure.failed) json["failed"] = true;
   if (!figure.note.empty()) json["note"] = figure.note;
   return json;
 }
@@ -70,10 +71,13 @@ Figure figure_from(const Json& json) {
   if (json.contains("seconds"))
     figure.times = Times{json["seconds"], json.value("min_seconds", json["seconds"].get<double>()),
                          json.value("iterations", 1), json.value("calls", 1)};
+  if (figure.times && !(figure.times->seconds > 0 && figure.times->min_seconds > 0))
+    throw ParseError("[bench] a time that is not positive");
   if (json.contains("error"))
     figure.error =
         json["error"].is_null() ? std::numeric_limits<double>::quiet_NaN() : json["error"].get<double>();
   figure.is_over = json.value("over", false);
+  figure.failed = json.value("failed", false);
   figure.note = json.value("note", "");
   return figure;
 }

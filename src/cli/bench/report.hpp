@@ -21,6 +21,8 @@ struct Figure {
   std::optional<double> error;  // may be NaN
   bool is_over = false;         // the error is larger than allowed
   std::string note;
+  bool failed = false;  // it was tried and threw; the note says what
+  bool is_wrong() const { return is_over || failed; }
 };
 
 /// A backend or a peer.
@@ -53,8 +55,8 @@ struct Report {
   std::vector<std::string> notes;  // about the run as a whole: what was asked for and is not here
 
   bool has_column(const std::string& name) const;
-  /// Whether an error of one of ferrite's backends is larger than allowed.
-  bool is_any_over() const;
+  /// Whether a row failed on one of ferrite's backends, or its error is larger than allowed.
+  bool is_any_wrong() const;
 };
 
 nlohmann::ordered_json to_json(const Report& report);

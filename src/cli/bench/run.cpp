@@ -93,6 +93,7 @@ Figure measure(RowRunner& runner, AnyBackend& backend, double max_error) {
     if (Cuda* const gpu = gpu_of(backend)) gpu->release_cache();
   } catch (const std::exception& e) {  // one that fails does not stop the others
     figure.note = e.what();
+    figure.failed = true;
   }
   return figure;
 }

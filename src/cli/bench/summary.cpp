@@ -11,6 +11,7 @@ namespace {
 /// "12.3 us  4.2x  120 GB/s", and a mark if the error is too large.
 std::string cell(const ResultRow& row, const std::string& column) {
   const auto found = row.figures.find(column);
+  if (found != row.figures.end() && found->second.failed) return "failed !";
   if (found == row.figures.end() || !found->second.times) return "-";
   std::string text = fmt::format("{:>7}", time_text(found->second.times->seconds));
   const std::optional<double> faster = row.speed_up(column, "cpu");
@@ -24,9 +25,12 @@ std::string marked_rows(const Report& report) {
   for (const ResultRow& row : report.rows)
     for (const Column& column : report.columns)
       if (const auto found = row.figures.find(column.name);
-          found != row.figures.end() && found->second.is_over)
-        text += fmt::format("! {} {}: error {:.1e}, {}\n", row.name(), column.name,
-                            found->second.error.value_or(0), found->second.note);
+          found != row.figures.end() && found->second.is_wrong()) {
+        const Figure& figure = found->second;
+        text += fmt::format("! {} {}: ", row.name(), column.name);
+        text += figure.failed ? figure.note + "\n"
+                              : fmt::format("error {:.1e}, {}\n", figure.error.value_or(0), figure.note);
+      }
   return text;
 }
 

@@ -189,6 +189,10 @@ std::string compile_cubin(const std::string& cuda_source, int architecture, Comp
   return compile(cuda_source, emitted, architecture, Code::cubin,
                  options_of(nvrtc(), architecture, Code::cubin, effort));
 }
+std::string raw_cubin(const RawText& text, int architecture) {
+  return compile(text.source, text.file, architecture, Code::cubin,
+                 options_of(nvrtc(), architecture, Code::cubin, text));
+}
 std::string raw_ptx(const RawText& text, int architecture) {
   return compile(text.source, text.file, architecture, Code::ptx,
                  options_of(nvrtc(), architecture, Code::ptx, text));

@@ -24,6 +24,7 @@ struct RawText {
 };
 /// Throw what compile_ptx() throws.
 FERRITE_API std::string raw_ptx(const RawText& text, int architecture);
+FERRITE_API std::string raw_cubin(const RawText& text, int architecture);
 FERRITE_API std::string cached_cubin(const RawText& text, int architecture, const BinaryCache& cache);
 
 }  // namespace ferrite::kernel
