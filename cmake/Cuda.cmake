@@ -21,7 +21,8 @@ foreach(architecture ${FERRITE_CUDA_ARCHS})
   endif()
 endforeach()
 
-# Sets `result` to the GPUs of this machine; where there is none that nvcc and the kernels know, to one kind of each generation, which others run too.
+# Sets `result` to the GPUs of this machine; where there is none that nvcc and the kernels know, to one kind of each generation,
+# which others run too.
 function(ferrite_cuda_archs nvcc result)
   execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE known)
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader

@@ -1,6 +1,6 @@
 // Cpu: the fast backend on host memory. Vector code compiled for one instruction set, one thread pool
 // (FERRITE_NUM_THREADS). Results do not depend on the number of threads: only the layouts decide how work is
-// cut into chunks.
+// cut into chunks (but see Products).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class FERRITE_API Cpu {
   /// "cpu (AVX-512, 2 threads)"
   std::string describe() const;
 
-  /// For ops of this object and of its copies, such as tensors made later hold one. The default is
+  /// For ops of this object and of later copies of it, as tensors hold them. The default is
   /// FERRITE_PRODUCTS (reproducible, openblas or fastest), else reproducible.
   void set_products(Products products) { products_ = products; }
   Products products() const { return products_; }

@@ -10,6 +10,7 @@
 #include "backend_cpu/linalg/openblas.hpp"
 #include "ferrite/cpu/rows.hpp"
 #include "ferrite/ops/host_matrices.hpp"
+#include "ops/matrix_arrays.hpp"
 
 namespace ferrite::cpu {
 
@@ -48,22 +49,6 @@ void for_matrices(std::string_view op, const Shape& batch, std::int64_t extent, 
                     });
   }
   if (bad.load() < count) detail::throw_bad_matrix(op, batch, bad.load(), what);
-}
-
-/// The same matrices, rows for columns.
-inline Array turned(const Array& x) {
-  Shape order;
-  const int rank = x.shape().rank();
-  for (int i = 0; i < rank - 2; ++i) order.push_back(i);
-  order.push_back(rank - 1);
-  order.push_back(rank - 2);
-  return Array(x.buffer(), x.layout().permute(order), x.dtype());
-}
-
-/// f.template operator()<T>() with the type of the elements, float or double.
-template <class F>
-void visit_real(DType dtype, F&& f) {
-  dtype == DType::f64 ? f.template operator()<double>() : f.template operator()<float>();
 }
 
 }  // namespace ferrite::cpu

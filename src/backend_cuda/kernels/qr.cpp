@@ -10,8 +10,8 @@ using namespace cuda;
 void run(Cuda& cuda, const op::Qr& op, Ins in, Outs out) {
   const Call call(cuda, op.type_name);
   const Shape& shape = in[0].shape();
-  const std::int64_t count = detail::batch_of(shape).numel(), m = shape[shape.rank() - 2], n = shape.back(),
-                     k = std::min(m, n);
+  const Shape batch = detail::batch_of(shape);
+  const std::int64_t count = batch.numel(), m = shape[shape.rank() - 2], n = shape.back(), k = std::min(m, n);
   if (count * k == 0) return call.finish();
   Destination packed(cuda, out[0], false);
   visit_real(in[0].dtype(), [&]<class T>() {
@@ -35,7 +35,6 @@ void run(Cuda& cuda, const op::Qr& op, Ins in, Outs out) {
     const Scratch<T> work(call, work_size);
     const std::int64_t stride = (m + n) * k;
     T* const first = packed.array().data<T>();
-    const Shape batch = detail::batch_of(shape);
     const auto part = [&](std::int64_t offset, std::int64_t part_rows, std::int64_t part_columns) {
       return packed_part(packed.array(), batch, stride, offset, part_rows, part_columns);
     };

@@ -9,15 +9,6 @@
 
 namespace ferrite::cuda {
 
-Array turned(const Array& x) {
-  Shape order;
-  const int rank = x.shape().rank();
-  for (int i = 0; i < rank - 2; ++i) order.push_back(i);
-  order.push_back(rank - 1);
-  order.push_back(rank - 2);
-  return x.with_layout(x.layout().permute(order));
-}
-
 Array dense_copy(Cuda& cuda, const Array& x) {
   const Array copy = cuda.allocate(x.meta());
   copy_into(cuda, x, copy);

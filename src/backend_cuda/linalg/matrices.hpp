@@ -5,11 +5,10 @@
 #include "backend_cuda/linalg/solver.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ops/finite_matrices.hpp"
+#include "ops/matrix_arrays.hpp"
 
 namespace ferrite::cuda {
 
-/// The same matrices, rows for columns: a view.
-Array turned(const Array& x);
 /// x in dense memory that may be overwritten.
 Array dense_copy(Cuda& cuda, const Array& x);
 /// The matrices [rows, columns] that begin `offset` elements after each `stride` of a dense array, with the
@@ -91,11 +90,5 @@ void solve_triangles(const Call& call, const Solver& solver, bool lower, bool tr
 template <class T>
 void factorize_columns(const Call& call, const Solver& solver, const MatrixBatch<T>& a, std::int64_t m,
                        std::int64_t n, std::int64_t* order, const Verdicts& verdicts);
-
-/// f.template operator()<T>() with the type of the elements, float or double.
-template <class F>
-void visit_real(DType dtype, F&& f) {
-  dtype == DType::f64 ? f.template operator()<double>() : f.template operator()<float>();
-}
 
 }  // namespace ferrite::cuda
