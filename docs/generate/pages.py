@@ -8,6 +8,7 @@ PAGES = [
         ("Random numbers", ["core/rng.hpp"]),
         ("Errors", ["core/error.hpp"]),
         ("Threads", ["core/thread_pool.hpp"]),
+        ("Instruction sets of the CPU", ["core/isa.hpp"]),
         ("Other libraries", ["interop/dlpack.hpp"]),
         ("Memory, for those who write backends", ["core/array.hpp", "core/layout.hpp"]),
     ]),

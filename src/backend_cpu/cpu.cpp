@@ -8,9 +8,9 @@
 #include "backend_cpu/kit/host_array.hpp"
 #include "backend_cpu/linalg/lapack.hpp"
 #include "ferrite/backend/concept.hpp"
+#include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ops/copy.hpp"
-#include "math/vector_width.hpp"
 
 namespace ferrite {
 
@@ -63,7 +63,8 @@ std::string Cpu::describe() const {
     products = !cpu::has_lapack()               ? ", products its own: no OpenBLAS found"
                : products_ == Products::fastest ? ", products by the faster of two"
                                                 : ", products by OpenBLAS";
-  return fmt::format("cpu ({}, {} thread{}{})", instruction_set, threads, threads == 1 ? "" : "s", products);
+  return fmt::format("cpu ({}, {} thread{}{})", isas()[chosen_isa()].name, threads, threads == 1 ? "" : "s",
+                     products);
 }
 
 }  // namespace ferrite

@@ -10,6 +10,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/machine.hpp"
 #include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/stacks/self_test.hpp"
 
@@ -42,16 +43,24 @@ std::string compiler() {
 }
 
 Check check_processor() {
-  const std::string backend = Cpu().describe();
-  const std::vector<std::string> found = simd();
-  const auto has = [&](const char* name) {
-    return std::find(found.begin(), found.end(), name) != found.end();
-  };
-  const bool wider = has("avx512f") && backend.find("AVX-512") == std::string::npos;
   return {"processor", Verdict::ok,
-          fmt::format("{}, {} cores, {}; kernels: {}", cpu_name(), cores(), fmt::join(found, " "), backend),
-          wider ? "This processor has wider vectors than the kernels use: configure with -DFERRITE_NATIVE=ON."
-                : ""};
+          fmt::format("{}, {} cores, {}", cpu_name(), cores(), fmt::join(simd(), " ")), ""};
+}
+
+/// The copy of the kernels that runs, and those that could.
+Check check_kernels() {
+  std::vector<std::string> others;
+  for (const Isa& isa : isas()) others.push_back(isa.is_here ? isa.name : isa.name + " (not here)");
+  try {
+    const std::size_t chosen = chosen_isa();
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(chosen));
+    return {"kernels", Verdict::ok,
+            fmt::format("{}, {} threads{}{}", isas()[chosen].name, num_threads(),
+                        others.empty() ? "" : "; also compiled for ", fmt::join(others, ", ")),
+            ""};
+  } catch (const Error& e) {
+    return {"kernels", Verdict::failed, e.what(), "Unset FERRITE_ISA."};
+  }
 }
 
 Check check_memory() {
@@ -141,6 +150,7 @@ int run(bool as_json, bool with_tests) {
   };
   take({"ferrite", Verdict::ok, fmt::format("{}, compiled by {}", FERRITE_VERSION, compiler()), ""});
   take(check_processor());
+  take(check_kernels());
   take(check_memory());
   take(check_openblas());
   for (Check& check : check_gpus()) take(std::move(check));

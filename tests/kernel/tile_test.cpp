@@ -1,6 +1,6 @@
 // Tile programs against the interpreter: arithmetic, choices, functions, rests of rows, broadcasting, and
 // what they leave to others.
-#include "kernel/cpu/tile/program.hpp"
+#include "kernel/cpu/executor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,18 +26,18 @@ Value random_values(std::vector<std::int64_t> shape, ScalarType type = ScalarTyp
 void expect_same(const std::string& text, std::vector<std::int64_t> dim, const std::vector<Value>& values,
                  double roundings = 0) {
   const Module module = parse(text);
-  const TileProgram program(module.kernel());
-  ASSERT_EQ(program.obstacle(), "");
+  const auto program = executor().compile_tiles(module.kernel());
+  ASSERT_EQ(program->obstacle(), "");
   const PackedLaunch launch = [&](const std::vector<std::int64_t>& grid, void* const* arguments, int) {
-    EXPECT_TRUE(program.fits(grid, arguments));
-    program.run(grid, arguments);
+    EXPECT_TRUE(program->fits(grid, arguments));
+    program->run(grid, arguments);
   };
   compare(module, module.kernel(), launch, dim, values, 256, roundings);
 }
 
 std::string obstacle(const std::string& text) {
   const Module module = parse(text);
-  return TileProgram(module.kernel()).obstacle();
+  return executor().compile_tiles(module.kernel())->obstacle();
 }
 
 std::string one_axis(const std::string& lines) {
@@ -74,13 +74,13 @@ TEST(Tile, Arithmetic) {
 TEST(Tile, LongRows) {
   const std::int64_t n = 1 << 20;
   const Module module = parse(one_axis("    z[i] = a * s + b"));
-  const TileProgram program(module.kernel());
+  const auto program = executor().compile_tiles(module.kernel());
   std::vector<float> x(n, 2), y(n, 1), z(n);
   float s = 3;
   ArrayArgument arrays[] = {{x.data(), {n}, {1}}, {y.data(), {n}, {1}}, {z.data(), {n}, {1}}};
   void* arguments[] = {&arrays[0], &arrays[1], &arrays[2], &s};
   const std::int64_t dim[] = {n};
-  program.run(dim, arguments, false);
+  program->run(dim, arguments, false);
   EXPECT_EQ(std::count(z.begin(), z.end(), 7.0f), n);
 }
 
@@ -99,14 +99,14 @@ TEST(Tile, ResultsMayGoWhereOperandsCameFrom) {
   const Module module = parse(
       "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n"
       "    a = x[i]\n    b = y[i]\n    x[i] = a + b\n    y[i] = a - b\n");
-  const TileProgram program(module.kernel());
+  const auto program = executor().compile_tiles(module.kernel());
   std::vector<float> x(100), y(100);
   for (int i = 0; i < 100; ++i)
     x[static_cast<std::size_t>(i)] = static_cast<float>(i), y[static_cast<std::size_t>(i)] = 1;
   ArrayArgument arrays[] = {{x.data(), {100}, {1}}, {y.data(), {100}, {1}}};
   void* arguments[] = {&arrays[0], &arrays[1]};
   const std::int64_t dim[] = {100};
-  program.run(dim, arguments);
+  program->run(dim, arguments);
   EXPECT_EQ(x[70], 71);
   EXPECT_EQ(y[70], 69);
 }
@@ -121,19 +121,19 @@ TEST(Tile, RowsBroadcastAndSixteenBits) {
                random_values({5, 77}, ScalarType::bf16)});
 
   const Module module = parse(text);
-  const TileProgram program(module.kernel());
+  const auto program = executor().compile_tiles(module.kernel());
   std::vector<float> one = {2, 3};
   std::vector<BFloat16> x(2 * 64, to_bfloat16(1.25f)), z(2 * 64);
   ArrayArgument arrays[] = {
       {x.data(), {2, 64}, {64, 1}}, {one.data(), {2, 64}, {1, 0}}, {z.data(), {2, 64}, {64, 1}}};
   void* arguments[] = {&arrays[0], &arrays[1], &arrays[2]};
   const std::int64_t dim[] = {2, 64};
-  ASSERT_TRUE(program.fits(dim, arguments));
-  program.run(dim, arguments);
+  ASSERT_TRUE(program->fits(dim, arguments));
+  program->run(dim, arguments);
   EXPECT_EQ(to_float(z[40]), 4);
   EXPECT_EQ(to_float(z[100]), 5.25f);
   arrays[0].strides[1] = 2;  // every second element
-  EXPECT_FALSE(program.fits(dim, arguments));
+  EXPECT_FALSE(program->fits(dim, arguments));
 }
 
 /// Every pair of these numbers, by maximum(x, s) and minimum(x, s) as Lazy writes them.

@@ -206,7 +206,11 @@ class Autodiff {
       return detail::evaluate_composed(b, *static_cast<const Op*>(op), in);
     }
     template <class Op>
-    static constexpr OpEntry<B> composed{.evaluate_by = &compose<Op>};
+    static constexpr OpEntry<B> composed = [] {
+      OpEntry<B> entry;
+      entry.evaluate_by = &compose<Op>;
+      return entry;
+    }();
   };
   using MakeNode = std::shared_ptr<RecordedNode<B>> (*)(B&, const void* op);
   template <class Op>

@@ -230,6 +230,24 @@ constexpr OpEntry<B> make_rules() {
   return entry;
 }
 
+template <RunsKernels B, class Op>
+constexpr OpKernels<B> make_kernels() {
+  OpKernels<B> kernels;
+  if constexpr (Runs<B, Op>) {
+    kernels.run = [](B& b, const void* op, Ins in, Outs out) { call_kernel(b, op_of<Op>(op), in, out); };
+    kernels.accepts = [](const B& b, const void* op, MetaSpan in) {
+      return kernel_accepts(b, op_of<Op>(op), in);
+    };
+  }
+  if constexpr (RunsAccumulating<B, Op>) {
+    kernels.run_adding = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
+      call_kernel(b, op_of<Op>(op), in, out, mask);
+    };
+    kernels.adds = [](const B& b, const void* op, MetaSpan in) { return kernel_adds(b, op_of<Op>(op), in); };
+  }
+  return kernels;
+}
+
 /// The entry of an op on a backend that runs kernels.
 template <RunsKernels B, class Op>
 constexpr OpEntry<B> make_kernel_entry() {
@@ -244,18 +262,7 @@ constexpr OpEntry<B> make_kernel_entry() {
     entry.view = [](const void* op, const Layout& in) { return op_of<Op>(op).view(in); };
   else
     entry.evaluate_in_place_by = evaluate_entry_in_place<B>;
-  if constexpr (Runs<B, Op>) {
-    entry.run = [](B& b, const void* op, Ins in, Outs out) { call_kernel(b, op_of<Op>(op), in, out); };
-    entry.accepts = [](const B& b, const void* op, MetaSpan in) {
-      return kernel_accepts(b, op_of<Op>(op), in);
-    };
-  }
-  if constexpr (RunsAccumulating<B, Op>) {
-    entry.run_adding = [](B& b, const void* op, Ins in, Outs out, Accumulate mask) {
-      call_kernel(b, op_of<Op>(op), in, out, mask);
-    };
-    entry.adds = [](const B& b, const void* op, MetaSpan in) { return kernel_adds(b, op_of<Op>(op), in); };
-  }
+  static_cast<OpKernels<B>&>(entry) = make_kernels<B, Op>();
   if constexpr (Assembles<B, Op>) {
     entry.compose = [](B& b, const void* op, Ins in, MetaSpan metas, MetaSpan results) {
       [[maybe_unused]] const auto scope = announce_composed(b, op_of<Op>(op), metas);

@@ -19,10 +19,19 @@ using Primitives = SmallVector<typename B::Primitive, 2>;
 template <class B>
 concept RunsKernels = std::same_as<typename B::Primitive, Array>;
 
-/// One op on one backend. `op` is a pointer to an op of the type that the entry is for. What an op has not,
-/// or the backend, is null.
+/// A backend's kernel for one op, and which calls it takes; null if it has none. `op` is a pointer to an op
+/// of the type that the entry is for.
 template <class B>
-struct OpEntry {
+struct OpKernels {
+  void (*run)(B&, const void* op, Ins in, Outs out) = nullptr;
+  void (*run_adding)(B&, const void* op, Ins in, Outs out, Accumulate mask) = nullptr;
+  bool (*accepts)(const B&, const void* op, MetaSpan in) = nullptr;
+  bool (*adds)(const B&, const void* op, MetaSpan in) = nullptr;
+};
+
+/// One op on one backend. What an op has not, or the backend, is null.
+template <class B>
+struct OpEntry : OpKernels<B> {
   using Primitive = typename B::Primitive;
 
   Primitives<B> evaluate(B& b, const void* op, Refs<Primitive> in) const {
@@ -33,7 +42,7 @@ struct OpEntry {
     evaluate_in_place_by(*this, b, op, in, out);
   }
   /// The backend has a kernel, and it takes these inputs.
-  bool runs(const B& b, const void* op, MetaSpan in) const { return run && accepts(b, op, in); }
+  bool runs(const B& b, const void* op, MetaSpan in) const { return this->run && this->accepts(b, op, in); }
 
   Primitives<B> (*evaluate_by)(const OpEntry&, B&, const void* op, Refs<Primitive> in) = nullptr;
   void (*evaluate_in_place_by)(const OpEntry&, B&, const void* op, Ins in, Outs out) = nullptr;
@@ -41,11 +50,6 @@ struct OpEntry {
   /// What the results will be. All errors in shapes, dtypes and attributes are found here.
   Metas (*infer)(const void* op, MetaSpan in) = nullptr;
   std::optional<Layout> (*view)(const void* op, const Layout& in) = nullptr;
-  // The backend's kernel, and which calls it takes.
-  void (*run)(B&, const void* op, Ins in, Outs out) = nullptr;
-  void (*run_adding)(B&, const void* op, Ins in, Outs out, Accumulate mask) = nullptr;
-  bool (*accepts)(const B&, const void* op, MetaSpan in) = nullptr;
-  bool (*adds)(const B&, const void* op, MetaSpan in) = nullptr;
   // The op made of others: new results, or results in existing arrays.
   Primitives<B> (*compose)(B&, const void* op, Refs<Primitive> in, MetaSpan metas,
                            MetaSpan results) = nullptr;

@@ -34,9 +34,6 @@ class FERRITE_API BlockProgram {
  public:
   /// The module and the kernel must outlive the program.
   BlockProgram(const Module& module, const Function& kernel);
-  ~BlockProgram();
-  BlockProgram(BlockProgram&&) noexcept;
-  BlockProgram& operator=(BlockProgram&&) noexcept;
 
   /// Why the interpreter runs the kernel instead, thread by thread: mostly variables that stand for several
   /// arrays. Empty if it runs in blocks.
@@ -49,7 +46,7 @@ class FERRITE_API BlockProgram {
   void run(std::span<const std::int64_t> dim, void* const* arguments, const BlockOptions& options = {}) const;
 
  private:
-  std::unique_ptr<BlockCode> state_;
+  std::shared_ptr<const BlockCode> code_;
 };
 
 }  // namespace ferrite::kernel

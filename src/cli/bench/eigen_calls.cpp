@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <vector>
 
+#include "core/isa_table.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cli::bench {
@@ -49,8 +50,6 @@ std::function<void()> elementwise(T* out, std::int64_t n, F f, const In*... in) 
   };
 }
 
-}  // namespace
-
 template <class T>
 std::function<void()> eigen_call(const std::string& op, const T* const* in, T* out, std::int64_t n) {
   const T* const x = in[0];
@@ -81,12 +80,13 @@ std::function<void()> eigen_call(const std::string& op, const T* const* in, T* o
   return {};
 }
 
-template std::function<void()> eigen_call(const std::string&, const float* const*, float*, std::int64_t);
-template std::function<void()> eigen_call(const std::string&, const double* const*, double*, std::int64_t);
-
-std::string eigen_version() {
+std::string version() {
   return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
          std::to_string(EIGEN_MINOR_VERSION);
 }
+
+}  // namespace
+
+FERRITE_ISA_TABLE(commands, EigenCalls) = {eigen_call<float>, eigen_call<double>, version};
 
 }  // namespace ferrite::cli::bench

@@ -1,5 +1,4 @@
-// Rows in Eigen. The interface has plain pointers: only this peer is compiled with the instruction set of the
-// kernels, and what it shares with the program must not be.
+// Rows in Eigen, compiled for the same instruction sets as the kernels that they are compared with.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +7,23 @@
 
 namespace ferrite::cli::bench {
 
-/// The op on inputs of n elements, or for matmul of n x n, as a call that writes to `out`. T is float or
-/// double. An empty function for an op that Eigen has no one expression for.
+/// The op on inputs of n elements, or for matmul of n x n, as a call that writes to `out`. An empty function
+/// for an op that Eigen has no one expression for.
 template <class T>
-std::function<void()> eigen_call(const std::string& op, const T* const* in, T* out, std::int64_t n);
+using EigenCall = std::function<void()>(const std::string& op, const T* const* in, T* out, std::int64_t n);
 
-/// "Eigen 3.4.0"
-std::string eigen_version();
+struct EigenCalls {
+  EigenCall<float>* of_f32;
+  EigenCall<double>* of_f64;
+  /// "Eigen 3.4.0"
+  std::string (*version)();
 
+  template <class T>
+  EigenCall<T>* of() const {
+    if constexpr (sizeof(T) == 4)
+      return of_f32;
+    else
+      return of_f64;
+  }
+};
 }  // namespace ferrite::cli::bench

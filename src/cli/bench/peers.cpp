@@ -8,9 +8,12 @@
 #include "cli/bench/eigen_calls.hpp"
 #include "cli/bench/embedded.hpp"
 #include "cli/bench/process.hpp"
+#include "core/isa_table.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cli::bench {
+
+FERRITE_CHOOSE_TABLE(commands, EigenCalls)
 
 namespace {
 
@@ -108,7 +111,7 @@ Figure measure_eigen(const Row& row, RowRunner& runner, const Timing& timing) {
   const Shape& shape = row.inputs[0].meta.shape;
   const Shape out_shape = row.op == "sum" ? Shape{} : shape;
   std::vector<T> out(static_cast<std::size_t>(out_shape.numel()));
-  const std::function<void()> call = eigen_call(row.op, in.data(), out.data(), shape[0]);
+  const std::function<void()> call = chosen_table().of<T>()(row.op, in.data(), out.data(), shape[0]);
   if (!call) return {{}, {}, false, "not in this comparison"};
   Figure figure;
   figure.times = time_calls(call, timing);
@@ -120,7 +123,7 @@ Figure measure_eigen(const Row& row, RowRunner& runner, const Timing& timing) {
 }
 
 Peer open_eigen(const Plan& plan, Report& report) {
-  report.columns.push_back({"eigen", eigen_version() + ", into memory that is there", true});
+  report.columns.push_back({"eigen", chosen_table().version() + ", into memory that is there", true});
   return {"eigen", [timing = plan.timing](const Row& row, RowRunner& runner) -> Figure {
             if (row.make_step) return {{}, {}, false, "not in this comparison"};
             if (row.dtype == "f32") return measure_eigen<float>(row, runner, timing);

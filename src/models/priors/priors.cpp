@@ -1,20 +1,22 @@
-// The ops' rules, and their loops on the CPU: one dataset at a time per thread.
+// The ops' rules, and their kernels on the CPU: one dataset at a time per thread.
 #include "ferrite/models/priors/ops.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "core/isa_table.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
-#include "models/priors/cpu_scratch.hpp"
-#include "models/priors/generate.hpp"
-#include "models/priors/team.hpp"
+#include "models/priors/cpu_loops.hpp"
 
 namespace ferrite {
-namespace {
 
 using namespace priors;
+
+FERRITE_CHOOSE_TABLE(priors, CpuLoops)
+
+namespace {
 
 constexpr std::int64_t dataset_limit = std::int64_t{1} << 48;
 
@@ -22,67 +24,6 @@ void check_datasets(std::string_view op, std::int64_t first, std::int64_t count)
   if (count < 1 || first < 0 || first > dataset_limit - count)
     throw ValueError(fmt::format(
         "[{}] {} datasets from number {} on: must be at least one, from 0 to 2^48 - 1", op, count, first));
-}
-
-void generate_one(const op::PriorDatasets& op, std::int64_t i, std::span<void* const> out,
-                  CpuScratch& scratch) {
-  SerialTeam team;
-  generate_dataset(team, op.config, op.seed, static_cast<std::uint64_t>(op.first + i), scratch.plan(),
-                   scratch.workspace(), slice_of(out.data(), op.config, i));
-}
-
-/// x [rows, features] and y [rows] of one raw Formula dataset.
-void formula_one(const op::FormulaPrior& op, const FormulaLaw& law, std::int64_t i, float* x, float* y) {
-  const DatasetKey key{op.seed, static_cast<std::uint64_t>(op.first + i), 0};
-  const auto rows = static_cast<int>(op.rows), features = law.features;
-  const Stream values = key.stream(Purpose::formula_values);
-  const std::int64_t elements = op.rows * op.features;
-  for (std::int64_t begin = 0; begin < elements; begin += 2 * cpu::words_per_draw) {
-    std::uint32_t words[cpu::words_per_draw];
-    float numbers[2 * cpu::words_per_draw];
-    cpu::draw_words(values.key, static_cast<std::int64_t>(4 * values.base) + begin / 2, words);
-    for (int g = 0; g < 2 * cpu::words_per_draw; g += feature_group) {
-      for (int l = 0; l < feature_blocks; ++l) {
-        for (int j = 0; j < 8; j += 2) {
-          const std::uint32_t word = words[g / 2 + 4 * l + j / 2];
-          float* const pair = numbers + g + feature_place(l, j);
-          pair[0] = feature_from_half(word & 0xffffu, law.range);
-          pair[1] = feature_from_half(word >> 16, law.range);
-        }
-      }
-    }
-    std::copy_n(numbers, std::min(elements - begin, 2 * cpu::words_per_draw), x + begin);
-  }
-  std::fill_n(y, rows, 0.0f);
-  for (int k = 0; k < formula_terms(law, key); ++k) {
-    const FormulaTerm term = formula_term(law, key, k);
-    const float* column = x + term.feature;
-    const auto add = [&](auto kind) {
-      FormulaTerm constant = term;
-      constant.kind = kind();
-      for (int r = 0; r < rows; ++r) y[r] = add_term(constant, column[r * features], y[r]);
-    };
-    switch (term.kind) {  // outside the loop over rows
-      case TermKind::sin:
-        add(std::integral_constant<TermKind, TermKind::sin>{});
-        break;
-      case TermKind::cos:
-        add(std::integral_constant<TermKind, TermKind::cos>{});
-        break;
-      case TermKind::tanh:
-        add(std::integral_constant<TermKind, TermKind::tanh>{});
-        break;
-      case TermKind::exp:
-        add(std::integral_constant<TermKind, TermKind::exp>{});
-        break;
-      default:
-        add(std::integral_constant<TermKind, TermKind::linear>{});
-    }
-  }
-  if (law.noise > 0) {
-    SerialTeam team;
-    add_noise(team, key, 0, law.noise, y, rows);
-  }
 }
 
 std::vector<void*> pointers_of(Outs out) {
@@ -125,7 +66,7 @@ Metas PriorDatasets::infer(MetaSpan in) const {
 
 void PriorDatasets::fill_host(std::span<void* const> out) const {
   CpuScratch scratch(config);
-  for (std::int64_t i = 0; i < count; ++i) generate_one(*this, i, out, scratch);
+  for (std::int64_t i = 0; i < count; ++i) chosen_table().generate_one(*this, i, out, scratch);
 }
 
 FormulaConfig FormulaPrior::formula() const {
@@ -173,7 +114,8 @@ Metas FormulaPrior::infer(MetaSpan in) const {
 void FormulaPrior::fill_host(std::span<void* const> out) const {
   const FormulaLaw law = formula_law(formula(), static_cast<int>(features));
   float *x = static_cast<float*>(out[0]), *y = static_cast<float*>(out[1]);
-  for (std::int64_t i = 0; i < count; ++i) formula_one(*this, law, i, x + i * rows * features, y + i * rows);
+  for (std::int64_t i = 0; i < count; ++i)
+    chosen_table().formula_one(*this, law, i, x + i * rows * features, y + i * rows);
 }
 
 }  // namespace op
@@ -183,7 +125,7 @@ void run(Cpu&, const op::PriorDatasets& op, Ins, Outs out) {
   ScratchPool pool(op.config);
   parallel_for(op.count, [&](std::int64_t i) {
     const ScratchPool::Lease scratch = pool.lease();
-    generate_one(op, i, pointers, *scratch);
+    chosen_table().generate_one(op, i, pointers, *scratch);
   });
 }
 
@@ -192,7 +134,7 @@ void run(Cpu&, const op::FormulaPrior& op, Ins, Outs out) {
   float *x = out[0].data<float>(), *y = out[1].data<float>();
   parallel_ranges(op.count, 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
-      formula_one(op, law, i, x + i * op.rows * op.features, y + i * op.rows);
+      chosen_table().formula_one(op, law, i, x + i * op.rows * op.features, y + i * op.rows);
   });
 }
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/isa_table.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "kernel/cpu/block/compiler.hpp"
 #include "kernel/cpu/block/lanes.hpp"
+#include "kernel/cpu/executor.hpp"
 #include "kernel/interpret/machine.hpp"
 #include "kernel/interpret/packed_values.hpp"
 
@@ -113,27 +115,24 @@ void control::call(const Instruction& i, Lanes& l) {
     if (lanes == nullptr || lanes[k] != 0) l.call_lane(i, what, k);
 }
 
-BlockProgram::BlockProgram(const Module& module, const Function& kernel)
-    : state_(std::make_unique<BlockCode>()) {
-  state_->module = &module;
-  state_->kernel = &kernel;
+namespace {
+
+std::shared_ptr<const BlockCode> compile(const Module& module, const Function& kernel) {
+  auto code = std::make_shared<BlockCode>();
+  code->module = &module;
+  code->kernel = &kernel;
   try {
-    BlockCompiler(*state_).compile();
+    BlockCompiler(*code).compile();
   } catch (const Unsupported& e) {
-    state_->fallback = e.reason;
+    code->fallback = e.reason;
   }
   TileProgram tiles(kernel);
-  if (tiles.obstacle().empty()) state_->tiles.emplace(std::move(tiles));
+  if (tiles.obstacle().empty()) code->tiles.emplace(std::move(tiles));
+  return code;
 }
-BlockProgram::~BlockProgram() = default;
-BlockProgram::BlockProgram(BlockProgram&&) noexcept = default;
-BlockProgram& BlockProgram::operator=(BlockProgram&&) noexcept = default;
 
-const std::string& BlockProgram::fallback() const { return state_->fallback; }
-
-void BlockProgram::run(std::span<const std::int64_t> dim, void* const* arguments,
-                       const BlockOptions& options) const {
-  const BlockCode& program = *state_;
+void run(const BlockCode& program, std::span<const std::int64_t> dim, void* const* arguments,
+         const BlockOptions& options) {
   const std::int64_t threads = checked_threads(*program.kernel, dim, options.block_dim);
   if (!program.fallback.empty())
     return interpret_packed(*program.module, *program.kernel, dim, arguments,
@@ -193,5 +192,11 @@ void BlockProgram::run(std::span<const std::int64_t> dim, void* const* arguments
   if (program.sequential || !options.parallel) return range(0, threads);
   parallel_ranges(threads, (threads_per_chunk + per_block - 1) / per_block * per_block, range);
 }
+
+}  // namespace
+
+FERRITE_ISA_TABLE(kernel, BlockExecutor) = {
+    compile, [](const BlockCode& code) -> const std::string& { return code.fallback; }, run,
+    [](const Function& kernel) { return std::make_unique<TileProgram>(kernel); }};
 
 }  // namespace ferrite::kernel

@@ -14,20 +14,21 @@ namespace ferrite::kernel {
 
 struct TileCode;
 
+/// Virtual, so that those who compile it by BlockExecutor need none of the functions' names.
 class TileProgram {
  public:
   /// For a kernel that reads and writes elements at its own thread's index, without loops.
   explicit TileProgram(const Function& kernel);
-  ~TileProgram();
+  virtual ~TileProgram();
   TileProgram(TileProgram&&) noexcept;
 
   /// Why there is no program; empty if there is one.
-  const std::string& obstacle() const;
+  virtual const std::string& obstacle() const;
   /// Whether these arrays can be walked in tiles: dense along the last axis, or one element for all of it,
   /// and no index out of bounds. Arguments are those of BlockProgram::run.
-  bool fits(std::span<const std::int64_t> dim, void* const* arguments) const;
+  virtual bool fits(std::span<const std::int64_t> dim, void* const* arguments) const;
   /// Runs it on all threads of the pool or on this one. Undefined for arguments that fits() refused.
-  void run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel = true) const;
+  virtual void run(std::span<const std::int64_t> dim, void* const* arguments, bool parallel = true) const;
 
  private:
   std::unique_ptr<TileCode> code_;
