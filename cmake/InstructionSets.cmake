@@ -71,6 +71,7 @@ function(ferrite_compile_per_isa layer)
       set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
       add_custom_target(${target}_object DEPENDS ${objects})
       add_dependencies(ferrite_${layer} ${target}_object)
+      set_property(GLOBAL APPEND PROPERTY ferrite_sealed_copies ${objects})
     endif()
     target_link_libraries(ferrite_${layer} INTERFACE ${objects})  # for programs that are made of some layers
     list(APPEND FERRITE_ISA_OBJECTS ${objects})

@@ -5,6 +5,7 @@
 
 #include "cli/cli_test.hpp"
 #include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/ops/all.hpp"
 
@@ -46,6 +47,22 @@ TEST(Program, DoctorTestsEveryBackend) {
   EXPECT_EQ(looked.code, 0);
   expect_contains(looked.output, "--backend auto is");
   EXPECT_EQ(looked.output.find("test cpu"), std::string::npos);
+}
+
+TEST(Program, RunsTheKernelsOfTheInstructionSetItIsAskedFor) {
+  for (const Isa& isa : isas()) {
+    const Reply run = run_ferrite("doctor --no-tests", "FERRITE_ISA=" + isa.name);
+    EXPECT_EQ(run.code, isa.is_here ? 0 : 1) << run.output;
+    if (isa.is_here)
+      expect_contains(run.output, "ok       " + isa.name + ", ");
+    else
+      expect_contains(run.output,
+                      "FERRITE_ISA=" + isa.name + ": this processor does not have it; use one of: ");
+  }
+  const Reply wrong = run_ferrite("doctor --no-tests", "FERRITE_ISA=altivec");
+  EXPECT_EQ(wrong.code, 1);
+  expect_contains(wrong.output, "FERRITE_ISA=altivec: the library has no kernels for that; use one of: ");
+  expect_contains(wrong.output, "-> Unset FERRITE_ISA.");
 }
 
 TEST(Program, ExitsWith2OnBadUsageAndSaysWhatIsWrong) {

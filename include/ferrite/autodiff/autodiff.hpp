@@ -207,9 +207,9 @@ class Autodiff {
     }
     template <class Op>
     static constexpr OpEntry<B> composed = [] {
-      OpEntry<B> entry;
-      entry.evaluate_by = &compose<Op>;
-      return entry;
+      OpEntry<B> made;
+      made.evaluate_by = &compose<Op>;
+      return made;
     }();
   };
   using MakeNode = std::shared_ptr<RecordedNode<B>> (*)(B&, const void* op);

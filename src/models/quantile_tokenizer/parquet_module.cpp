@@ -35,16 +35,23 @@ struct Reader {
       reason = fmt::format(
           "Apache Arrow cannot be loaded: {}; install what is missing, or build ferrite again", dlerror());
   }
+
+  static const Reader& get() {
+    static const Reader reader;
+    return reader;
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<TableSource> open_parquet_table(const std::filesystem::path& path,
                                                 const TableConfig& config) {
-  static const Reader reader;
+  const Reader& reader = Reader::get();
   if (reader.open == nullptr) throw IoError(fmt::format("[open_table] {}: {}", path.string(), reader.reason));
   return std::unique_ptr<TableSource>(reader.open(path, config));
 }
+
+std::string parquet_unavailable_reason() { return Reader::get().reason; }
 
 #else
 
@@ -52,6 +59,8 @@ std::unique_ptr<TableSource> open_parquet_table(const std::filesystem::path& pat
                                                 const TableConfig& config) {
   return std::unique_ptr<TableSource>(ferrite_open_parquet(path, config));
 }
+
+std::string parquet_unavailable_reason() { return ""; }
 
 #endif
 
