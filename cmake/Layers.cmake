@@ -3,6 +3,7 @@
 # target of each, and tests/walls.cmake checks every include against this list.
 ferrite_layer(core FOLDERS core math)
 ferrite_layer(io USES core)
+ferrite_layer(text USES io)                                        # text to tokens and back
 ferrite_layer(kernel USES io)                                      # the kernel language: its compiler and its CPU executors
 ferrite_layer(tensor FOLDERS backend ops tensor autodiff USES kernel)  # one language: ops run on backends and give tensors
 ferrite_layer(decorators USES tensor)

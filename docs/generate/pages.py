@@ -88,6 +88,10 @@ PAGES = [
         ("CSV", ["io/csv.hpp", "io/csv_scanner.hpp"]),
         ("Whole files", ["io/atomic_file.hpp", "io/mapped_file.hpp"]),
     ]),
+    ("text", "Text", "text.md", "All are in `ferrite::text`.", [
+        ("Byte-pair tokenizer", ["text/bpe.hpp"]),
+        ("Training", ["text/bpe_trainer.hpp"]),
+    ]),
     ("kernels", "Kernel language", "kernels.md", "All are in `ferrite::kernel`. The language itself, its types and its "
      "built-in functions, is described in [kernels.md](../kernels.md).", [
         ("Kernels and launches", ["kernel/kernel.hpp", "tensor/launch.hpp", "ops/launch.hpp",
