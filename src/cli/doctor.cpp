@@ -12,6 +12,7 @@
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/models/quantile_tokenizer/table.hpp"
 #include "ferrite/stacks/self_test.hpp"
 
 namespace ferrite::cli {
@@ -75,6 +76,13 @@ Check check_openblas() {
   const bool found = cpu::has_lapack();
   return {"OpenBLAS", found ? Verdict::ok : Verdict::missing, cpu::describe_lapack(),
           found ? "" : "Linear algebra on large matrices is faster with it: apt-get install libopenblas0."};
+}
+
+Check check_parquet() {
+  const std::string reason = quantile_tokenizer::parquet_unavailable_reason();
+  return {"Parquet", reason.empty() ? Verdict::ok : Verdict::missing,
+          reason.empty() ? "Apache Arrow reads .parquet files" : reason,
+          reason.empty() ? "" : "Other tables (.csv, .npy, .npz, .safetensors) need nothing."};
 }
 
 std::vector<Check> check_gpus() {
@@ -153,6 +161,7 @@ int run(bool as_json, bool with_tests) {
   take(check_kernels());
   take(check_memory());
   take(check_openblas());
+  take(check_parquet());
   for (Check& check : check_gpus()) take(std::move(check));
   if (with_tests)
     for (const std::string& name : backends_here()) take(test_backend(name));

@@ -93,6 +93,9 @@ class FERRITE_API TableSource {
 FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path& path,
                                                     const TableConfig& config = {});
 
+/// Why .parquet files cannot be read, and what to do about it; empty if they can.
+FERRITE_API std::string parquet_unavailable_reason();
+
 /// Several files as one table: the rows of the first, then those of the second, and so on, read as if they
 /// were in one file. Columns are found by name, in the order of the first file; a header is in every file or
 /// in none. Throws what open_table throws; ValueError, before anything is read, for a file whose columns have
