@@ -42,8 +42,7 @@ bool is_here(std::string_view isa) {
 #if defined(__x86_64__)
   if (isa.starts_with("x86-64-v")) return has_level(isa.back() - '0');
 #elif defined(__aarch64__) && defined(__linux__)
-  constexpr unsigned long sve = 1UL << 22;  // HWCAP_SVE
-  if (isa == "sve") return (getauxval(AT_HWCAP) & sve) != 0;
+  if (isa == "sve") return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0;
 #endif
   return true;  // native, neon, portable: such a machine runs this library or it does not
 }
