@@ -74,6 +74,10 @@ class Reader {
     convert_block(dtype_, from, dtype_of<W>, scratch_.get(), n);
     return scratch_.get();
   }
+  /// What to fetch into the cache while a kernel works on `row`, the last one read: the row `stride` elements
+  /// on, or one that is there already if rows are converted.
+  const W* ahead(const W* row, std::int64_t stride) const { return scratch_ ? row : row + stride; }
+  bool in_place() const { return scratch_ == nullptr; }
 
   static std::unique_ptr<W[]> allocate(std::int64_t n) {
     return std::make_unique_for_overwrite<W[]>(static_cast<std::size_t>(n));

@@ -12,17 +12,19 @@ using namespace cpu;
 namespace {
 
 template <class W>
-[[gnu::flatten]] void softmax_row(const W* x, W* y, std::int64_t n) {
+[[gnu::flatten]] void softmax_row(const W* x, W* y, std::int64_t n, const W* ahead) {
   const W top = simd::max<W>(n, [&](auto at) { return at(x); });
-  const W total = simd::map_sum(y, n, [&](auto at) { return simd::exp(at(x) - top); });
+  const W total = simd::map_sum(
+      y, n, [&](auto at) { return simd::exp(at(x) - top); }, ahead);
   const W scale = 1 / total;
   simd::map(y, n, [&](auto at) { return at(y) * scale; });
 }
 
 template <class W>
-[[gnu::flatten]] void log_softmax_row(const W* x, W* y, std::int64_t n) {
+[[gnu::flatten]] void log_softmax_row(const W* x, W* y, std::int64_t n, const W* ahead) {
   const W top = simd::max<W>(n, [&](auto at) { return at(x); });
-  const W log_total = std::log(simd::sum<W>(n, [&](auto at) { return simd::exp(at(x) - top); }));
+  const W log_total = std::log(simd::sum<W>(
+      n, [&](auto at) { return simd::exp(at(x) - top); }, ahead));
   simd::map(y, n, [&](auto at) { return (at(x) - top) - log_total; });
 }
 
@@ -38,7 +40,8 @@ template <class W>
   simd::map(dx, n, [&](auto at) { return at(dy) - simd::exp(at(y)) * total; });
 }
 
-/// kernel(x, y, n) for every row along `axis`, with x[k] the row of input k and y that of the output.
+/// kernel(x, y, n, ahead) for every row along `axis`, with x[k] the row of input k, y that of the output, and
+/// `ahead` what to fetch meanwhile.
 template <class Kernel>
 void along_axis(Cpu& cpu, std::string_view name, int axis, Ins in, const Array& out, Accumulate mask,
                 Kernel&& kernel) {
@@ -55,7 +58,7 @@ void along_axis(Cpu& cpu, std::string_view name, int axis, Ins in, const Array& 
       for (std::int64_t i = begin; i < end; ++i) {
         const W* x[2] = {};
         for (std::size_t k = 0; k < read.size(); ++k) x[k] = read[k](i * rows[k].stride, n);
-        kernel(x, write.row(i * n), n);
+        kernel(x, write.row(i * n), n, read[0].ahead(x[0], rows[0].stride));
         write.finish(n);
       }
     });
@@ -67,19 +70,19 @@ void along_axis(Cpu& cpu, std::string_view name, int axis, Ins in, const Array& 
 
 void run(Cpu& cpu, const op::Softmax& op, Ins in, Outs out) {
   along_axis(cpu, op.type_name, op.axis, in, out[0], Accumulate::none,
-             [](auto x, auto y, std::int64_t n) { softmax_row(x[0], y, n); });
+             [](auto x, auto y, std::int64_t n, auto ahead) { softmax_row(x[0], y, n, ahead); });
 }
 void run(Cpu& cpu, const op::LogSoftmax& op, Ins in, Outs out) {
   along_axis(cpu, op.type_name, op.axis, in, out[0], Accumulate::none,
-             [](auto x, auto y, std::int64_t n) { log_softmax_row(x[0], y, n); });
+             [](auto x, auto y, std::int64_t n, auto ahead) { log_softmax_row(x[0], y, n, ahead); });
 }
 void run(Cpu& cpu, const op::SoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
   along_axis(cpu, op.type_name, op.axis, in, out[0], mask,
-             [](auto x, auto dx, std::int64_t n) { softmax_backward_row(x[0], x[1], dx, n); });
+             [](auto x, auto dx, std::int64_t n, auto) { softmax_backward_row(x[0], x[1], dx, n); });
 }
 void run(Cpu& cpu, const op::LogSoftmaxBackward& op, Ins in, Outs out, Accumulate mask) {
   along_axis(cpu, op.type_name, op.axis, in, out[0], mask,
-             [](auto x, auto dx, std::int64_t n) { log_softmax_backward_row(x[0], x[1], dx, n); });
+             [](auto x, auto dx, std::int64_t n, auto) { log_softmax_backward_row(x[0], x[1], dx, n); });
 }
 
 }  // namespace ferrite

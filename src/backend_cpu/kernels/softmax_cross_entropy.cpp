@@ -30,10 +30,11 @@ template <class W>
   return simd::max<W>(n, [&](auto at) { return at(x); });
 }
 
-/// The sum of exp(x - shift).
+/// The sum of exp(x - shift) over a part of a row; `ahead` is that part of the next row.
 template <class W>
-[[gnu::flatten]] W row_exp_sum(const W* x, W shift, std::int64_t n) {
-  return simd::sum<W>(n, [&](auto at) { return simd::exp(at(x) - shift); });
+[[gnu::flatten]] W row_exp_sum(const W* x, W shift, std::int64_t n, const W* ahead) {
+  return simd::sum<W>(
+      n, [&](auto at) { return simd::exp(at(x) - shift); }, ahead);
 }
 
 /// What logsumexp is where the maximum is not finite.
@@ -56,7 +57,7 @@ struct LogSum {
   W own = 0, others = 0;  // parts of the sum; valid for a finite maximum
   bool finite;
 
-  LogSum(const W* row, std::int64_t n, std::int64_t target, bool has_target) {
+  LogSum(const W* row, std::int64_t n, std::int64_t target, bool has_target, const W* ahead) {
     const W top = row_max(row, n);
     finite = std::isfinite(top);
     shift = finite ? top : W{0};
@@ -64,10 +65,12 @@ struct LogSum {
       log_sum = row_limit(row, top, n);
     } else if (has_target) {
       own = std::exp(row[target] - shift);
-      others = row_exp_sum(row, shift, target) + row_exp_sum(row + target + 1, shift, n - target - 1);
+      const std::int64_t rest = target + 1;
+      others =
+          row_exp_sum(row, shift, target, ahead) + row_exp_sum(row + rest, shift, n - rest, ahead + rest);
       log_sum = std::log(own + others);
     } else {
-      log_sum = std::log(row_exp_sum(row, shift, n));
+      log_sum = std::log(row_exp_sum(row, shift, n, ahead));
     }
   }
   W loss(const W* row, std::int64_t n, std::int64_t target, W smoothing) const {
@@ -104,7 +107,7 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
         const W* const row = read(r * x.stride, n);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         const bool ignored = target == op.ignore_index;
-        const LogSum<W> sum(row, n, target, !ignored);
+        const LogSum<W> sum(row, n, target, !ignored, read.ahead(row, x.stride));
         const W value = ignored ? W{0} : sum.loss(row, n, target, smoothing);
         loss.array().template data<W>()[r] = value;
         lse.array().template data<W>()[r] = sum.log_sum + sum.shift;
@@ -160,7 +163,7 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs o
         const W* const row = read(r * x.stride, n);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         const bool ignored = target == op.ignore_index;
-        const LogSum<W> sum(row, n, target, !ignored);
+        const LogSum<W> sum(row, n, target, !ignored, read.ahead(row, x.stride));
         loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n, target, smoothing);
         W* const gradient = write.row(r * n);
         if (ignored)

@@ -18,7 +18,7 @@ struct Statistics {
 
 template <bool centred, class W>
 [[gnu::flatten]] Statistics<W> normalize_row(const W* x, const W* weight, const W* bias, W eps, W* y,
-                                             std::int64_t n) {
+                                             std::int64_t n, const W* ahead) {
   Statistics<W> s;
   const W count = static_cast<W>(n);
   if constexpr (centred) s.mean = simd::sum<W>(n, [&](auto at) { return at(x); }) / count;
@@ -27,47 +27,69 @@ template <bool centred, class W>
     return centre * centre;
   });
   s.rstd = 1 / std::sqrt(squares / count + eps);
-  simd::map(y, n, [&](auto at) {
+  const auto normed = [&](auto at) {
     const auto scaled = (at(x) - s.mean) * s.rstd * at(weight);
     if constexpr (centred)
       return scaled + at(bias);
     else
       return scaled;
-  });
+  };
+  simd::map(y, n, normed, ahead);
   return s;
 }
 
-/// Fills dx and adds the row's share to dweight and dbias.
-template <bool centred, class W>
-[[gnu::flatten]] void normalize_backward_row(const W* dy, const W* x, const W* weight, Statistics<W> s, W* dx,
-                                             W* dweight, W* dbias, std::int64_t n) {
-  const auto normed = [&](auto at) { return (at(x) - s.mean) * s.rstd; };
-  const W count = static_cast<W>(n);
+template <class W>
+struct GradientRow {
+  const W *dy, *x;
+  W* dx;
+  Statistics<W> statistics;
   W mean = 0, slope = 0;  // of dn = dy weight: its mean, and its regression on the normed row
+
+  FERRITE_INLINE auto normed(auto at) const { return (at(x) - statistics.mean) * statistics.rstd; }
+};
+
+template <bool centred, class W>
+[[gnu::flatten]] void fit_gradient(GradientRow<W>& row, const W* weight, std::int64_t n) {
+  const W count = static_cast<W>(n);
   if constexpr (centred) {
-    const auto sums = simd::sums<W, 2>(n, [&](auto at) {
-      const auto dn = at(dy) * at(weight);
-      return std::array<simd::Vec<W>, 2>{dn, dn * normed(at)};
-    });
-    mean = sums[0] / count;
-    slope = sums[1] / count;
+    const auto both = [&](auto at) {
+      const auto dn = at(row.dy) * at(weight);
+      return std::array<simd::Vec<W>, 2>{dn, dn * row.normed(at)};
+    };
+    const auto sums = simd::sums<W, 2>(n, both);
+    row.mean = sums[0] / count;
+    row.slope = sums[1] / count;
   } else {
-    slope = simd::sum<W>(n, [&](auto at) { return at(dy) * at(weight) * normed(at); }) / count;
+    row.slope = simd::sum<W>(n, [&](auto at) { return at(row.dy) * at(weight) * row.normed(at); }) / count;
   }
-  struct Results {
-    simd::Vec<W> dx, dweight, dbias;
-  };
+}
+
+/// Fills dx of `count` rows and adds their shares to dweight and dbias, which are read and written once for
+/// all of them.
+template <bool centred, std::size_t count, class W>
+[[gnu::flatten]] void normalize_backward_rows(std::array<GradientRow<W>, count>& rows, const W* weight,
+                                              W* dweight, W* dbias, std::int64_t n) {
+  for (GradientRow<W>& row : rows) fit_gradient<centred>(row, weight, n);
+  using Results = std::array<simd::Vec<W>, count + (centred ? 2 : 1)>;  // dx of the rows, dweight[, dbias]
   simd::walk<W>(
       0, n,
       [&](auto at) {
-        const auto g = at(dy), xhat = normed(at);
-        return Results{(g * at(weight) - mean - xhat * slope) * s.rstd, at(dweight) + g * xhat,
-                       centred ? at(dbias) + g : g};
+        Results r;
+        r[count] = at(dweight);
+        if constexpr (centred) r[count + 1] = at(dbias);
+        for (std::size_t k = 0; k < count; ++k) {
+          const GradientRow<W>& row = rows[k];
+          const auto g = at(row.dy), xhat = row.normed(at);
+          r[k] = (g * at(weight) - row.mean - xhat * row.slope) * row.statistics.rstd;
+          r[count] += g * xhat;
+          if constexpr (centred) r[count + 1] += g;
+        }
+        return r;
       },
       [&](auto at, int, const Results& r) {
-        at.store(dx, r.dx);
-        at.store(dweight, r.dweight);
-        if constexpr (centred) at.store(dbias, r.dbias);
+        for (std::size_t k = 0; k < count; ++k) at.store(rows[k].dx, r[k]);
+        at.store(dweight, r[count]);
+        if constexpr (centred) at.store(dbias, r[count + 1]);
       });
 }
 
@@ -85,9 +107,10 @@ void normalize(Cpu& cpu, const Op& op, Ins in, Outs out) {
       Reader<W> read(x.array, n);
       Writer<W> write(target[0], n);
       for (std::int64_t r = begin; r < end; ++r) {
+        const W* const row = read(r * x.stride, n);
         const Statistics<W> s =
-            normalize_row<centred>(read(r * x.stride, n), weight.data<const W>(), bias.data<const W>(),
-                                   static_cast<W>(op.eps), write.row(r * n), n);
+            normalize_row<centred>(row, weight.data<const W>(), bias.data<const W>(), static_cast<W>(op.eps),
+                                   write.row(r * n), n, read.ahead(row, x.stride));
         write.finish(n);
         if (centred) target[1].array().template data<W>()[r] = s.mean;
         rstd[r] = s.rstd;
@@ -116,14 +139,28 @@ void normalize_backward(Cpu& cpu, Ins in, Outs out, Accumulate mask) {
     parallel_ranges(x.count, grain, [&](std::int64_t begin, std::int64_t end) {
       W* const dweight = partial.data() + begin / grain * n;
       W* const dbias = dweight + chunks * n * (parameters - 1);
-      Reader<W> read_dy(dy.array, n), read_x(x.array, n);
-      Writer<W> write(target[0], n);
-      for (std::int64_t r = begin; r < end; ++r) {
-        const Statistics<W> s{centred ? mean.data<W>()[r] : W{0}, rstd.data<W>()[r]};
-        normalize_backward_row<centred>(read_dy(r * dy.stride, n), read_x(r * x.stride, n),
-                                        weight.data<const W>(), s, write.row(r * n), dweight, dbias, n);
-        write.finish(n);
-      }
+      struct Access {
+        Reader<W> dy, x;
+        Writer<W> dx;
+      };
+      const auto access = [&] {
+        return Access{Reader<W>(dy.array, n), Reader<W>(x.array, n), Writer<W>(target[0], n)};
+      };
+      std::array<Access, 2> pair{access(), access()};
+      std::int64_t next = begin;
+      const auto step = [&]<std::size_t count>() {
+        std::array<GradientRow<W>, count> rows;
+        for (std::size_t k = 0; k < count; ++k, ++next)
+          rows[k] = {pair[k].dy(next * dy.stride, n),
+                     pair[k].x(next * x.stride, n),
+                     pair[k].dx.row(next * n),
+                     {centred ? mean.data<W>()[next] : W{0}, rstd.data<W>()[next]}};
+        normalize_backward_rows<centred>(rows, weight.data<const W>(), dweight, dbias, n);
+        for (std::size_t k = 0; k < count; ++k) pair[k].dx.finish(n);
+      };
+      if (centred && pair[0].x.in_place())
+        while (end - next >= 2) step.template operator()<2>();
+      while (next < end) step.template operator()<1>();
     });
     for (std::size_t k = 0; k < parameters; ++k)
       sum_rows(partial.data() + k * chunks * n, chunks, n, target[1 + k]);

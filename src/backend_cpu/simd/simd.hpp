@@ -72,12 +72,16 @@ struct Part {
 inline constexpr int unroll = 6;  // independent chains, to hide the latency of additions and of exp
 
 /// Computes f(place) for all places in [begin, end), `unroll` vectors at a time, and hands each to
-/// sink(place, accumulator index, value).
+/// sink(place, accumulator index, value). The same places of the row `ahead` are fetched into the cache
+/// meanwhile: processors do not fetch from the next page of memory by themselves. A null that is not a
+/// constant would be fetched from too, which takes long.
 template <class W, class F, class Sink>
-FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sink) {
-  constexpr std::int64_t width = lanes<W>;
+FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sink, const W* ahead = nullptr) {
+  constexpr std::int64_t width = lanes<W>, line = 64 / static_cast<std::int64_t>(sizeof(W));
   std::int64_t i = begin;
   for (; i + unroll * width <= end; i += unroll * width) {
+    if (ahead != nullptr)
+      for (std::int64_t j = 0; j < unroll * width; j += line) __builtin_prefetch(ahead + i + j);
     decltype(f(Whole<W>{i})) values[unroll];
     for (int j = 0; j < unroll; ++j) values[j] = f(Whole<W>{i + j * width});
     for (int j = 0; j < unroll; ++j) sink(Whole<W>{i + j * width}, j, values[j]);
@@ -91,22 +95,24 @@ FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sin
 
 /// y = f(place). y may be a row that f reads.
 template <class W, class F>
-FERRITE_INLINE void map(W* y, std::int64_t n, F&& f) {
-  walk<W>(0, n, f, [&](auto at, int, Vec<W> v) { at.store(y, v); });
+FERRITE_INLINE void map(W* y, std::int64_t n, F&& f, const W* ahead = nullptr) {
+  walk<W>(
+      0, n, f, [&](auto at, int, Vec<W> v) { at.store(y, v); }, ahead);
 }
 
 /// K sums in one walk; f returns an array of K vectors, which `sink` gets too. Blocks of a thousand elements
 /// are added up in W, their sums in double.
 template <class W, std::size_t K, class F, class Sink>
-FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink) {
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink, const W* ahead = nullptr) {
   constexpr std::int64_t block = 1024;
   std::array<double, K> total{};
   for (std::int64_t begin = 0; begin < n; begin += block) {
     Vec<W> partial[K][unroll] = {};
-    walk<W>(begin, std::min(n, begin + block), f, [&](auto at, int j, const std::array<Vec<W>, K>& v) {
+    const auto add = [&](auto at, int j, const std::array<Vec<W>, K>& v) {
       sink(at, v);
       for (std::size_t k = 0; k < K; ++k) partial[k][j] += at.keep(v[k], 0);
-    });
+    };
+    walk<W>(begin, std::min(n, begin + block), f, add, ahead);
     for (std::size_t k = 0; k < K; ++k) {
       Vec<W> v = partial[k][0];
       for (int j = 1; j < unroll; ++j) v += partial[k][j];
@@ -118,21 +124,23 @@ FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink) {
   return result;
 }
 template <class W, std::size_t K, class F>
-FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f) {
-  return sums<W, K>(n, f, [](auto, const auto&) {});
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, const W* ahead = nullptr) {
+  return sums<W, K>(
+      n, f, [](auto, const auto&) {}, ahead);
 }
 
 template <class W, class F>
-FERRITE_INLINE W sum(std::int64_t n, F&& f) {
-  return sums<W, 1>(n, [&](auto at) { return std::array<Vec<W>, 1>{f(at)}; })[0];
+FERRITE_INLINE W sum(std::int64_t n, F&& f, const W* ahead = nullptr) {
+  return sums<W, 1>(
+      n, [&](auto at) { return std::array<Vec<W>, 1>{f(at)}; }, ahead)[0];
 }
 
 /// y = f(place), and the sum of y.
 template <class W, class F>
-FERRITE_INLINE W map_sum(W* y, std::int64_t n, F&& f) {
+FERRITE_INLINE W map_sum(W* y, std::int64_t n, F&& f, const W* ahead = nullptr) {
   return sums<W, 1>(
       n, [&](auto at) { return std::array<Vec<W>, 1>{f(at)}; },
-      [&](auto at, const std::array<Vec<W>, 1>& v) { at.store(y, v[0]); })[0];
+      [&](auto at, const std::array<Vec<W>, 1>& v) { at.store(y, v[0]); }, ahead)[0];
 }
 
 /// The larger one lane by lane. NaN if b is NaN.

@@ -118,6 +118,8 @@ std::vector<std::string> options_of(const Nvrtc& n, int architecture, Code code,
     options.push_back(as_cubin ? "--Ofast-compile=min" : "--Ofast-compile=max");
     if (as_cubin) options.push_back("--ptxas-options=--Ofast-compile=max");
   }
+  // Code in a hurry is code that is needed once: in NVRTC's cache on disk it would only push out other code.
+  if (effort == CompileEffort::least && n.is_at_least(12, 9)) options.push_back("--no-cache");
   return options;
 }
 
