@@ -65,11 +65,12 @@ PAGES = [
         ("Checkpointing", ["autodiff/checkpoint.hpp"]),
         ("Writing a gradient", ["autodiff/engine.hpp"]),
     ]),
-    ("backends", "Backends and decorators", "parity.md profiling.md lazy.md cuda.md",
+    ("backends", "Backends and decorators", "parity.md mixed_precision.md profiling.md lazy.md cuda.md",
      "A backend is a type; a decorator is a backend around another one.", [
         ("Backends", ["backend/reference.hpp", "backend/cpu.hpp", "backend/cuda.hpp", "backend/cuda_device.hpp",
                       "backend/cuda_graph.hpp", "backend/cuda_memory_log.hpp"]),
         ("A backend chosen at run time", ["stacks/any_backend.hpp", "stacks/self_test.hpp"]),
+        ("Autocast", ["decorators/autocast.hpp"]),
         ("Profiled", ["decorators/profiled.hpp"]),
         ("Parity", ["decorators/parity.hpp", "tensor/comparison.hpp"]),
         ("Lazy", ["decorators/lazy.hpp", "decorators/lazy_recorder.hpp"]),

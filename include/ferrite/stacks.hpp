@@ -6,6 +6,7 @@
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/reference.hpp"
+#include "ferrite/decorators/autocast.hpp"
 #include "ferrite/decorators/lazy.hpp"
 #include "ferrite/decorators/parity.hpp"
 #include "ferrite/decorators/profiled.hpp"

@@ -107,7 +107,8 @@ struct AttributeReader::Document {
 };
 
 AttributeReader::AttributeReader(std::string_view op, std::string_view text,
-                                 std::span<const std::string_view> keys)
+                                 std::span<const std::string_view> keys,
+                                 std::span<const std::string_view> optional_keys)
     : document_(new Document{std::string(op), {}}) {
   try {
     document_->object = json::parse(text.begin(), text.end());
@@ -117,10 +118,12 @@ AttributeReader::AttributeReader(std::string_view op, std::string_view text,
   const json& object = document_->object;
   if (!object.is_object())
     throw ParseError(fmt::format("[{}] attributes are {}: needs a JSON object", op, object.type_name()));
+  std::vector<std::string_view> known(keys.begin(), keys.end());
+  known.insert(known.end(), optional_keys.begin(), optional_keys.end());
   for (const auto& [key, value] : object.items()) {
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+    if (std::find(known.begin(), known.end(), key) == known.end())
       throw ParseError(
-          fmt::format("[{}] unknown attribute '{}': the attributes are {}", op, excerpt(key), listed(keys)));
+          fmt::format("[{}] unknown attribute '{}': the attributes are {}", op, excerpt(key), listed(known)));
   }
   for (const std::string_view key : keys) {
     if (!object.contains(std::string(key)))
@@ -130,6 +133,8 @@ AttributeReader::AttributeReader(std::string_view op, std::string_view text,
 }
 
 AttributeReader::~AttributeReader() = default;
+
+bool AttributeReader::has(std::string_view key) const { return document_->object.contains(std::string(key)); }
 
 std::int64_t AttributeReader::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
   std::int64_t value = 0;

@@ -44,7 +44,7 @@ Metas EmbeddingBackward::infer(MetaSpan in) const {
   const std::int64_t channels = in[0].shape.rank() > 0 ? in[0].shape.back() : 0;
   detail::check_shape(type_name, "gradient", in[0].shape, with_last(type_name, in[1].shape, channels));
   if (rows < 0) throw ValueError(fmt::format("[{}] rows {}: must not be negative", type_name, rows));
-  return {Meta{{rows, in[0].shape.back()}, in[0].dtype}};
+  return {Meta{{rows, in[0].shape.back()}, detail::sum_dtype(type_name, in[0].dtype, at_least)}};
 }
 
 double EmbeddingBackward::reduction_length(MetaSpan in) const {

@@ -23,7 +23,7 @@ Metas Matmul::infer(MetaSpan in) const {
   shape.push_back(b.back());
   const DType dtype = promote(in[0].dtype, in[1].dtype);
   if (dtype == DType::bool_) throw DTypeError("[matmul] both operands are bool: cast one to a number");
-  return {Meta{shape, dtype}};
+  return {Meta{shape, detail::sum_dtype(type_name, dtype, at_least)}};
 }
 
 Cost Matmul::cost(MetaSpan in, MetaSpan out) const {

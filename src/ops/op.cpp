@@ -60,6 +60,13 @@ void check_dtype(std::string_view op, std::string_view what, DType given, DType 
     throw DTypeError(fmt::format("[{}] {} is {}: needs {}", op, what, to_string(given), to_string(needed)));
 }
 
+DType sum_dtype(std::string_view op, DType terms, std::optional<DType> at_least) {
+  if (!at_least) return terms;
+  check_floating(op, "operand", terms);
+  check_floating(op, "at_least", *at_least);
+  return promote(terms, *at_least);
+}
+
 void throw_attribute(std::string_view op, std::string_view attribute, double value, std::string_view rule) {
   throw ValueError(fmt::format("[{}] {} {}: {}", op, attribute, value, rule));
 }

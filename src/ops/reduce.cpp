@@ -33,15 +33,19 @@ std::int64_t reduced_count(const Shape& shape, const Shape& axes) {
 Metas Reduce::infer(MetaSpan in) const {
   detail::check_arity(name(), in.size(), 1, 1);
   const Shape all = normalize_axes(name(), axes, in[0].shape.rank());
-  DType dtype = in[0].dtype;
-  if (fn == ReduceFn::sum || fn == ReduceFn::prod) dtype = sum_result(dtype);
-  if (fn == ReduceFn::any || fn == ReduceFn::all) dtype = DType::bool_;
+  DType result = in[0].dtype;
+  if (fn == ReduceFn::sum || fn == ReduceFn::prod) result = sum_result(result);
+  if (fn == ReduceFn::any || fn == ReduceFn::all) result = DType::bool_;
+  if (at_least && fn != ReduceFn::sum)
+    throw DTypeError(
+        fmt::format("[{}] at_least {}: only sums have a choice", name(), ferrite::to_string(*at_least)));
+  if (fn == ReduceFn::sum) result = detail::sum_dtype(name(), result, at_least);
   const Shape shape = reduced_shape(in[0].shape, all, keepdim);
   if ((fn == ReduceFn::max || fn == ReduceFn::min) && reduced_count(in[0].shape, all) == 0 &&
       shape.numel() > 0)
     throw ShapeError(fmt::format("[{}] {} over axes {}: no elements to choose from", name(),
                                  ferrite::to_string(in[0].shape), ferrite::to_string(all)));
-  return {Meta{shape, dtype}};
+  return {Meta{shape, result}};
 }
 
 Cost Reduce::cost(MetaSpan in, MetaSpan out) const {

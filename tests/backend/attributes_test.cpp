@@ -23,6 +23,7 @@ struct Scramble {
   }
   void operator()(std::string_view, Shape& v) { v = {++count, -1, std::int64_t{1} << 35}; }
   void operator()(std::string_view, DType& v) { v = DType::bf16; }
+  void operator()(std::string_view, std::optional<DType>& v) { v = DType::bf16; }
   void operator()(std::string_view, Scalar& v) { v = 0.1 + ++count; }
   template <class E>
   requires std::is_enum_v<E>
@@ -79,6 +80,7 @@ TEST(Attributes, OfEveryOpSurviveTheWayThroughText) {
 TEST(Attributes, AreWrittenAsReadableJson) {
   EXPECT_EQ(format_attributes(op::Softmax{2}), R"({"axis":2})");
   EXPECT_EQ(format_attributes(op::Matmul{}), "{}");
+  EXPECT_EQ(format_attributes(op::Matmul{DType::f32}), R"({"at_least":"f32"})");
   EXPECT_EQ(format_attributes(op::Fill{{2, 3}, DType::bf16, true}),
             R"({"shape":[2,3],"dtype":"bf16","value":true})");
   EXPECT_EQ(format_attributes(op::Reduce{op::ReduceFn::sum, {}, false}),

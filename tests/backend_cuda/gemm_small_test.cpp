@@ -42,7 +42,7 @@ GemmProblem problem_of(const Size& size, const Kind& kind, bool transpose_a, boo
   p.stride_a = p.lda * (transpose_a ? size.m : size.k);
   p.stride_b = p.ldb * (transpose_b ? size.k : size.n);
   p.stride_d = p.ldd * size.n;
-  p.dtype = kind.dtype;
+  p.dtype = p.result = kind.dtype;
   p.tf32 = kind.tf32;
   p.transpose_a = transpose_a;
   p.transpose_b = transpose_b;

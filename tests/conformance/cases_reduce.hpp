@@ -90,6 +90,19 @@ void add_matmul_cases(Cases<B>& cases) {
   add("one_by_one", {1, 1}, {1, 1}, 1);
   add("empty_inner", {3, 0}, {0, 2}, 1);
   add("empty_rows", {0, 4}, {4, 2}, 4);
+  // Results that are wider than their operands. The tolerance is that of the operands' dtype; how little the
+  // sum itself loses is tested in ops/at_least_test.cpp.
+  const auto wider = [&](const char* name, const Shape& a, const Shape& b, double length) {
+    cases.add({std::string("matmul/") + name, {real(a), real(b)}, floats, length},
+              [](const auto& in) { return eval(op::Matmul{DType::f32}, in[0], in[1]); });
+  };
+  wider("f32_result", {3, 4}, {4, 5}, 4);
+  wider("f32_result_batched", {2, 1, 3, 4}, {3, 4, 2}, 4);
+  wider("f32_result_empty_inner", {3, 0}, {0, 2}, 1);
+  cases.add(Spec{"sum/f32_result", {real({6, 5})}, floats, 6}.also({{{0, 5}}, {{6, 0}}, {{1, 1}}}),
+            [](const auto& in) {
+              return eval(op::Reduce{op::ReduceFn::sum, {0}, false, DType::f32}, in[0]);
+            });
 }
 
 template <class B>
@@ -117,6 +130,12 @@ void add_index_cases(Cases<B>& cases) {
   cases.add(same({"embedding", {real({5, 3}), index({2, 4}, 5)}, floats, 8})
                 .also({{{5, 3}, {0}}, {{5, 0}, {2}}, {{5, 3}, {}}}),
             [](const auto& in) { return embedding(in[0], in[1]); });
+  cases.add(
+      Spec{"embedding_backward/f32_result", {real({8, 3}), index({8}, 5)}, floats, 8, false, false}.also(
+          {{{0, 3}, {0}}, {{2, 0}, {2}}, {{1, 16}, {1}}}),
+      [](const auto& in) {
+        return eval(op::EmbeddingBackward{5, DType::f32}, in[0], in[1]);
+      });
   for (const QuantileMethod method :
        {QuantileMethod::linear, QuantileMethod::inverted_cdf, QuantileMethod::averaged_inverted_cdf})
     cases.add(

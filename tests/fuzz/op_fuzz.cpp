@@ -76,6 +76,8 @@ struct Attributes {
   void operator()(std::string_view, T& value) {
     if constexpr (std::is_same_v<T, DType>)
       value = bytes.one_of(all_dtypes);
+    else if constexpr (std::is_same_v<T, std::optional<DType>>)
+      value = bytes.below(2) == 1 ? std::optional(bytes.one_of(all_dtypes)) : std::nullopt;
     else if constexpr (std::is_enum_v<T>)
       value = static_cast<T>(bytes.below(static_cast<std::size_t>(count_of(T{}))));
     else if constexpr (std::is_same_v<T, bool>)

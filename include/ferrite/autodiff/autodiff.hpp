@@ -261,6 +261,8 @@ Tensor<B> parameter(const Tensor<B>& x, std::string name) {
     if (!is_floating(x.dtype()))
       throw DTypeError("[parameter] '" + name + "' is " + std::string(to_string(x.dtype())) +
                        ": only floating tensors have gradients");
+    if constexpr (requires { x.backend().inner().adopt(x.primitive().value); })
+      x.backend().inner().adopt(x.primitive().value);
     return {x.backend(),
             AutodiffPrimitive<typename B::Inner>{x.primitive().value,
                                                  std::make_shared<Leaf<typename B::Inner>>(std::move(name))}};

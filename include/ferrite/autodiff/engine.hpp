@@ -30,6 +30,7 @@ class Engine {
       slots_[i].grad = std::exchange(grads.entries_[held].second, Primitive{});
       slots_[i].full = true;
     }
+    if constexpr (RunsKernels<B>) take_places(grads);
     add_primitive(root.get(), seed);
     std::vector<std::uint32_t> order(nodes_.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -43,6 +44,7 @@ class Engine {
         const Primitive grad = std::exchange(slots_[i].grad, Primitive{});
         nodes_[i]->backward(*this, grad);
       }
+      if (config.release) nodes_[i]->release();
       for (const Pointer& input : nodes_[i]->inputs()) {
         if (!input) continue;
         Slot& slot = slots_[index_.find(input.get())];
@@ -55,12 +57,20 @@ class Engine {
   void add_primitive(Node<B>* node, const Primitive& value) {
     Slot& slot = slots_[index_.find(node)];
     if (!slot.full) {
+      if constexpr (RunsKernels<B>) {
+        if (slot.place.defined()) {
+          const Array* source[] = {&value};
+          detail::run_kernel(backend_, op::Copy{value.dtype()}, Ins(source, 1), Outs(&slot.place, 1));
+          begin_at_place(node);
+          return;
+        }
+      }
       slot.grad = value;
       slot.full = true;
       return;
     }
     if constexpr (RunsKernels<B>) {
-      if (writable(slot.grad)) {
+      if (writable(slot)) {
         const Array* operands[] = {&slot.grad, &value};
         detail::run_kernel(backend_, op::Binary{op::BinaryFn::add}, Ins(operands, 2), Outs(&slot.grad, 1));
         return;
@@ -76,17 +86,42 @@ class Engine {
   /// The array that a kernel may add to for this node, if its gradient has begun and nobody else holds it.
   Array* accumulator(Node<B>* node) requires RunsKernels<B> {
     Slot& slot = slots_[index_.find(node)];
-    return slot.full && writable(slot.grad) ? &slot.grad : nullptr;
+    return slot.full && writable(slot) ? &slot.grad : nullptr;
+  }
+  /// Where the first contribution to this node is to be written, if someone has said so (Gradients::place).
+  Array* place(Node<B>* node) requires RunsKernels<B> {
+    Slot& slot = slots_[index_.find(node)];
+    return !slot.full && slot.place.defined() ? &slot.place : nullptr;
+  }
+  /// The first contribution has been written there.
+  void begin_at_place(Node<B>* node) requires RunsKernels<B> {
+    Slot& slot = slots_[index_.find(node)];
+    slot.grad = std::exchange(slot.place, Array());
+    slot.full = slot.placed = true;
   }
 
  private:
   struct Slot {
     Primitive grad;
+    Primitive place;            // for the first contribution, if defined
     std::uint32_t pending = 0;  // contributions still to come
     bool full = false;
+    bool placed = false;  // the owner of the place expects it to be written
   };
 
-  static bool writable(const Array& grad) { return grad.is_unique() && !grad.layout().may_overlap(); }
+  void take_places(const Gradients<B>& grads) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!nodes_[i]->is_leaf()) continue;
+      const Array place = grads.place_of(nodes_[i]);
+      if (!slots_[i].full)
+        slots_[i].place = place;
+      else  // by an earlier pass; what set() has put there since is not ours to write
+        slots_[i].placed = place.defined() && place.buffer() == slots_[i].grad.buffer();
+    }
+  }
+  static bool writable(const Slot& slot) {
+    return (slot.placed || slot.grad.is_unique()) && !slot.grad.layout().may_overlap();
+  }
 
   void collect(const Pointer& root) {
     visit(root.get());
@@ -154,13 +189,20 @@ class Vjp {
   void into(std::size_t i, const Op& op, const T&... tensors) {
     if (!needs(i)) return;
     if constexpr (RunsKernels<B> && RunsAccumulating<B, Op>) {
-      if (Array* sink = engine_.accumulator(node_.inputs()[i].get())) {
+      Node<B>* const node = node_.inputs()[i].get();
+      Array* const sink = engine_.accumulator(node);
+      Array* const place = sink ? nullptr : engine_.place(node);
+      if (sink || place) {
         const Array* in[] = {&tensors.primitive()...};
-        const Ins operands(in, sizeof...(tensors));
+        const detail::PreparedInputs<B> prepared(backend(), op_lowered<Op>(), Ins(in, sizeof...(tensors)));
+        const Ins operands = prepared.get();
         const Metas metas = detail::metas_of(operands);
-        if (op.infer(metas)[0] == sink->meta() && detail::kernel_adds(backend(), op, metas)) {
-          detail::run_kernel(backend(), op, operands, Outs(sink, 1), Accumulate::first);
-          return;
+        const bool fits = op.infer(metas)[0] == (sink ? sink : place)->meta();
+        if (sink && fits && detail::kernel_adds(backend(), op, metas))
+          return detail::run_kernel(backend(), op, operands, Outs(sink, 1), Accumulate::first);
+        if (place && fits && detail::kernel_accepts(backend(), op, metas)) {
+          detail::run_kernel(backend(), op, operands, Outs(place, 1));
+          return engine_.begin_at_place(node);
         }
       }
     }
@@ -199,25 +241,32 @@ class Vjp {
   template <class Op, class... T>
   bool run_into_sinks(std::initializer_list<std::size_t> targets, const Op& op, const T&... tensors) {
     const Array* in[] = {&tensors.primitive()...};
-    const Ins operands(in, sizeof...(tensors));
+    const detail::PreparedInputs<B> prepared(backend(), op_lowered<Op>(), Ins(in, sizeof...(tensors)));
+    const Ins operands = prepared.get();
     const Metas metas = detail::metas_of(operands);
     if (!detail::kernel_adds(backend(), op, metas)) return false;
     const Metas results = op.infer(metas);
     SmallVector<Array, 3> outs;
+    SmallVector<Node<B>*, 3> fresh, placed;  // by output; null if it is an accumulator, or not needed
     std::uint32_t mask = 0;
     std::size_t k = 0;
     for (std::size_t target : targets) {
       if (needs(target) && !(results[k] == input_meta(target))) return false;
-      Array* sink = needs(target) ? engine_.accumulator(node_.inputs()[target].get()) : nullptr;
+      Node<B>* const node = needs(target) ? node_.inputs()[target].get() : nullptr;
+      Array* const sink = node ? engine_.accumulator(node) : nullptr;
+      Array* const place = node && !sink ? engine_.place(node) : nullptr;
       if (sink) mask |= 1u << k;
-      outs.push_back(sink ? *sink : detail::allocate_for(backend(), op_name(op), results[k]));
+      outs.push_back(sink    ? *sink
+                     : place ? *place
+                             : detail::allocate_for(backend(), op_name(op), results[k]));
+      fresh.push_back(sink || place ? nullptr : node);
+      placed.push_back(place ? node : nullptr);
       ++k;
     }
     detail::run_kernel(backend(), op, operands, Outs(outs), static_cast<Accumulate>(mask));
-    k = 0;
-    for (std::size_t target : targets) {
-      if (needs(target) && !((mask >> k) & 1u)) engine_.add_primitive(node_.inputs()[target].get(), outs[k]);
-      ++k;
+    for (k = 0; k < outs.size(); ++k) {
+      if (placed[k]) engine_.begin_at_place(placed[k]);
+      if (fresh[k]) engine_.add_primitive(fresh[k], outs[k]);
     }
     return true;
   }

@@ -101,6 +101,26 @@ class Gradients {
     return strangers;
   }
 
+  /// Passes will write the gradient of this leaf into `place`, of the leaf's shape and dtype, instead of
+  /// memory of their own: a part of one array with the gradients of all parameters, say. Whoever else holds
+  /// that array sees it change.
+  void place(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& place) requires RunsKernels<B> {
+    const auto& node = leaf.primitive().node;
+    if (!node || !node->is_leaf())
+      throw GradientError(
+          "[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
+    if (!(place.meta() == leaf.meta()))
+      throw ShapeError("[backward] a place of " + to_string(place.meta()) + " for the gradient of '" +
+                       node->name() + "', which is " + to_string(leaf.meta()));
+    const std::uint32_t i = places_index_.find(node.get());
+    if (i != detail::PointerMap::absent) {
+      places_[i] = place.primitive();
+      return;
+    }
+    places_index_.insert(node.get(), static_cast<std::uint32_t>(places_.size()));
+    places_.push_back(place.primitive());
+  }
+
   /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
     backend_ = grad.backend();
@@ -111,6 +131,10 @@ class Gradients {
   friend class Engine<B>;
   using Pointer = typename Node<B>::Pointer;
 
+  typename B::Primitive place_of(const Node<B>* leaf) const {
+    const std::uint32_t i = places_index_.find(leaf);
+    return i == detail::PointerMap::absent ? typename B::Primitive{} : places_[i];
+  }
   void assign(const Pointer& leaf, typename B::Primitive grad) {
     std::uint32_t i = index_.find(leaf.get());
     if (i == detail::PointerMap::absent) {
@@ -123,6 +147,8 @@ class Gradients {
   }
 
   BackendRef<B> backend_;
+  detail::PointerMap places_index_;
+  std::vector<typename B::Primitive> places_;
   detail::PointerMap index_;
   std::vector<std::pair<Pointer, typename B::Primitive>> entries_;
 };
@@ -135,9 +161,15 @@ struct BackwardConfig {
   std::function<void(const std::string& leaf, const Tensor<B>& grad)> on_ready;
   /// The gradient of the root; undefined means ones, which needs a root of one element.
   Tensor<B> root;
+  /// Drops what each op has saved as soon as the pass is through with it: less memory at the peak. A second
+  /// pass over the same graph is then a GradientError.
+  bool release = false;
 
   BackwardConfig with_on_ready(std::function<void(const std::string&, const Tensor<B>&)> f) const {
     return detail::with(*this, &BackwardConfig::on_ready, std::move(f));
+  }
+  BackwardConfig with_release(bool value = true) const {
+    return detail::with(*this, &BackwardConfig::release, value);
   }
   BackwardConfig with_root(Tensor<B> grad) const {
     return detail::with(*this, &BackwardConfig::root, std::move(grad));

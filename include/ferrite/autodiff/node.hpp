@@ -66,6 +66,8 @@ class Node {
 
   /// Turns the gradient of the node's output into contributions to its inputs.
   virtual void backward(Engine<B>& engine, const typename B::Primitive& grad) = 0;
+  /// Drops what was saved for backward, which then cannot run again.
+  virtual void release() {}
   virtual bool is_leaf() const { return false; }
   /// The leaf's name, or the op's.
   virtual std::string name() const = 0;
@@ -128,6 +130,10 @@ class RecordedNode : public Node<B> {
     metas_.push_back(meta);
     if (saves_.inputs.contains(i)) saved_.push_back({value, detail::version_of(value)});
   }
+  void release() override {
+    saved_.clear();
+    released_ = true;
+  }
   void add_outputs(std::span<const typename B::Primitive> values) {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (saves_.outputs.contains(i)) saved_.push_back({values[i], detail::version_of(values[i])});
@@ -137,6 +143,10 @@ class RecordedNode : public Node<B> {
   const typename B::Primitive& checked(Positions kept, std::size_t i, std::size_t before) const {
     if (!kept.contains(i))
       throw GradientError("[" + this->name() + "] vjp reads a tensor that its saves() does not name");
+    if (released_)
+      throw GradientError("[" + this->name() +
+                          "] the graph was released by an earlier backward: run the forward again, or do not "
+                          "ask for BackwardConfig::with_release");
     const Saved<B>& saved = saved_[before + kept.count_below(i)];
     if (detail::version_of(saved.value) != saved.version)
       throw GradientError("[" + this->name() +
@@ -149,6 +159,7 @@ class RecordedNode : public Node<B> {
   Saves saves_;
   SmallVector<Meta, 2> metas_;
   SmallVector<Saved<B>, 2> saved_;
+  bool released_ = false;
 };
 
 }  // namespace ferrite

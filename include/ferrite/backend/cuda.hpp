@@ -65,6 +65,8 @@ class FERRITE_API Cuda {
   Array copy_from_device(const Array& array);
   void synchronize();
   Device device() const { return {DeviceKind::cuda, index_}; }
+  /// Work is being recorded for a CUDA graph, and does not run yet.
+  bool is_capturing() const;
   MemoryStats memory_stats() const;
   /// Who holds how much: a table, or JSON.
   std::string memory_report() const;

@@ -175,18 +175,40 @@ void copy_into(B& b, const Primitives<B>& values, Outs out) {
   }
 }
 
+/// The inputs of an op as the backend wants them: Autocast has its own. For all others, as they are given.
+template <class B>
+class PreparedInputs {
+ public:
+  PreparedInputs(B& b, Positions lowered, Ins given) : given_(given) {
+    if constexpr (requires { b.lower(given[0]); }) {
+      if (lowered == Positions{}) return;
+      for (std::size_t i = 0; i < given.size(); ++i)
+        prepared_.push_back(lowered.contains(i) ? b.lower(given[i]) : given[i]);
+      for (const Array& a : prepared_) refs_.push_back(&a);
+    }
+  }
+  Ins get() const { return refs_.empty() ? given_ : Ins(refs_.data(), refs_.size()); }
+
+ private:
+  Ins given_;
+  SmallVector<Array, 4> prepared_;
+  SmallVector<const Array*, 4> refs_;
+};
+
 /// Evaluates an op by its entry: compiled once per backend, not once per op.
 template <RunsKernels B>
-Primitives<B> evaluate_entry(const OpEntry<B>& entry, B& b, const void* op, Ins in) {
+Primitives<B> evaluate_entry(const OpEntry<B>& entry, B& b, const void* op, Ins given) {
   const std::string_view name = entry.name(op);
   if (entry.view) {
-    check_arity(name, in.size(), 1, 1);
-    check_devices(name, b.device(), in);
-    if (auto layout = entry.view(op, in[0].layout())) return {in[0].with_layout(*layout)};
-    const Array dense = contiguous(b, in[0]);
+    check_arity(name, given.size(), 1, 1);
+    check_devices(name, b.device(), given);
+    if (auto layout = entry.view(op, given[0].layout())) return {given[0].with_layout(*layout)};
+    const Array dense = contiguous(b, given[0]);
     return {dense.with_layout(*entry.view(op, dense.layout()))};
   }
-  check_devices(name, b.device(), in);
+  check_devices(name, b.device(), given);
+  const PreparedInputs<B> prepared(b, entry.lowered, given);
+  const Ins in = prepared.get();
   const Metas metas = metas_of(in);
   const Metas results = entry.infer(op, metas);
   if (entry.runs(b, op, metas)) {
@@ -227,6 +249,7 @@ constexpr OpEntry<B> make_rules() {
   OpEntry<B> entry;
   entry.name = [](const void* op) -> std::string_view { return op_name(op_of<Op>(op)); };
   entry.infer = infer_erased<Op>;
+  entry.lowered = op_lowered<Op>();
   return entry;
 }
 

@@ -46,6 +46,7 @@ struct OpEntry : OpKernels<B> {
 
   Primitives<B> (*evaluate_by)(const OpEntry&, B&, const void* op, Refs<Primitive> in) = nullptr;
   void (*evaluate_in_place_by)(const OpEntry&, B&, const void* op, Ins in, Outs out) = nullptr;
+  Positions lowered;  // by Autocast
   std::string_view (*name)(const void* op) = nullptr;
   /// What the results will be. All errors in shapes, dtypes and attributes are found here.
   Metas (*infer)(const void* op, MetaSpan in) = nullptr;

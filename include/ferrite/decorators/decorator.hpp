@@ -45,6 +45,8 @@ class Decorator {
   void synchronize() { inner().synchronize(); }
   Device device() const { return inner().device(); }
   MemoryStats memory_stats() const { return inner().memory_stats(); }
+  bool is_capturing() const requires requires(const B& b) { b.is_capturing(); }
+  { return inner().is_capturing(); }
 
   /// Every kernel runs through it, if the backend below has one. There is a mask only where that one can add.
   template <class Op>

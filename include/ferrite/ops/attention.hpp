@@ -17,6 +17,7 @@ namespace op {
 /// query that sees no key gives 0.
 struct FERRITE_API Attention {
   static constexpr std::string_view type_name = "attention";
+  static constexpr Positions lowered = {0, 1, 2};
   bool causal = false;
   double scale = 1;
 
@@ -65,6 +66,7 @@ struct FERRITE_API Attention {
 /// Inputs (do, q, k, v, o, lse[, mask]) -> dq, dk, dv.
 struct FERRITE_API AttentionBackward {
   static constexpr std::string_view type_name = "attention_backward";
+  static constexpr Positions lowered = {0, 1, 2, 3, 4};
   bool causal = false;
   double scale = 1;
 

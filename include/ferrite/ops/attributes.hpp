@@ -1,10 +1,11 @@
 // Attributes as JSON text, for reports and replay files. Works for every op with `attributes`, including a
 // user's. An enum needs to_string(E) and count_of(E) beside it; a struct needs to_json() and static
-// from_json(text).
+// from_json(text). A std::optional without a value is left out.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,12 +18,19 @@
 namespace ferrite {
 namespace detail {
 
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
 /// Builds {"axis":-1,...}, keys in the op's order.
 class FERRITE_API AttributeWriter {
  public:
   template <class T>
   void operator()(std::string_view key, const T& value) {
-    if constexpr (std::is_enum_v<T>)
+    if constexpr (is_optional<T>) {
+      if (value) (*this)(key, *value);
+    } else if constexpr (std::is_enum_v<T>)
       write_text(key, to_string(value));
     else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, std::uint64_t>)
       write(key, Scalar(value));
@@ -47,15 +55,19 @@ class FERRITE_API AttributeWriter {
 /// Reads what AttributeWriter wrote. Every error is a ParseError that names the op, the key and the rule.
 class FERRITE_API AttributeReader {
  public:
-  /// The object must have exactly these keys.
-  AttributeReader(std::string_view op, std::string_view json, std::span<const std::string_view> keys);
+  /// The object must have these keys, and no others but the optional ones.
+  AttributeReader(std::string_view op, std::string_view json, std::span<const std::string_view> keys,
+                  std::span<const std::string_view> optional_keys = {});
   ~AttributeReader();
   AttributeReader(const AttributeReader&) = delete;
   AttributeReader& operator=(const AttributeReader&) = delete;
 
   template <class T>
   void operator()(std::string_view key, T& value) {
-    if constexpr (std::is_same_v<T, DType>) {
+    if constexpr (is_optional<T>) {
+      value.reset();
+      if (has(key)) (*this)(key, value.emplace());
+    } else if constexpr (std::is_same_v<T, DType>) {
       const std::span<const DType> all(all_dtypes);
       value = all[choice(key, names(all.size(), [&](std::size_t i) { return to_string(all[i]); }))];
     } else if constexpr (std::is_enum_v<T>) {
@@ -79,6 +91,7 @@ class FERRITE_API AttributeReader {
     for (std::size_t i = 0; i < count; ++i) all.push_back(name(i));
     return all;
   }
+  bool has(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   std::size_t choice(std::string_view key, const std::vector<std::string_view>& names) const;
   std::string json_text(std::string_view key) const;
@@ -104,9 +117,11 @@ std::string format_attributes(const Op& op) {
 template <class Op>
 Op parse_attributes(std::string_view json) {
   Op op;
-  std::vector<std::string_view> keys;
-  Op::attributes(op, [&](std::string_view key, const auto&) { keys.push_back(key); });
-  detail::AttributeReader reader(Op::type_name, json, keys);
+  std::vector<std::string_view> keys, optional_keys;
+  Op::attributes(op, [&]<class T>(std::string_view key, const T&) {
+    (detail::is_optional<T> ? optional_keys : keys).push_back(key);
+  });
+  detail::AttributeReader reader(Op::type_name, json, keys, optional_keys);
   Op::attributes(op, reader);
   return op;
 }

@@ -31,6 +31,7 @@ struct FERRITE_API IndexSelect {
 /// # Shapes: weight [V, C], ids integer [...] -> [..., C]. An id outside [-V, V) is a ValueError.
 struct FERRITE_API Embedding {
   static constexpr std::string_view type_name = "embedding";
+  static constexpr Positions lowered = {0};
   static constexpr bool takes_storage = true;
   static constexpr bool composes_as_given = true;
 
@@ -56,6 +57,7 @@ struct FERRITE_API EmbeddingBackward {
   static constexpr std::size_t index_input = 1;
   static constexpr bool composes_as_given = true;
   std::int64_t rows = 0;
+  std::optional<DType> at_least = {};  // the result's dtype
 
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
@@ -63,18 +65,24 @@ struct FERRITE_API EmbeddingBackward {
     rows = 5;
     return {{{4, 3}, d}, detail::ids({4})};
   }
-  static void attributes(auto& self, auto&& visit) { visit("rows", self.rows); }
+  static void attributes(auto& self, auto&& visit) {
+    visit("rows", self.rows);
+    visit("at_least", self.at_least);
+  }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const std::int64_t n = in[1].numel(), channels = in[0].size(-1);
     const Tensor<B> index = expand(reshape(in[1], {n, 1}), {n, channels});
-    return {scatter_add(zeros(b, {rows, channels}, in[0].dtype()), 0, index, reshape(in[0], {n, channels}))};
+    const DType dtype = detail::sum_dtype(type_name, in[0].dtype(), at_least);
+    const Tensor<B> dy = cast(reshape(in[0], {n, channels}), dtype);
+    return {scatter_add(zeros(b, {rows, channels}, dy.dtype()), 0, index, dy)};
   }
 };
 
 template <class B>
 void Embedding::vjp(Vjp<B>& v) const {
-  v.into(0, EmbeddingBackward{v.input_meta(0).shape[0]}, v.grad(), v.input(1));
+  const Meta& weight = v.input_meta(0);
+  v.into(0, EmbeddingBackward{weight.shape[0], weight.dtype}, v.grad(), v.input(1));
 }
 
 /// # Shapes: ids integer [...] -> [..., classes], 1 at the id, 0 elsewhere. An id out of range gives all

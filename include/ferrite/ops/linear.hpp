@@ -22,6 +22,7 @@ FERRITE_API Unary activation_op(Activation activation);
 /// pre-activation [N, O], from which they are differentiated (the others use y).
 struct FERRITE_API Linear {
   static constexpr std::string_view type_name = "linear";
+  static constexpr Positions lowered = {0, 1, 2};
   Activation activation = Activation::none;
 
   Metas infer(MetaSpan in) const;
@@ -46,9 +47,9 @@ struct FERRITE_API Linear {
       const Unary act = activation_op(activation);
       d = eval(UnaryBackward{act.fn, act.alpha}, v.output(keeps_pre_activation() ? 1 : 0), d);
     }
-    if (v.needs(0)) v.into(0, Matmul{}, d, v.input(1));
-    if (v.needs(1)) v.into(1, Matmul{}, transpose(d, 0, 1), v.input(0));
-    if (v.input_count() > 2 && v.needs(2)) v.into(2, Reduce{ReduceFn::sum, {0}, false}, d);
+    if (v.needs(0)) v.into(0, Matmul{v.input_meta(0).dtype}, d, v.input(1));
+    if (v.needs(1)) v.into(1, Matmul{v.input_meta(1).dtype}, transpose(d, 0, 1), v.input(0));
+    if (v.needs(2)) v.into(2, Reduce{ReduceFn::sum, {0}, false, v.input_meta(2).dtype}, d);
   }
 };
 

@@ -12,17 +12,19 @@ namespace op {
 /// # Shapes: lhs [..., M, K], rhs [..., K, N] -> [..., M, N]; both at least 2-d, batch axes broadcast.
 struct FERRITE_API Matmul {
   static constexpr std::string_view type_name = "matmul";
+  static constexpr Positions lowered = {0, 1};
+  std::optional<DType> at_least = {};  // the result's dtype: bf16 x bf16 -> f32
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
   double reduction_length(MetaSpan in) const;
   Metas example(DType d) const { return {{{2, 3}, d}, {{3, 4}, d}}; }
-  static void attributes(auto&, auto&&) {}
+  static void attributes(auto& self, auto&& visit) { visit("at_least", self.at_least); }
   Saves saves() const { return {.inputs = {0, 1}}; }
   template <class B>
   void vjp(Vjp<B>& v) const {
-    if (v.needs(0)) v.into(0, Matmul{}, v.grad(), transpose(v.input(1), -1, -2));
-    if (v.needs(1)) v.into(1, Matmul{}, transpose(v.input(0), -1, -2), v.grad());
+    if (v.needs(0)) v.into(0, Matmul{v.input_meta(0).dtype}, v.grad(), transpose(v.input(1), -1, -2));
+    if (v.needs(1)) v.into(1, Matmul{v.input_meta(1).dtype}, transpose(v.input(0), -1, -2), v.grad());
   }
 };
 

@@ -24,6 +24,7 @@
 //                                                        gradient may be needed, with more outputs for vjp
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
+//   static constexpr Positions lowered;                  the inputs that Autocast rounds to 16 bits
 //   Metas example(DType d);                              sets the attributes that it needs and returns the
 //                                                        inputs of a small valid call; default: a matrix
 #pragma once
@@ -32,6 +33,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,6 +107,16 @@ struct Saves {
   Positions inputs = {};
   Positions outputs = {};
 };
+
+/// The inputs that Autocast rounds to 16 bits (decorators/autocast.hpp): those of products, which are faster
+/// then.
+template <class Op>
+constexpr Positions op_lowered() {
+  if constexpr (requires { Op::lowered; })
+    return Op::lowered;
+  else
+    return {};
+}
 
 struct Cost {
   double flops = 0;
@@ -209,6 +221,9 @@ FERRITE_API void check_arity(std::string_view op, std::size_t given, std::size_t
 FERRITE_API void check_floating(std::string_view op, std::string_view what, DType dtype);
 FERRITE_API void check_integer(std::string_view op, std::string_view what, DType dtype);
 FERRITE_API void check_dtype(std::string_view op, std::string_view what, DType given, DType needed);
+/// The dtype of a sum of `terms`: their own, or if that is wider, `at_least`, in which less is lost by
+/// rounding. Throws DTypeError if one of the two is not floating.
+FERRITE_API DType sum_dtype(std::string_view op, DType terms, std::optional<DType> at_least);
 /// Throws DTypeError if `what` would make the result of a layer wider than its weight.
 FERRITE_API void check_weight_decides(std::string_view op, std::string_view what, DType dtype, DType weight);
 FERRITE_API void check_rank(std::string_view op, std::string_view what, const Shape& shape, int rank);

@@ -24,6 +24,7 @@ struct FERRITE_API Reduce {
   ReduceFn fn = ReduceFn::sum;
   Shape axes;
   bool keepdim = false;
+  std::optional<DType> at_least = {};  // the dtype of a sum of floats
 
   std::string_view name() const { return to_string(fn); }
   Metas infer(MetaSpan in) const;
@@ -33,6 +34,7 @@ struct FERRITE_API Reduce {
     visit("fn", self.fn);
     visit("axes", self.axes);
     visit("keepdim", self.keepdim);
+    visit("at_least", self.at_least);
   }
   Saves saves() const;
   template <class B>

@@ -187,7 +187,7 @@ typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
     const data::Batch<B> batch = data::to_batch(*backend_, *host);
     {
       const Prediction<B> prediction = apply_(batch);
-      backward(prediction.loss, grads);
+      backward(prediction.loss, grads, BackwardConfig<typename B::Inner>{}.with_release());
       rows += batch.size();
       unread_.push_back({step_ + 1, prediction.loss.detach()});
     }

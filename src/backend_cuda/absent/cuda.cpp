@@ -24,6 +24,7 @@ void Cuda::copy_from_host(const Array&, const void*) { throw_absent(); }
 void Cuda::copy_to_host(const Array&, void*) { throw_absent(); }
 Array Cuda::copy_from_device(const Array&) { throw_absent(); }
 void Cuda::synchronize() { throw_absent(); }
+bool Cuda::is_capturing() const { throw_absent(); }
 MemoryStats Cuda::memory_stats() const { throw_absent(); }
 std::string Cuda::memory_report() const { throw_absent(); }
 std::string Cuda::memory_report_json() const { throw_absent(); }

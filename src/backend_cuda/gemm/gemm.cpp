@@ -65,6 +65,7 @@ bool library_product(const Call& call, const Product& product, Float32Products p
   p.ldd = out->ld;
   p.stride_d = batch.out;
   p.dtype = product.dtype;
+  p.result = product.result;
   p.tf32 = product.dtype == DType::f32 && products == Float32Products::tf32;
   p.epilogue = finish.epilogue;
   p.align_d = alignment(product.out.data);

@@ -18,9 +18,10 @@ struct BatchAxis {
 };
 inline constexpr int max_batch_axes = max_rank - 2;
 
-/// out[rows, columns] = lhs[rows, inner] rhs[inner, columns], or +=; all of one dtype, no extent 0.
+/// out[rows, columns] = lhs[rows, inner] rhs[inner, columns], or +=; no extent 0. Operands of 16 bits may
+/// have a result of f32; otherwise all are of one dtype.
 struct Product {
-  DType dtype;
+  DType dtype, result;
   std::int64_t rows, columns, inner;
   MatrixView lhs, rhs, out;
   bool add = false;

@@ -15,7 +15,7 @@ template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>,
                                std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>, Compute<T>>;
 
-template <class T>
+template <class T, class R>
 __global__ void __launch_bounds__(side* side) product_kernel(Product p, std::int64_t tiles) {
   using S = Sum<T>;
   __shared__ S lhs_tile[depth][tile + 1], rhs_tile[depth][tile + 1];
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(side* side) product_kernel(Product p, std::int
   for (std::int64_t work = blockIdx.x; work < tiles; work += gridDim.x) {
     const T* lhs = static_cast<const T*>(p.lhs.data);
     const T* rhs = static_cast<const T*>(p.rhs.data);
-    T* out = static_cast<T*>(p.out.data);
+    R* out = static_cast<R*>(p.out.data);
     std::int64_t index = work / (row_tiles * column_tiles);
     for (int axis = p.batch_axes - 1; axis >= 0; --axis) {
       const BatchAxis& b = p.batch[axis];
@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(side* side) product_kernel(Product p, std::int
       for (int j = 0; j < per_thread; ++j) {
         const std::int64_t r = row + y + i * side, c = column + x + j * side;
         if (r >= p.rows || c >= p.columns) continue;
-        T* const to = out + r * p.out.row_stride + c * p.out.column_stride;
-        *to = convert_to<T>(p.add ? convert_to<S>(*to) + sum[i][j] : sum[i][j]);
+        R* const to = out + r * p.out.row_stride + c * p.out.column_stride;
+        *to = convert_to<R>(p.add ? convert_to<S>(*to) + sum[i][j] : sum[i][j]);
       }
     }
   }
@@ -92,8 +92,11 @@ void plain_product(const Call& call, const Product& p) {
   for (int axis = 0; axis < p.batch_axes; ++axis) tiles *= p.batch[axis].extent;
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, 1 << 30));
   visit_device_type(p.dtype, [&]<class T>() {
+    if constexpr (sizeof(T) == 2)
+      if (p.result == DType::f32)
+        return product_kernel<T, float><<<blocks, side * side, 0, call.stream()>>>(p, tiles);
     if constexpr (!std::is_same_v<T, bool>)
-      product_kernel<T><<<blocks, side * side, 0, call.stream()>>>(p, tiles);
+      product_kernel<T, T><<<blocks, side * side, 0, call.stream()>>>(p, tiles);
   });
 }
 

@@ -17,11 +17,13 @@ struct GemmProblem {
   std::int64_t m, n, k, batch;
   std::int64_t lda, ldb, ldd;
   std::int64_t stride_a, stride_b, stride_d;  // from one product of the batch to the next
-  DType dtype;                                // floating
+  DType dtype;                                // of A and B, floating
+  DType result;                               // of D: the same, or f32 for 16-bit operands
   bool tf32;                                  // f32 operands may be rounded to tf32
   bool transpose_a, transpose_b;
   Epilogue epilogue;
   std::uint8_t align_a, align_b, align_d;
+  std::uint8_t none[7];  // a key has no padding (plan_key.hpp)
 };
 
 struct GemmArguments {

@@ -73,9 +73,9 @@ void set_pointers(cublasLtMatmulDescOpaque_t& description, const GemmArguments& 
     set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, arguments.pre_activation, op);
 }
 
-void init_layout(cublasLtMatrixLayoutOpaque_t& layout, const GemmProblem& p, std::int64_t rows,
+void init_layout(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, const GemmProblem& p, std::int64_t rows,
                  std::int64_t columns, std::int64_t ld, std::int64_t stride, std::string_view op) {
-  check(cublasLtMatrixLayoutInit(&layout, data_type(p.dtype), static_cast<std::uint64_t>(rows),
+  check(cublasLtMatrixLayoutInit(&layout, data_type(dtype), static_cast<std::uint64_t>(rows),
                                  static_cast<std::uint64_t>(columns), ld),
         op);
   if (p.batch == 1) return;
@@ -112,9 +112,10 @@ std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
 
 std::string text_of(const GemmProblem& p) {
   return fmt::format(
-      "gemm {}{} {}x{}x{} batch {} ld {},{},{} stride {},{},{} {}{} epilogue {} align {},{},{}",
-      to_string(p.dtype), p.tf32 ? " tf32" : "", p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldd, p.stride_a,
-      p.stride_b, p.stride_d, p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N',
+      "gemm {}{}{} {}x{}x{} batch {} ld {},{},{} stride {},{},{} {}{} epilogue {} align {},{},{}",
+      to_string(p.dtype), p.tf32 ? " tf32" : "",
+      p.result == p.dtype ? "" : fmt::format(" to {}", to_string(p.result)), p.m, p.n, p.k, p.batch, p.lda,
+      p.ldb, p.ldd, p.stride_a, p.stride_b, p.stride_d, p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N',
       static_cast<int>(p.epilogue), p.align_a, p.align_b, p.align_d);
 }
 
@@ -163,9 +164,11 @@ PlanCache::Plan PlanCache::describe(const GemmProblem& p, const GemmArguments& a
   set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue), op);
   if (arguments.pre_activation) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ldd, op);
   set_pointers(description, arguments, op);  // the heuristic looks at their alignment
-  init_layout(plan.a, p, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.stride_a, op);
-  init_layout(plan.b, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b, op);
-  init_layout(plan.d, p, p.m, p.n, p.ldd, p.stride_d, op);
+  init_layout(plan.a, p.dtype, p, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.stride_a,
+              op);
+  init_layout(plan.b, p.dtype, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b,
+              op);
+  init_layout(plan.d, p.result, p, p.m, p.n, p.ldd, p.stride_d, op);
   return plan;
 }
 
@@ -229,7 +232,7 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
     std::optional<Scratch<std::byte>> sums;  // D itself may be written but not added to
     if (arguments.add) {
       const std::int64_t extent = (p.batch - 1) * p.stride_d + (p.n - 1) * p.ldd + p.m;
-      trial.d = sums.emplace(call, extent * static_cast<std::int64_t>(size_of(p.dtype))).data();
+      trial.d = sums.emplace(call, extent * static_cast<std::int64_t>(size_of(p.result))).data();
       trial.add = false;
     }
     const Plan tried = candidate(i);

@@ -8,7 +8,10 @@ namespace ferrite {
 using namespace cuda;
 
 void run(Cuda& cuda, const op::EmbeddingBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Array &dy = in[0], &ids = in[1];
+  const Array& ids = in[1];
+  const bool sums_as_is =
+      in[0].dtype() == out[0].dtype() || (size_of(in[0].dtype()) == 2 && out[0].dtype() == DType::f32);
+  const Array dy = sums_as_is ? in[0] : dense(cuda, in[0], out[0].dtype());
   const bool add = accumulates(mask, 0);
   const Call call(cuda, op.type_name);
   if (!add && out[0].shape().numel() > 0) run(cuda, op::Fill{out[0].shape(), out[0].dtype(), 0}, in, out);

@@ -51,6 +51,7 @@ void run(Cuda& cuda, const op::Linear& op, Ins in, Outs out) {
   const auto multiply = [&](const Array& to, Epilogue epilogue, bool with_bias) {
     const Shape &xs = x.layout().strides, &ws = weight.layout().strides;
     const Product p{dtype,
+                    dtype,
                     x.shape()[0],
                     weight.shape()[0],
                     x.shape()[1],

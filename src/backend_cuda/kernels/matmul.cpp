@@ -32,8 +32,8 @@ bool is_plain(const Array& x) {
 Product product_of(const Array& lhs, const Array& rhs, const Array& out, bool add) {
   const Shape& shape = out.shape();
   const int batch_axes = shape.rank() - 2;
-  Product p{out.dtype(),  shape[batch_axes], shape.back(), lhs.shape().back(),
-            view_of(lhs), view_of(rhs),      view_of(out), add};
+  Product p{lhs.dtype(),  out.dtype(),  shape[batch_axes], shape.back(), lhs.shape().back(),
+            view_of(lhs), view_of(rhs), view_of(out),      add};
   const auto stride = [&](const Array& x, int axis) {
     const int own = axis - batch_axes + x.shape().rank() - 2;
     return own < 0 || x.shape()[own] == 1 ? 0 : x.layout().strides[own];
@@ -64,9 +64,8 @@ std::int64_t loops_of(const Product& p) {
 void multiply(const Call& call, const Product& p, Float32Products products) {
   const auto longer = [](const BatchAxis& a, const BatchAxis& b) { return a.extent < b.extent; };
   const auto batch = static_cast<int>(std::max_element(p.batch, p.batch + p.batch_axes, longer) - p.batch);
-  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  const auto advance = [&](MatrixView& view, std::int64_t elements) {
-    view.data = static_cast<std::byte*>(view.data) + elements * size;
+  const auto advance = [](MatrixView& view, DType dtype, std::int64_t elements) {
+    view.data = static_cast<std::byte*>(view.data) + elements * static_cast<std::int64_t>(size_of(dtype));
   };
   const std::int64_t loops = loops_of(p);
   for (std::int64_t loop = 0; loop < loops; ++loop) {
@@ -78,9 +77,9 @@ void multiply(const Call& call, const Product& p, Float32Products products) {
       const BatchAxis& a = p.batch[axis];
       const std::int64_t at = rest % a.extent;
       rest /= a.extent;
-      advance(q.lhs, at * a.lhs);
-      advance(q.rhs, at * a.rhs);
-      advance(q.out, at * a.out);
+      advance(q.lhs, p.dtype, at * a.lhs);
+      advance(q.rhs, p.dtype, at * a.rhs);
+      advance(q.out, p.result, at * a.out);
     }
     constexpr std::int64_t most = 65535;  // batches are an axis of the grid, which ends there
     const std::int64_t count = q.batch_axes > 0 ? p.batch[batch].extent : 1;
@@ -88,9 +87,9 @@ void multiply(const Call& call, const Product& p, Float32Products products) {
       q.batch[0] = p.batch[q.batch_axes > 0 ? batch : 0];
       q.batch[0].extent = std::min(most, count - begin);
       if (!library_product(call, q, products)) plain_product(call, q);
-      advance(q.lhs, most * q.batch[0].lhs);
-      advance(q.rhs, most * q.batch[0].rhs);
-      advance(q.out, most * q.batch[0].out);
+      advance(q.lhs, p.dtype, most * q.batch[0].lhs);
+      advance(q.rhs, p.dtype, most * q.batch[0].rhs);
+      advance(q.out, p.result, most * q.batch[0].out);
     }
   }
 }
@@ -114,9 +113,11 @@ void run(Cuda& cuda, const op::Matmul& op, Ins in, Outs out, Accumulate mask) {
     if (!add) run(cuda, op::Fill{y.shape(), y.dtype(), 0}, Ins(nullptr, 0), out);
     return;
   }
-  const auto converted = [&](const Array& x) {
-    return x.dtype() == y.dtype() ? x : dense(cuda, x, y.dtype());
-  };
+  // Tensor cores multiply 16 bits and sum in f32, which may be the result as it is.
+  const bool widens = y.dtype() == DType::f32 && in[0].dtype() == in[1].dtype() &&
+                      size_of(in[0].dtype()) == 2 && is_floating(in[0].dtype());
+  const DType operands = widens ? in[0].dtype() : y.dtype();
+  const auto converted = [&](const Array& x) { return x.dtype() == operands ? x : dense(cuda, x, operands); };
   Array lhs = converted(in[0]), rhs = converted(in[1]);
   if (!is_floating(y.dtype())) {
     plain_product(call, product_of(lhs, rhs, y, add));

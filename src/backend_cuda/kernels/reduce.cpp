@@ -23,8 +23,13 @@ void run(Cuda& cuda, const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
   }
   const Call call(cuda, op.name());
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
-  const Reduction reduction(in[0], out[0], axes, op.keepdim);
-  const DType dtype = in[0].dtype();
+  // Only 16-bit floats are summed into another dtype by the kernel, f32.
+  const bool widens = is_floating(in[0].dtype()) && out[0].dtype() != in[0].dtype() &&
+                      !(size_of(in[0].dtype()) == 2 && out[0].dtype() == DType::f32) &&
+                      op.fn == ReduceFn::sum;
+  const Array x = widens ? dense(cuda, in[0], out[0].dtype()) : in[0];
+  const Reduction reduction(x, out[0], axes, op.keepdim);
+  const DType dtype = x.dtype();
   const bool extreme = op.fn == ReduceFn::max || op.fn == ReduceFn::min;
   const bool any_or_all = !extreme && op.fn != ReduceFn::sum && op.fn != ReduceFn::prod;
   if (op.fn == ReduceFn::sum && is_floating(dtype))

@@ -8,11 +8,11 @@
 namespace ferrite::cuda {
 
 /// Sums of floats; a batch is added in Value. The result is sum / divisor, or its square root.
-template <class T, class Value = Compute<T>>
+template <class T, class Result = T, class Value = Compute<T>>
 struct FloatSum {
   using Input = T;
   using Total = double;
-  using Output = T;
+  using Output = Result;
   static constexpr bool is_sum = true, packed = true;
   /// Squares and sums of the largest floats overflow f32 although their mean or norm does not.
   static constexpr bool leaves_range = std::is_same_v<Value, float> && !std::is_same_v<T, __half>;
@@ -38,7 +38,9 @@ struct FloatSum {
     }
     total += static_cast<double>(tree<count>(sums, plus));
   }
-  __device__ FloatSum<T, double> careful() const requires leaves_range { return {divisor, term, root}; }
+  __device__ FloatSum<T, Result, double> careful() const requires leaves_range {
+    return {divisor, term, root};
+  }
   __device__ bool failed(Total total) const { return !::isfinite(total); }
   __device__ void merge(Total& total, const Total& other) const { total += other; }
   __device__ double finish(const Total& total) const {

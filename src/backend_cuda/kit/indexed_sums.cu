@@ -60,10 +60,10 @@ using Sum = std::conditional_t<std::is_integral_v<T>,
 /// How the last target of a chunk goes on.
 enum Ending : std::uint8_t { closed, opens, passes };
 
-template <class T>
+template <class T, class R>
 struct SumsArgs {
   const T* source;
-  T* target;
+  R* target;
   const std::uint32_t* entries;  // sorted by target
   const bool* heads;
   Sum<T>*first, *last;  // [chunks, channels]: what belongs to a target begun before, and to one that goes on
@@ -77,13 +77,13 @@ struct SumsArgs {
 };
 
 /// A chunk and a pack of channels: the work of one thread.
-template <class T, int lanes>
+template <class T, class R, int lanes>
 struct Work {
-  const SumsArgs<T>& args;
+  const SumsArgs<T, R>& args;
   std::int64_t item, chunk, pack;
   Axes<2>::Offsets channel;
 
-  __device__ __forceinline__ explicit Work(const SumsArgs<T>& a)
+  __device__ __forceinline__ explicit Work(const SumsArgs<T, R>& a)
       : args(a),
         item(static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x),
         chunk(a.packs.quotient(item)),
@@ -93,14 +93,14 @@ struct Work {
   /// The sum belongs to the target of this entry.
   __device__ __forceinline__ void write(const Sum<T> (&sum)[lanes], std::uint32_t entry) const {
     const auto offsets = args.axes.offsets(entry);
-    T* const at = args.target + offsets.of[of_target] + channel.of[1] +
+    R* const at = args.target + offsets.of[of_target] + channel.of[1] +
                   args.indices.at(offsets.of[of_index]) * args.step;
-    Pack<T, lanes> old = {};
+    Pack<R, lanes> old = {};
     if (args.add) old = load_pack<lanes>(at);
-    Pack<T, lanes> result;
+    Pack<R, lanes> result;
 #pragma unroll
     for (int v = 0; v < lanes; ++v)
-      result.lane[v] = convert_to<T>(static_cast<Sum<T>>(convert_to<Sum<T>>(old.lane[v]) + sum[v]));
+      result.lane[v] = convert_to<R>(static_cast<Sum<T>>(convert_to<Sum<T>>(old.lane[v]) + sum[v]));
     store_pack(at, result);
   }
   __device__ __forceinline__ void keep(Sum<T>* partial, const Sum<T> (&sum)[lanes]) const {
@@ -109,9 +109,9 @@ struct Work {
   }
 };
 
-template <class T, int lanes>
-__global__ void __launch_bounds__(block_threads) chunks_kernel(const __grid_constant__ SumsArgs<T> args) {
-  const Work<T, lanes> work(args);
+template <class T, class R, int lanes>
+__global__ void __launch_bounds__(block_threads) chunks_kernel(const __grid_constant__ SumsArgs<T, R> args) {
+  const Work<T, R, lanes> work(args);
   if (work.chunk >= args.chunks) return;
   const std::int64_t begin = work.chunk * chunk_length, end = ::min(begin + chunk_length, args.count);
   bool begun_before = !args.heads[begin];
@@ -162,10 +162,10 @@ __global__ void __launch_bounds__(block_threads) chunks_kernel(const __grid_cons
 }
 
 /// Targets that lie in several chunks, each handled by the thread of the chunk where it begins.
-template <class T, int lanes>
-__global__ void __launch_bounds__(block_threads) join_kernel(const __grid_constant__ SumsArgs<T> args) {
+template <class T, class R, int lanes>
+__global__ void __launch_bounds__(block_threads) join_kernel(const __grid_constant__ SumsArgs<T, R> args) {
   constexpr int ahead = 8;  // chunks looked at together: a target may go through thousands
-  const Work<T, lanes> work(args);
+  const Work<T, R, lanes> work(args);
   if (work.chunk >= args.chunks || args.endings[work.chunk] != opens) return;
   Sum<T> sum[lanes];
 #pragma unroll
@@ -220,10 +220,10 @@ int pack_channels(const IndexedSum& sum, const Axes<4>& entries, Axes<2>& channe
                   int lanes) {
   const int last = channels.rank - 1;
   const std::int64_t inner = last == 0 ? count : channels.extent[last].divisor;
-  const std::size_t bytes = static_cast<std::size_t>(lanes) * size_of(sum.source.dtype());
+  const auto bytes = [&](const Array& x) { return static_cast<std::size_t>(lanes) * size_of(x.dtype()); };
   bool fits = channels.stride[0][last] == 1 && channels.stride[1][last] == 1 && inner % lanes == 0 &&
-              sum.step % lanes == 0 && is_aligned(sum.source.data(), bytes) &&
-              is_aligned(sum.target.data(), bytes);
+              sum.step % lanes == 0 && is_aligned(sum.source.data(), bytes(sum.source)) &&
+              is_aligned(sum.target.data(), bytes(sum.target));
   for (int k = 0; k < 2; ++k) {
     for (int i = 0; i < last; ++i) fits = fits && channels.stride[k][i] % lanes == 0;
     for (int i = 0; i < entries.rank; ++i) fits = fits && entries.stride[of_source + k][i] % lanes == 0;
@@ -234,8 +234,8 @@ int pack_channels(const IndexedSum& sum, const Axes<4>& entries, Axes<2>& channe
   return lanes;
 }
 
-template <class T, int lanes>
-void add_chunks(const Call& call, SumsArgs<T> args) {
+template <class T, class R, int lanes>
+void add_chunks(const Call& call, SumsArgs<T, R> args) {
   const std::int64_t partials = args.chunks * args.packs.divisor * lanes;
   const Scratch<Sum<T>> first(call, partials), last(call, partials);
   const Scratch<Ending> endings(call, args.chunks);
@@ -243,8 +243,8 @@ void add_chunks(const Call& call, SumsArgs<T> args) {
   args.last = last.data();
   args.endings = endings.data();
   const std::int64_t blocks = divide_up(args.chunks * args.packs.divisor, block_threads);
-  launch(call, chunks_kernel<T, lanes>, blocks, args);
-  launch(call, join_kernel<T, lanes>, blocks, args);
+  launch(call, chunks_kernel<T, R, lanes>, blocks, args);
+  launch(call, join_kernel<T, R, lanes>, blocks, args);
 }
 
 template <class Key>
@@ -266,30 +266,33 @@ void add_sorted(const Call& call, const IndexedSum& sum, const Parts& parts, boo
   const Scratch<bool> heads(call, count);
   launch(call, heads_kernel<Key>, blocks, HeadsArgs<Key>{buffers.keys(), heads.data(), count});
 
+  const auto add_as = [&]<class T, class R>() {
+    constexpr int widest = pack_lanes<R>;
+    const int lanes = pack_channels(sum, entries, channels, parts.channel_count, widest);
+    const SumsArgs<T, R> args{reinterpret_cast<const T*>(sum.source.data()),
+                              reinterpret_cast<R*>(sum.target.data()),
+                              buffers.values(),
+                              heads.data(),
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              indices,
+                              entries,
+                              channels,
+                              count,
+                              divide_up(count, chunk_length),
+                              sum.step,
+                              Divider(parts.channel_count / lanes),
+                              add};
+    if (lanes > 1)
+      add_chunks<T, R, widest>(call, args);
+    else
+      add_chunks<T, R, 1>(call, args);
+  };
   visit_device_type(sum.source.dtype(), [&]<class T>() {
-    if constexpr (!std::is_same_v<T, bool>) {
-      constexpr int widest = pack_lanes<T>;
-      const int lanes = pack_channels(sum, entries, channels, parts.channel_count, widest);
-      const SumsArgs<T> args{reinterpret_cast<const T*>(sum.source.data()),
-                             reinterpret_cast<T*>(sum.target.data()),
-                             buffers.values(),
-                             heads.data(),
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             indices,
-                             entries,
-                             channels,
-                             count,
-                             divide_up(count, chunk_length),
-                             sum.step,
-                             Divider(parts.channel_count / lanes),
-                             add};
-      if (lanes > 1)
-        add_chunks<T, widest>(call, args);
-      else
-        add_chunks<T, 1>(call, args);
-    }
+    if constexpr (sizeof(T) == 2)
+      if (sum.target.dtype() == DType::f32) return add_as.template operator()<T, float>();
+    if constexpr (!std::is_same_v<T, bool>) add_as.template operator()<T, T>();
   });
 }
 

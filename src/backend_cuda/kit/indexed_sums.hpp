@@ -6,7 +6,8 @@
 
 namespace ferrite::cuda {
 
-/// What is added, and where. All three arrays have the index's shape. `target` has stride 0 along the
+/// What is added, and where. All three arrays have the index's shape; a source of 16-bit floats may have a
+/// target of f32, otherwise both have one dtype. `target` has stride 0 along the
 /// `scattered` axes (a bit mask); there the index gives the offset: index * step, with index in [-extent,
 /// extent).
 struct IndexedSum {

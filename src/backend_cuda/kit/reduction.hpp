@@ -54,7 +54,8 @@ struct ColumnsCut {
 /// How many threads (as a power of two) merge the parts of one result.
 int merge_shift(int parts);
 
-// The reductions, each for all dtypes its name allows; the output has the dtype that Reduce infers.
+// The reductions, each for all dtypes its name allows; the output has the dtype that Reduce infers. A sum of
+// 16-bit floats may have an output of f32.
 
 /// The summand: x, |x| or x^2.
 enum class Term : std::uint8_t { value, magnitude, square };

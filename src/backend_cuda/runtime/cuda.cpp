@@ -114,6 +114,7 @@ void Cuda::synchronize() {
   cuda::throw_faults(*context_);
 }
 
+bool Cuda::is_capturing() const { return context_->is_capturing(); }
 MemoryStats Cuda::memory_stats() const { return context_->common_pool().stats(); }
 std::string Cuda::memory_report() const { return context_->common_pool().memory_report(); }
 std::string Cuda::memory_report_json() const { return context_->common_pool().memory_report_json(); }

@@ -1,0 +1,110 @@
+// Autocast<B>: mixed precision. Products (matmul, linear, attention, convolutions, embeddings) get their
+// inputs in bf16 or f16; everything else gets them as they come. Parameters stay f32, in the model, in its
+// files and for the optimiser:
+//
+//   Autodiff<Autocast<Cuda>> gpu;     // a model that is built on it trains in mixed precision
+//
+// Below Autodiff, so that gradients are computed the same way: products of 16-bit operands, summed in f32.
+// Gradients have the dtype of their parameter, and weight gradients are never rounded to 16 bits.
+#pragma once
+
+#include <mutex>
+#include <unordered_map>
+
+#include "ferrite/core/config.hpp"
+#include "ferrite/decorators/decorator.hpp"
+
+namespace ferrite {
+
+struct AutocastConfig {
+  /// bf16 or f16. f16 has a smaller range: small gradients become 0 unless the loss is scaled.
+  DType dtype = DType::bf16;
+
+  AutocastConfig with_dtype(DType value) const { return detail::with(*this, &AutocastConfig::dtype, value); }
+};
+
+namespace detail {
+
+/// The 16-bit copies of parameters. A copy is made again when the parameter has been written to since.
+class FERRITE_API LoweredParameters {
+ public:
+  struct Copy {
+    std::weak_ptr<Buffer> master;
+    Array array;  // defined once it was needed
+    std::uint32_t version = 0;
+  };
+
+  explicit LoweredParameters(const AutocastConfig& config);
+  DType dtype() const { return dtype_; }
+  /// From now on a copy of this parameter is kept.
+  void adopt(const Array& parameter);
+  /// Calls use(copy) for the parameter that x shows; false if x shows none.
+  template <class Use>
+  bool with_copy(const Array& x, Use&& use) {
+    const std::lock_guard guard(mutex_);
+    const auto found = copies_.find(x.buffer().get());
+    if (found == copies_.end() || found->second.master.lock() != x.buffer()) return false;
+    use(found->second);
+    return true;
+  }
+
+ private:
+  DType dtype_;
+  std::mutex mutex_;
+  std::unordered_map<const Buffer*, Copy> copies_;
+};
+
+}  // namespace detail
+
+template <class B>
+class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::LoweredParameters> {
+  using Base = Decorator<Autocast, B, AutocastConfig, detail::LoweredParameters>;
+
+ public:
+  using Base::Base;
+  using Base::inner;
+
+  /// "autocast(bf16) over cpu (AVX-512, 2 threads)"
+  std::string describe() const {
+    return "autocast(" + std::string(to_string(Base::state().dtype())) + ") over " + inner().describe();
+  }
+
+  /// x in 16 bits, if it is f32. For views of a parameter it is the same view of the copy.
+  Array lower(const Array& x) {
+    const DType dtype = Base::state().dtype();
+    if (x.dtype() != DType::f32) return x;
+    Array result;
+    const bool is_parameter = Base::state().with_copy(x, [&](auto& copy) {
+      const auto elements = static_cast<std::int64_t>(x.buffer()->bytes() / size_of(DType::f32));
+      const bool made = copy.array.defined();
+      if (!made) copy.array = inner().allocate({{elements}, dtype});
+      if (!made || is_capturing() || copy.version != x.buffer()->version()) {
+        round_into(x.with_layout(Layout::contiguous({elements})), copy.array);
+        copy.version = x.buffer()->version();
+      }
+      result = copy.array.with_layout(x.layout());
+    });
+    if (is_parameter) return result;
+    result = inner().allocate({x.shape(), dtype});
+    round_into(x, result);
+    return result;
+  }
+  void adopt(const Array& parameter) {
+    if (parameter.dtype() == DType::f32) Base::state().adopt(parameter);
+  }
+
+ private:
+  /// A graph must make the copies itself: the parameters change from one launch to the next.
+  bool is_capturing() const {
+    if constexpr (requires { inner().is_capturing(); })
+      return inner().is_capturing();
+    else
+      return false;
+  }
+  void round_into(const Array& x, Array& to) {
+    const Array* in[] = {&x};
+    detail::run_kernel(inner(), op::Copy{to.dtype()}, Ins(in, 1), Outs(&to, 1));
+  }
+};
+
+}  // namespace ferrite
