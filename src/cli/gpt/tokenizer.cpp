@@ -25,10 +25,7 @@ struct Options {
   bool special = false, json = false, quiet = false;
 };
 
-int train(const Options& o) {
-  const TextFiles texts(o.text);
-  text::BytePairTrainer trainer(o.config);
-  ProgressLine bar(o.quiet || o.json ? nullptr : stderr);
+text::BytePairTokenizer learn(text::BytePairTrainer& trainer, const TextFiles& texts, ProgressLine& bar) {
   double read = 0;
   texts.for_each_group([&](std::span<const TextPiece> group) {
     for (const TextPiece& piece : group) {
@@ -37,20 +34,32 @@ int train(const Options& o) {
     }
     bar("words", read / static_cast<double>(texts.bytes()));
   });
-  const auto tokenizer = trainer.train([&](std::int64_t done, std::int64_t total) {
+  return trainer.train([&](std::int64_t done, std::int64_t total) {
     bar("merges", static_cast<double>(done) / static_cast<double>(total));
   });
-  tokenizer.save(o.out);
-  const std::int64_t size = tokenizer.vocabulary_size();
+}
+
+int train(const Options& o) {
+  const TextFiles texts(o.text);
+  text::BytePairTrainer trainer(o.config);
+  double seconds = 0;
+  std::int64_t size = 0;
+  {
+    ProgressLine bar(o.quiet || o.json ? nullptr : stderr);
+    const auto tokenizer = learn(trainer, texts, bar);
+    tokenizer.save(o.out);
+    size = tokenizer.vocabulary_size();
+    seconds = bar.seconds();
+  }
   if (o.json) {
     const nlohmann::ordered_json json{
         {"files", texts.size()}, {"bytes", texts.bytes()}, {"words", trainer.word_count()},
-        {"vocabulary", size},    {"out", o.out},           {"seconds", bar.seconds()}};
+        {"vocabulary", size},    {"out", o.out},           {"seconds", seconds}};
     fmt::print("{}\n", json.dump(2));
   } else if (!o.quiet) {
-    bar.keep();
     fmt::print("{} tokens from {} different words, {} in {} files, {:.1f} s: {}\n", size,
-               trainer.word_count(), size_text(read), texts.size(), bar.seconds(), o.out);
+               trainer.word_count(), size_text(static_cast<double>(texts.bytes())), texts.size(), seconds,
+               o.out);
     if (size < o.config.vocabulary_size)
       fmt::print("fewer than {}: no other pair appears {} times; more text would have more\n",
                  o.config.vocabulary_size, o.config.least_count);

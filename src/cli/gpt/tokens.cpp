@@ -44,7 +44,8 @@ struct Summary {
     fmt::print("{} tokens ({}) from {} in {} files, {:.2f} bytes per token, {:.1f} s, {}/s: {}", tokens,
                to_string(dtype), size_text(bytes), files, bytes / static_cast<double>(tokens), seconds,
                size_text(rate()), shards.front().string());
-    fmt::print(shards.size() == 1 ? "\n" : " to {}\n", shards.back().string());
+    if (shards.size() > 1) fmt::print(" to {}", shards.back().string());
+    fmt::print("\n");
   }
 };
 
@@ -60,6 +61,27 @@ std::optional<text::Token> end_of_text(const Options& o, const text::BytePairTok
                   o.tokenizer, o.eot, names.empty() ? " none" : names));
 }
 
+/// Returns the seconds that it took.
+double encode_to(TokenShards& shards, const TextFiles& texts, const text::BytePairTokenizer& tokenizer,
+                 std::optional<text::Token> eot, const Options& o) {
+  const auto special = o.special ? text::SpecialText::recognised : text::SpecialText::ordinary;
+  ProgressLine bar(o.quiet || o.json ? nullptr : stderr);
+  double done = 0;
+  texts.for_each_group([&](std::span<const TextPiece> group) {
+    std::vector<std::string_view> pieces;
+    for (const TextPiece& piece : group) pieces.push_back(piece.text);
+    const auto encoded = tokenizer.encode_all(pieces, special);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (eot && group[i].begins_file && shards.size() > 0) shards.write({&*eot, 1});
+      shards.write(encoded[i]);
+      done += static_cast<double>(pieces[i].size());
+    }
+    const double share = done / static_cast<double>(texts.bytes());
+    bar("tokens", share, fmt::format("{:3.0f}%  {}/s", 100 * share, size_text(done / bar.seconds())));
+  });
+  return bar.seconds();
+}
+
 int run(const Options& o) {
   const ShardNames names(o.out);
   if (o.shard_tokens_given && !names.numbered())
@@ -70,30 +92,15 @@ int run(const Options& o) {
   const std::optional<text::Token> eot = end_of_text(o, tokenizer);
   const DType dtype = data::token_dtype(tokenizer.vocabulary_size());
   TokenShards shards(names, dtype, names.numbered() ? o.shard_tokens : TokenShards::most_tokens, o.overwrite);
-  ProgressLine bar(o.quiet || o.json ? nullptr : stderr);
-  double done = 0;
-  texts.for_each_group([&](std::span<const TextPiece> group) {
-    std::vector<std::string_view> pieces;
-    for (const TextPiece& piece : group) pieces.push_back(piece.text);
-    const auto encoded =
-        tokenizer.encode_all(pieces, o.special ? text::SpecialText::recognised : text::SpecialText::ordinary);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      if (eot && group[i].begins_file && shards.size() > 0) shards.write({&*eot, 1});
-      shards.write(encoded[i]);
-      done += static_cast<double>(pieces[i].size());
-    }
-    const double share = done / static_cast<double>(texts.bytes());
-    bar("tokens", share, fmt::format("{:3.0f}%  {}/s", 100 * share, size_text(done / bar.seconds())));
-  });
+  const double seconds = encode_to(shards, texts, tokenizer, eot, o);
   shards.commit();
-  const Summary summary{texts.size(),  done, bar.seconds(), shards.size(), tokenizer.vocabulary_size(), dtype,
+  const Summary summary{texts.size(),  static_cast<double>(texts.bytes()), seconds,
+                        shards.size(), tokenizer.vocabulary_size(),        dtype,
                         shards.files()};
-  if (o.json) {
+  if (o.json)
     summary.print_json();
-  } else if (!o.quiet) {
-    bar.keep();
+  else if (!o.quiet)
     summary.print();
-  }
   return success;
 }
 
