@@ -1,4 +1,4 @@
-// The umbrella header: tensors, ops, backends, autodiff, layers, optimisers, training, files.
+// The umbrella header: tensors, ops, backends, autodiff, layers, optimisers, training, files, text.
 #pragma once
 
 #include "ferrite/autodiff/autodiff.hpp"
@@ -6,6 +6,7 @@
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/data/dataset.hpp"
 #include "ferrite/data/loader.hpp"
+#include "ferrite/data/token_loader.hpp"
 #include "ferrite/io/csv.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/io/npz.hpp"
@@ -22,6 +23,8 @@
 #include "ferrite/stacks.hpp"
 #include "ferrite/tensor/tensor.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
+#include "ferrite/text/bpe.hpp"
+#include "ferrite/text/bpe_trainer.hpp"
 #include "ferrite/train/checkpoint.hpp"
 #include "ferrite/train/stacks.hpp"
 #include "ferrite/train/trainer.hpp"

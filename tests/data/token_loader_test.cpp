@@ -19,7 +19,7 @@ using testing::spill;
 
 using Ids = std::vector<std::int32_t>;
 
-/// Three files, of 41, 23 and 30 tokens, in which every token is different: file * 1000 + its number.
+/// Three files, of 41, 24 and 30 tokens, in which every token is different: file * 1000 + its number.
 struct TokenLoading : ::testing::Test {
   ScratchFolder folder;
   std::vector<std::filesystem::path> files;
@@ -27,7 +27,7 @@ struct TokenLoading : ::testing::Test {
   static constexpr std::int64_t windows = 10 + 5 + 7;  // (n - 1) / 4 of each file
 
   TokenLoading() {
-    const int sizes[] = {41, 23, 30};
+    const int sizes[] = {41, 24, 30};
     for (int file = 0; file < 3; ++file) {
       Ids ids;
       for (int i = 0; i < sizes[file]; ++i) ids.push_back(file * 1000 + i);
@@ -81,7 +81,7 @@ Ids all_windows() {
 TEST_F(TokenLoading, AnEpochShowsEveryWindowOnceInAnOrderOfItsOwn) {
   TokenLoader loader(files, config().with_batch(2, length));
   EXPECT_EQ(loader.windows(), windows);
-  EXPECT_EQ(loader.tokens(), 94);
+  EXPECT_EQ(loader.tokens(), 95);
   EXPECT_EQ(loader.batches_per_epoch(), 11);
   std::set<Ids> orders;
   std::set<int> first_files;
@@ -183,6 +183,10 @@ TEST_F(TokenLoading, ResumesAtEveryBatchBitForBit) {
       expect_equal(b.x, batches[i].x);
     }
   }
+  for (std::size_t i = batches.size(); i-- > 0;) {
+    loader.seek(positions[i]);
+    expect_equal(loader.next().x, batches[i].x);
+  }
   expect_error<ValueError>([&] { loader.seek({0, 3}); }, {"[token loader] epoch 0, batch 3", "0 to 2"});
   expect_error<ValueError>([&] { loader.seek({-1, 0}); }, {"epoch -1"});
 }
@@ -254,9 +258,9 @@ TEST_F(TokenLoading, SaysWhyItCannotStart) {
   refused([&] { TokenLoader(files, config().with_rank(0, 0)); }, {"ranks 0"});
   refused([&] { TokenLoader(files, config().with_batch(12, 4).with_rank(0, 2)); },
           {"22 windows of 5 tokens", "a batch of 12 on each of 2 ranks", "smaller batches"});
-  refused([&] { TokenLoader(files, config().with_batch(1, 23)); },
-          {"shard_1.bin: 23 tokens, but a window has 24", "leave the file out"});
-  TokenLoader just_fits(files[1], config().with_batch(1, 22));
+  refused([&] { TokenLoader(files, config().with_batch(1, 24)); },
+          {"shard_1.bin: 24 tokens, but a window has 25", "leave the file out"});
+  TokenLoader just_fits(files[1], config().with_batch(1, 23));
   EXPECT_EQ(just_fits.batches_per_epoch(), 1);
   write(files[1], {});
   refused([&] { TokenLoader(files, config()); }, {"shard_1.bin: 0 tokens"});

@@ -1,9 +1,10 @@
 // TokenLoader: batches of token windows for training a language model, from token files of any size, in an
 // order that depends only on the seed and the epoch.
 //
-//   data::TokenLoader loader("shards/train_*.bin", data::TokenLoaderConfig{}.with_batch(8,
-//   1024).with_seed(1)); data::Prefetch ahead(loader);  // the next batches are made on a thread
-//   train::Trainer<B> trainer(net, optimizer, ahead, step, config);
+//   const auto config = data::TokenLoaderConfig{}.with_batch(8, 1024).with_seed(1).with_vocab(50257);
+//   data::TokenLoader loader("shards/train_*.bin", config);
+//   data::Prefetch ahead(loader);  // a thread makes the next batches
+//   train::Trainer<B> trainer(net, optimizer, ahead, step, training);
 #pragma once
 
 #include <concepts>
@@ -54,7 +55,7 @@ struct FERRITE_API TokenLoaderConfig {
 
 /// The windows of a file begin at its tokens 0, T, 2T, ... and have T + 1 tokens: neighbours share one, and
 /// the tokens at the end that fill no window are left out. An epoch takes the files in a random order, and
-/// the windows of each file in a random order, so that only one file is read at a time. Every window comes
+/// the windows of each file in a random order, so that one file is read after the other. Every window comes
 /// once in an epoch, over all ranks. What does not fill a batch on every rank, less than batch_size * ranks
 /// windows at the end of the epoch's order, is dropped; with a shuffle these are others in every epoch.
 /// One thread at a time; a Prefetch may be that thread.

@@ -56,4 +56,9 @@ std::string size_text(double bytes) {
                        : fmt::format("{:.2f} GB", bytes / 1e9);
 }
 
+std::string size_text(const TextFiles& texts) {
+  return fmt::format("{} in {} file{}", size_text(static_cast<double>(texts.bytes())), texts.size(),
+                     texts.size() == 1 ? "" : "s");
+}
+
 }  // namespace ferrite::cli::gpt

@@ -41,5 +41,7 @@ void add_text_option(CLI::App& command, std::vector<std::string>& arguments);
 
 /// "12.3 MB", "1.2 GB".
 std::string size_text(double bytes);
+/// "12.3 MB in 4 files".
+std::string size_text(const TextFiles& texts);
 
 }  // namespace ferrite::cli::gpt

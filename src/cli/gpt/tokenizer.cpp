@@ -57,9 +57,8 @@ int train(const Options& o) {
         {"vocabulary", size},    {"out", o.out},           {"seconds", seconds}};
     fmt::print("{}\n", json.dump(2));
   } else if (!o.quiet) {
-    fmt::print("{} tokens from {} different words, {} in {} files, {:.1f} s: {}\n", size,
-               trainer.word_count(), size_text(static_cast<double>(texts.bytes())), texts.size(), seconds,
-               o.out);
+    fmt::print("{} tokens from {} different words, {}, {:.1f} s: {}\n", size, trainer.word_count(),
+               size_text(texts), seconds, o.out);
     if (size < o.config.vocabulary_size)
       fmt::print("fewer than {}: no other pair appears {} times; more text would have more\n",
                  o.config.vocabulary_size, o.config.least_count);

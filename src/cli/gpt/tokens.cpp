@@ -23,32 +23,6 @@ struct Options {
        quiet = false;
 };
 
-struct Summary {
-  std::size_t files;
-  double bytes, seconds;
-  std::int64_t tokens, vocabulary;
-  DType dtype;
-  std::vector<std::filesystem::path> shards;
-
-  double rate() const { return bytes / std::max(seconds, 1e-3); }
-  void print_json() const {
-    std::vector<std::string> names;
-    for (const auto& shard : shards) names.push_back(shard.string());
-    const nlohmann::ordered_json json{{"files", files},           {"bytes", static_cast<std::int64_t>(bytes)},
-                                      {"tokens", tokens},         {"dtype", to_string(dtype)},
-                                      {"vocabulary", vocabulary}, {"shards", names},
-                                      {"seconds", seconds},       {"bytes_per_second", rate()}};
-    fmt::print("{}\n", json.dump(2));
-  }
-  void print() const {
-    fmt::print("{} tokens ({}) from {} in {} files, {:.2f} bytes per token, {:.1f} s, {}/s: {}", tokens,
-               to_string(dtype), size_text(bytes), files, bytes / static_cast<double>(tokens), seconds,
-               size_text(rate()), shards.front().string());
-    if (shards.size() > 1) fmt::print(" to {}", shards.back().string());
-    fmt::print("\n");
-  }
-};
-
 std::optional<text::Token> end_of_text(const Options& o, const text::BytePairTokenizer& tokenizer) {
   if (o.no_eot) return std::nullopt;
   const auto& special = tokenizer.special_tokens();
@@ -82,6 +56,25 @@ double encode_to(TokenShards& shards, const TextFiles& texts, const text::BytePa
   return bar.seconds();
 }
 
+void print_result(const TokenShards& shards, const TextFiles& texts, std::int64_t vocabulary, DType dtype,
+                  double seconds, const Options& o) {
+  const auto bytes = static_cast<double>(texts.bytes());
+  const double rate = bytes / std::max(seconds, 1e-3);
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : shards.files()) names.push_back(file.string());
+  if (o.json) {
+    const nlohmann::ordered_json json{{"files", texts.size()},    {"bytes", texts.bytes()},
+                                      {"tokens", shards.size()},  {"dtype", to_string(dtype)},
+                                      {"vocabulary", vocabulary}, {"shards", names},
+                                      {"seconds", seconds},       {"bytes_per_second", rate}};
+    fmt::print("{}\n", json.dump(2));
+  } else if (!o.quiet) {
+    fmt::print("{} tokens ({}) from {}, {:.2f} bytes per token, {:.1f} s, {}/s: {}{}\n", shards.size(),
+               to_string(dtype), size_text(texts), bytes / static_cast<double>(shards.size()), seconds,
+               size_text(rate), names.front(), names.size() > 1 ? " to " + names.back() : "");
+  }
+}
+
 int run(const Options& o) {
   const ShardNames names(o.out);
   if (o.shard_tokens_given && !names.numbered())
@@ -94,13 +87,7 @@ int run(const Options& o) {
   TokenShards shards(names, dtype, names.numbered() ? o.shard_tokens : TokenShards::most_tokens, o.overwrite);
   const double seconds = encode_to(shards, texts, tokenizer, eot, o);
   shards.commit();
-  const Summary summary{texts.size(),  static_cast<double>(texts.bytes()), seconds,
-                        shards.size(), tokenizer.vocabulary_size(),        dtype,
-                        shards.files()};
-  if (o.json)
-    summary.print_json();
-  else if (!o.quiet)
-    summary.print();
+  print_result(shards, texts, tokenizer.vocabulary_size(), dtype, seconds, o);
   return success;
 }
 
@@ -122,7 +109,8 @@ void add_gpt_tokens(CLI::App& gpt, Action& action) {
           ->add_option("--shard-tokens", o->shard_tokens,
                        "Tokens of a file, such as 100M (default) or 500K; the last may have 1% more")
           ->transform(CLI::AsNumberWithUnit(units))
-          ->check(CLI::Range(std::int64_t{1}, TokenShards::most_tokens));
+          ->check(CLI::Range(std::int64_t{1}, TokenShards::most_tokens))
+          ->option_text("COUNT");
   command->add_option("--eot", o->eot, "The special token between documents")->capture_default_str();
   command->add_flag("--no-eot", o->no_eot, "No token between documents");
   command->add_flag("--special-text", o->special,
