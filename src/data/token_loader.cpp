@@ -76,10 +76,10 @@ TokenLoader::TokenLoader(const std::vector<std::filesystem::path>& files, TokenL
 }
 
 std::string TokenLoader::describe() const {
-  return fmt::format(
-      "{} tokens in {} files ({:016x}), windows of {} in batches of {} on each of {} ranks, {}", tokens_,
-      files_.size(), checksum_, config_.length + 1, config_.batch_size, config_.ranks,
-      config_.shuffle ? fmt::format("shuffled by seed {}", config_.seed) : "in order");
+  return fmt::format("{} tokens in {} files ({:016x}), windows of {} in batches of {}{}, {}", tokens_,
+                     files_.size(), checksum_, config_.length + 1, config_.batch_size,
+                     config_.ranks == 1 ? "" : fmt::format(" on each of {} ranks", config_.ranks),
+                     config_.shuffle ? fmt::format("shuffled by seed {}", config_.seed) : "in order");
 }
 
 /// Part 0 is the order of the files; part 1 + n that of the windows of file n.

@@ -131,6 +131,19 @@ TEST(TokenFile, SaysWhatIsWrongWithADamagedFile) {
   expect_error<IoError>([&] { TokenFile::open(folder / "none.bin"); }, {"none.bin", "No such file"});
 }
 
+TEST(TokenFile, RefusesAFileThatIsCutAnywhere) {
+  const ScratchFolder folder;
+  for (const std::string& whole : {bin_header(20240520, 1, 4) + u16_tokens, npy("<u2", "(4,)", u16_tokens),
+                                   npy("<u2", "(4,)", u16_tokens, 3)}) {
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      spill(folder / "cut", whole.substr(0, size));
+      EXPECT_THROW(TokenFile::open(folder / "cut"), ParseError) << size;
+    }
+    spill(folder / "cut", whole);
+    EXPECT_EQ(all_of(TokenFile::open(folder / "cut")), u16_ids);
+  }
+}
+
 TEST(TokenFile, SaysWhatIsWrongWithAnNpyFile) {
   const ScratchFolder folder;
   const auto refused = [&](const std::string& content, std::initializer_list<std::string_view> parts) {

@@ -219,6 +219,10 @@ TEST_F(TokenLoading, TheDescriptionChangesWithWhatChangesTheOrder) {
   EXPECT_TRUE(is_new(TokenLoader(files, config().with_shuffle(false))));
   EXPECT_TRUE(is_new(TokenLoader({files[1], files[0], files[2]}, config())));
   EXPECT_FALSE(is_new(TokenLoader(files, config().with_vocab(3000))));
+  write(files[0], Ids(41, 7));
+  write(files[1], Ids(24, 7));
+  EXPECT_TRUE(is_new(TokenLoader({files[0], files[1]}, config())));
+  EXPECT_TRUE(is_new(TokenLoader({files[1], files[0]}, config())));
 }
 
 TEST_F(TokenLoading, AnIdOutsideTheVocabularyIsNamed) {
