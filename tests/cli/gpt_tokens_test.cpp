@@ -135,6 +135,42 @@ TEST_F(GptCommand, WritesShardsThatTogetherAreTheWhole) {
   EXPECT_EQ(joined, all);
 }
 
+TEST_F(GptCommand, PiecesOfALongTextDoNotShow) {
+  std::string text;
+  while (text.size() < 9'000'000) text += books[text.size() % 3];  // a piece has 4 MiB
+  write("long.txt", text);
+  const Reply run = tokens("--text " + at("book_0.txt") + " " + at("long.txt") + " --out " + at("long.bin"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  Ids all = tokenizer().encode(books[0]);
+  all.push_back(tokenizer().special_token("<|endoftext|>"));
+  tokenizer().encode_to(text, all);
+  EXPECT_TRUE(ids_of("long.bin") == all);  // too long to print
+}
+
+TEST_F(GptCommand, AVocabularyAbove65536MakesFilesOfU32) {
+  const auto base64 = [](std::string_view bytes) {  // of one or two bytes
+    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned first = static_cast<unsigned char>(bytes[0]) << 16u;
+    const unsigned all = first | (bytes.size() > 1 ? static_cast<unsigned char>(bytes[1]) << 8u : 0u);
+    return std::string{digits[all >> 18u], digits[all >> 12u & 63u],
+                       bytes.size() > 1 ? digits[all >> 6u & 63u] : '=', '='};
+  };
+  std::string ranks;
+  for (int i = 0; i < 256 + 65536; ++i) {
+    const std::string bytes = i < 256 ? std::string(1, static_cast<char>(i))
+                                      : std::string{static_cast<char>((i - 256) >> 8), static_cast<char>(i)};
+    ranks += base64(bytes) + " " + std::to_string(i) + "\n";
+  }
+  write("wide.tiktoken", ranks);
+  write("a.txt", "ab");
+  write("b.txt", "cd");
+  const Reply run = run_ferrite("gpt tokens --tokenizer " + at("wide.tiktoken") + " --text " + at("a.txt") +
+                                " " + at("b.txt") + " --out " + at("wide.bin"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "3 tokens (u32)");
+  EXPECT_EQ(ids_of("wide.bin"), (Ids{256 + 0x6162, 65792, 256 + 0x6364}));
+}
+
 TEST_F(GptCommand, AShortRestGoesIntoTheLastShard) {
   std::string text;
   for (int i = 0; i < 1005; ++i) text += "\x01";  // a token each
@@ -171,10 +207,10 @@ TEST_F(GptCommand, AFailureLeavesNoFiles) {
   EXPECT_EQ(full.code, 2) << full.output;
   expect_contains(full.output, "s0.bin: cannot write it: File too large");
   EXPECT_EQ(folder.file_count(), before);
-  std::filesystem::create_directory(folder / "s2.bin");
+  write("s2.bin", "mine");
   const Reply later = run_ferrite(to);
   EXPECT_EQ(later.code, 2) << later.output;
-  expect_contains(later.output, "s2.bin: cannot be replaced");
+  expect_contains(later.output, "s2.bin: is there already");
   EXPECT_EQ(folder.file_count(), before + 1);
 }
 

@@ -23,7 +23,8 @@ namespace ferrite::data {
 /// for a vocabulary below 1 or above 2^31.
 FERRITE_API DType token_dtype(std::int64_t vocabulary);
 
-/// A value: copies share the mapping. Several threads may read at once.
+/// A value: copies share the mapping, which nobody may truncate meanwhile (see MappedFile). Several threads
+/// may read at once.
 class FERRITE_API TokenFile {
  public:
   /// Every id that i32 holds is below it.

@@ -45,11 +45,16 @@ std::filesystem::path ShardNames::at(std::int64_t number) const {
 
 TokenShards::TokenShards(ShardNames names, DType dtype, std::int64_t tokens, bool overwrite)
     : names_(std::move(names)), dtype_(dtype), tokens_(tokens), overwrite_(overwrite) {
+  start_file();
+}
+
+void TokenShards::start_file() {
+  const std::filesystem::path path = names_.at(static_cast<std::int64_t>(files_.size()));
   std::error_code ignored;
-  if (!overwrite_ && std::filesystem::exists(names_.at(0), ignored))
-    throw ValueError(fmt::format("[gpt tokens] {}: is there already: give another --out, or --overwrite",
-                                 names_.at(0).string()));
-  writer_.emplace(names_.at(0), dtype_);
+  if (!overwrite_ && std::filesystem::exists(path, ignored))
+    throw ValueError(
+        fmt::format("[gpt tokens] {}: is there already: give another --out, or --overwrite", path.string()));
+  writer_.emplace(path, dtype_);
 }
 
 TokenShards::~TokenShards() {
@@ -85,7 +90,7 @@ void TokenShards::write(std::span<const std::int32_t> tokens) {
     tokens = tokens.subspan(count);
     if (rest_.size() < enough) continue;
     finish_file();
-    writer_.emplace(names_.at(static_cast<std::int64_t>(files_.size())), dtype_);
+    start_file();
     writer_->write(rest_);
     rest_.clear();
   }

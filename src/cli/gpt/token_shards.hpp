@@ -32,7 +32,7 @@ class TokenShards {
   /// Most tokens of a shard: with the hundredth, what the format can count.
   static constexpr std::int64_t most_tokens = 2'000'000'000;
 
-  /// Throws ValueError if the first file is there already, unless `overwrite`.
+  /// Here and later throws ValueError if a file is there already, unless `overwrite`.
   TokenShards(ShardNames names, DType dtype, std::int64_t tokens, bool overwrite);
   TokenShards(const TokenShards&) = delete;
   TokenShards& operator=(const TokenShards&) = delete;
@@ -48,6 +48,7 @@ class TokenShards {
   const std::vector<std::filesystem::path>& files() const { return files_; }
 
  private:
+  void start_file();
   void finish_file();
 
   ShardNames names_;
