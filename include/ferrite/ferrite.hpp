@@ -1,4 +1,4 @@
-// The umbrella header: tensors, ops, backends, autodiff, layers, optimisers, training, files, text.
+// The umbrella header: tensors, ops, backends, autodiff, layers, optimisers, training, files.
 #pragma once
 
 #include "ferrite/autodiff/autodiff.hpp"
@@ -23,8 +23,6 @@
 #include "ferrite/stacks.hpp"
 #include "ferrite/tensor/tensor.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
-#include "ferrite/text/bpe.hpp"
-#include "ferrite/text/bpe_trainer.hpp"
 #include "ferrite/train/checkpoint.hpp"
 #include "ferrite/train/stacks.hpp"
 #include "ferrite/train/trainer.hpp"
