@@ -47,9 +47,10 @@ PAGES = [
         ("Settings", ["optim/config.hpp"]),
         ("Learning rates", ["optim/schedule.hpp"]),
     ]),
-    ("data", "Data", "training.md", "Data sets in host memory, batches, and sources of batches.", [
+    ("data", "Data", "training.md text.md", "Data sets in host memory, batches, and sources of batches.", [
         ("Data sets", ["data/dataset.hpp"]),
         ("Batches and loaders", ["data/batch.hpp", "data/loader.hpp", "data/source.hpp", "data/prefetch.hpp"]),
+        ("Tokens of language models", ["data/token_loader.hpp", "data/token_file.hpp"]),
         ("Host memory", ["tensor/host.hpp", "data/finite.hpp"]),
     ]),
     ("training", "Training", "training.md", "All are in `ferrite::train`.", [
@@ -87,7 +88,7 @@ PAGES = [
         ("safetensors", ["io/safetensors.hpp"]),
         ("npy and npz", ["io/npy.hpp", "io/npz.hpp"]),
         ("CSV", ["io/csv.hpp", "io/csv_scanner.hpp"]),
-        ("Whole files", ["io/atomic_file.hpp", "io/mapped_file.hpp"]),
+        ("Whole files", ["io/atomic_file.hpp", "io/mapped_file.hpp", "io/glob.hpp"]),
     ]),
     ("text", "Text", "text.md", "All are in `ferrite::text`.", [
         ("Byte-pair tokenizer", ["text/bpe.hpp"]),

@@ -6,6 +6,7 @@
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/data/dataset.hpp"
 #include "ferrite/data/loader.hpp"
+#include "ferrite/data/token_loader.hpp"
 #include "ferrite/io/csv.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/io/npz.hpp"

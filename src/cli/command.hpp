@@ -31,6 +31,7 @@ void add_priors(CLI::App& app, Action& action);
 void add_kernel(CLI::App& app, Action& action);
 void add_irsynth(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_gpt(CLI::App& app, Action& action);
 
 // Subcommands of `ferrite bench`.
 void add_bench_compare(CLI::App& bench, Action& action);

@@ -99,6 +99,21 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void AtomicFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  check_open();
+  const off_t end = ::lseek(fd_, 0, SEEK_CUR);
+  if (end < 0) fail("find the end of", errno);
+  const auto written = static_cast<std::uint64_t>(end);
+  if (offset > written || bytes.size() > written - offset) fail("write past the end of", EINVAL);
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
 void AtomicFile::commit() {
   check_open();
   if (::fsync(fd_) != 0) fail("sync", errno);

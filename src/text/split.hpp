@@ -2,6 +2,7 @@
 //   '(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 #pragma once
 
+#include "ferrite/core/export.hpp"
 #include "text/unicode_classes.hpp"
 
 namespace ferrite::text {
@@ -25,6 +26,6 @@ class WordSplitter {
 
 /// A place at or after `from` where a word begins whatever surrounds it, so that parts of a text can be split
 /// on several threads: after a line end that no white space follows, or the end of the text.
-std::size_t safe_cut(std::string_view text, std::size_t from);
+FERRITE_API std::size_t safe_cut(std::string_view text, std::size_t from);
 
 }  // namespace ferrite::text

@@ -51,6 +51,22 @@ TEST(AtomicFile, ReplacesTheTargetOnCommitOnly) {
   EXPECT_EQ(folder.file_count(), 1u);
 }
 
+TEST(AtomicFile, OverwritesOnlyWhatWasWritten) {
+  const ScratchFolder folder;
+  AtomicFile file(folder / "file");
+  file.write("count 0: abc");
+  file.overwrite(6, testing::bytes_of("3"));
+  file.write("d");  // goes to the end all the same
+  file.overwrite(6, testing::bytes_of("4: a"));
+  file.commit();
+  EXPECT_EQ(slurp(folder / "file"), "count 4: abcd");
+
+  AtomicFile other(folder / "other");
+  other.write("1234");
+  expect_error<IoError>([&] { other.overwrite(3, testing::bytes_of("45")); }, {"other", "past the end"});
+  EXPECT_EQ(folder.file_count(), 1u);
+}
+
 TEST(AtomicFile, LeavesNothingWithoutACommit) {
   const ScratchFolder folder;
   spill(folder / "file", "old");

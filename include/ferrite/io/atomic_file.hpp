@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -25,6 +26,8 @@ class FERRITE_API AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Replaces bytes that were written before: a header that counts what follows it.
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Must be the last call; a write or commit after it throws IoError.
   void commit();
 

@@ -1,0 +1,11 @@
+// Subcommands of `ferrite gpt`: each adds itself, and sets `action` when it is chosen.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace ferrite::cli {
+
+void add_gpt_tokens(CLI::App& gpt, Action& action);
+void add_gpt_tokenizer(CLI::App& gpt, Action& action);
+
+}  // namespace ferrite::cli
