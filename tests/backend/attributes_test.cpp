@@ -122,7 +122,7 @@ TEST(Attributes, RejectUnknownAndMissingKeysAndListTheValidOnes) {
   EXPECT_EQ(message_of([] { parse_attributes<op::Slice>(R"({"axis":0})"); }),
             "[slice] attribute 'start' is missing: the attributes are axis, start, count, step");
   EXPECT_EQ(message_of([] { parse_attributes<op::Matmul>(R"({"alpha":1})"); }),
-            "[matmul] unknown attribute 'alpha': the attributes are none");
+            "[matmul] unknown attribute 'alpha': the attributes are at_least");
 }
 
 TEST(Attributes, RejectValuesOfTheWrongKind) {
