@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <numeric>
 
+#include "core/hash.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/core/rng.hpp"
 
@@ -50,9 +50,7 @@ TokenLoader::TokenLoader(const std::vector<std::filesystem::path>& files, TokenL
   config_.check();
   if (files.empty()) throw ValueError("[token loader] no files: give at least one token file");
   std::vector<std::int32_t> first;
-  const auto mix = [this](std::uint64_t word) {
-    checksum_ = std::rotl((checksum_ ^ word) * 0x9e3779b97f4a7c15ull, 29);
-  };
+  const auto mix = [this](std::uint64_t word) { checksum_ = hash_word(word, checksum_); };
   for (const std::filesystem::path& path : files) {
     const TokenFile& file = files_.emplace_back(TokenFile::open(path, config_.dtype));
     if (window_count(file, config_.length) == 0)

@@ -15,7 +15,7 @@ void LoweredParameters::adopt(const Array& parameter) {
   // Parameters that are gone leave their copies behind until the next one comes.
   std::erase_if(copies_, [](const auto& entry) { return entry.second.master.expired(); });
   Copy& copy = copies_[parameter.buffer().get()];
-  if (copy.master.lock() != parameter.buffer()) copy = {parameter.buffer(), {}, 0};
+  if (copy.master.lock() != parameter.buffer()) copy = {parameter.buffer(), {}, 0, false};
 }
 
 }  // namespace ferrite::detail

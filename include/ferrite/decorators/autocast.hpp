@@ -32,6 +32,7 @@ class FERRITE_API LoweredParameters {
     std::weak_ptr<Buffer> master;
     Array array;  // defined once it was needed
     std::uint32_t version = 0;
+    bool in_graph = false;  // launches of a graph change the parameter without a new version
   };
 
   explicit LoweredParameters(const AutocastConfig& config);
@@ -78,7 +79,8 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
       const auto elements = static_cast<std::int64_t>(x.buffer()->bytes() / size_of(DType::f32));
       const bool made = copy.array.defined();
       if (!made) copy.array = inner().allocate({{elements}, dtype});
-      if (!made || is_capturing() || copy.version != x.buffer()->version()) {
+      copy.in_graph = copy.in_graph || is_capturing();
+      if (!made || copy.in_graph || copy.version != x.buffer()->version()) {
         round_into(x.with_layout(Layout::contiguous({elements})), copy.array);
         copy.version = x.buffer()->version();
       }
