@@ -5,7 +5,8 @@
 //   Autodiff<Autocast<Cuda>> gpu;     // a model that is built on it trains in mixed precision
 //
 // Below Autodiff, so that gradients are computed the same way: products of 16-bit operands, summed in f32.
-// Gradients have the dtype of their parameter, and weight gradients are never rounded to 16 bits.
+// Gradients have the dtype of their parameter; those of matmul, linear and embedding are never rounded to 16
+// bits.
 #pragma once
 
 #include <mutex>
