@@ -65,6 +65,12 @@ void add_attention_cases(Cases<B>& cases) {
             [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
   cases.add({"attention/scale", {q, k, v}, floats, 10},
             [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_scale(0.2)); });
+  cases.add(Spec{"self_attention", {real({2, 5, 3, 2, 4})}, floats, 9}.also(
+                {{{0, 5, 3, 2, 4}}, {{2, 0, 3, 2, 4}}, {{1, 2, 3, 0, 4}}, {{1, 1, 3, 1, 1}}}),
+            [](const auto& in) { return self_attention(in[0]); });
+  cases.add(Spec{"self_attention/causal", {real({2, 5, 3, 2, 4})}, floats, 9}, [](const auto& in) {
+    return self_attention(in[0], AttentionConfig{}.with_causal(true).with_scale(0.7));
+  });
 }
 
 template <class B>

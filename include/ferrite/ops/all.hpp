@@ -24,6 +24,7 @@
 #include "ferrite/ops/primitives.hpp"
 #include "ferrite/ops/qr.hpp"
 #include "ferrite/ops/rms_norm.hpp"
+#include "ferrite/ops/self_attention.hpp"
 #include "ferrite/ops/softmax.hpp"
 #include "ferrite/ops/softmax_cross_entropy.hpp"
 #include "ferrite/ops/solve.hpp"

@@ -82,6 +82,8 @@ using Core = OpList<
     struct Linear,
     struct Attention,
     struct AttentionBackward,
+    struct SelfAttention,
+    struct SelfAttentionBackward,
     struct SoftmaxCrossEntropy,
     struct SoftmaxCrossEntropyBackward,
     struct SoftmaxCrossEntropyWithGradient,
