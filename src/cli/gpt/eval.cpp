@@ -99,7 +99,7 @@ class Evaluation {
   Sums sums_;
 };
 
-void print_result(const Sums& sums, std::size_t files, const Options& o, const std::string& where) {
+void print_result(const Sums& sums, std::size_t files, const Options& o, const AnyBackend& backend) {
   const double loss = sums.loss / static_cast<double>(sums.tokens), perplexity = std::exp(loss);
   const double rate = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-3);
   const double bits = sums.loss / std::log(2.0) / static_cast<double>(std::max<std::int64_t>(sums.bytes, 1));
@@ -114,8 +114,8 @@ void print_result(const Sums& sums, std::size_t files, const Options& o, const s
   fmt::print("loss {:.4f}, perplexity {:.2f}{}\n", loss, perplexity,
              sums.bytes > 0 ? fmt::format(", {:.4f} bits per byte", bits) : "");
   if (!o.quiet)
-    fmt::print("{} tokens in {} file{}, {:.1f} s, {:.0f} tokens/s, {}\n", sums.tokens, files,
-               files == 1 ? "" : "s", sums.seconds, rate, where);
+    fmt::print("{} tokens in {} file{}, {:.1f} s, {:.0f} tokens/s, {}\n{}", sums.tokens, files,
+               files == 1 ? "" : "s", sums.seconds, rate, backend.describe(), backend.report());
 }
 
 int run(const Options& o) {
@@ -146,7 +146,7 @@ int run(const Options& o) {
     sums = evaluation.sums();
     sums.seconds = bar.seconds();
   }
-  print_result(sums, files.size(), o, backend.describe());
+  print_result(sums, files.size(), o, backend);
   return success;
 }
 

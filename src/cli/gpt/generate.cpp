@@ -128,8 +128,9 @@ int run(Options o) {
   if (o.json)
     print_json(o.prompts, texts, results, seconds);
   else if (!o.quiet)
-    fmt::print(stderr, "{} tokens, {:.2f} s, {:.1f} tokens/s ({}; {})\n", tokens, seconds,
-               static_cast<double>(tokens) / seconds, describe(model.config()), backend.describe());
+    fmt::print(stderr, "{} tokens, {:.2f} s, {:.1f} tokens/s ({}; {})\n{}", tokens, seconds,
+               static_cast<double>(tokens) / seconds, describe(model.config()), backend.describe(),
+               backend.report());
   return success;
 }
 
