@@ -95,9 +95,13 @@ struct RowGradient {
   MarkedPacks<lanes> marked;
   C shift, log_sum, dloss, smoothing, offset;
 
-  /// Near certainty x is close to both the largest logit and the lse: 32-bit results take two steps.
-  __device__ __forceinline__ C log_p(C x) const {
-    return is_16_bit<T> ? x - (shift + log_sum) : x - shift - log_sum;
+  /// Near certainty x is close to both the largest logit and the lse: 32-bit results take two steps. 16-bit
+  /// ones take a single one, in powers of two.
+  __device__ __forceinline__ C p(C x) const {
+    if constexpr (is_16_bit<T>)
+      return fast_exp2(fmaf(x, log2_of_e, -fmaf(shift, log2_of_e, log_sum * log2_of_e)));
+    else
+      return std::exp(x - shift - log_sum);
   }
 
   /// Near certainty, p - 1 for the class at `target` would keep only rounding errors: use error_of(x)
@@ -107,7 +111,7 @@ struct RowGradient {
                                                ErrorOf&& error_of) const {
     Wide<C, lanes> dx;
 #pragma unroll
-    for (int j = 0; j < lanes; ++j) dx.of[j] = exp_for<T>(log_p(x.of[j])) * dloss - offset;
+    for (int j = 0; j < lanes; ++j) dx.of[j] = p(x.of[j]) * dloss - offset;
     marked.at_target(pack, [&](int j) { dx.of[j] = (error_of(x.of[j]) + smoothing) * dloss - offset; });
     marked.replace_padding(pack, dx, C{0});
     return dx;
