@@ -28,7 +28,7 @@ PAGES = [
         ("Indices", ["ops/gather.hpp", "ops/scatter.hpp", "ops/scatter_add.hpp", "ops/embedding.hpp"]),
         ("Softmax and norms", ["ops/softmax.hpp", "ops/layer_norm.hpp", "ops/rms_norm.hpp", "ops/batch_norm.hpp"]),
         ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
-        ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
+        ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/linear_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
         ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
