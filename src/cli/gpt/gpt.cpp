@@ -1,17 +1,20 @@
-// ferrite gpt: language models, from text to tokens.
+// ferrite gpt: language models, from text to tokens, and weights from elsewhere.
 #include "cli/gpt/gpt.hpp"
 
 namespace ferrite::cli {
 
 void add_gpt(CLI::App& app, Action& action) {
-  CLI::App* gpt = app.add_subcommand("gpt", "Language models: tokenizers and token files");
+  CLI::App* gpt = app.add_subcommand("gpt", "Language models: tokenizers, token files, weights");
   gpt->require_subcommand(1);
   gpt->footer(
       "Examples:\n"
       "  ferrite gpt tokenizer train --text 'books/*.txt' --vocab 4096 --out mine.bpe\n"
-      "  ferrite gpt tokens --text 'books/*.txt' --tokenizer mine.bpe --out 'shard_%04d.bin'");
+      "  ferrite gpt tokens --text 'books/*.txt' --tokenizer mine.bpe --out 'shard_%04d.bin'\n"
+      "  ferrite gpt import --from hf_folder --out gpt2.safetensors");
   add_gpt_tokenizer(*gpt, action);
   add_gpt_tokens(*gpt, action);
+  add_gpt_import(*gpt, action);
+  add_gpt_export(*gpt, action);
 }
 
 }  // namespace ferrite::cli

@@ -7,5 +7,7 @@ namespace ferrite::cli {
 
 void add_gpt_tokens(CLI::App& gpt, Action& action);
 void add_gpt_tokenizer(CLI::App& gpt, Action& action);
+void add_gpt_import(CLI::App& gpt, Action& action);
+void add_gpt_export(CLI::App& gpt, Action& action);
 
 }  // namespace ferrite::cli
