@@ -105,7 +105,7 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
+    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md gpt_weights.md", "What stands on all of it.", [
         ("Quantile tokenizer", ["models/quantile_tokenizer/quantile_tokenizer.hpp",
                                 "models/quantile_tokenizer/table_tokenizer.hpp", "models/quantile_tokenizer/config.hpp",
                                 "models/quantile_tokenizer/table.hpp", "models/quantile_tokenizer/shards.hpp",

@@ -7,9 +7,9 @@
 
 With NumPy and SciPy (default): makes a virtual environment, installs what is needed into it, and runs the comparison of
 all ops (op_peer.py), of the file formats (io_peer.py) and of the tokenizer (quantile_tokenizer_peer.py, with pandas and
-scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this
-script, which must have PyTorch, and gpt_peer.py where it has transformers too. With warp: makes a virtual environment with NVIDIA Warp and runs warp_kernels_peer.py,
-warp_gradients_peer.py, warp_form_peer.py, warp_examples_peer.py and warp_irsynth_peer.py.
+scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this script, which must
+have PyTorch, and gpt_peer.py where it has transformers too. With warp: makes a virtual environment with NVIDIA Warp and
+runs warp_kernels_peer.py, warp_gradients_peer.py, warp_form_peer.py, warp_examples_peer.py and warp_irsynth_peer.py.
 The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
 and cannot be installed.
 """
