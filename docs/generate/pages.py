@@ -38,6 +38,7 @@ PAGES = [
         ("Convolution and pooling", ["nn/conv.hpp"]),
         ("Norms", ["nn/norm.hpp"]),
         ("Attention and transformer", ["nn/transformer.hpp"]),
+        ("Language models", ["nn/gpt.hpp", "nn/generate.hpp", "nn/sampling.hpp", "nn/kv_cache.hpp"]),
         ("Sequences, and layers without weights", ["nn/sequential.hpp"]),
         ("Your own modules", ["nn/module.hpp", "nn/state.hpp"]),
         ("Initial values", ["nn/init.hpp"]),
@@ -57,7 +58,7 @@ PAGES = [
         ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp"]),
         ("Steps and metrics", ["train/metric.hpp"]),
         ("Observers", ["train/observer.hpp", "io/progress.hpp"]),
-        ("Checkpoints and weights", ["train/checkpoint.hpp"]),
+        ("Checkpoints and weights", ["train/checkpoint.hpp", "train/gpt_file.hpp"]),
         ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),
     ]),
     ("autodiff", "Autodiff", "autodiff.md", "Recording, gradients, checkpointing.", [
@@ -92,6 +93,7 @@ PAGES = [
     ]),
     ("text", "Text", "text.md", "All are in `ferrite::text`.", [
         ("Byte-pair tokenizer", ["text/bpe.hpp"]),
+        ("The end of a text", ["text/stop_strings.hpp"]),
         ("Training", ["text/bpe_trainer.hpp"]),
     ]),
     ("kernels", "Kernel language", "kernels.md", "All are in `ferrite::kernel`. The language itself, its types and its "

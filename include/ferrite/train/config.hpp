@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -61,6 +62,9 @@ struct TrainerConfig {
   /// Steps between two checks of the losses. 0: 1 on the CPU; `report_every` on a GPU, where a check waits
   /// for the device. A bad loss that is found late has already changed the weights.
   std::int64_t check_every = 0;
+  /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
+  /// resume only from a checkpoint that says the same.
+  std::map<std::string, std::string> settings = {};
 
   TrainerConfig with_steps(std::int64_t v) const { return detail::with(*this, &TrainerConfig::steps, v); }
   TrainerConfig with_schedule(optim::Schedule v) const {
@@ -97,6 +101,11 @@ struct TrainerConfig {
   }
   TrainerConfig with_check_every(std::int64_t v) const {
     return detail::with(*this, &TrainerConfig::check_every, v);
+  }
+  TrainerConfig with_setting(const std::string& name, std::string value) const {
+    TrainerConfig config = *this;
+    config.settings[name] = std::move(value);
+    return config;
   }
   /// Throws ValueError for counts that make no sense.
   FERRITE_API void check() const;
