@@ -107,13 +107,14 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
+    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md gpt_weights.md", "What stands on all of it.", [
         ("Quantile tokenizer", ["models/quantile_tokenizer/quantile_tokenizer.hpp",
                                 "models/quantile_tokenizer/table_tokenizer.hpp", "models/quantile_tokenizer/config.hpp",
                                 "models/quantile_tokenizer/table.hpp", "models/quantile_tokenizer/shards.hpp",
                                 "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/ops.hpp", "models/priors/config.hpp",
                     "models/priors/stream.hpp", "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
+        ("GPT-2", ["models/gpt/hugging_face.hpp", "models/gpt/description.hpp"]),
         ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",
                       "models/irsynth/dataset.hpp", "models/irsynth/emit_warp.hpp"]),
     ]),
