@@ -114,7 +114,7 @@ PAGES = [
                                 "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/ops.hpp", "models/priors/config.hpp",
                     "models/priors/stream.hpp", "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
-        ("GPT-2", ["models/gpt/hugging_face.hpp", "models/gpt/description.hpp"]),
+        ("GPT-2", ["models/gpt/hugging_face.hpp"]),
         ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",
                       "models/irsynth/dataset.hpp", "models/irsynth/emit_warp.hpp"]),
     ]),
