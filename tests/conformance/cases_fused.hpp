@@ -103,7 +103,7 @@ template <class B>
 void add_linear_loss_cases(Cases<B>& cases) {
   const std::vector<Input> inputs = {real({7, 3}), real({5, 3}), index({7}, 5)};
   cases.add(Spec{"linear_cross_entropy", {real({2, 3, 4}), real({5, 4}), index({2, 3}, 5)}, floats, 30}.also(
-                {{{4}, {5, 4}, {}}, {{1, 1}, {1, 1}, {1}}}),
+                {{{4}, {5, 4}, {}}, {{1, 1}, {5, 1}, {1}}}),
             [](const auto& in) { return linear_cross_entropy(in[0], in[1], in[2]); });
   cases.add({"linear_cross_entropy/none", inputs, floats, 5}, [](const auto& in) {
     return linear_cross_entropy(in[0], in[1], in[2], CrossEntropyConfig{}.with_reduction(Reduction::none));
