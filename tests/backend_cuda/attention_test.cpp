@@ -49,6 +49,54 @@ TEST_F(CudaAttention, SizesAroundTheTiles) {
   }
 }
 
+TEST_F(CudaAttention, SixteenBitsOnTensorCores) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const auto& [t, s, d] :
+         {std::array<std::int64_t, 3>{128, 128, 64}, {256, 256, 128}, {128, 384, 40}}) {
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d}) +
+                     (causal ? " causal" : ""));
+        expect_attention(random({3, 4, t, d}, dtype), random({3, 4, s, d}, dtype),
+                         random({3, 4, s, d}, dtype), causal);
+      }
+    }
+  }
+}
+
+TEST_F(CudaAttention, PackedTensorsAreReadAndWrittenInPlace) {
+  for (const std::int64_t t : {100, 512}) {
+    const Gpu packed = random({2, t, 3, 4, 64}, DType::bf16);
+    const op::SelfAttention op{true, 0.125};
+    const auto got = eval_all(op, packed);
+    const auto truths = eval_all(op, truth(packed));
+    const double tolerance = 2 * tolerance_of(DType::bf16, 64 + t);
+    expect_near(got[0], truths[0], tolerance);
+    const Gpu grad = random(got[0].shape(), DType::bf16);
+    const op::SelfAttentionBackward backward{true, 0.125};
+    const Gpu gradient = eval(backward, grad, packed, got[0], got[1]);
+    const Truth true_gradient = eval(backward, truth(grad), truth(packed), truth(got[0]), truth(got[1]));
+    expect_near(gradient, true_gradient, 2 * tolerance, 0.1);
+    // The same bits again, and twice the gradient where it is added.
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(eval(backward, grad, packed, got[0], got[1]).to_vector<float>(), gradient.to_vector<float>());
+    const std::vector<Gpu> sinks = {eval(backward, grad, packed, got[0], got[1])};
+    run_into(*cuda, backward, {grad, packed, got[0], got[1]}, sinks, 1);
+    expect_near(sinks[0], 2 * true_gradient, 4 * tolerance, 0.1);
+  }
+}
+
+TEST_F(CudaAttention, TheFastestGradientIsAsAccurate) {
+  const Gpu packed = random({2, 512, 3, 4, 64}, DType::bf16);
+  cuda->set_determinism(Determinism::fastest);
+  const auto forward = eval_all(op::SelfAttention{true, 0.125}, packed);
+  const Gpu grad = random(forward[0].shape(), DType::bf16);
+  const op::SelfAttentionBackward backward{true, 0.125};
+  const Gpu gradient = eval(backward, grad, packed, forward[0], forward[1]);
+  cuda->set_determinism(Determinism::same_bits);
+  const Truth want = eval(backward, truth(grad), truth(packed), truth(forward[0]), truth(forward[1]));
+  expect_near(gradient, want, 4 * tolerance_of(DType::bf16, 576), 0.1);
+}
+
 TEST_F(CudaAttention, MasksOfEveryKind) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     const Gpu q = random({2, 2, 70, 16}, dtype), k = random({2, 2, 90, 16}, dtype),

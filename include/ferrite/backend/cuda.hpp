@@ -34,6 +34,10 @@ class Stopwatch;
 /// rounded to tf32 (10 bits of mantissa), some five times faster.
 enum class Float32Products : std::uint8_t { exact, tf32 };
 
+/// How sums that several blocks of a kernel share are made: in one order, with the same bits on every run
+/// (default), or in whatever order the blocks finish, where that is faster (the gradients of attention).
+enum class Determinism : std::uint8_t { same_bits, fastest };
+
 /// A handle to one GPU: two objects of one index share stream, memory pool and plans, their tensors mix, and
 /// any thread may use them. Ops return before the GPU has finished them; host copies and synchronize() wait.
 /// If a kernel finds bad data (an index out of range), the next of these throws, and the process stays
@@ -41,8 +45,8 @@ enum class Float32Products : std::uint8_t { exact, tf32 };
 /// the call that notices it and every later one throw a BackendError that says so. Other backends still work.
 /// Kernels expect outputs of the shape and dtype that the op infers. An elementwise output may have the
 /// buffer and layout of an input, and some ops allow more; any other overlap of an output with an input is
-/// undefined. Every op gives the same bits on every run as long as the measured choices stay the same
-/// (docs/cuda.md).
+/// undefined. Unless set_determinism asks for speed, every op gives the same bits on every run as long as the
+/// measured choices stay the same (docs/cuda.md).
 class FERRITE_API Cuda {
  public:
   using Primitive = Array;
@@ -78,10 +82,14 @@ class FERRITE_API Cuda {
   /// "cuda:0 (NVIDIA H200)"
   std::string describe() const;
 
-  Float32Products float32_products() const { return *products_; }
+  Float32Products float32_products() const { return choices_->products; }
   /// Applies to this object and its copies, which its tensors hold. An op on several tensors follows the
   /// first.
-  void set_float32_products(Float32Products products) { *products_ = products; }
+  void set_float32_products(Float32Products products) { choices_->products = products; }
+
+  Determinism determinism() const { return choices_->determinism; }
+  /// Applies as set_float32_products does.
+  void set_determinism(Determinism determinism) { choices_->determinism = determinism; }
 
   /// Problems with the file that keeps the measured choices (docs/cuda.md), oldest first.
   std::vector<std::string> warnings() const;
@@ -105,8 +113,11 @@ class FERRITE_API Cuda {
   explicit Cuda(cuda::DeviceContext* context) : index_(0), context_(context) {}
 
   int index_;
-  std::shared_ptr<std::atomic<Float32Products>> products_ =
-      std::make_shared<std::atomic<Float32Products>>(Float32Products::exact);
+  struct Choices {
+    std::atomic<Float32Products> products = Float32Products::exact;
+    std::atomic<Determinism> determinism = Determinism::same_bits;
+  };
+  std::shared_ptr<Choices> choices_ = std::make_shared<Choices>();
   cuda::DeviceContext* context_;
 };
 

@@ -109,7 +109,8 @@ class Gpt final : public Module<B> {
   Tensor<B> logits(const Tensor<B>& ids, KvCache<B>& cache) { return project(features(ids, cache)); }
   /// The mean cross entropy. # Shapes: ids, targets integer [N, T] -> []
   Tensor<B> loss(const Tensor<B>& ids, const Tensor<B>& targets) {
-    return softmax_cross_entropy(logits(ids), targets);
+    return linear_cross_entropy(features(ids), tokens.weight, targets,
+                                CrossEntropyConfig{}.with_classes(config_.vocab));
   }
 
   /// A cache for `batch` texts of up to `capacity` positions. Throws ValueError if that is more than the
@@ -151,7 +152,8 @@ class Gpt final : public Module<B> {
     detail::check_rank("Gpt", "ids", ids.shape(), 2);
     const std::int64_t end = start + ids.size(1);
     check_positions(end);
-    return dropout_.forward(tokens.forward(ids) + slice(positions.weight, 0, start, end));
+    return dropout_.forward(tokens.forward(ids) +
+                            positions.forward(arange(ids.backend(), start, end, 1, DType::i64)));
   }
 
   GptConfig config_;

@@ -60,8 +60,10 @@ class MultiHeadAttention final : public Layer<B> {
   /// The same with a mask that broadcasts to [N, heads, T, T]: a bool mask keeps true elements, a floating
   /// mask is added.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
+    const auto config = AttentionConfig{}.with_causal(causal_);
+    if (!mask.defined()) return proj.forward(flatten(self_attention(packed(x), config), 2));
     const auto [q, k, v] = parts(x);
-    return joined(attention(q, k, v, AttentionConfig{}.with_causal(causal_), mask));
+    return joined(attention(q, k, v, config, mask));
   }
   /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
   /// ValueError unless the attention is causal.
@@ -75,12 +77,15 @@ class MultiHeadAttention final : public Layer<B> {
   struct Parts {
     Tensor<B> q, k, v;  // [N, heads, T, dim / heads]
   };
-  Parts parts(const Tensor<B>& x) {
+  Tensor<B> packed(const Tensor<B>& x) {
     detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
-    const Tensor<B> packed = reshape(qkv.forward(x), {x.size(0), x.size(1), 3, heads_, x.size(2) / heads_});
-    // Each part is selected first, then transposed: this way gradients go back into `packed` without a copy
-    // of it.
-    const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
+    return reshape(qkv.forward(x), {x.size(0), x.size(1), 3, heads_, x.size(2) / heads_});
+  }
+  Parts parts(const Tensor<B>& x) {
+    const Tensor<B> all = packed(x);
+    // Each part is selected first, then transposed: this way gradients go back into `all` without a copy of
+    // it.
+    const auto part = [&](std::int64_t i) { return transpose(select(all, 2, i), 1, 2); };
     return {part(0), part(1), part(2)};
   }
   Tensor<B> joined(const Tensor<B>& seen) { return proj.forward(flatten(transpose(seen, 1, 2), 2)); }

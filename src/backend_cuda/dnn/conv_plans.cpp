@@ -8,19 +8,16 @@
 #include <limits>
 #include <optional>
 
-#include "backend_cuda/dnn/dnn_descriptor.hpp"
+#include "backend_cuda/dnn/dnn_plan.hpp"
 #include "backend_cuda/runtime/compile_times.hpp"
 #include "backend_cuda/runtime/stopwatch.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cuda {
 
-/// The descriptors stay alive as long as the plan made of them.
 struct ConvPlan {
   ImageLayout layout;
-  std::shared_ptr<const std::vector<DnnDescriptor>> graph;
-  DnnDescriptor plan;
-  std::size_t workspace;
+  DnnPlan plan;
 };
 
 namespace {
@@ -32,19 +29,6 @@ enum Uid : std::int64_t { x_id = 1, w_id, y_id, bias_id, sums_id };
 constexpr double worth_comparing = 1 << 22;
 constexpr std::size_t most_workspace = std::size_t{4} << 30;
 
-cudnnDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDNN_DATA_DOUBLE;
-    case DType::f16:
-      return CUDNN_DATA_HALF;
-    case DType::bf16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return CUDNN_DATA_FLOAT;
-  }
-}
-
 /// The sums of a biased convolution are f32, and never written.
 DnnDescriptor describe_tensor(const ConvProblem& p, Uid id, const std::int64_t (&dims)[4],
                               ImageLayout layout) {
@@ -52,7 +36,8 @@ DnnDescriptor describe_tensor(const ConvProblem& p, Uid id, const std::int64_t (
   const std::int64_t c = dims[1], h = dims[2], w = dims[3];
   const std::int64_t nchw[] = {c * h * w, h * w, w, 1}, nhwc[] = {h * w * c, 1, w * c, c};
   DnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, data_type(is_virtual ? DType::f32 : p.dtype));
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
+             dnn_data_type(is_virtual ? DType::f32 : p.dtype));
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, layout == ImageLayout::nchw ? nchw : nhwc);
@@ -81,8 +66,6 @@ constexpr Attributes attributes_of[] = {
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
 
-using Graph = std::shared_ptr<const std::vector<DnnDescriptor>>;
-
 /// y = sums + bias, in f32 and rounded once; the operation, last in a list of what it is made of.
 std::vector<DnnDescriptor> describe_bias(const ConvProblem& p, ImageLayout layout, const DnnDescriptor& sums,
                                          const DnnDescriptor& y) {
@@ -103,7 +86,7 @@ std::vector<DnnDescriptor> describe_bias(const ConvProblem& p, ImageLayout layou
 }
 
 /// The operation graph, last in a list of the descriptors it is made of; nothing if cuDNN refuses it.
-Graph describe(cudnnHandle_t handle, const ConvProblem& p, ImageLayout layout) {
+DnnParts describe(cudnnHandle_t handle, const ConvProblem& p, ImageLayout layout) {
   const bool is_double = p.dtype == DType::f64;
   DnnDescriptor convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2});
@@ -164,13 +147,13 @@ bool is_wanted(const ConvProblem& p, std::span<const cudnnBackendNumericalNote_t
 
 struct Proposal {
   ImageLayout layout;
-  Graph graph;
+  DnnParts graph;
   std::shared_ptr<DnnDescriptor> config;
   std::string name;  // layout, engine and its settings
 };
 
 /// Appends up to `most` proposals of one heuristic.
-void propose(const ConvProblem& p, ImageLayout layout, const Graph& graph, cudnnBackendHeurMode_t mode,
+void propose(const ConvProblem& p, ImageLayout layout, const DnnParts& graph, cudnnBackendHeurMode_t mode,
              std::size_t most, std::vector<Proposal>& proposals) {
   DnnDescriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph->back());
@@ -205,7 +188,7 @@ void propose(const ConvProblem& p, ImageLayout layout, const Graph& graph, cudnn
 std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool all) {
   const Libraries::Dnn dnn(libraries);
   std::vector<Proposal> proposals;
-  if (const Graph graph = describe(dnn.handle(), p, ImageLayout::nchw)) {
+  if (const DnnParts graph = describe(dnn.handle(), p, ImageLayout::nchw)) {
     propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_A, 16, proposals);
     propose(p, ImageLayout::nchw, graph, CUDNN_HEUR_MODE_FALLBACK, 16, proposals);
   }
@@ -213,7 +196,7 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
   // costs copies.
   const bool tensor_cores = size_of(p.dtype) == 2 || p.tf32;
   if (p.biased || (all && tensor_cores)) {
-    if (const Graph graph = describe(dnn.handle(), p, ImageLayout::nhwc))
+    if (const DnnParts graph = describe(dnn.handle(), p, ImageLayout::nhwc))
       propose(p, ImageLayout::nhwc, graph, CUDNN_HEUR_MODE_A, 6, proposals);
   }
   return proposals;
@@ -221,15 +204,8 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
 
 /// Nothing if the engine turns out not to take the problem.
 std::shared_ptr<const ConvPlan> build(Libraries& libraries, const Proposal& proposal) {
-  const Libraries::Dnn dnn(libraries);
-  DnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, dnn.handle());
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *proposal.config);
-  if (!plan.finalize()) return nullptr;
-  const auto workspace = plan.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
-  if (static_cast<std::size_t>(workspace) > most_workspace) return nullptr;
-  return std::make_shared<ConvPlan>(
-      ConvPlan{proposal.layout, proposal.graph, std::move(plan), static_cast<std::size_t>(workspace)});
+  auto plan = build_plan(libraries, proposal.graph, *proposal.config, most_workspace);
+  return plan ? std::make_shared<ConvPlan>(ConvPlan{proposal.layout, std::move(*plan)}) : nullptr;
 }
 
 std::string text_of(const ConvProblem& p) {
@@ -311,21 +287,11 @@ ImageLayout layout_of(const ConvPlan& plan) { return plan.layout; }
 
 void execute(Libraries& libraries, const Call& call, const ConvPlan& plan, const Array& x, const Array& w,
              const Array& y, const Array& bias) {
-  const Scratch<std::byte> workspace(call, static_cast<std::int64_t>(plan.workspace));
-  const std::int64_t all_ids[] = {x_id, w_id, y_id, bias_id};
-  void* const all_pointers[] = {x.data<void>(), w.data<void>(), y.data<void>(),
-                                bias.defined() ? bias.data<void>() : nullptr};
+  const std::int64_t ids[] = {x_id, w_id, y_id, bias_id};
+  void* const pointers[] = {x.data<void>(), w.data<void>(), y.data<void>(),
+                            bias.defined() ? bias.data<void>() : nullptr};
   const std::size_t count = bias.defined() ? 4 : 3;
-  const std::span<const std::int64_t> ids(all_ids, count);
-  const std::span<void* const> pointers(all_pointers, count);
-  const Libraries::Dnn dnn(libraries);
-  DnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers);
-  void* const space = plan.workspace > 0 ? workspace.data() : nullptr;
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, space);
-  check(pack.finalize() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM, call.op());
-  check(cudnnBackendExecute(dnn.handle(), plan.plan.get(), pack.get()), call.op());
+  execute(libraries, call, plan.plan, std::span(ids, count), std::span(pointers, count));
 }
 
 }  // namespace ferrite::cuda

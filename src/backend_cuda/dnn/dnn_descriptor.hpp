@@ -15,7 +15,7 @@ namespace ferrite::cuda {
 class DnnDescriptor {
  public:
   explicit DnnDescriptor(cudnnBackendDescriptorType_t type) {
-    check(cudnnBackendCreateDescriptor(type, &descriptor_), "conv2d");
+    check(cudnnBackendCreateDescriptor(type, &descriptor_), "cudnn");
   }
   DnnDescriptor(DnnDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
   DnnDescriptor& operator=(DnnDescriptor&& other) noexcept {
@@ -32,7 +32,7 @@ class DnnDescriptor {
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::span<const T> values) {
     check(cudnnBackendSetAttribute(descriptor_, name, type, static_cast<std::int64_t>(values.size()),
                                    values.data()),
-          "conv2d");
+          "cudnn");
   }
   template <class T>
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
@@ -52,7 +52,7 @@ class DnnDescriptor {
   T get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const {
     T value{};
     std::int64_t count = 0;
-    check(cudnnBackendGetAttribute(descriptor_, name, type, 1, &count, &value), "conv2d");
+    check(cudnnBackendGetAttribute(descriptor_, name, type, 1, &count, &value), "cudnn");
     return value;
   }
   /// At most `most` values; none if the attribute has none.

@@ -1,5 +1,6 @@
 // Attention without a buffer of all scores: for each tile of queries the keys pass by tile by tile, with a
 // running maximum and sum per query (Milakov and Gimelshein 2018; Dao et al. 2022). Plain f32 arithmetic.
+#include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/kit/attention.cuh"
 #include "ferrite/ops/attention.hpp"
 
@@ -104,14 +105,20 @@ void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {
   const Array &q = in[0], &k = in[1], &v = in[2], &lse = out[1];
   if (lse.shape().numel() == 0) return;
   const Call call(cuda, op_name(op));
-  const Problem p = problem_of(q, k, v, in.size() > 3 ? &in[3] : nullptr, op.causal, op.scale);
-  const Shape& strides = lse.layout().strides;
-  const std::int64_t blocks = q.shape()[0] * q.shape()[1] * divide_up(p.queries, tile);
-  visit(q.dtype(), std::max(p.depth, p.width), [&]<class T, int most>() {
-    launch(call, attention_kernel<T, most>, blocks, shared_floats(most), p, Heads<const T>(q),
-           Heads<const T>(k), Heads<const T>(v), Heads<T>(out[0]), lse.data<float>(), strides[0], strides[1],
-           strides[2]);
-  });
+  const bool has_mask = in.size() > 3;
+  const auto own = [&] {
+    const Problem p = problem_of(q, k, v, has_mask ? &in[3] : nullptr, op.causal, op.scale);
+    const Shape& strides = lse.layout().strides;
+    const std::int64_t blocks = q.shape()[0] * q.shape()[1] * divide_up(p.queries, tile);
+    visit(q.dtype(), std::max(p.depth, p.width), [&]<class T, int most>() {
+      launch(call, attention_kernel<T, most>, blocks, shared_floats(most), p, Heads<const T>(q),
+             Heads<const T>(k), Heads<const T>(v), Heads<T>(out[0]), lse.data<float>(), strides[0],
+             strides[1], strides[2]);
+    });
+  };
+  AttentionArrays arrays;
+  arrays.q = q, arrays.k = k, arrays.v = v, arrays.o = out[0], arrays.lse = lse;
+  if (has_mask || !attend_by_dnn(cuda, call, arrays, op.causal, op.scale, own)) own();
   call.finish();
 }
 

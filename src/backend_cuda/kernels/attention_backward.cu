@@ -1,6 +1,7 @@
 // The gradients of attention. Weights are computed again from the scores and the saved log-sum-exp, tile by
 // tile: one kernel goes through the keys for dq, another through the queries for dk and dv, so that every sum
 // has one owner and one order.
+#include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/kit/attention.cuh"
 #include "ferrite/ops/attention.hpp"
 
@@ -158,23 +159,42 @@ void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumula
   const Array &grad = in[0], &q = in[1], &k = in[2], &v = in[3], &o = in[4];
   const std::int64_t heads = q.shape()[0] * q.shape()[1];
   const Call call(cuda, op_name(op));
-  const Problem p = problem_of(q, k, v, in.size() > 6 ? &in[6] : nullptr, op.causal, op.scale);
+  const bool has_mask = in.size() > 6;
+  const Problem p = problem_of(q, k, v, has_mask ? &in[6] : nullptr, op.causal, op.scale);
   const std::int64_t rows = heads * p.queries;
   const Array lse = dense(cuda, in[5]);
-  const Scratch<float> delta(call, rows);
-  visit(q.dtype(), std::max(p.depth, p.width), [&]<class T, int most>() {
-    const Inputs<T> inputs{grad, q, k, v, lse.data<float>(), delta.data()};
-    if (rows > 0) {
-      const auto blocks = static_cast<unsigned>(divide_up(rows, threads / 32));
-      delta_kernel<T><<<blocks, threads, 0, call.stream()>>>(p.heads, p.queries, rows, p.width, inputs.grad,
-                                                             Heads<const T>(o), delta.data());
-      launch(call, query_kernel<T, most>, heads * divide_up(p.queries, tile), query_floats(most), p, inputs,
-             Heads<T>(out[0]), accumulates(mask, 0));
+  const auto own = [&](const Array& dq, const Array& dk, const Array& dv, Accumulate adds) {
+    const Scratch<float> delta(call, rows);
+    visit(q.dtype(), std::max(p.depth, p.width), [&]<class T, int most>() {
+      const Inputs<T> inputs{grad, q, k, v, lse.data<float>(), delta.data()};
+      if (rows > 0) {
+        const auto blocks = static_cast<unsigned>(divide_up(rows, threads / 32));
+        delta_kernel<T><<<blocks, threads, 0, call.stream()>>>(p.heads, p.queries, rows, p.width, inputs.grad,
+                                                               Heads<const T>(o), delta.data());
+        launch(call, query_kernel<T, most>, heads * divide_up(p.queries, tile), query_floats(most), p, inputs,
+               Heads<T>(dq), accumulates(adds, 0));
+      }
+      if (heads * p.keys > 0)
+        launch(call, key_kernel<T, most>, heads * divide_up(p.keys, tile), key_floats(most), p, inputs,
+               Heads<T>(dk), Heads<T>(dv), accumulates(adds, 1), accumulates(adds, 2));
+    });
+  };
+  // cuDNN does not add to its results.
+  const auto place = [&](std::size_t i) {
+    return accumulates(mask, i) ? cuda.allocate(out[i].meta()) : out[i];
+  };
+  if (!has_mask && rows > 0 && p.keys > 0 && size_of(q.dtype()) == 2) {
+    const AttentionArrays arrays{q, k, v, o, lse, grad, place(0), place(1), place(2)};
+    const auto same = [&] { own(arrays.dq, arrays.dk, arrays.dv, Accumulate::none); };
+    if (attend_by_dnn(cuda, call, arrays, op.causal, op.scale, same)) {
+      const Array* results[] = {&arrays.dq, &arrays.dk, &arrays.dv};
+      for (std::size_t i = 0; i < 3; ++i)
+        if (accumulates(mask, i)) copy_into(cuda, *results[i], out[i], true);
+      call.finish();
+      return;
     }
-    if (heads * p.keys > 0)
-      launch(call, key_kernel<T, most>, heads * divide_up(p.keys, tile), key_floats(most), p, inputs,
-             Heads<T>(out[1]), Heads<T>(out[2]), accumulates(mask, 1), accumulates(mask, 2));
-  });
+  }
+  own(out[0], out[1], out[2], mask);
   call.finish();
 }
 

@@ -7,6 +7,7 @@
 
 #include <mutex>
 
+#include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/dnn/conv_plans.hpp"
 #include "backend_cuda/gemm/plan_cache.hpp"
 #include "backend_cuda/runtime/autotune.hpp"
@@ -37,6 +38,7 @@ class Libraries {
   void* workspace() const { return workspace_->data(); }
   PlanCache& plans() { return plans_; }
   ConvPlans& convolutions() { return convolutions_; }
+  AttentionPlans& attention() { return attention_; }
   Autotuner& tuner() { return tuner_; }
 
   /// cuDNN with its stream set, for one thread at a time. The first user loads it, which takes some 0.1 s.
@@ -59,6 +61,7 @@ class Libraries {
   Autotuner tuner_;
   PlanCache plans_;
   ConvPlans convolutions_;
+  AttentionPlans attention_;
   std::mutex dnn_mutex_;
   cudnnHandle_t dnn_ = nullptr;
 };
