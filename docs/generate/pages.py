@@ -32,7 +32,7 @@ PAGES = [
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
         ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
-    ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
+    ("layers", "Layers", "training.md gpt.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
         ("Linear and embedding", ["nn/linear.hpp"]),
         ("Convolution and pooling", ["nn/conv.hpp"]),

@@ -113,8 +113,9 @@ struct FeedForwardConfig {
   Activation activation = Activation::gelu;
   bool bias = true;
   DType dtype = DType::f32;
-  /// Of up's and down's weights; a bias beside one that is given starts at zero. Absent: as a Linear has it.
+  /// Of up's weight; its bias is then zero. Absent: as a Linear has them.
   std::optional<Initializer> init = std::nullopt;
+  /// Of down's weight, likewise.
   std::optional<Initializer> residual_init = std::nullopt;
 
   FeedForwardConfig with_activation(Activation v) const {
@@ -169,9 +170,9 @@ struct TransformerBlockConfig {
   /// The probability with which an element of either branch is zeroed in training.
   double dropout = 0;
   DType dtype = DType::f32;
-  /// Of attn.qkv and ff.up, and of attn.proj and ff.down, whose results are added to x. Absent: as
-  /// MultiHeadAttentionConfig and FeedForwardConfig have them.
+  /// Of attn.qkv and ff.up. Absent: as MultiHeadAttentionConfig and FeedForwardConfig have them.
   std::optional<Initializer> init = std::nullopt;
+  /// Of attn.proj and ff.down, whose results are added to x; likewise.
   std::optional<Initializer> residual_init = std::nullopt;
 
   TransformerBlockConfig with_hidden(std::int64_t v) const {
