@@ -22,6 +22,10 @@ struct Progress {
   double lr = 0;
   double samples_per_second = 0;
   double seconds_left = 0;
+  /// Norm of the last step's gradients, before clipping; 0 if the optimiser has no clip_norm.
+  double gradient_norm = 0;
+  /// The most memory that the backend had in use so far.
+  std::size_t memory_bytes = 0;
 };
 
 /// Metric values by name, in the order the metrics were added; "loss" comes first.
@@ -35,6 +39,8 @@ struct FERRITE_API Evaluation {
 class FERRITE_API Observer {
  public:
   virtual ~Observer() = default;
+  /// The run goes on from a checkpoint of this step. Not called for a run that begins.
+  virtual void on_resume(std::int64_t /*step*/) {}
   virtual void on_progress(const Progress&) {}
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&) {}
   virtual void on_checkpoint(std::int64_t /*step*/, const std::filesystem::path&) {}
