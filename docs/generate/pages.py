@@ -28,7 +28,7 @@ PAGES = [
         ("Indices", ["ops/gather.hpp", "ops/scatter.hpp", "ops/scatter_add.hpp", "ops/embedding.hpp"]),
         ("Softmax and norms", ["ops/softmax.hpp", "ops/layer_norm.hpp", "ops/rms_norm.hpp", "ops/batch_norm.hpp"]),
         ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
-        ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
+        ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/linear_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
         ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
@@ -38,6 +38,7 @@ PAGES = [
         ("Convolution and pooling", ["nn/conv.hpp"]),
         ("Norms", ["nn/norm.hpp"]),
         ("Attention and transformer", ["nn/transformer.hpp"]),
+        ("Language models", ["nn/gpt.hpp", "nn/generate.hpp", "nn/sampling.hpp", "nn/kv_cache.hpp"]),
         ("Sequences, and layers without weights", ["nn/sequential.hpp"]),
         ("Your own modules", ["nn/module.hpp", "nn/state.hpp"]),
         ("Initial values", ["nn/init.hpp"]),
@@ -57,7 +58,7 @@ PAGES = [
         ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp"]),
         ("Steps and metrics", ["train/metric.hpp"]),
         ("Observers", ["train/observer.hpp", "io/progress.hpp"]),
-        ("Checkpoints and weights", ["train/checkpoint.hpp"]),
+        ("Checkpoints and weights", ["train/checkpoint.hpp", "train/gpt_file.hpp"]),
         ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),
     ]),
     ("autodiff", "Autodiff", "autodiff.md", "Recording, gradients, checkpointing.", [
@@ -92,6 +93,7 @@ PAGES = [
     ]),
     ("text", "Text", "text.md", "All are in `ferrite::text`.", [
         ("Byte-pair tokenizer", ["text/bpe.hpp"]),
+        ("The end of a text", ["text/stop_strings.hpp"]),
         ("Training", ["text/bpe_trainer.hpp"]),
     ]),
     ("kernels", "Kernel language", "kernels.md", "All are in `ferrite::kernel`. The language itself, its types and its "
@@ -105,13 +107,14 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md", "What stands on all of it.", [
+    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md gpt_weights.md", "What stands on all of it.", [
         ("Quantile tokenizer", ["models/quantile_tokenizer/quantile_tokenizer.hpp",
                                 "models/quantile_tokenizer/table_tokenizer.hpp", "models/quantile_tokenizer/config.hpp",
                                 "models/quantile_tokenizer/table.hpp", "models/quantile_tokenizer/shards.hpp",
                                 "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/ops.hpp", "models/priors/config.hpp",
                     "models/priors/stream.hpp", "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
+        ("GPT-2", ["models/gpt/hugging_face.hpp", "models/gpt/description.hpp"]),
         ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",
                       "models/irsynth/dataset.hpp", "models/irsynth/emit_warp.hpp"]),
     ]),

@@ -11,35 +11,15 @@
 #include <vector>
 
 #include "ferrite/core/error.hpp"
-#include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
 #include "io/format.hpp"
+#include "io/safetensors_format.hpp"
 
 namespace ferrite {
 namespace {
 
-using io_detail::Bytes;
-using io_detail::in_quotes;
-using io_detail::Source;
+using namespace io_detail;
 using nlohmann::json;
-
-constexpr std::uint64_t max_header = 100'000'000;  // the limit of the Python package
-constexpr std::string_view metadata_key = "__metadata__";
-
-struct FormatDType {
-  std::string_view name;
-  DType dtype;
-};
-/// In the order in which the Python package lays out tensors.
-constexpr FormatDType format_dtypes[] = {{"I64", DType::i64}, {"F64", DType::f64},   {"F32", DType::f32},
-                                         {"U32", DType::u32}, {"I32", DType::i32},   {"BF16", DType::bf16},
-                                         {"F16", DType::f16}, {"U16", DType::u16},   {"I8", DType::i8},
-                                         {"U8", DType::u8},   {"BOOL", DType::bool_}};
-
-const FormatDType* find_format(DType dtype) {
-  return std::find_if(std::begin(format_dtypes), std::end(format_dtypes),
-                      [&](const FormatDType& f) { return f.dtype == dtype; });
-}
 
 struct Entry {
   std::string name;
@@ -51,8 +31,9 @@ struct Entry {
 /// Receives nlohmann's parse events (its parser is iterative, so depth costs no stack).
 class HeaderReader {
  public:
-  HeaderReader(const Source& source, SafeTensors& out) : source_(source), out_(out) {}
+  explicit HeaderReader(const Source& source) : source_(source) {}
   std::vector<Entry> entries;
+  std::map<std::string, std::string> metadata;
 
   bool start_object(std::size_t) {
     if (state_ == State::start)
@@ -87,7 +68,7 @@ class HeaderReader {
   bool key(std::string& name) {
     if (state_ == State::header) names_.push_back(name);
     key_ = std::move(name);
-    if (state_ == State::metadata && out_.metadata.contains(key_)) reject("the key appears twice");
+    if (state_ == State::metadata && metadata.contains(key_)) reject("the key appears twice");
     if (state_ != State::tensor) return true;
     const Entry& e = entries.back();
     if (key_ != "dtype" && key_ != "shape" && key_ != "data_offsets") {
@@ -102,7 +83,7 @@ class HeaderReader {
   }
   bool string(std::string& value) {
     if (state_ == State::metadata) {
-      out_.metadata.emplace(key_, std::move(value));
+      metadata.emplace(key_, std::move(value));
       return true;
     }
     if (state_ != State::tensor || key_ != "dtype") unexpected("a string");
@@ -166,16 +147,32 @@ class HeaderReader {
   bool unexpected(std::string_view what) const { reject(fmt::format("{} is not allowed here", what)); }
 
   const Source& source_;
-  SafeTensors& out_;
   State state_ = State::start;
   std::string key_;
   std::vector<std::string> names_;
 };
 
+/// A tensor of a file, checked but for the bytes themselves.
+struct Placed {
+  std::string name;
+  Meta meta;
+  Bytes bytes;
+
+  HostTensor tensor(const Source& source) const {
+    return source.tensor("tensor " + in_quotes(name), meta.dtype, meta.shape, bytes);
+  }
+};
+
+struct Contents {
+  std::map<std::string, std::string> metadata;
+  std::vector<Placed> tensors;
+};
+
 /// The format leaves no freedom: tensors follow each other without holes and fill the data exactly.
-void add_tensors(const Source& source, std::vector<Entry>& entries, Bytes data, NamedTensors& out) {
+std::vector<Placed> place_tensors(const Source& source, std::vector<Entry>& entries, Bytes data) {
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return *a.offsets < *b.offsets; });
+  std::vector<Placed> out;
   std::int64_t position = 0;
   const auto size = static_cast<std::int64_t>(data.size());
   for (Entry& entry : entries) {
@@ -194,16 +191,17 @@ void add_tensors(const Source& source, std::vector<Entry>& entries, Bytes data, 
       reject(fmt::format("{} of shape {} needs {} bytes", to_string(*entry.dtype), to_string(shape), needed));
     }
     const Bytes bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(needed));
-    out.emplace(std::move(entry.name), source.tensor(place, *entry.dtype, shape, bytes));
+    out.push_back({std::move(entry.name), {shape, *entry.dtype}, bytes});
     position = end;
   }
   if (position != size) {
     source.reject(fmt::format("{} bytes after the last tensor", size - position),
                   "the data must end with the last tensor");
   }
+  return out;
 }
 
-SafeTensors parse(const Source& source, Bytes bytes) {
+Contents parse(const Source& source, Bytes bytes) {
   if (bytes.size() < 8) {
     source.reject(fmt::format("{} bytes", bytes.size()), "at least 8 are needed for the header length");
   }
@@ -212,83 +210,49 @@ SafeTensors parse(const Source& source, Bytes bytes) {
     source.reject(fmt::format("byte 0, header length {}", length),
                   fmt::format("at most {} fits", std::min<std::uint64_t>(max_header, bytes.size() - 8)));
   }
-  const std::string_view header = io_detail::as_text(bytes.subspan(8, length));
+  const std::string_view header = as_text(bytes.subspan(8, length));
   if (!header.starts_with('{')) source.reject("byte 8", "the header must start with '{'");
   // The parser takes a zero byte for the end of its input.
   if (const auto zero = header.find('\0'); zero != header.npos) {
     source.reject(fmt::format("byte {}", 8 + zero), "the header must not hold a zero byte");
   }
-  SafeTensors out;
-  HeaderReader reader(source, out);
+  HeaderReader reader(source);
   json::sax_parse(header.begin(), header.end(), &reader);
   if (const std::string* name = reader.duplicate_name()) {
     source.reject("header, key " + in_quotes(*name), "the key appears twice");
   }
-  add_tensors(source, reader.entries, bytes.subspan(8 + length), out.tensors);
-  return out;
+  return {std::move(reader.metadata), place_tensors(source, reader.entries, bytes.subspan(8 + length))};
 }
 
-std::string json_string(std::string_view what, const std::string& text) {
-  if (io_detail::find_invalid_utf8(text) != std::string_view::npos) {
-    throw ValueError(fmt::format("[write_safetensors] {} {}: must be UTF-8", what, in_quotes(text)));
-  }
-  return json(text).dump();
+SafeTensors read(const Source& source, Bytes bytes) {
+  Contents contents = parse(source, bytes);
+  SafeTensors out{std::move(contents.metadata), {}};
+  for (const Placed& placed : contents.tensors) out.tensors.emplace(placed.name, placed.tensor(source));
+  return out;
 }
 
 }  // namespace
 
 SafeTensors read_safetensors(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
-  return parse({"read_safetensors", path.string(), file}, file->bytes());
+  return read({"read_safetensors", path.string(), file}, file->bytes());
 }
 
 SafeTensors read_safetensors(std::span<const std::byte> bytes, std::string_view name) {
-  return parse({"read_safetensors", name, nullptr}, bytes);
+  return read({"read_safetensors", name, nullptr}, bytes);
 }
 
-void write_safetensors(const std::filesystem::path& path, const SafeTensors& file) {
-  std::vector<NamedTensors::const_iterator> order;
-  for (auto it = file.tensors.begin(); it != file.tensors.end(); ++it) order.push_back(it);
-  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) {
-    return find_format(a->second.dtype()) < find_format(b->second.dtype());
-  });
-
-  std::string header = "{";
-  if (!file.metadata.empty()) {
-    header += fmt::format("\"{}\":{{", metadata_key);
-    for (const auto& [key, value] : file.metadata) {
-      header += json_string("metadata key", key) + ":" + json_string("metadata value", value) + ",";
-    }
-    header.back() = '}';
-    header += ',';
+LazySafeTensors open_safetensors(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  Contents contents = parse({"read_safetensors", path.string(), file}, file->bytes());
+  LazySafeTensors out{std::move(contents.metadata), {}};
+  for (Placed& placed : contents.tensors) {
+    const auto load = [file, path, placed] {
+      return placed.tensor({"read_safetensors", path.string(), file});
+    };
+    out.tensors.emplace(placed.name, LazyTensor{placed.meta, load});
   }
-  std::size_t offset = 0;
-  for (const auto& it : order) {
-    const auto& [name, tensor] = *it;
-    if (name == metadata_key) {
-      throw ValueError("[write_safetensors] tensor \"__metadata__\": the format keeps this name for itself");
-    }
-    const std::size_t end = offset + tensor.bytes().size();
-    header += fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}},)",
-                          json_string("tensor name", name), find_format(tensor.dtype())->name,
-                          fmt::join(tensor.shape().begin(), tensor.shape().end(), ","), offset, end);
-    offset = end;
-  }
-  if (header.size() > 1) header.pop_back();
-  header += '}';
-  header.resize((header.size() + 7) / 8 * 8,
-                ' ');  // keeps the data 8-byte aligned, as the Python package does
-  if (header.size() > max_header) {
-    throw ValueError(fmt::format("[write_safetensors] {}, header of {} bytes: at most {} are allowed",
-                                 path.string(), header.size(), max_header));
-  }
-
-  AtomicFile out(path);
-  std::string length;
-  io_detail::append(length, static_cast<std::uint64_t>(header.size()));
-  out.write(length + header);
-  for (const auto& it : order) out.write(it->second.bytes());
-  out.commit();
+  return out;
 }
 
 }  // namespace ferrite

@@ -1,4 +1,4 @@
-// What the normalisations and softmax_cross_entropy have in common: statistics per row or channel.
+// What the normalisations and the losses of classifiers have in common: statistics per row or channel.
 #pragma once
 
 #include <fmt/format.h>
@@ -37,6 +37,23 @@ inline void check_rows(std::string_view op, const Meta& x) {
 
 /// One number per row or channel, as the forward gave it.
 inline Meta statistic_of(const Meta& x, const Shape& shape) { return {shape, wide_dtype(x.dtype)}; }
+
+/// logits [N, C] and targets [N]; returns what there is per row.
+inline Meta check_classes(std::string_view op, const Meta& logits, const Meta& targets,
+                          double label_smoothing, std::int64_t classes) {
+  detail::check_rank(op, "logits", logits.shape, 2);
+  detail::check_floating(op, "logits", logits.dtype);
+  detail::check_integer(op, "targets", targets.dtype);
+  detail::check_shape(op, "targets", targets.shape, {logits.shape[0]});
+  if (logits.shape[1] == 0 && logits.shape[0] > 0)
+    throw ShapeError(fmt::format("[{}] logits {}: no classes", op, to_string(logits.shape)));
+  detail::check_attribute(op, "label_smoothing", label_smoothing,
+                          label_smoothing >= 0 && label_smoothing <= 1, "must lie in [0, 1]");
+  detail::check_attribute(op, "classes", static_cast<double>(classes),
+                          classes >= 0 && classes <= logits.shape[1],
+                          "must not be negative, nor more than the logits have columns");
+  return statistic_of(logits, {logits.shape[0]});
+}
 
 inline void check_statistic(std::string_view op, std::string_view what, const Meta& given,
                             const Meta& needed) {

@@ -85,6 +85,13 @@ Metas Adam::infer(MetaSpan in) const {
   Metas out;
   for (std::size_t i = 0; i < n; ++i) out.push_back(in[i]);
   for (std::size_t i = 0; i < 2 * n; ++i) out.push_back(in[2 * n + i]);
+  if (!copies) return out;
+  if (!is_floating(*copies) || size_of(*copies) != 2)
+    throw DTypeError(fmt::format("[{}] copies of {}: needs bf16 or f16", name(), to_string(*copies)));
+  for (std::size_t i = 0; i < n; ++i) {
+    detail::check_dtype(name(), "parameter with a copy", in[i].dtype, DType::f32);
+    out.push_back({in[i].shape, *copies});
+  }
   return out;
 }
 

@@ -137,8 +137,13 @@ NamedTensors read_weights(const fs::path& path) {
   return strip_prefix("model.", file.tensors);
 }
 
-void write_weights(const fs::path& path, const NamedTensors& weights) {
-  write_safetensors(path, {{}, weights});
+void write_weights(const fs::path& path, const NamedTensors& weights,
+                   const std::map<std::string, std::string>& settings) {
+  write_safetensors(path, {settings, weights});
+}
+
+std::map<std::string, std::string> read_settings(const fs::path& path) {
+  return read_safetensors(path).metadata;
 }
 
 void check_settings(const fs::path& path, const std::map<std::string, std::string>& saved,

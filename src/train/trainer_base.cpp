@@ -160,10 +160,13 @@ void TrainerBase::skip(const std::string& what) {
 }
 
 std::map<std::string, std::string> TrainerBase::settings(std::string_view optimizer) const {
-  return {{"optimizer", std::string(optimizer)},
-          {"schedule", config_.schedule ? config_.schedule->describe() : "none"},
-          {"data", source_.describe()},
-          {"micro_batches", std::to_string(config_.micro_batches)}};
+  std::map<std::string, std::string> all = {
+      {"optimizer", std::string(optimizer)},
+      {"schedule", config_.schedule ? config_.schedule->describe() : "none"},
+      {"data", source_.describe()},
+      {"micro_batches", std::to_string(config_.micro_batches)}};
+  all.insert(config_.settings.begin(), config_.settings.end());
+  return all;
 }
 
 void TrainerBase::check_resumable(const fs::path& path, const Checkpoint& checkpoint,

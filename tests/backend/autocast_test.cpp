@@ -108,6 +108,42 @@ TEST(Autocast, RoundsAParameterOnceUntilItChanges) {
   EXPECT_EQ(after, truth.to_vector<float>());
 }
 
+TEST(Autocast, AdamWritesTheCopiesAlongWithTheParameters) {
+  using P = Autodiff<Autocast<Profiled<Cpu>>>;
+  P b;
+  auto& profiled = b.inner().inner();
+  Rng rng(3);
+  nn::Linear<P> layer(b, {8, 6}, rng);
+  optim::AdamW<P> optimizer(layer.parameters());
+  const auto x = cast(ramp(b, {4, 8}), DType::bf16);
+  const auto step = [&] { optimizer.step(sum(square(layer.forward(x))).backward()); };
+  const auto casts_of_a_step = [&] {
+    profiled.reset();
+    step();
+    std::int64_t calls = 0;
+    for (const OpProfile& row : profiled.profile().ops)
+      if (row.name == "copy" || row.name == "cast") calls += row.calls;
+    return calls;
+  };
+  EXPECT_GE(casts_of_a_step(), 2);  // weight and bias
+  EXPECT_EQ(casts_of_a_step(), 0);
+  EXPECT_EQ(casts_of_a_step(), 0);
+  const auto expect_current = [&] {
+    for (const auto& p : {layer.weight, layer.bias}) {
+      const Array master = p.primitive().value;
+      const Array copy = b.inner().copy_of(master);
+      ASSERT_TRUE(copy.defined());
+      const Tensor<Autocast<Profiled<Cpu>>> want(b.inner(), master), got(b.inner(), copy);
+      EXPECT_EQ(got.to_vector<float>(), cast(want, DType::bf16).to_vector<float>());
+    }
+  };
+  expect_current();
+  // A state that is loaded reaches the copies before a captured step would run again.
+  assign(layer.weight, to_host(ramp(b, {6, 8}, 0.5f)));
+  b.inner().refresh();
+  expect_current();
+}
+
 /// The losses of a small network over some steps.
 template <class B>
 std::vector<double> train(B b) {

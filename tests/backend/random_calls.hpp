@@ -116,6 +116,13 @@ std::vector<std::pair<std::string, RandomCall<B>>> random_calls() {
          return softmax_cross_entropy(d.leaf(b, s), randint(b, {s[0]}, d.rng, 0, s[1]),
                                       CrossEntropyConfig{}.with_label_smoothing(d.coin() ? 0.1 : 0));
        }},
+      {"linear_cross_entropy",
+       [=](B& b, Draw& d) {
+         const std::int64_t n = d.size(), k = d.size(), classes = d.size(), padding = d.between(0, 2);
+         return linear_cross_entropy(d.leaf(b, {n, k}), d.leaf(b, {classes + padding, k}),
+                                     randint(b, {n}, d.rng, 0, classes),
+                                     CrossEntropyConfig{}.with_classes(classes));
+       }},
       {"losses",
        [=](B& b, Draw& d) {
          const Shape s = rows(d);

@@ -88,6 +88,35 @@ void add_loss_cases(Cases<B>& cases) {
         in[0], in[1],
         CrossEntropyConfig{}.with_ignore_index(2).with_label_smoothing(0.1).with_reduction(Reduction::sum));
   });
+  cases.add({"softmax_cross_entropy/classes", {real({6, 8}), index({6}, 5)}, floats, 30}, [](const auto& in) {
+    return softmax_cross_entropy(in[0], in[1],
+                                 CrossEntropyConfig{}.with_classes(5).with_label_smoothing(0.1));
+  });
+  cases.add({"softmax_cross_entropy/none/classes", {real({6, 8}), index({6}, 5)}, floats, 5},
+            [](const auto& in) {
+              return softmax_cross_entropy(
+                  in[0], in[1], CrossEntropyConfig{}.with_classes(5).with_reduction(Reduction::none));
+            });
+}
+
+template <class B>
+void add_linear_loss_cases(Cases<B>& cases) {
+  const std::vector<Input> inputs = {real({7, 3}), real({5, 3}), index({7}, 5)};
+  cases.add(Spec{"linear_cross_entropy", {real({2, 3, 4}), real({5, 4}), index({2, 3}, 5)}, floats, 30}.also(
+                {{{4}, {5, 4}, {}}, {{1, 1}, {1, 1}, {1}}}),
+            [](const auto& in) { return linear_cross_entropy(in[0], in[1], in[2]); });
+  cases.add({"linear_cross_entropy/none", inputs, floats, 5}, [](const auto& in) {
+    return linear_cross_entropy(in[0], in[1], in[2], CrossEntropyConfig{}.with_reduction(Reduction::none));
+  });
+  for (const std::int64_t chunk : {1, 2, 3, 7, 100})
+    cases.add({"linear_cross_entropy/chunks_of_" + std::to_string(chunk), inputs, floats, 35},
+              [chunk](const auto& in) {
+                return eval(op::LinearCrossEntropy{2, 0.1, chunk != 2, 0, chunk}, in[0], in[1], in[2]);
+              });
+  cases.add({"linear_cross_entropy/classes", {real({7, 3}), real({8, 3}), index({7}, 5)}, floats, 35},
+            [](const auto& in) {
+              return eval(op::LinearCrossEntropy{-100, 0.1, true, 5, 3}, in[0], in[1], in[2]);
+            });
 }
 
 template <class B>
@@ -126,6 +155,7 @@ void add_fused_cases(Cases<B>& cases) {
   add_linear_cases(cases);
   add_attention_cases(cases);
   add_loss_cases(cases);
+  add_linear_loss_cases(cases);
   add_spatial_cases(cases);
 }
 

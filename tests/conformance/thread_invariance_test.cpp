@@ -67,6 +67,12 @@ INSTANTIATE_TEST_SUITE_P(
                Rng rng(5);
                return softmax_cross_entropy(in[0], randint(in[0].backend(), {300}, rng, 0, 1000));
              }},
+        Work{"linear_cross_entropy", {{300, 64}, {1000, 64}},
+             [](const List& in) {
+               Rng rng(5);
+               return eval(op::LinearCrossEntropy{.chunk_rows = 130}, in[0], in[1],
+                           randint(in[0].backend(), {300}, rng, 0, 1000));
+             }},
         Work{"embedding", {{50, 64}},
              [](const List& in) {
                Rng rng(5);

@@ -55,6 +55,57 @@ TEST(SafeTensors, RoundTripsAFileOfNothing) {
   EXPECT_TRUE(in.tensors.empty());
 }
 
+TEST(SafeTensors, FilesGoTensorByTensor) {
+  const ScratchFolder folder;
+  SafeTensors file{{{"note", "text"}}, {}};
+  for (const DType dtype : all_dtypes) file.tensors[std::string(to_string(dtype))] = sample(dtype, {3, 5});
+  write_safetensors(folder / "file", file);
+
+  LazySafeTensors lazy = open_safetensors(folder / "file");
+  EXPECT_EQ(lazy.metadata, file.metadata);
+  int alive = 0, most = 0;
+  for (auto& [name, tensor] : lazy.tensors) {
+    testing::expect_equal(tensor.load(), file.tensors.at(name));
+    tensor.load = [&alive, &most, load = tensor.load] {
+      const HostTensor made = load();
+      most = std::max(most, ++alive);
+      return HostTensor::view(made.dtype(), made.shape(), made.bytes(),
+                              std::shared_ptr<const void>(&alive, [made, &alive](const void*) { --alive; }));
+    };
+  }
+  std::vector<std::int64_t> done;
+  stream_safetensors(folder / "copy", lazy, [&](std::int64_t bytes, std::int64_t) { done.push_back(bytes); });
+  EXPECT_EQ(slurp(folder / "copy"), slurp(folder / "file"));
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(done.size(), file.tensors.size());
+  EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+}
+
+TEST(SafeTensors, AWriteThatFailsInTheMiddleLeavesNoFile) {
+  const ScratchFolder folder;
+  LazySafeTensors lazy;
+  lazy.tensors["a"] = {{{2}, DType::f32}, [] { return sample(DType::f32, {2}); }};
+  lazy.tensors["b"] = {{{3}, DType::f32}, [] { return sample(DType::f32, {2}); }};
+  expect_error<ValueError>([&] { stream_safetensors(folder / "file", lazy); },
+                           {R"(tensor "b": is f32[2] and was announced as f32[3])"});
+  lazy.tensors["b"].load = []() -> HostTensor { throw IoError("gone"); };
+  expect_error<IoError>([&] { stream_safetensors(folder / "file", lazy); }, {"gone"});
+  EXPECT_EQ(folder.file_count(), 0u);
+}
+
+TEST(SafeTensors, MisalignedTensorsAreCopiedWhenTheyAreLoaded) {
+  const ScratchFolder folder;
+  const float values[] = {1, 2};
+  const std::string data(reinterpret_cast<const char*>(values), sizeof(values));
+  // A header of odd length, as early versions of the Python package wrote.
+  spill(folder / "file", file_with(tensor_w("\"F32\"", "[2]", "[0,8]") + " ", data));
+  const LazySafeTensors lazy = open_safetensors(folder / "file");
+  testing::expect_equal(lazy.tensors.at("w").load(), HostTensor::from(std::span<const float>(values), {2}));
+  spill(folder / "bool", file_with(tensor_w("\"BOOL\"", "[1]", "[0,1]"), "\x02"));
+  const LazySafeTensors damaged = open_safetensors(folder / "bool");
+  expect_error<ParseError>([&] { damaged.tensors.at("w").load(); }, {"tensor \"w\"", "bool needs 0 or 1"});
+}
+
 TEST(SafeTensors, WritesTheBytesThatThePythonPackageWrites) {
   const ScratchFolder folder;
   const float a[] = {1, 2};

@@ -195,6 +195,35 @@ TEST_F(Errors, CrossEntropyNeedsATargetPerRow) {
       "the targets need [3]");
   EXPECT_EQ(softmax_cross_entropy(t({2, 3, 10}), t({2, 3}, DType::i64)).rank(), 0);
   EXPECT_EQ(softmax_cross_entropy(t({10}), t({}, DType::i64)).rank(), 0);
+  expect_error<ValueError>(
+      [&] {
+        softmax_cross_entropy(t({2, 10}), t({2}, DType::i64), CrossEntropyConfig{}.with_classes(11));
+      },
+      "[softmax_cross_entropy] classes 11");
+}
+
+TEST_F(Errors, LinearCrossEntropyNamesWhatDoesNotFit) {
+  expect_error<ShapeError>(
+      [&] {
+        linear_cross_entropy(t({2, 3}), t({10, 4}), t({2}, DType::i64));
+      },
+      "[linear_cross_entropy] x [2, 3] and weight [10, 4]: the weight must be [classes, in]");
+  expect_error<ShapeError>(
+      [&] {
+        linear_cross_entropy(t({2, 3, 4}), t({10, 4}), t({3, 2}, DType::i64));
+      },
+      "[linear_cross_entropy] x [2, 3, 4] and targets [3, 2]: the targets need [2, 3]");
+  expect_error<DTypeError>(
+      [&] {
+        linear_cross_entropy(t({2, 4}, DType::f64), t({10, 4}), t({2}, DType::i64));
+      },
+      "[linear_cross_entropy] x is f64 and the weight f32");
+  expect_error<ValueError>(
+      [&] {
+        linear_cross_entropy(t({1, 4}), t({10, 4}), full(b, {1}, 5, DType::i64),
+                             CrossEntropyConfig{}.with_classes(5));
+      },
+      "[linear_cross_entropy] target 5 at position 0 is out of range for 5 classes");
 }
 
 TEST_F(Errors, TheWeightOfALayerDecidesItsDtype) {

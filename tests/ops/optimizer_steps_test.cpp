@@ -69,6 +69,26 @@ TEST(CpuOptimizer, AdamMatchesTheFormulasInEveryDtypeAndLayout) {
   }
 }
 
+TEST(CpuOptimizer, AdamRoundsItsParametersIntoCopies) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    const op::Adam op{0.1, 0.9, 0.99, 1e-6, 0.2, true, 3, dtype};
+    const auto in = joined({list_of(DType::f32, 1, false), list_of(DType::f32, 11, false),
+                            list_of(DType::f32, 21, true), list_of(DType::f32, 31, true, 0.01, 2)},
+                           array_of({}, DType::f32, {0.5}));
+    check(op, in, [&](const Lists& lists) {
+      Lists out = adam_of(op, lists);
+      for (std::size_t k = 0; k < std::size(shapes); ++k) out.push_back(out[k]);
+      return out;
+    });
+  }
+  const Meta narrow{{3}, DType::bf16}, wide{{3}, DType::f32}, clip{{}, DType::f32};
+  op::Adam op;
+  op.copies = DType::bf16;
+  EXPECT_THROW(op.infer(std::vector{narrow, narrow, wide, wide, clip}), DTypeError);
+  op.copies = DType::f32;
+  EXPECT_THROW(op.infer(std::vector{wide, wide, wide, wide, clip}), DTypeError);
+}
+
 TEST(CpuOptimizer, SgdMatchesTheFormulasInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
     for (const op::Sgd& op :

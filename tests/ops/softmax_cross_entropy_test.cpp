@@ -68,6 +68,48 @@ TEST(CpuCrossEntropy, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   }
 }
 
+/// As if the columns of padding were not there. They are NaN: nobody may read them.
+TEST(CpuCrossEntropy, PaddingIsNoPartOfIt) {
+  for (const DType dtype : float_dtypes) {
+    for (const auto& [columns, classes] : {std::pair{8, 7}, {40, 33}, {64, 1}, {1024, 1000}}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        SCOPED_TRACE(std::string(to_string(dtype)) + " " + std::to_string(classes));
+        const Array inner = uniform({6, classes}, dtype, 1, -6, 6);
+        const Array x = allocate({6, columns}, dtype);
+        assign(x, Values(at(x.shape().numel()), std::nan("")));
+        const Layout first = x.layout().slice(1, 0, classes, 1);
+        assign(x.with_layout(first), values_of(inner));
+        const Array targets = targets_for({6, classes}, DType::i64, -100);
+        const Array scale = array_of({}, wide_dtype(dtype), {0.5});
+        const auto want = run_list(op::SoftmaxCrossEntropy{-100, smoothing}, {inner, targets});
+        const auto got = run_list(op::SoftmaxCrossEntropy{-100, smoothing, classes}, {x, targets});
+        expect_same_bits(lists_of(got), lists_of(want), "loss");
+
+        const auto expect_padded = [&](const Array& gradient, const Array& unpadded) {
+          const Array shown = gradient.with_layout(first);
+          const Array rest = gradient.with_layout(gradient.layout().slice(1, classes, columns - classes, 1));
+          expect_same_bits(lists_of({shown}), lists_of({unpadded}), "gradient");
+          EXPECT_EQ(values_of(rest), Values(at(rest.shape().numel()), 0.0));
+        };
+        const op::SoftmaxCrossEntropyWithGradient both{-100, smoothing, classes};
+        expect_padded(
+            run_list(both, {x, targets, scale})[1],
+            run_list(op::SoftmaxCrossEntropyWithGradient{-100, smoothing}, {inner, targets, scale})[1]);
+        const Array dloss = uniform({6}, wide_dtype(dtype), 2);
+        expect_padded(
+            run_list(op::SoftmaxCrossEntropyBackward{-100, smoothing, classes},
+                     {dloss, x, targets, want[1]})[0],
+            run_list(op::SoftmaxCrossEntropyBackward{-100, smoothing}, {dloss, inner, targets, want[1]})[0]);
+
+        std::vector<Array> over{run_list(op::SoftmaxCrossEntropy{}, {inner, targets})[0], x};
+        run_into(both, {x, targets, scale}, over);
+        expect_padded(
+            x, run_list(op::SoftmaxCrossEntropyWithGradient{-100, smoothing}, {inner, targets, scale})[1]);
+      }
+    }
+  }
+}
+
 TEST(CpuCrossEntropy, TargetsMayBeAnyIntegers) {
   const Array x = uniform({6, 9}, DType::f32, 3);
   for (const DType dtype : {DType::i32, DType::u8}) {
@@ -90,6 +132,11 @@ TEST(CpuCrossEntropy, TargetsOutOfRangeAreNamed) {
               run_list(op::SoftmaxCrossEntropy{}, {x, targets});
             }),
             "[softmax_cross_entropy] target 12 at position 3 is out of range for 10 classes (ignore_index is "
+            "-100)");
+  EXPECT_EQ(error_of<ValueError>([&] {
+              run_list(op::SoftmaxCrossEntropy{-100, 0, 2}, {x, targets});
+            }),
+            "[softmax_cross_entropy] target 2 at position 2 is out of range for 2 classes (ignore_index is "
             "-100)");
   const Array negative = array_of({5}, DType::i32, {1, -1, 2, 3, 4});
   EXPECT_EQ(error_of<ValueError>([&] {

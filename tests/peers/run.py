@@ -7,9 +7,9 @@
 
 With NumPy and SciPy (default): makes a virtual environment, installs what is needed into it, and runs the comparison of
 all ops (op_peer.py), of the file formats (io_peer.py) and of the tokenizer (quantile_tokenizer_peer.py, with pandas and
-scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this
-script, which must have PyTorch. With warp: makes a virtual environment with NVIDIA Warp and runs warp_kernels_peer.py,
-warp_gradients_peer.py, warp_form_peer.py, warp_examples_peer.py and warp_irsynth_peer.py.
+scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this script, which must
+have PyTorch, and gpt_peer.py where it has transformers too. With warp: makes a virtual environment with NVIDIA Warp and
+runs warp_kernels_peer.py, warp_gradients_peer.py, warp_form_peer.py, warp_examples_peer.py and warp_irsynth_peer.py.
 The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
 and cannot be installed.
 """
@@ -106,6 +106,8 @@ def main():
         tally.run(python, HERE / "io_peer.py", options.io_peer)
     if options.oracle == "numpy":
         tally.run(python, HERE / "quantile_tokenizer_peer.py", "--ferrite", options.ferrite)
+    if options.oracle == "torch":
+        tally.run(python, HERE / "gpt_peer.py", "--ferrite", options.ferrite)
     code = tally.run(python, HERE / "op_peer.py", "--ferrite", options.ferrite, "--oracle", options.oracle, *rest)
     print(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else SKIPPED if code == SKIPPED else 0

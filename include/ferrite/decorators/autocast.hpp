@@ -34,12 +34,20 @@ class FERRITE_API LoweredParameters {
     Array array;  // defined once it was needed
     std::uint32_t version = 0;
     bool in_graph = false;  // launches of a graph change the parameter without a new version
+    bool is_kept = false;   // the optimiser writes the copy along with the parameter
   };
 
   explicit LoweredParameters(const AutocastConfig& config);
   DType dtype() const { return dtype_; }
   /// From now on a copy of this parameter is kept.
   void adopt(const Array& parameter);
+  /// Calls use(copy, parameter buffer) for every copy.
+  template <class Use>
+  void for_each(Use&& use) {
+    const std::lock_guard guard(mutex_);
+    for (auto& [buffer, copy] : copies_)
+      if (const std::shared_ptr<Buffer> master = copy.master.lock()) use(copy, master);
+  }
   /// Calls use(copy) for the parameter that x shows; false if x shows none.
   template <class Use>
   bool with_copy(const Array& x, Use&& use) {
@@ -80,7 +88,7 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
       const auto elements = static_cast<std::int64_t>(x.buffer()->bytes() / size_of(DType::f32));
       const bool made = copy.array.defined();
       if (!made) copy.array = inner().allocate({{elements}, dtype});
-      copy.in_graph = copy.in_graph || is_capturing();
+      copy.in_graph = !copy.is_kept && (copy.in_graph || is_capturing());
       if (!made || copy.in_graph || copy.version != x.buffer()->version()) {
         round_into(x.with_layout(Layout::contiguous({elements})), copy.array);
         copy.version = x.buffer()->version();
@@ -94,6 +102,36 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
   }
   void adopt(const Array& parameter) {
     if (parameter.dtype() == DType::f32) Base::state().adopt(parameter);
+  }
+
+  /// For optimisers: the 16-bit copy of a dense parameter, where it has one that products have used; an array
+  /// that is not defined otherwise. Whoever writes to the parameter may write its rounded values there, and
+  /// then calls set_copy_is_current. From then on products use the copy without a cast, inside graphs too,
+  /// so that a captured step must keep doing both.
+  Array copy_of(const Array& parameter) {
+    Array result;
+    if (parameter.dtype() != DType::f32 || !parameter.layout().is_contiguous()) return result;
+    Base::state().with_copy(parameter, [&](auto& copy) {
+      if (copy.array.defined()) result = copy.array.with_layout(parameter.layout());
+    });
+    return result;
+  }
+  void set_copy_is_current(const Array& parameter) {
+    Base::state().with_copy(parameter, [&](auto& copy) {
+      copy.is_kept = true;
+      copy.in_graph = false;
+      copy.version = parameter.buffer()->version();
+    });
+  }
+  /// Makes the copies again of parameters that something else has written to (loading a state). Products do
+  /// so themselves; before a captured step runs again, it is up to the caller.
+  void refresh() {
+    Base::state().for_each([&](auto& copy, const std::shared_ptr<Buffer>& master) {
+      if (!copy.array.defined() || copy.version == master->version()) return;
+      const auto elements = static_cast<std::int64_t>(master->bytes() / size_of(DType::f32));
+      round_into(Array(master, Layout::contiguous({elements}), DType::f32), copy.array);
+      copy.version = master->version();
+    });
   }
 
  private:

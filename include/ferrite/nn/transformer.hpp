@@ -1,6 +1,7 @@
 // MultiHeadAttention, FeedForward and TransformerBlock.
 #pragma once
 
+#include "ferrite/nn/kv_cache.hpp"
 #include "ferrite/nn/linear.hpp"
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/nn/sequential.hpp"
@@ -15,6 +16,10 @@ struct MultiHeadAttentionConfig {
   bool causal = false;
   bool bias = true;
   DType dtype = DType::f32;
+  /// Of qkv's weight. Absent: Xavier uniform.
+  std::optional<Initializer> init = std::nullopt;
+  /// Of proj's weight, which is added to the residual stream. Absent: as a Linear has it.
+  std::optional<Initializer> residual_init = std::nullopt;
 
   MultiHeadAttentionConfig with_causal(bool v) const {
     return detail::with(*this, &MultiHeadAttentionConfig::causal, v);
@@ -24,6 +29,12 @@ struct MultiHeadAttentionConfig {
   }
   MultiHeadAttentionConfig with_dtype(DType v) const {
     return detail::with(*this, &MultiHeadAttentionConfig::dtype, v);
+  }
+  MultiHeadAttentionConfig with_init(std::optional<Initializer> v) const {
+    return detail::with(*this, &MultiHeadAttentionConfig::init, v);
+  }
+  MultiHeadAttentionConfig with_residual_init(std::optional<Initializer> v) const {
+    return detail::with(*this, &MultiHeadAttentionConfig::residual_init, v);
   }
 };
 
@@ -35,8 +46,8 @@ class MultiHeadAttention final : public Layer<B> {
   Linear<B> proj;  // dim -> dim
 
   MultiHeadAttention(B& backend, const MultiHeadAttentionConfig& config, Rng& rng)
-      : qkv(backend, projection(config, 3).with_init(Initializer::xavier_uniform()), rng),
-        proj(backend, projection(config, 1), rng),
+      : qkv(backend, projection(config, 3, config.init.value_or(Initializer::xavier_uniform())), rng),
+        proj(backend, projection(config, 1, config.residual_init), rng),
         heads_(config.heads),
         causal_(config.causal) {}
 
@@ -49,25 +60,41 @@ class MultiHeadAttention final : public Layer<B> {
   /// The same with a mask that broadcasts to [N, heads, T, T]: a bool mask keeps true elements, a floating
   /// mask is added.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
-    detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
-    const std::int64_t n = x.size(0), t = x.size(1), dim = x.size(2);
-    const Tensor<B> packed = reshape(qkv.forward(x), {n, t, 3, heads_, dim / heads_});
-    // Each part is selected first, then transposed: this way gradients go back into `packed` without a copy
-    // of it.
-    const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
-    const Tensor<B> seen = attention(part(0), part(1), part(2), AttentionConfig{}.with_causal(causal_), mask);
-    return proj.forward(reshape(transpose(seen, 1, 2), {n, t, dim}));
+    const auto [q, k, v] = parts(x);
+    return joined(attention(q, k, v, AttentionConfig{}.with_causal(causal_), mask));
+  }
+  /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
+  /// ValueError unless the attention is causal.
+  Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer) {
+    if (!causal_) throw ValueError("[MultiHeadAttention] a cache needs causal attention: with_causal(true)");
+    const auto [q, k, v] = parts(x);
+    return joined(cache.attend(layer, q, k, v));
   }
 
  private:
-  static LinearConfig projection(const MultiHeadAttentionConfig& config, std::int64_t parts) {
+  struct Parts {
+    Tensor<B> q, k, v;  // [N, heads, T, dim / heads]
+  };
+  Parts parts(const Tensor<B>& x) {
+    detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
+    const Tensor<B> packed = reshape(qkv.forward(x), {x.size(0), x.size(1), 3, heads_, x.size(2) / heads_});
+    // Each part is selected first, then transposed: this way gradients go back into `packed` without a copy
+    // of it.
+    const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
+    return {part(0), part(1), part(2)};
+  }
+  Tensor<B> joined(const Tensor<B>& seen) { return proj.forward(flatten(transpose(seen, 1, 2), 2)); }
+
+  static LinearConfig projection(const MultiHeadAttentionConfig& config, std::int64_t parts,
+                                 const std::optional<Initializer>& init) {
     if (config.heads < 1 || config.dim % config.heads != 0)
       throw ValueError("[MultiHeadAttention] dim " + std::to_string(config.dim) + " and " +
                        std::to_string(config.heads) + " heads: heads must divide dim");
-    return LinearConfig{config.dim, parts * config.dim}
-        .with_bias(config.bias)
-        .with_bias_init(Initializer::zeros())
-        .with_dtype(config.dtype);
+    const auto linear = LinearConfig{config.dim, parts * config.dim}
+                            .with_bias(config.bias)
+                            .with_bias_init(Initializer::zeros())
+                            .with_dtype(config.dtype);
+    return init ? linear.with_init(*init) : linear;
   }
 
   std::int64_t heads_;
@@ -81,12 +108,21 @@ struct FeedForwardConfig {
   Activation activation = Activation::gelu;
   bool bias = true;
   DType dtype = DType::f32;
+  /// Of up's and down's weights; a bias beside one that is given starts at zero. Absent: as a Linear has it.
+  std::optional<Initializer> init = std::nullopt;
+  std::optional<Initializer> residual_init = std::nullopt;
 
   FeedForwardConfig with_activation(Activation v) const {
     return detail::with(*this, &FeedForwardConfig::activation, v);
   }
   FeedForwardConfig with_bias(bool v) const { return detail::with(*this, &FeedForwardConfig::bias, v); }
   FeedForwardConfig with_dtype(DType v) const { return detail::with(*this, &FeedForwardConfig::dtype, v); }
+  FeedForwardConfig with_init(std::optional<Initializer> v) const {
+    return detail::with(*this, &FeedForwardConfig::init, v);
+  }
+  FeedForwardConfig with_residual_init(std::optional<Initializer> v) const {
+    return detail::with(*this, &FeedForwardConfig::residual_init, v);
+  }
 };
 
 /// Two linear layers with an activation between them.
@@ -97,14 +133,9 @@ class FeedForward final : public Layer<B> {
   Linear<B> down;  // hidden -> dim
 
   FeedForward(B& backend, const FeedForwardConfig& config, Rng& rng)
-      : up(backend,
-           LinearConfig{config.dim, config.hidden}
-               .with_activation(config.activation)
-               .with_bias(config.bias)
-               .with_dtype(config.dtype),
+      : up(backend, part(config, {config.dim, config.hidden}, config.init).with_activation(config.activation),
            rng),
-        down(backend, LinearConfig{config.hidden, config.dim}.with_bias(config.bias).with_dtype(config.dtype),
-             rng) {}
+        down(backend, part(config, {config.hidden, config.dim}, config.residual_init), rng) {}
 
   void visit(Visitor<B>& v) override {
     v.child("up", up);
@@ -112,6 +143,13 @@ class FeedForward final : public Layer<B> {
   }
   /// # Shapes: x [..., dim] -> the same
   Tensor<B> forward(const Tensor<B>& x) override { return down.forward(up.forward(x)); }
+
+ private:
+  static LinearConfig part(const FeedForwardConfig& config, const LinearConfig& extents,
+                           const std::optional<Initializer>& init) {
+    const LinearConfig linear = extents.with_bias(config.bias).with_dtype(config.dtype);
+    return init ? linear.with_init(*init).with_bias_init(Initializer::zeros()) : linear;
+  }
 };
 
 /// TransformerBlockConfig{dim, heads}: heads must divide dim.
@@ -126,6 +164,10 @@ struct TransformerBlockConfig {
   /// The probability with which an element of either branch is zeroed in training.
   double dropout = 0;
   DType dtype = DType::f32;
+  /// Of attn.qkv and ff.up, and of attn.proj and ff.down, whose results are added to x. Absent: as
+  /// MultiHeadAttentionConfig and FeedForwardConfig have them.
+  std::optional<Initializer> init = std::nullopt;
+  std::optional<Initializer> residual_init = std::nullopt;
 
   TransformerBlockConfig with_hidden(std::int64_t v) const {
     return detail::with(*this, &TransformerBlockConfig::hidden, v);
@@ -141,6 +183,12 @@ struct TransformerBlockConfig {
   }
   TransformerBlockConfig with_dtype(DType v) const {
     return detail::with(*this, &TransformerBlockConfig::dtype, v);
+  }
+  TransformerBlockConfig with_init(std::optional<Initializer> v) const {
+    return detail::with(*this, &TransformerBlockConfig::init, v);
+  }
+  TransformerBlockConfig with_residual_init(std::optional<Initializer> v) const {
+    return detail::with(*this, &TransformerBlockConfig::residual_init, v);
   }
 };
 
@@ -158,13 +206,17 @@ class TransformerBlock final : public Layer<B> {
         attn(backend,
              MultiHeadAttentionConfig{config.dim, config.heads}
                  .with_causal(config.causal)
-                 .with_dtype(config.dtype),
+                 .with_dtype(config.dtype)
+                 .with_init(config.init)
+                 .with_residual_init(config.residual_init),
              rng),
         norm2(backend, NormConfig{config.dim}.with_dtype(config.dtype)),
         ff(backend,
            FeedForwardConfig{config.dim, config.hidden > 0 ? config.hidden : 4 * config.dim}
                .with_activation(config.activation)
-               .with_dtype(config.dtype),
+               .with_dtype(config.dtype)
+               .with_init(config.init)
+               .with_residual_init(config.residual_init),
            rng),
         dropout1_(config.dropout, rng),
         dropout2_(config.dropout, rng) {}
@@ -181,11 +233,16 @@ class TransformerBlock final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
   /// The same with a mask for the attention.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
-    const Tensor<B> seen = x + dropout1_.forward(attn.forward(norm1.forward(x), mask));
-    return seen + dropout2_.forward(ff.forward(norm2.forward(seen)));
+    return fed(x + dropout1_.forward(attn.forward(norm1.forward(x), mask)));
+  }
+  /// The same with a cache for the attention.
+  Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer) {
+    return fed(x + dropout1_.forward(attn.forward(norm1.forward(x), cache, layer)));
   }
 
  private:
+  Tensor<B> fed(const Tensor<B>& seen) { return seen + dropout2_.forward(ff.forward(norm2.forward(seen))); }
+
   Dropout<B> dropout1_, dropout2_;
 };
 

@@ -14,6 +14,7 @@
 #include "ferrite/ops/launch.hpp"
 #include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/linear_cross_entropy.hpp"
 #include "ferrite/ops/list.hpp"
 #include "ferrite/ops/lu.hpp"
 #include "ferrite/ops/optimizer_steps.hpp"

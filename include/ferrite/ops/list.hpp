@@ -88,6 +88,7 @@ using Core = OpList<
     struct SoftmaxCrossEntropyBackward,
     struct SoftmaxCrossEntropyWithGradient,
     struct CrossEntropyLoss,
+    struct LinearCrossEntropy,
     struct Conv2d,
     struct Conv2dInputGrad,
     struct Conv2dWeightGrad,

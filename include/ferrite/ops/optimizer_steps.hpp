@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "ferrite/ops/op.hpp"
@@ -79,7 +80,7 @@ struct FERRITE_API Sgd {
 /// Inputs: n parameters, n gradients, n first moments, n second moments, a clip factor [], and optionally the
 /// schedule. Outputs in place: parameters, first moments, second moments. `step` counts from 1. Moments are
 /// f32 (f64 for f64 parameters). decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the
-/// gradient.
+/// gradient. With `copies`, a 16-bit dtype, the parameters are f32 and n more outputs get them rounded to it.
 struct FERRITE_API Adam {
   static constexpr std::string_view type_name = "adam";
   static constexpr bool composes_as_given = true;
@@ -90,6 +91,7 @@ struct FERRITE_API Adam {
   double weight_decay = 0;
   bool decoupled = true;
   std::int64_t step = 1;
+  std::optional<DType> copies = std::nullopt;
 
   std::string_view name() const { return decoupled ? "adamw" : "adam"; }
   Metas infer(MetaSpan in) const;
@@ -109,6 +111,7 @@ struct FERRITE_API Adam {
     visit("weight_decay", self.weight_decay);
     visit("decoupled", self.decoupled);
     visit("step", self.step);
+    visit("copies", self.copies);
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
@@ -131,7 +134,7 @@ struct FERRITE_API Adam {
     const std::size_t n = (in.size() - 1) / 4;
     const Tensor<B>& clip = in[4 * n];
     Tensors<B> out;
-    out.resize(3 * n);
+    out.resize((copies ? 4 : 3) * n);
     for (std::size_t i = 0; i < n; ++i) {
       const DType wide = in[2 * n + i].dtype();
       const auto number = [&](const Number& x) {
@@ -150,6 +153,7 @@ struct FERRITE_API Adam {
       out[i] = cast(kept - change * number(rate), in[i].dtype());
       out[n + i] = m;
       out[2 * n + i] = v;
+      if (copies) out[3 * n + i] = cast(out[i], *copies);
     }
     return out;
   }

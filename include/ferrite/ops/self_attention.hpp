@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/cat.hpp"
 
 namespace ferrite {
 namespace op {
@@ -58,8 +59,8 @@ struct FERRITE_API SelfAttentionBackward {
     const auto part = [&](std::int64_t i) { return transpose(select(in[1], 2, i), 1, 2); };
     const Tensors<B> gradients = eval_all(AttentionBackward{causal, scale}, transpose(in[0], 1, 2), part(0),
                                           part(1), part(2), transpose(in[2], 1, 2), in[3]);
-    const auto placed = [&](const Tensor<B>& x) { return unsqueeze(transpose(x, 1, 2), 2); };
-    return {cat({placed(gradients[0]), placed(gradients[1]), placed(gradients[2])}, 2)};
+    const auto of_part = [&](std::size_t i) { return transpose(gradients[i], 1, 2); };
+    return {stack(std::vector<Tensor<B>>{of_part(0), of_part(1), of_part(2)}, 2)};
   }
 };
 

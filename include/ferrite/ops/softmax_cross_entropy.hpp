@@ -18,13 +18,30 @@ namespace op {
 FERRITE_API void check_targets(std::string_view op, std::span<const std::int64_t> targets,
                                std::int64_t classes, std::int64_t ignore_index);
 
+/// How many of a row's columns are classes, by an attribute `classes`: all of them if it is 0. The others are
+/// padding (50257 classes in 50304 columns make faster products): no part of the softmax, with a gradient of 0.
+constexpr std::int64_t classes_of(std::int64_t columns, std::int64_t classes) {
+  return classes == 0 ? columns : classes;
+}
+/// Logits without their padding, and a gradient with zeros in its place.
+template <class B>
+Tensor<B> without_padding(const Tensor<B>& logits, std::int64_t classes) {
+  return classes == 0 ? logits : slice(logits, 1, 0, classes);
+}
+template <class B>
+Tensor<B> with_padding(const Tensor<B>& gradient, std::int64_t columns) {
+  const std::int64_t padding = columns - gradient.size(1);
+  return padding == 0 ? gradient : pad(gradient, Shape{0, 0}, Shape{0, padding});
+}
+
 /// # Shapes: logits [N, C], targets integer [N] -> loss [N], lse [N] (f32; f64 for f64 logits)
 /// loss = lse - (1 - s) x[target] - s mean(x) with label smoothing s; 0 where target == ignore_index. Any
-/// other target outside [0, C) is a ValueError.
+/// other target that is not a class (classes_of) is a ValueError.
 struct FERRITE_API SoftmaxCrossEntropy {
   static constexpr std::string_view type_name = "softmax_cross_entropy";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
+  std::int64_t classes = 0;  // classes_of
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -33,10 +50,11 @@ struct FERRITE_API SoftmaxCrossEntropy {
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
+    visit("classes", self.classes);
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B>& x = in[0];
+    const Tensor<B> x = without_padding(in[0], classes);
     check_targets(type_name, in[1].template to_vector<std::int64_t>(), x.size(1), ignore_index);
     const Tensor<B> ignored = in[1] == ignore_index;
     const Tensor<B> target = unsqueeze(where(ignored, 0, in[1]), 1);
@@ -59,6 +77,7 @@ struct FERRITE_API SoftmaxCrossEntropyBackward {
   static constexpr std::string_view type_name = "softmax_cross_entropy_backward";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
+  std::int64_t classes = 0;  // classes_of
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -69,25 +88,28 @@ struct FERRITE_API SoftmaxCrossEntropyBackward {
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
+    visit("classes", self.classes);
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B>&dloss = in[0], &logits = in[1], &targets = in[2], &lse = in[3];
-    const std::int64_t classes = logits.size(1);
-    check_targets(type_name, targets.template to_vector<std::int64_t>(), classes, ignore_index);
+    const Tensor<B>&dloss = in[0], &targets = in[2], &lse = in[3];
+    const Tensor<B> logits = without_padding(in[1], classes);
+    const std::int64_t count = logits.size(1);
+    check_targets(type_name, targets.template to_vector<std::int64_t>(), count, ignore_index);
     const Tensor<B> log_p = logits - unsqueeze(lse, 1);
     // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
     const Tensor<B> error =
-        where(one_hot(targets, classes, lse.dtype()) != 0, expm1(log_p) + label_smoothing, exp(log_p));
+        where(one_hot(targets, count, lse.dtype()) != 0, expm1(log_p) + label_smoothing, exp(log_p));
     const Tensor<B> scale = where(targets == ignore_index, 0, dloss);
-    return {(error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1)};
+    const Tensor<B> gradient = (error - label_smoothing / static_cast<double>(count)) * unsqueeze(scale, 1);
+    return {with_padding(gradient, in[1].size(1))};
   }
 };
 
 template <class B>
 void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
-  v.into(0, SoftmaxCrossEntropyBackward{ignore_index, label_smoothing}, v.grad(), v.input(0), v.input(1),
-         v.output(1));
+  v.into(0, SoftmaxCrossEntropyBackward{ignore_index, label_smoothing, classes}, v.grad(), v.input(0),
+         v.input(1), v.output(1));
 }
 
 /// The same losses, and d(scale sum(loss)) / dlogits while everything for the gradient is at hand: the logits
@@ -97,6 +119,7 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
   static constexpr std::string_view type_name = "softmax_cross_entropy_with_gradient";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
+  std::int64_t classes = 0;  // classes_of
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -105,17 +128,19 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
   static void attributes(auto& self, auto&& visit) {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
+    visit("classes", self.classes);
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    const Tensor<B>&logits = in[0], &targets = in[1];
-    const std::int64_t classes = logits.size(1);
-    check_targets(type_name, targets.template to_vector<std::int64_t>(), classes, ignore_index);
+    const Tensor<B>& targets = in[1];
+    const Tensor<B> logits = without_padding(in[0], classes);
+    const std::int64_t count = logits.size(1);
+    check_targets(type_name, targets.template to_vector<std::int64_t>(), count, ignore_index);
     const Tensor<B> ignored = targets == ignore_index;
     const Tensor<B> top = max(logits, {1}, KeepDim::yes), z = logits - where(isfinite(top), top, 0);
     // The target is kept apart from the others: near certainty its part of the sum is close to 1, and the
     // others, which are then all that matters, would be lost beside it.
-    const Tensor<B> is_target = one_hot(targets, classes, logits.dtype()) != 0;
+    const Tensor<B> is_target = one_hot(targets, count, logits.dtype()) != 0;
     const Tensor<B> chosen = squeeze(gather(z, 1, unsqueeze(where(ignored, 0, targets), 1)), {1}),
                     own = exp(chosen);
     const Tensor<B> others = sum(where(is_target, 0, exp(z)), {1}), all = others + own, log_sum = log(all);
@@ -124,8 +149,8 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
     const Tensor<B> error =
         where(is_target, unsqueeze(label_smoothing - others / all, 1), exp(z - unsqueeze(log_sum, 1)));
     const Tensor<B> scale = where(ignored, 0, in[2]);
-    const Tensor<B> gradient = (error - label_smoothing / static_cast<double>(classes)) * unsqueeze(scale, 1);
-    return {where(ignored, 0, loss), where(unsqueeze(ignored, 1), 0, gradient)};
+    const Tensor<B> gradient = (error - label_smoothing / static_cast<double>(count)) * unsqueeze(scale, 1);
+    return {where(ignored, 0, loss), with_padding(where(unsqueeze(ignored, 1), 0, gradient), in[0].size(1))};
   }
 };
 
@@ -138,6 +163,7 @@ struct FERRITE_API CrossEntropyLoss {
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   bool mean = true;
+  std::int64_t classes = 0;    // classes_of
   bool with_gradient = false;  // a second output: d loss / dlogits
   static constexpr bool composes_as_given = true;
 
@@ -151,6 +177,7 @@ struct FERRITE_API CrossEntropyLoss {
     visit("ignore_index", self.ignore_index);
     visit("label_smoothing", self.label_smoothing);
     visit("mean", self.mean);
+    visit("classes", self.classes);
     visit("with_gradient", self.with_gradient);
   }
   template <class B>
@@ -158,9 +185,9 @@ struct FERRITE_API CrossEntropyLoss {
     const DType wide = wide_dtype(in[0].dtype());
     const Tensor<B> counted = mean ? cast(sum(in[1] != ignore_index), wide) : full(b, {}, 1, wide);
     if (!with_gradient)
-      return {sum(eval(SoftmaxCrossEntropy{ignore_index, label_smoothing}, in[0], in[1])) / counted};
-    const Tensors<B> both = eval_all(SoftmaxCrossEntropyWithGradient{ignore_index, label_smoothing}, in[0],
-                                     in[1], reciprocal(counted));
+      return {sum(eval(SoftmaxCrossEntropy{ignore_index, label_smoothing, classes}, in[0], in[1])) / counted};
+    const SoftmaxCrossEntropyWithGradient parts{ignore_index, label_smoothing, classes};
+    const Tensors<B> both = eval_all(parts, in[0], in[1], reciprocal(counted));
     return {sum(both[0]) / counted, both[1]};
   }
   CrossEntropyLoss recorded() const {
@@ -193,11 +220,13 @@ FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyWithGradient& op, Ins i
 /// The result of a loss per element: the losses themselves, their mean, or their sum.
 enum class Reduction : std::uint8_t { none, mean, sum };
 
-/// Rows whose target is ignore_index have no loss and do not count in the mean.
+/// Rows whose target is ignore_index have no loss and do not count in the mean. Columns of the logits at and
+/// beyond `classes` are padding (0: there is none).
 struct CrossEntropyConfig {
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;
+  std::int64_t classes = 0;
   CrossEntropyConfig with_ignore_index(std::int64_t value) const {
     return detail::with(*this, &CrossEntropyConfig::ignore_index, value);
   }
@@ -206,6 +235,9 @@ struct CrossEntropyConfig {
   }
   CrossEntropyConfig with_reduction(Reduction value) const {
     return detail::with(*this, &CrossEntropyConfig::reduction, value);
+  }
+  CrossEntropyConfig with_classes(std::int64_t value) const {
+    return detail::with(*this, &CrossEntropyConfig::classes, value);
   }
 };
 
@@ -223,15 +255,14 @@ Tensor<B> softmax_cross_entropy(const Tensor<B>& logits, const Tensor<B>& target
     throw ShapeError("[softmax_cross_entropy] logits " + to_string(logits.shape()) + " and targets " +
                      to_string(targets.shape()) + ": the targets need " + to_string(expected) +
                      ", the logits' shape without the classes");
-  const std::int64_t classes = logits.size(-1);
-  const Tensor<B> rows = reshape(logits, {classes > 0 ? logits.numel() / classes : targets.numel(), classes});
+  const Tensor<B> rows = reshape(logits, {targets.numel(), logits.size(-1)});
   const Tensor<B> classes_of_rows = reshape(targets, {targets.numel()});
   if (config.reduction == Reduction::none)
-    return reshape(
-        eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing}, rows, classes_of_rows),
-        targets.shape());
+    return reshape(eval(op::SoftmaxCrossEntropy{config.ignore_index, config.label_smoothing, config.classes},
+                        rows, classes_of_rows),
+                   targets.shape());
   const op::CrossEntropyLoss loss{config.ignore_index, config.label_smoothing,
-                                  config.reduction == Reduction::mean};
+                                  config.reduction == Reduction::mean, config.classes};
   // An f16 gradient would underflow if it were divided by the number of rows before a loss scale could raise
   // it.
   if (logits.dtype() == DType::f16)

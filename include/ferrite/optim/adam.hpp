@@ -20,13 +20,15 @@ class AdamFamily final : public Optimizer<B> {
   std::string_view name() const override { return label; }
 
  private:
+  bool writes_copies() const override { return true; }
   static const Config& checked(const Config& config) {
     config.check(label);
     check_adam(label, config.beta1, config.beta2, config.eps);
     return config;
   }
   void apply(typename Optimizer<B>::Kernels& kernels, const Update& u, Ins in, Outs out) override {
-    const op::Adam op{u.lr, config_.beta1, config_.beta2, config_.eps, u.weight_decay, decoupled, u.step};
+    const op::Adam op{u.lr,           config_.beta1, config_.beta2, config_.eps,
+                      u.weight_decay, decoupled,     u.step,        u.copies};
     evaluate_in_place(kernels, op, in, out);
   }
   Config config_;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "ferrite/data/finite.hpp"
@@ -17,7 +19,8 @@ namespace ferrite::optim {
 struct Update {
   double lr = 0;
   double weight_decay = 0;
-  std::int64_t step = 1;  // number of updates of these parameters, including this one
+  std::int64_t step = 1;                       // number of updates of these parameters, including this one
+  std::optional<DType> copies = std::nullopt;  // of the copies that are written along with the parameters
 };
 
 /// Whether the per-parameter tensors of an optimiser carry information between steps.
@@ -85,15 +88,26 @@ class Optimizer {
   Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
             const OptimizerSettings& settings, std::vector<std::string> slots, Memory memory);
 
-  /// Runs the op. in: parameters, gradients, each slot's tensors, clip factor []; out: parameters, slots.
+  /// Runs the op. in: parameters, gradients, each slot's tensors, clip factor []; out: parameters, slots, and
+  /// with update.copies the copies.
   virtual void apply(Kernels& kernels, const Update& update, Ins in, Outs out) = 0;
+  /// Whether `apply` knows what to do with copies. Without it products cast parameters after every step.
+  virtual bool writes_copies() const { return false; }
 
  private:
-  /// Parameters that one call can take together.
-  using Calls = std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>>;
+  /// Parameters that one call can take together: of one group, updated equally often, all of them with a
+  /// 16-bit copy or none.
+  using Calls = std::map<std::tuple<std::size_t, std::int64_t, bool>, std::vector<std::size_t>>;
 
   void list_parameters(std::string_view name);
   void check_first(const Gradients<Inner>& grads);
+  /// The 16-bit copy that mixed precision keeps of a parameter; undefined where there is none, or where this
+  /// optimiser does not write copies.
+  Array copy_of(const nn::NamedParameter<B>& parameter) const {
+    if constexpr (requires(Array x) { kernels().copy_of(x); })
+      if (writes_copies()) return kernels().copy_of(detail::kernel_array(parameter.tensor.primitive()));
+    return {};
+  }
   Kernels& kernels() const { return detail::kernel_backend(parameters_[0].tensor.backend()); }
   Tensor<Kernels> clip_factor(const std::vector<Array>& gradients, double divisor);
   void run(const Update& update, const std::vector<std::size_t>& members, const std::vector<Array>& gradients,
@@ -194,7 +208,7 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
     }
     present.push_back(gradients[i]);
     if (!schedule_.defined()) ++steps_[i];
-    calls[{groups_[i], steps_[i]}].push_back(i);
+    calls[{groups_[i], steps_[i], copy_of(parameters_[i]).defined()}].push_back(i);
   }
   if (schedule_.defined()) {
     const Array* in[] = {&schedule_, &advance_};
@@ -202,12 +216,14 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
   }
   const Tensor<Kernels> clip = clip_factor(present, divisor);
   for (const auto& [key, members] : calls) {
-    Update update{schedule_.defined() ? 1.0 : lr_, settings_.weight_decay, key.second};
-    if (key.first < settings_.groups.size()) {
-      const ParameterGroup& group = settings_.groups[key.first];
+    const auto& [group_index, steps, has_copies] = key;
+    Update update{schedule_.defined() ? 1.0 : lr_, settings_.weight_decay, steps};
+    if (group_index < settings_.groups.size()) {
+      const ParameterGroup& group = settings_.groups[group_index];
       update.lr *= group.lr_scale;
       update.weight_decay = group.weight_decay.value_or(update.weight_decay);
     }
+    if (has_copies) update.copies = copy_of(parameters_[members[0]]).dtype();
     run(update, members, gradients, clip.primitive());
   }
 }
@@ -263,7 +279,14 @@ void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& mem
   }
   in.push_back(&clip);
   if (schedule_.defined()) in.push_back(&schedule_);
+  if (update.copies)
+    for (std::size_t i : members) out.push_back(copy_of(parameters_[i]));
   apply(kernels(), update, Ins(in.data(), in.size()), Outs(out));
+  if constexpr (requires(Array x) { kernels().set_copy_is_current(x); }) {
+    if (update.copies)
+      for (std::size_t i : members)
+        kernels().set_copy_is_current(detail::kernel_array(parameters_[i].tensor.primitive()));
+  }
 }
 
 template <class B>

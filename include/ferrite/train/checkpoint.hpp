@@ -39,7 +39,10 @@ FERRITE_API Checkpoint read_checkpoint(const std::filesystem::path& path);
 /// Only the weights, for inference: write_weights(path, net.state()) and net.load_state(read_weights(path)).
 /// Reads the model's tensors from a checkpoint, or all tensors from any other safetensors file.
 FERRITE_API NamedTensors read_weights(const std::filesystem::path& path);
-FERRITE_API void write_weights(const std::filesystem::path& path, const NamedTensors& weights);
+FERRITE_API void write_weights(const std::filesystem::path& path, const NamedTensors& weights,
+                               const std::map<std::string, std::string>& settings = {});
+/// The settings beside the weights: the metadata of a checkpoint or of any other safetensors file.
+FERRITE_API std::map<std::string, std::string> read_settings(const std::filesystem::path& path);
 
 /// Throws ValueError naming the differences between a checkpoint and the run that resumes from it.
 FERRITE_API void check_settings(const std::filesystem::path& path,

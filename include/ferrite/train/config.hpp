@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -76,6 +77,9 @@ struct TrainerConfig {
   std::int64_t check_every = 0;
   /// Not with NonFinite::skip, which reads every loss before the update.
   Capture capture = Capture::never;
+  /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
+  /// resume only from a checkpoint that says the same.
+  std::map<std::string, std::string> settings = {};
 
   TrainerConfig with_steps(std::int64_t v) const { return detail::with(*this, &TrainerConfig::steps, v); }
   TrainerConfig with_schedule(optim::Schedule v) const {
@@ -115,6 +119,10 @@ struct TrainerConfig {
   }
   TrainerConfig with_capture(Capture v = Capture::required) const {
     return detail::with(*this, &TrainerConfig::capture, v);
+  TrainerConfig with_setting(const std::string& name, std::string value) const {
+    TrainerConfig config = *this;
+    config.settings[name] = std::move(value);
+    return config;
   }
   /// Throws ValueError for counts that make no sense.
   FERRITE_API void check() const;

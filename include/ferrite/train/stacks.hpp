@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ferrite/nn/conv.hpp"
+#include "ferrite/nn/gpt.hpp"
 #include "ferrite/nn/linear.hpp"
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/nn/sequential.hpp"
@@ -30,7 +31,9 @@
   linkage nn::Sequential<B>;         \
   linkage nn::MultiHeadAttention<B>; \
   linkage nn::FeedForward<B>;        \
-  linkage nn::TransformerBlock<B>;
+  linkage nn::TransformerBlock<B>;   \
+  linkage nn::KvCache<B>;            \
+  linkage nn::Gpt<B>;
 
 #define FERRITE_TRAINING(linkage, B)                \
   FERRITE_LAYERS(linkage, B)                        \

@@ -149,11 +149,16 @@ void run(Cpu& cpu, const op::Adam& attributes, Ins in, Outs out) {
     op.lr *= schedule.data<double>()[0];
     op.step += static_cast<std::int64_t>(schedule.data<double>()[1]);
   }
-  update_lists<4, 3>(cpu, in, out, count, [&](auto x, auto y, std::int64_t n) {
+  const auto step = [&](auto x, auto y, std::int64_t n) {
     if (op.decoupled)
       adam_block<true>(op, clip, x, y, n);
     else
       adam_block<false>(op, clip, x, y, n);
+  };
+  if (!op.copies) return update_lists<4, 3>(cpu, in, out, count, step);
+  update_lists<4, 4>(cpu, in, out, count, [&](auto x, auto y, std::int64_t n) {
+    step(x, y, n);
+    std::copy_n(y[0], n, y[3]);  // rounded as it is written
   });
 }
 

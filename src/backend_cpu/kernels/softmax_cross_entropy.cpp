@@ -83,20 +83,26 @@ struct LogSum {
   }
 };
 
+/// The columns of a row: classes, then padding.
+struct Columns {
+  std::int64_t classes, all;
+};
+
 /// dx = scale (p - target distribution), with log(p) = x - shift - log_sum and p - 1 of the target given.
 template <class W>
 [[gnu::flatten]] void row_gradient(const W* x, W shift, W log_sum, std::int64_t target, W error, W smoothing,
-                                   W scale, W* dx, std::int64_t n) {
-  const W spread = smoothing / static_cast<W>(n);
-  simd::map(dx, n, [&](auto at) { return (simd::exp(at(x) - shift - log_sum) - spread) * scale; });
+                                   W scale, W* dx, Columns n) {
+  const W spread = smoothing / static_cast<W>(n.classes);
+  simd::map(dx, n.classes, [&](auto at) { return (simd::exp(at(x) - shift - log_sum) - spread) * scale; });
   dx[target] = (error + smoothing - spread) * scale;
+  std::fill(dx + n.classes, dx + n.all, W{0});
 }
 
 }  // namespace
 
 void run(Cpu& cpu, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
   const Rows x = rows_of(cpu, in[0]);
-  const std::int64_t n = x.length;
+  const std::int64_t n = op::classes_of(x.length, op.classes);
   const Array targets = checked_targets(cpu, op.type_name, in[1], n, op.ignore_index);
   Destination loss(cpu, out[0], false), lse(cpu, out[1], false);
   visit_wide(out[0].dtype(), [&]<class W>() {
@@ -120,28 +126,28 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
 
 void run(Cpu& cpu, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
   const Rows x = rows_of(cpu, in[1]);
-  const std::int64_t n = x.length;
-  const Array targets = checked_targets(cpu, op.type_name, in[2], n, op.ignore_index);
+  const Columns n{op::classes_of(x.length, op.classes), x.length};
+  const Array targets = checked_targets(cpu, op.type_name, in[2], n.classes, op.ignore_index);
   Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(out[0].dtype(), [&]<class W>() {
     const Array dloss = dense(cpu, in[0], dtype_of<W>), lse = dense(cpu, in[3], dtype_of<W>);
     const W smoothing = static_cast<W>(op.label_smoothing);
-    for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
-      Reader<W> read(x.array, n);
-      Writer<W> write(dx, n);
+    for_row_ranges(x.count, n.all, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> read(x.array, n.classes);
+      Writer<W> write(dx, n.all);
       for (std::int64_t r = begin; r < end; ++r) {
-        W* const row = write.row(r * n);
+        W* const row = write.row(r * n.all);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         if (target == op.ignore_index) {
-          std::fill_n(row, n, W{0});
+          std::fill_n(row, n.all, W{0});
         } else {
-          const W* const logits = read(r * x.stride, n);
+          const W* const logits = read(r * x.stride, n.classes);
           const W log_sum = lse.data<const W>()[r];
           // p - 1 as expm1: near certainty the difference of the two would keep only rounding errors.
           row_gradient(logits, log_sum, W{0}, target, std::expm1(logits[target] - log_sum), smoothing,
                        dloss.data<const W>()[r], row, n);
         }
-        write.finish(n);
+        write.finish(n.all);
       }
     });
   });
@@ -150,28 +156,28 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, 
 
 void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
   const Rows x = rows_of(cpu, in[0]);
-  const std::int64_t n = x.length;
-  const Array targets = checked_targets(cpu, op.type_name, in[1], n, op.ignore_index);
+  const Columns n{op::classes_of(x.length, op.classes), x.length};
+  const Array targets = checked_targets(cpu, op.type_name, in[1], n.classes, op.ignore_index);
   Destination loss(cpu, out[0], false), dx(cpu, out[1], false);
   visit_wide(out[0].dtype(), [&]<class W>() {
     const W smoothing = static_cast<W>(op.label_smoothing);
     const W scale = dense(cpu, in[2], dtype_of<W>).template data<const W>()[0];
-    for_row_ranges(x.count, n, [&](std::int64_t begin, std::int64_t end) {
-      Reader<W> read(x.array, n);
-      Writer<W> write(dx, n);
+    for_row_ranges(x.count, n.all, [&](std::int64_t begin, std::int64_t end) {
+      Reader<W> read(x.array, n.classes);
+      Writer<W> write(dx, n.all);
       for (std::int64_t r = begin; r < end; ++r) {
-        const W* const row = read(r * x.stride, n);
+        const W* const row = read(r * x.stride, n.classes);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         const bool ignored = target == op.ignore_index;
-        const LogSum<W> sum(row, n, target, !ignored, read.ahead(row, x.stride));
-        loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n, target, smoothing);
-        W* const gradient = write.row(r * n);
+        const LogSum<W> sum(row, n.classes, target, !ignored, read.ahead(row, x.stride));
+        loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n.classes, target, smoothing);
+        W* const gradient = write.row(r * n.all);
         if (ignored)
-          std::fill_n(gradient, n, W{0});
+          std::fill_n(gradient, n.all, W{0});
         else
           row_gradient(row, sum.shift, sum.log_sum, target, sum.error(row, target), smoothing, scale,
                        gradient, n);
-        write.finish(n);
+        write.finish(n.all);
       }
     });
   });

@@ -78,10 +78,13 @@ struct SgdStep {
   }
 };
 
-template <class Step, class P, class G, class W, class Table>
+/// C is the dtype of copies of the parameters, in a last list of the table, or void.
+template <class Step, class P, class G, class W, class C, class Table>
 __global__ void __launch_bounds__(piece_threads)
     update_kernel(const __grid_constant__ Table table, const Numbers numbers) {
   constexpr int states = Step::lists - 2;
+  constexpr bool has_copies = !std::is_void_v<C>;
+  using Copy = std::conditional_t<has_copies, C, P>;
   // The powers take a hundred instructions: one thread computes them for the block.
   __shared__ alignas(Step) unsigned char memory[sizeof(Step)];
   if (threadIdx.x == 0) new (memory) Step(numbers);
@@ -97,20 +100,28 @@ __global__ void __launch_bounds__(piece_threads)
     state[k] = static_cast<W*>(table.data[2 + k][piece.tensor]);
     aligned = aligned && is_aligned(state[k], lanes);
   }
+  Copy* copy = nullptr;
+  if constexpr (has_copies) {
+    copy = static_cast<Copy*>(table.data[Step::lists][piece.tensor]);
+    aligned = aligned && is_aligned(copy, lanes);
+  }
   const std::int64_t whole = aligned ? piece.begin + (piece.end - piece.begin) / lanes * lanes : piece.begin;
   for (std::int64_t i = piece.begin + threadIdx.x * lanes; i < whole; i += piece_threads * lanes) {
     auto p = *reinterpret_cast<const Pack<P, lanes>*>(parameter + i);
     const auto g = *reinterpret_cast<const Pack<G, lanes>*>(gradient + i);
     Pack<W, lanes> s[states > 0 ? states : 1];
+    [[maybe_unused]] Pack<Copy, lanes> c;
     for (int k = 0; k < states; ++k) s[k] = *reinterpret_cast<const Pack<W, lanes>*>(state[k] + i);
     for (int j = 0; j < lanes; ++j) {
       W value = convert_to<W>(p.lane[j]), own[states > 0 ? states : 1];
       for (int k = 0; k < states; ++k) own[k] = s[k].lane[j];
       step(value, convert_to<W>(g.lane[j]), own);
       p.lane[j] = convert_to<P>(value);
+      if constexpr (has_copies) c.lane[j] = convert_to<Copy>(value);
       for (int k = 0; k < states; ++k) s[k].lane[j] = own[k];
     }
     *reinterpret_cast<Pack<P, lanes>*>(parameter + i) = p;
+    if constexpr (has_copies) *reinterpret_cast<Pack<Copy, lanes>*>(copy + i) = c;
     for (int k = 0; k < states; ++k) *reinterpret_cast<Pack<W, lanes>*>(state[k] + i) = s[k];
   }
   for (std::int64_t i = whole + threadIdx.x; i < piece.end; i += piece_threads) {
@@ -118,15 +129,18 @@ __global__ void __launch_bounds__(piece_threads)
     for (int k = 0; k < states; ++k) own[k] = state[k][i];
     step(value, convert_to<W>(gradient[i]), own);
     parameter[i] = convert_to<P>(value);
+    if constexpr (has_copies) copy[i] = convert_to<Copy>(value);
     for (int k = 0; k < states; ++k) state[k][i] = own[k];
   }
 }
 
 /// The lists of a step as dense arrays that are updated in place. Outputs that are not the dense inputs
-/// themselves are filled from them at the end.
-template <int lists>
+/// themselves are filled from them at the end. Copies of the parameters are one list more.
+template <int lists, bool has_copies>
 class UpdateLists {
  public:
+  static constexpr int all = lists + (has_copies ? 1 : 0);
+
   UpdateLists(Cuda& cuda, Ins in, Outs out, std::size_t count) : cuda_(cuda), out_(out), count_(count) {
     for (std::size_t i = 0; i < count; ++i) {
       for (int k = 0; k < lists; ++k) {
@@ -143,6 +157,9 @@ class UpdateLists {
         if (!in_place) copy_into(cuda, x, target);
         rows_[k].push_back(target);
       }
+      if (!has_copies) continue;
+      const Array& copy = out_of(lists, i);
+      rows_[all - 1].push_back(copy.layout().is_contiguous() ? copy : cuda.allocate(copy.meta()));
     }
   }
 
@@ -152,19 +169,19 @@ class UpdateLists {
     std::vector<bool> done(count_);
     for (std::size_t i = 0; i < count_; ++i) {
       if (done[i]) continue;
-      std::vector<Array> group[lists];
+      std::vector<Array> group[all];
       for (std::size_t j = i; j < count_; ++j) {
         if (rows_[0][j].dtype() != rows_[0][i].dtype() || rows_[1][j].dtype() != rows_[1][i].dtype())
           continue;
         done[j] = true;
-        for (int k = 0; k < lists; ++k) group[k].push_back(rows_[k][j]);
+        for (int k = 0; k < all; ++k) group[k].push_back(rows_[k][j]);
       }
       f(group);
     }
   }
   void commit() {
     for (std::size_t i = 0; i < count_; ++i) {
-      for (int k = 0; k < lists; ++k) {
+      for (int k = 0; k < all; ++k) {
         if (k == 1) continue;
         const Array& y = out_of(k, i);
         if (!y.layout().is_contiguous()) copy_into(cuda_, rows_[k][i], y);
@@ -181,15 +198,14 @@ class UpdateLists {
   Cuda& cuda_;
   Outs out_;
   std::size_t count_;
-  std::vector<Array> rows_[lists];
+  std::vector<Array> rows_[all];
 };
 
-template <template <class> class StepOf, class P, class G>
-void launch_update(const Call& call, const std::vector<Array> (&rows)[StepOf<float>::lists],
-                   const Numbers& numbers) {
+template <template <class> class StepOf, class P, class G, class C = void, std::size_t lists>
+void launch_update(const Call& call, const std::vector<Array> (&rows)[lists], const Numbers& numbers) {
   using W = std::conditional_t<std::is_same_v<P, double>, double, float>;
   for_tables(rows, [&]<class Table>(const Table& table, std::uint32_t blocks) {
-    update_kernel<StepOf<W>, P, G, W><<<blocks, piece_threads, 0, call.stream()>>>(table, numbers);
+    update_kernel<StepOf<W>, P, G, W, C><<<blocks, piece_threads, 0, call.stream()>>>(table, numbers);
   });
 }
 
@@ -197,7 +213,7 @@ template <template <class> class StepOf>
 void update(Cuda& cuda, std::string_view name, Ins in, Outs out, std::size_t count, Numbers numbers) {
   constexpr int lists = StepOf<float>::lists;
   const Call call(cuda, name);
-  UpdateLists<lists> tensors(cuda, in, out, count);
+  UpdateLists<lists, false> tensors(cuda, in, out, count);
   tensors.for_each_dtype([&](const std::vector<Array>(&rows)[lists]) {
     const bool same = rows[0][0].dtype() == rows[1][0].dtype();
     visit_floating(rows[0][0].dtype(), [&]<class P>() {
@@ -206,6 +222,23 @@ void update(Cuda& cuda, std::string_view name, Ins in, Outs out, std::size_t cou
       }
       launch_update<StepOf, P, P>(call, rows, numbers);
     });
+  });
+  tensors.commit();
+  call.finish();
+}
+
+/// The same with copies of the parameters, which are f32.
+template <template <class> class StepOf>
+void update_with_copies(Cuda& cuda, std::string_view name, Ins in, Outs out, std::size_t count,
+                        Numbers numbers) {
+  constexpr int lists = StepOf<float>::lists;
+  const Call call(cuda, name);
+  UpdateLists<lists, true> tensors(cuda, in, out, count);
+  tensors.for_each_dtype([&](const std::vector<Array>(&rows)[lists + 1]) {
+    if (rows[lists][0].dtype() == DType::bf16)
+      launch_update<StepOf, float, float, __nv_bfloat16>(call, rows, numbers);
+    else
+      launch_update<StepOf, float, float, __half>(call, rows, numbers);
   });
   tensors.commit();
   call.finish();
@@ -241,6 +274,7 @@ void run(Cuda& cuda, const op::Adam& op, Ins in, Outs out) {
       nullptr, false,    op.decoupled, false};
   const cuda::DeviceNumbers device(cuda, in, 4 * count);
   device.put_into(numbers);
+  if (op.copies) return cuda::update_with_copies<cuda::AdamStep>(cuda, op_name(op), in, out, count, numbers);
   cuda::update<cuda::AdamStep>(cuda, op_name(op), in, out, count, numbers);
 }
 

@@ -2,7 +2,7 @@
 // what is still in registers or shared memory. It may be written over the logits. The softmax is never
 // stored.
 #include "backend_cuda/kit/cross_entropy.cuh"
-#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "backend_cuda/kit/cross_entropy.hpp"
 
 namespace ferrite {
 namespace cuda {
@@ -29,23 +29,41 @@ struct LossTotal : MaxAndSum<T> {
   C chosen = 0, plain = 0;  // the logit of the target, the sum of all logits
 
   template <int lanes, class Each>
-  __device__ __forceinline__ void add(Each&& each, std::int64_t target, bool needs_plain) {
-    this->raise_to_all(each);
-    const C shift = this->shift_for(this->top);
+  __device__ __forceinline__ void add(Each&& each, const MarkedPacks<lanes>& marked, bool needs_plain) {
+    constexpr C none = -std::numeric_limits<C>::infinity();
+    // 16-bit rows come in one pass. What is subtracted may be less than the largest, by a bit: a step down to
+    // a slightly larger one would be needed often, in some lane of a warp at least.
+    constexpr bool one_pass = is_16_bit<T>;
+    constexpr C slack = 8;
+    if constexpr (!one_pass)
+      this->raise_to_all([&](auto&& g) {
+        each([&](auto pack, int slot, auto x) {
+          marked.replace_padding(pack, x, none);
+          g(pack, slot, x);
+        });
+      });
+    C shift = this->shift_for(this->top);
     each([&](auto pack, int, auto x) {
       if (needs_plain) {
+        auto y = x;
+        marked.replace_padding(pack, y, C{0});
 #pragma unroll
-        for (int j = 0; j < lanes; ++j) plain += x.of[j];
+        for (int j = 0; j < lanes; ++j) plain += y.of[j];
       }
-      const std::int64_t lane = target - static_cast<std::int64_t>(pack) * lanes;
-      if (lane >= 0 && lane < lanes) {
+      marked.replace_padding(pack, x, none);
+      if constexpr (one_pass) {
+        C highest = x.of[0];
 #pragma unroll
-        for (int j = 0; j < lanes; ++j) {
-          if (j != lane) continue;
-          chosen = x.of[j];
-          x.of[j] = -std::numeric_limits<C>::infinity();
+        for (int j = 1; j < lanes; ++j) highest = fmax(highest, x.of[j]);
+        if (highest > this->top + slack) {
+          this->raise(highest);
+          shift = this->shift_for(highest);
         }
       }
+      marked.at_target(pack, [&](int j) {
+        chosen = x.of[j];
+        x.of[j] = none;
+      });
 #pragma unroll
       for (int j = 0; j < lanes; ++j) this->sum += exp_for<T>(x.of[j] - shift);
     });
@@ -67,8 +85,9 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
   while (rows.next()) {
     const std::int64_t target = rows.active() ? targets.read(rows.row()) : targets.ignore_index;
     const bool ignored = target == targets.ignore_index;
+    const MarkedPacks<lanes> marked(targets, target);
     LossTotal<T> total;
-    rows.pass([&](auto each) { total.template add<lanes>(each, target, smoothing != 0); });
+    rows.pass([&](auto each) { total.template add<lanes>(each, marked, smoothing != 0); });
     total = rows.team().total(total);
     const C shift = total.shift_for(total.top), z = total.chosen - shift, others = total.sum;
     const C own = targets.is_class(target) ? std::exp(z) : C{0};
@@ -83,14 +102,14 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
     }
     if constexpr (with_gradient) {
       const C scale = args.scale.at<C>(0);
-      const RowGradient<T> gradient{target, shift,     log_sum,
-                                    scale,  smoothing, smoothing / static_cast<C>(targets.count) * scale};
+      const RowGradient<T, lanes> gradient{
+          marked, shift, log_sum, scale, smoothing, smoothing / static_cast<C>(targets.count) * scale};
       const C error = is_finite(sum) ? -others / sum : std::expm1(z - log_sum);
-      T* const dx = static_cast<T*>(args.gradient) + rows.row() * targets.count;
+      T* const dx = static_cast<T*>(args.gradient) + rows.row() * targets.columns;
       rows.pass([&](auto each) {
         each([&](auto pack, int, const auto& x) {
           Wide<C, lanes> slope{};
-          if (!ignored) slope = gradient.template of<lanes>(pack, x, [&](C) { return error; });
+          if (!ignored) slope = gradient.of(pack, x, [&](C) { return error; });
           write_pack<T, lanes>(dx, pack, slope, false);
         });
       });
@@ -113,19 +132,15 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 }
 
 }  // namespace
-}  // namespace cuda
-
-using namespace cuda;
-
-void run(Cuda& cuda, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
-  const Call call(cuda, op_name(op));
-  const DType dtype = in[0].dtype();
-  const RowArray x = rows_of(cuda, in[0]);
+void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropy& op, const LossRows& rows) {
+  const DType dtype = rows.logits.dtype();
+  const RowArray x = rows_of(cuda, rows.logits);
   const RowPlan plan(call, dtype, x.count, x.length, row_lanes(dtype, x.length, {x.place()}));
-  const Loss loss{Targets(call, in[1], op.ignore_index, x.length),
-                  Strided(out[0]),
-                  Strided(out[1]),
-                  Strided(out[1]),
+  const Loss loss{Targets(call, rows.targets, op.ignore_index, op::classes_of(x.length, op.classes), x.length,
+                          rows.first),
+                  Strided(rows.loss),
+                  Strided(rows.lse),
+                  Strided(rows.lse),
                   nullptr,
                   op.label_smoothing};
   // One pass: nothing is read twice, however long the rows.
@@ -134,27 +149,27 @@ void run(Cuda& cuda, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
         plan.lanes() > 1 ? loss_kernel<T, pack_lanes<T>, false, false> : loss_kernel<T, 1, false, false>;
     plan.launch(kernel, {{plan.shape(), {x.place()}}, loss});
   });
-  call.finish();
 }
 
-void run(Cuda& cuda, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
-  const Call call(cuda, op_name(op));
-  const DType dtype = out[1].dtype(), wide = dtype == DType::f64 ? DType::f64 : DType::f32;
-  const RowArray x = rows_of(cuda, in[0]);
-  const Array scale = in[2].dtype() == wide ? in[2] : dense(cuda, in[2], wide);
-  Destination gradient(cuda, out[1], false);
+void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropyWithGradient& op,
+              const LossRows& rows) {
+  const DType dtype = rows.gradient.dtype(), wide = wide_dtype(dtype);
+  const RowArray x = rows_of(cuda, rows.logits);
+  const Array scale = rows.scale.dtype() == wide ? rows.scale : dense(cuda, rows.scale, wide);
+  Destination gradient(cuda, rows.gradient, false);
   const int lanes = row_lanes(dtype, x.length, {x.place(), {gradient.array().data(), x.length}});
   RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1});
-  const Loss loss{Targets(call, in[1], op.ignore_index, x.length),
-                  Strided(out[0]),
-                  Strided(out[0]),
+  const Loss loss{Targets(call, rows.targets, op.ignore_index, op::classes_of(x.length, op.classes), x.length,
+                          rows.first),
+                  Strided(rows.loss),
+                  Strided(rows.loss),
                   Strided(scale),
                   gradient.array().data(),
                   op.label_smoothing};
   visit_floating(dtype, [&]<class T>() {
     plan.visit<T>(
-        [&]<int n, bool resident>(const RowPlan& rows) {
-          rows.launch(loss_kernel<T, n, resident, true>, {{rows.shape(), {x.place()}}, loss});
+        [&]<int n, bool resident>(const RowPlan& some) {
+          some.launch(loss_kernel<T, n, resident, true>, {{some.shape(), {x.place()}}, loss});
         },
         [&]<int n>(RingPlan& ring) {
           ring.fit(loss_ring_kernel<T, n>);
@@ -162,6 +177,22 @@ void run(Cuda& cuda, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs
         });
   });
   gradient.commit();
+}
+
+}  // namespace cuda
+
+using namespace cuda;
+
+void run(Cuda& cuda, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
+  run_rows(call, cuda, op, {.logits = in[0], .targets = in[1], .loss = out[0], .lse = out[1]});
+  call.finish();
+}
+
+void run(Cuda& cuda, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
+  run_rows(call, cuda, op,
+           {.logits = in[0], .targets = in[1], .loss = out[0], .scale = in[2], .gradient = out[1]});
   call.finish();
 }
 

@@ -26,14 +26,17 @@ __global__ void __launch_bounds__(most_row_threads, 2)
   if (rows.team().is_first_thread()) args.targets.report_if_wrong(row, target);
   const C lse = args.lse.at<C>(row), dloss = args.dloss.at<C>(row),
           smoothing = static_cast<C>(args.smoothing);
-  const RowGradient<T> gradient{target, lse,       0,
-                                dloss,  smoothing, smoothing / static_cast<C>(args.targets.count) * dloss};
-  T* const dx = static_cast<T*>(args.dx) + row * args.targets.count;
+  const RowGradient<T, lanes> gradient{{args.targets, target},
+                                       lse,
+                                       0,
+                                       dloss,
+                                       smoothing,
+                                       smoothing / static_cast<C>(args.targets.count) * dloss};
+  T* const dx = static_cast<T*>(args.dx) + row * args.targets.columns;
   rows.pass([&](auto each) {
     each([&](auto pack, int, const auto& x) {
       Wide<C, lanes> slope{};
-      if (!ignored)
-        slope = gradient.template of<lanes>(pack, x, [&](C own) { return std::expm1(own - lse); });
+      if (!ignored) slope = gradient.of(pack, x, [&](C own) { return std::expm1(own - lse); });
       write_pack<T, lanes>(dx, pack, slope, args.add);
     });
   });
@@ -54,13 +57,14 @@ void run(Cuda& cuda, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out
   Destination dx(cuda, out[0], accumulates(mask, 0));
   const int lanes = row_lanes(dtype, x.length, {x.place(), {dx.array().data(), x.length}});
   const RowPlan plan(call, dtype, x.count, x.length, lanes);
-  const GradientArgs args{{plan.shape(), {x.place()}},
-                          Targets(call, in[2], op.ignore_index, x.length),
-                          Strided(dloss),
-                          Strided(lse),
-                          dx.array().data(),
-                          op.label_smoothing,
-                          dx.add()};
+  const GradientArgs args{
+      {plan.shape(), {x.place()}},
+      Targets(call, in[2], op.ignore_index, op::classes_of(x.length, op.classes), x.length),
+      Strided(dloss),
+      Strided(lse),
+      dx.array().data(),
+      op.label_smoothing,
+      dx.add()};
   visit_floating(dtype, [&]<class T>() {
     const auto kernel =
         lanes > 1 ? cross_entropy_backward_kernel<T, pack_lanes<T>> : cross_entropy_backward_kernel<T, 1>;

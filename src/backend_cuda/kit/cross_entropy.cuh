@@ -1,5 +1,8 @@
-// Shared by the kernels of softmax_cross_entropy: the target classes of rows, and the gradient of one row.
+// Shared by the kernels of softmax_cross_entropy: the target classes of rows, padding, and the gradient of
+// one row.
 #pragma once
+
+#include <bit>
 
 #include "backend_cuda/kit/indices.cuh"
 #include "backend_cuda/kit/ring.cuh"
@@ -22,11 +25,19 @@ struct Strided {
 struct Targets {
   Strided classes;
   DType dtype;
-  std::int64_t ignore_index, count;  // of classes
+  std::int64_t ignore_index, count, columns;  // classes, and columns of a row: classes, then padding
+  std::int64_t first_row;                     // where these rows begin among those of the call
   FaultReport report;
 
-  Targets(const Call& call, const Array& targets, std::int64_t ignored, std::int64_t classes_count)
-      : classes(targets), dtype(targets.dtype()), ignore_index(ignored), count(classes_count), report(call) {}
+  Targets(const Call& call, const Array& targets, std::int64_t ignored, std::int64_t classes_count,
+          std::int64_t all_columns, std::int64_t first = 0)
+      : classes(targets),
+        dtype(targets.dtype()),
+        ignore_index(ignored),
+        count(classes_count),
+        columns(all_columns),
+        first_row(first),
+        report(call) {}
 
   __device__ __forceinline__ std::int64_t read(std::int64_t row) const {
     switch (dtype) {
@@ -42,36 +53,67 @@ struct Targets {
     return target >= 0 && target < count;
   }
   __device__ __forceinline__ void report_if_wrong(std::int64_t row, std::int64_t target) const {
-    if (target != ignore_index && !is_class(target)) report(target, count, row + 1);
+    if (target != ignore_index && !is_class(target)) report(target, count, first_row + row + 1);
+  }
+};
+
+/// The packs of a row that are not like the others: the one with the target, and those with padding.
+template <int lanes>
+struct MarkedPacks {
+  static_assert(std::has_single_bit(static_cast<unsigned>(lanes)));
+  std::int64_t target_pack, full_packs;  // -1: no target; packs without padding, which all come first
+  int target_lane, rest;                 // rest: classes in the pack after those
+
+  __device__ __forceinline__ MarkedPacks(const Targets& targets, std::int64_t target)
+      : target_pack(targets.is_class(target) ? target / lanes : -1),
+        full_packs(targets.count / lanes),
+        target_lane(static_cast<int>(target & (lanes - 1))),
+        rest(static_cast<int>(targets.count & (lanes - 1))) {}
+
+  /// f(lane), if the target is in this pack. Packs are in registers: the lane is a constant each time.
+  template <class Index, class F>
+  __device__ __forceinline__ void at_target(Index pack, F&& f) const {
+    if (pack != static_cast<Index>(target_pack)) return;
+#pragma unroll
+    for (int j = 0; j < lanes; ++j)
+      if (j == target_lane) f(j);
+  }
+  template <class Index, class C>
+  __device__ __forceinline__ void replace_padding(Index pack, Wide<C, lanes>& x, C value) const {
+    if (pack < static_cast<Index>(full_packs)) return;
+    const int kept = pack == static_cast<Index>(full_packs) ? rest : 0;
+#pragma unroll
+    for (int j = 0; j < lanes; ++j)
+      if (j >= kept) x.of[j] = value;
   }
 };
 
 /// dx = dloss (p - target distribution), for one row of p = softmax(x).
-template <class T>
+template <class T, int lanes>
 struct RowGradient {
   using C = Compute<T>;
-  std::int64_t target;
+  MarkedPacks<lanes> marked;
   C shift, log_sum, dloss, smoothing, offset;
 
-  /// Near certainty x is close to both the largest logit and the lse: 32-bit results take two steps.
-  __device__ __forceinline__ C log_p(C x) const {
-    return is_16_bit<T> ? x - (shift + log_sum) : x - shift - log_sum;
+  /// Near certainty x is close to both the largest logit and the lse: 32-bit results take two steps. 16-bit
+  /// ones take a single one, in powers of two.
+  __device__ __forceinline__ C p(C x) const {
+    if constexpr (is_16_bit<T>)
+      return fast_exp2(fmaf(x, log2_of_e, -fmaf(shift, log2_of_e, log_sum * log2_of_e)));
+    else
+      return std::exp(x - shift - log_sum);
   }
 
   /// Near certainty, p - 1 for the class at `target` would keep only rounding errors: use error_of(x)
   /// instead.
-  template <int lanes, class Index, class ErrorOf>
+  template <class Index, class ErrorOf>
   __device__ __forceinline__ Wide<C, lanes> of(Index pack, const Wide<C, lanes>& x,
                                                ErrorOf&& error_of) const {
     Wide<C, lanes> dx;
 #pragma unroll
-    for (int j = 0; j < lanes; ++j) dx.of[j] = exp_for<T>(log_p(x.of[j])) * dloss - offset;
-    const std::int64_t lane = target - static_cast<std::int64_t>(pack) * lanes;
-    if (lane >= 0 && lane < lanes) {
-#pragma unroll
-      for (int j = 0; j < lanes; ++j)
-        if (j == lane) dx.of[j] = (error_of(x.of[j]) + smoothing) * dloss - offset;
-    }
+    for (int j = 0; j < lanes; ++j) dx.of[j] = p(x.of[j]) * dloss - offset;
+    marked.at_target(pack, [&](int j) { dx.of[j] = (error_of(x.of[j]) + smoothing) * dloss - offset; });
+    marked.replace_padding(pack, dx, C{0});
     return dx;
   }
 };

@@ -39,7 +39,7 @@ std::string describe(const IndexFault& fault) {
                             static_cast<std::size_t>(fault.op_length));
   const auto is = [&](std::string_view name) { return op == name || op == std::string(name) + "_backward"; };
   std::string_view index = "index", range = "an axis of length {}";
-  if (op.starts_with("softmax_cross_entropy"))
+  if (op.starts_with("softmax_cross_entropy") || is("linear_cross_entropy"))
     index = "target", range = "{} classes";
   else if (is("embedding"))
     index = "id", range = "a table of {} rows";

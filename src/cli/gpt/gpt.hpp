@@ -7,5 +7,9 @@ namespace ferrite::cli {
 
 void add_gpt_tokens(CLI::App& gpt, Action& action);
 void add_gpt_tokenizer(CLI::App& gpt, Action& action);
+void add_gpt_import(CLI::App& gpt, Action& action);
+void add_gpt_export(CLI::App& gpt, Action& action);
+void add_gpt_eval(CLI::App& gpt, Action& action);
+void add_gpt_generate(CLI::App& gpt, Action& action);
 
 }  // namespace ferrite::cli

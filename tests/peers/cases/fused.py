@@ -146,10 +146,13 @@ def add_attention(cases):
 
 
 def add_losses(cases):
-    def cross_entropy(label, attributes, rows=6, classes=5, targets=INTEGERS, dtypes=FLOATS, low=-2.0, high=2.0):
+    def cross_entropy(
+        label, attributes, rows=6, classes=5, padding=0, targets=INTEGERS, dtypes=FLOATS, low=-2.0, high=2.0
+    ):
+        attributes = {**attributes, "classes": classes if padding else 0}
         for dtype in targets:
             pick = lambda s: s.index(rows, limit=min(classes, 256), dtype=dtype)
-            logits = lambda s: s.real(rows, classes, low=low, high=high)
+            logits = lambda s: s.real(rows, classes + padding, low=low, high=high)
             name, floats = f"{label}/{dtype}", dtypes if dtype == "i64" else ["f32"]
             cases.add(
                 "softmax_cross_entropy",
@@ -191,7 +194,32 @@ def add_losses(cases):
     cross_entropy("smoothing", {"ignore_index": -100, "label_smoothing": 0.1})
     cross_entropy("both", {"ignore_index": 0, "label_smoothing": 0.25}, rows=11)
     cross_entropy("wide", {"ignore_index": -1, "label_smoothing": 0.125}, rows=9, classes=1031, low=-9.0, high=9.0)
+    cross_entropy("padded", {"ignore_index": 1, "label_smoothing": 0.125}, rows=7, classes=13, padding=3)
     cross_entropy("large_logits", {"ignore_index": -100, "label_smoothing": 0.0}, low=-2e4, high=2e4, targets=["i64"])
+
+    def linear_cross_entropy(label, classes=0, chunk_rows=0, smoothing=0.0, mean=True):
+        for gradient in (True, False):
+            cases.add(
+                "linear_cross_entropy",
+                f"{label}{'/gradient' if gradient else ''}",
+                {
+                    "ignore_index": 2,
+                    "label_smoothing": smoothing,
+                    "mean": mean,
+                    "classes": classes,
+                    "chunk_rows": chunk_rows,
+                    "with_gradient": gradient,
+                },
+                lambda s: [s.real(7, 3), s.real(9, 3), s.index(7, limit=classes or 9)],
+                FLOATS,
+                grad=not gradient,
+                length=7 * 9,
+            )
+
+    linear_cross_entropy("plain")
+    linear_cross_entropy("sum", mean=False)
+    linear_cross_entropy("chunks", chunk_rows=3, smoothing=0.125)
+    linear_cross_entropy("padded", chunk_rows=4, classes=6, smoothing=0.125)
 
     for fn in ("mse", "l1", "huber", "bce_with_logits"):
         attributes = {"fn": fn, "delta": 0.75}

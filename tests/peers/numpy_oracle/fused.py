@@ -146,8 +146,17 @@ def attention_backward(case, do, q, k, v, o, lse, mask=None):
 # Losses.
 
 
+def without_padding(case, logits):
+    return logits[:, : case["classes"] or None]
+
+
+def with_padding(gradient, columns):
+    return np.pad(gradient, ((0, 0), (0, columns - gradient.shape[1])))
+
+
 @oracle("softmax_cross_entropy")
 def softmax_cross_entropy(case, logits, targets):
+    logits = without_padding(case, logits)
     smoothing, ignored = case["label_smoothing"], targets == case["ignore_index"]
     log_p = special.log_softmax(logits, axis=1)
     picked = log_p[np.arange(len(targets)), np.where(ignored, 0, targets)]
@@ -159,20 +168,20 @@ def softmax_cross_entropy(case, logits, targets):
 
 @oracle("softmax_cross_entropy_backward")
 def softmax_cross_entropy_backward(case, dloss, logits, targets, lse):
+    columns, logits = logits.shape[1], without_padding(case, logits)
     smoothing, classes = case["label_smoothing"], logits.shape[1]
     wanted = (targets[:, None] == np.arange(classes)) * (1 - smoothing) + smoothing / classes
     scale = np.where(targets == case["ignore_index"], 0, dloss)
-    return [((np.exp(logits - lse[:, None]) - wanted) * scale[:, None], case.dtypes[1])]
+    gradient = (np.exp(logits - lse[:, None]) - wanted) * scale[:, None]
+    return [(with_padding(gradient, columns), case.dtypes[1])]
 
 
 @oracle("softmax_cross_entropy_with_gradient")
 def softmax_cross_entropy_with_gradient(case, logits, targets, scale):
     (loss, dtype), (lse, _) = softmax_cross_entropy(case, logits, targets)
     dloss = np.full(len(targets), scale)
-    smoothing, classes = case["label_smoothing"], logits.shape[1]
-    wanted = (targets[:, None] == np.arange(classes)) * (1 - smoothing) + smoothing / classes
-    dloss = np.where(targets == case["ignore_index"], 0, dloss)
-    return [(loss, dtype), ((np.exp(logits - lse[:, None]) - wanted) * dloss[:, None], case.dtypes[0])]
+    ((gradient, _),) = softmax_cross_entropy_backward(case, dloss, logits, targets, lse)
+    return [(loss, dtype), (gradient, case.dtypes[0])]
 
 
 @oracle("cross_entropy_loss")
@@ -181,6 +190,19 @@ def cross_entropy_loss(case, logits, targets):
     (loss, dtype), gradient = softmax_cross_entropy_with_gradient(case, logits, targets, 1 / counted)
     result = (np.sum(loss) / counted, dtype)
     return [result, gradient] if case["with_gradient"] else [result]
+
+
+@oracle("linear_cross_entropy")
+def linear_cross_entropy(case, x, weight, targets):
+    counted = np.sum(targets != case["ignore_index"]) if case["mean"] else 1
+    late = case.dtypes[0] == "f16"
+    scale = 1.0 if late else 1 / counted
+    (loss, dtype), (slope, _) = softmax_cross_entropy_with_gradient(case, x @ weight.T, targets, scale)
+    result = (np.sum(loss) / counted, dtype)
+    if not case["with_gradient"]:
+        return [result]
+    gradients = [result, (slope @ weight, case.dtypes[0]), (slope.T @ x, dtype)]
+    return gradients + [(np.array(1 / counted), dtype)] if late else gradients
 
 
 def huber(x, t, delta):

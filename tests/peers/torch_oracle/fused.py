@@ -110,14 +110,18 @@ def attention_backward(case, do, q, k, v, o, lse, mask=None):
 # Losses.
 
 
+def without_padding(case, logits):
+    return logits[:, : case["classes"] or None]
+
+
 def cross_entropy(case, logits, targets):
     options = {"ignore_index": case["ignore_index"], "label_smoothing": case["label_smoothing"]}
-    return F.cross_entropy(logits, targets, reduction="none", **options)
+    return F.cross_entropy(without_padding(case, logits), targets, reduction="none", **options)
 
 
 @oracle("softmax_cross_entropy")
 def softmax_cross_entropy(case, logits, targets):
-    return cross_entropy(case, logits, targets), torch.logsumexp(logits, dim=1)
+    return cross_entropy(case, logits, targets), torch.logsumexp(without_padding(case, logits), dim=1)
 
 
 @oracle("softmax_cross_entropy_backward")
@@ -141,6 +145,19 @@ def cross_entropy_loss(case, logits, targets):
     if not case["with_gradient"]:
         return result
     return result, gradient_of(loss, [logits], torch.ones_like(result))[0]
+
+
+@oracle("linear_cross_entropy")
+def linear_cross_entropy(case, x, weight, targets):
+    counted = (targets != case["ignore_index"]).sum() if case["mean"] else torch.tensor(1)
+    total = lambda x, weight: cross_entropy(case, F.linear(x, weight), targets).sum()
+    loss = total(x, weight) / counted
+    if not case["with_gradient"]:
+        return loss
+    late = case.dtypes[0] == "f16"
+    root = torch.ones_like(loss) if late else torch.ones_like(loss) / counted
+    gradients = gradient_of(total, [x, weight], root)
+    return (loss, *gradients, 1 / counted) if late else (loss, *gradients)
 
 
 LOSS = {

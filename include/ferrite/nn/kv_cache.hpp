@@ -1,0 +1,86 @@
+// KvCache: the keys and values of the positions that a causal model has read, so that each new token costs
+// one position and not the whole text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/module.hpp"
+
+namespace ferrite::nn {
+
+/// KvCacheConfig{layers, batch, heads, capacity, width}: `capacity` positions of `batch` texts.
+struct KvCacheConfig {
+  std::int64_t layers = 0;
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;
+  std::int64_t capacity = 0;
+  /// Of a head.
+  std::int64_t width = 0;
+  DType dtype = DType::f32;
+
+  KvCacheConfig with_dtype(DType v) const { return detail::with(*this, &KvCacheConfig::dtype, v); }
+};
+
+/// A pass through a model calls `attend` once for each layer, then `advance`. All memory is taken at the
+/// start. All texts of the batch have the same length. For inference: no gradients go through it.
+template <class B>
+class KvCache {
+ public:
+  /// Throws ValueError for extents below 1.
+  KvCache(B& backend, const KvCacheConfig& config) : config_(config) {
+    const Shape shape{config.batch, config.heads, config.capacity, config.width};
+    if (config.layers < 1 || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; }))
+      throw ValueError("[KvCache] " + std::to_string(config.layers) + " layers of " + to_string(shape) +
+                       ": all must be at least 1");
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      keys_.push_back(zeros(backend, shape, config.dtype));
+      values_.push_back(zeros(backend, shape, config.dtype));
+    }
+  }
+
+  /// # Shapes: q, k, v [batch, heads, T, width] -> [batch, heads, T, width]
+  /// Stores the keys and values of the T positions that follow the `length` read so far. Each query sees the
+  /// positions up to its own. Throws ShapeError for other shapes, ValueError if the positions do not fit,
+  /// GradientError where a graph would be recorded.
+  Tensor<B> attend(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v) {
+    const std::int64_t end = checked_end(q);
+    const Tensor<B> keys = stored(keys_.at(layer), k, end), values = stored(values_.at(layer), v, end);
+    return attention(q, keys, values, AttentionConfig{}.with_causal(true));
+  }
+  /// Counts the positions of a pass as read.
+  void advance(std::int64_t positions) { length_ += positions; }
+  /// As new, in the same memory.
+  void clear() { length_ = 0; }
+
+  std::int64_t length() const { return length_; }
+  const KvCacheConfig& config() const { return config_; }
+
+ private:
+  std::int64_t checked_end(const Tensor<B>& q) const {
+    const std::int64_t t = q.rank() == 4 ? q.size(2) : 0;
+    detail::check_shape("KvCache", "q", q.shape(), {config_.batch, config_.heads, t, config_.width});
+    if (length_ + t > config_.capacity)
+      throw ValueError("[KvCache] " + std::to_string(length_) + " positions and " + std::to_string(t) +
+                       " more: there is room for " + std::to_string(config_.capacity));
+    if constexpr (is_autodiff<B>) {
+      if (q.primitive().node && !NoGrad::active())
+        throw GradientError("[KvCache] no gradients go through a cache: use it in the scope of a NoGrad");
+    }
+    return length_ + t;
+  }
+  /// Writes `rows` behind those of earlier passes; all up to `end`.
+  Tensor<B> stored(const Tensor<B>& all, const Tensor<B>& rows, std::int64_t end) {
+    Array place = detail::kernel_array(slice(all, 2, length_, end).primitive());
+    const Array* source[] = {&detail::kernel_array(rows.primitive())};
+    evaluate_in_place(detail::kernel_backend(all.backend()), op::Copy{all.dtype()}, Ins(source, 1),
+                      Outs(&place, 1));
+    return slice(all, 2, 0, end);
+  }
+
+  KvCacheConfig config_;
+  std::vector<Tensor<B>> keys_, values_;  // one per layer, [batch, heads, capacity, width]
+  std::int64_t length_ = 0;
+};
+
+}  // namespace ferrite::nn

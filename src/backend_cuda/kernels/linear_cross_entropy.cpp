@@ -1,0 +1,55 @@
+// linear_cross_entropy: three products and one kernel over the logits for some rows at a time.
+#include "ferrite/ops/linear_cross_entropy.hpp"
+
+#include "backend_cuda/kit/cross_entropy.hpp"
+#include "ferrite/ops/all.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
+#include "ops/linear_cross_entropy_chunks.hpp"
+
+namespace ferrite {
+
+using namespace cuda;
+
+void run(Cuda& cuda, const op::LinearCrossEntropy& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
+  const DType dtype = promote(in[0].dtype(), in[1].dtype()), wide = out[0].dtype();
+  const auto converted = [&](const Array& a) { return a.dtype() == dtype ? a : dense(cuda, a, dtype); };
+  const std::int64_t rows = in[0].shape()[0], columns = in[1].shape()[0];
+  const Array& targets = in[2];
+
+  // Counted on the GPU: nothing here waits for it.
+  const Tensor<Cuda> one = full(cuda, {}, 1, wide);
+  const Tensor<Cuda> counted =
+      op.mean ? cast(sum(Tensor<Cuda>(cuda, targets) != op.ignore_index), wide) : one;
+  const Tensor<Cuda> factor = op.mean ? reciprocal(counted) : one;
+  const bool late = op::LinearCrossEntropy::divides_late(in[0].dtype());
+  const Array scale = (late ? one : factor).primitive();
+
+  op::ChunkedLoss loss{converted(in[0]), converted(in[1]), cuda.allocate({{rows}, wide}),
+                       counted.primitive()};
+  if (op.with_gradient) {
+    loss.dx = out[1].dtype() == dtype ? out[1] : cuda.allocate({out[1].shape(), dtype});
+    loss.dweight = out[2];
+  }
+  constexpr std::int64_t most_bytes = std::int64_t{4} << 30;
+  const std::int64_t row_bytes = columns * static_cast<std::int64_t>(size_of(dtype));
+  const auto loss_rows = [&](std::int64_t first, const Array& logits, const Array& losses) {
+    LossRows part{.logits = logits, .targets = targets, .loss = losses, .first = first};
+    part.targets = targets.with_layout(targets.layout().slice(0, first, losses.shape()[0], 1));
+    if (op.with_gradient) {
+      part.scale = scale;
+      part.gradient = logits;
+      run_rows(call, cuda, op.gradient_of_rows(), part);
+    } else {
+      part.lse = cuda.allocate(losses.meta());
+      run_rows(call, cuda, op.loss_of_rows(), part);
+    }
+  };
+  op::run_chunks(cuda, loss, op.rows_at_once(rows, row_bytes, most_bytes), loss_rows);
+  op::add_up(cuda, loss, out[0]);
+  if (op.with_gradient && out[1].dtype() != dtype) copy_into(cuda, loss.dx, out[1]);
+  if (out.size() > 3) copy_into(cuda, factor.primitive(), out[3]);
+  call.finish();
+}
+
+}  // namespace ferrite

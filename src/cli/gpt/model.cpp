@@ -1,0 +1,31 @@
+#include "cli/gpt/model.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/backend_option.hpp"
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::cli::gpt {
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  command
+      .add_option("--model", options.file,
+                  "A .safetensors file with the model's config: a checkpoint such as run/best.safetensors")
+      ->required();
+  add_backend_option(&command, options.backend, "Where the model runs");
+}
+
+void check_tokenizer(const std::string& file, const text::BytePairTokenizer& tokenizer,
+                     const nn::GptConfig& model) {
+  if (tokenizer.vocabulary_size() > model.vocab)
+    throw ValueError(
+        fmt::format("[gpt] {}: has {} tokens, and the model {}: give the tokenizer of the model's text", file,
+                    tokenizer.vocabulary_size(), model.vocab));
+}
+
+std::string describe(const nn::GptConfig& config) {
+  return fmt::format("{} layers, {} heads, dim {}, context {}, {} tokens", config.layers, config.heads,
+                     config.dim, config.context, config.vocab);
+}
+
+}  // namespace ferrite::cli::gpt

@@ -1,0 +1,25 @@
+// What the commands that run a language model share.
+#pragma once
+
+#include <string>
+
+#include "cli/command.hpp"
+#include "ferrite/nn/gpt.hpp"
+#include "ferrite/text/bpe.hpp"
+
+namespace ferrite::cli::gpt {
+
+/// The options --model and --backend.
+struct ModelOptions {
+  std::string file, backend = "auto";
+};
+void add_model_options(CLI::App& command, ModelOptions& options);
+
+/// Throws ValueError if the tokenizer has more tokens than the model.
+void check_tokenizer(const std::string& file, const text::BytePairTokenizer& tokenizer,
+                     const nn::GptConfig& model);
+
+/// "gpt 12 layers, 12 heads, dim 768, context 1024, 50257 tokens"
+std::string describe(const nn::GptConfig& config);
+
+}  // namespace ferrite::cli::gpt

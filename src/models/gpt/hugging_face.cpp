@@ -1,0 +1,171 @@
+// Import and export: the tensors of one file, by other names and in other forms, make the other file.
+#include "ferrite/models/gpt/hugging_face.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "models/gpt/hugging_face_config.hpp"
+#include "models/gpt/hugging_face_files.hpp"
+#include "models/gpt/tensors.hpp"
+
+namespace ferrite::gpt {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* description_key = "gpt";
+
+void check_other_file(std::string_view what, const fs::path& source, const fs::path& target) {
+  std::error_code ignored;
+  if (fs::equivalent(source, target, ignored))
+    throw ValueError(fmt::format("{}: is the source itself: choose another place for the result", what));
+}
+
+/// The extent of a matrix that must be there, if there is no config.json.
+std::int64_t extent_of(std::string_view what, const LazyTensors& tensors, const char* name, int axis) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end() || found->second.meta.shape.rank() != 2)
+    throw ValueError(fmt::format("{}: missing the matrix \"{}\": is it a GPT-2?", what, name));
+  return found->second.meta.shape[axis];
+}
+
+Description derived(std::string_view what, const LazyTensors& tensors, std::vector<std::string>& notes) {
+  constexpr std::int64_t head_dim = 64;  // of every GPT-2 that was published
+  Description model;
+  model.vocab = extent_of(what, tensors, "wte.weight", 0);
+  model.dim = extent_of(what, tensors, "wte.weight", 1);
+  model.context = extent_of(what, tensors, "wpe.weight", 0);
+  model.layers = std::count_if(tensors.begin(), tensors.end(), [](const auto& item) {
+    return item.first.starts_with("h.") && item.first.ends_with(".ln_1.weight");
+  });
+  if (model.dim % head_dim != 0)
+    throw ValueError(fmt::format(
+        "{}: there is no config.json, and dim {} is no multiple of {}: put config.json beside it, which says "
+        "how many heads there are",
+        what, model.dim, head_dim));
+  model.heads = model.dim / head_dim;
+  notes.push_back(
+      fmt::format("there is no config.json: sizes are those of the tensors, and dim {} is taken for {} heads "
+                  "of {}",
+                  model.dim, model.heads, head_dim));
+  model.check();
+  return model;
+}
+
+/// Each layer has several tensors. A description with more layers would fill the memory with names.
+void check_layers(std::string_view what, const Description& model, const LazyTensors& tensors) {
+  if (model.layers > static_cast<std::int64_t>(tensors.size()))
+    throw ValueError(
+        fmt::format("{}: is said to have {} layers, and has {} tensors", what, model.layers, tensors.size()));
+}
+
+bool is_mask(std::string_view name) {
+  return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+/// Takes out what a GPT-2 does not need.
+void remove_extras(std::string_view what, LazyTensors& tensors, std::vector<std::string>& notes) {
+  if (const auto masks = std::erase_if(tensors, [](const auto& item) { return is_mask(item.first); }))
+    notes.push_back(fmt::format("{} attention masks are left out: they hold no weights", masks));
+  const auto head = tensors.find("lm_head.weight"), table = tensors.find("wte.weight");
+  if (head == tensors.end() || table == tensors.end()) return;
+  const bool equal = head->second.meta == table->second.meta &&
+                     std::ranges::equal(head->second.load().bytes(), table->second.load().bytes());
+  if (!equal)
+    throw ValueError(fmt::format(
+        "{}: \"lm_head.weight\" differs from \"wte.weight\": in a GPT-2 they are one tensor", what));
+  tensors.erase(head);
+}
+
+/// A model file, or the model in a checkpoint: there its names follow "model.".
+LazySafeTensors open_model(const fs::path& path) {
+  constexpr std::string_view prefix = "model.";
+  LazySafeTensors file = open_safetensors(path);
+  if (!file.tensors.contains("model.tokens.weight")) return file;
+  LazyTensors model;
+  for (auto& [name, tensor] : file.tensors)
+    if (name.starts_with(prefix)) model.emplace(name.substr(prefix.size()), std::move(tensor));
+  return {std::move(file.metadata), std::move(model)};
+}
+
+void write_text(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace
+
+Converted import_hugging_face(const fs::path& from, const fs::path& out, const ImportConfig& config) {
+  const std::string what = fmt::format("[gpt import] {}", from.string());
+  if (config.dtype != DType::f32 && config.dtype != DType::f16 && config.dtype != DType::bf16)
+    throw DTypeError(fmt::format("[gpt import] dtype {}: must be f32, f16 or bf16", to_string(config.dtype)));
+  Converted result;
+  result.file = out;
+  // First, because it may say that this is another kind of model.
+  const auto their_config = find_config(from);
+  if (their_config) result.model = read_config(*their_config);
+  const auto files = weight_files(from);
+  for (const fs::path& file : files) check_other_file(what, file, out);
+  LazyTensors source = open_weights(files);
+  remove_extras(what, source, result.notes);
+  if (!their_config) result.model = derived(what, source, result.notes);
+  result.model.dtype = config.dtype;
+  check_layers(what, result.model, source);
+
+  const auto pairs = tensor_pairs(result.model);
+  std::vector<NeededTensor> needed;
+  for (const TensorPair& pair : pairs) needed.push_back({pair.theirs, pair.their_shape});
+  check_tensors(what, needed, source);
+
+  LazySafeTensors file{{{description_key, result.model.to_json()}}, {}};
+  for (const TensorPair& pair : pairs) {
+    const Meta meta{pair.our_shape, config.dtype};
+    const auto load = [&pair, &tensor = source.at(pair.theirs), meta] {
+      return arranged(tensor.load(), pair.form, meta, pair.theirs);
+    };
+    file.tensors.emplace(pair.ours, LazyTensor{meta, load});
+  }
+  stream_safetensors(out, file, config.progress);
+  return result;
+}
+
+Converted export_hugging_face(const fs::path& model, const fs::path& folder, const BytesWritten& progress) {
+  const std::string what = fmt::format("[gpt export] {}", model.string());
+  LazySafeTensors source = open_model(model);
+  const auto description = source.metadata.find(description_key);
+  if (description == source.metadata.end())
+    throw ValueError(fmt::format("{}: its metadata has no \"{}\": it is not a model file of ferrite's", what,
+                                 description_key));
+  Converted result;
+  result.model = Description::from_json(description->second, model.string());
+  result.file = folder / "model.safetensors";
+  check_layers(what, result.model, source.tensors);
+
+  const auto pairs = tensor_pairs(result.model);
+  std::vector<NeededTensor> needed;
+  for (const TensorPair& pair : pairs) needed.push_back({pair.ours, pair.our_shape});
+  check_tensors(what, needed, source.tensors);
+  check_other_file(what, model, result.file);
+
+  // transformers refuses files without this note.
+  LazySafeTensors file{{{"format", "pt"}}, {}};
+  for (const TensorPair& pair : pairs) {
+    const LazyTensor& tensor = source.tensors.at(pair.ours);
+    const Meta meta{pair.their_shape, tensor.meta.dtype};
+    const auto load = [&pair, &tensor, meta] { return arranged(tensor.load(), pair.form, meta, pair.ours); };
+    file.tensors.emplace("transformer." + pair.theirs, LazyTensor{meta, load});
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw IoError(
+        fmt::format("[gpt export] {}: cannot make the folder: {}", folder.string(), error.message()));
+  stream_safetensors(result.file, file, progress);
+  write_text(folder / "config.json", config_text(result.model));
+  return result;
+}
+
+}  // namespace ferrite::gpt
