@@ -119,6 +119,7 @@ struct TrainerConfig {
   }
   TrainerConfig with_capture(Capture v = Capture::required) const {
     return detail::with(*this, &TrainerConfig::capture, v);
+  }
   TrainerConfig with_setting(const std::string& name, std::string value) const {
     TrainerConfig config = *this;
     config.settings[name] = std::move(value);

@@ -52,12 +52,18 @@ class FERRITE_API Observer {
 
 using ferrite::Show;
 
+/// "50/100  loss 0.1235  lr 1.00e-03  1234 samples/s  ETA 1:15", or tokens/s if samples have tokens.
+FERRITE_API std::string to_string(const Progress& progress, std::int64_t tokens_per_sample = 0);
+
 /// One line that is rewritten in place: bar, step, loss, learning rate, samples per second, time left.
 /// Evaluations and notices stay above it. Writes nothing unless the stream is a terminal or Show::always is
 /// set.
 class FERRITE_API ProgressBar final : public Observer {
  public:
-  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals) : line_(stream, show) {}
+  /// `tokens_per_sample`: if the samples are texts, the speed is in tokens.
+  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals,
+                       std::int64_t tokens_per_sample = 0)
+      : line_(stream, show), tokens_per_sample_(tokens_per_sample) {}
   void on_progress(const Progress& progress) override;
   void on_evaluation(std::int64_t step, const Evaluation& evaluation) override;
   void on_notice(const std::string& text) override;
@@ -65,6 +71,7 @@ class FERRITE_API ProgressBar final : public Observer {
 
  private:
   ProgressLine line_;
+  std::int64_t tokens_per_sample_;
 };
 
 }  // namespace ferrite::train
