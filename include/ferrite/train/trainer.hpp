@@ -254,6 +254,8 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
   };
+  captured_.reset();  // the optimiser gets new tensors
+  steps_to_capture_ = eager_steps;
   try {
     seek(c.position);
     optimizer_.load_state(c.optimizer);
@@ -265,8 +267,6 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   }
   for (const auto& [name, rng] : generators) rng->set_position(c.rngs.at(name).stream);
   unread_.clear();
-  captured_.reset();
-  steps_to_capture_ = eager_steps;
   take_over(c);
 }
 

@@ -39,15 +39,17 @@ template <class B>
 class Samples final : public train::Observer {
  public:
   Samples(nn::Gpt<B>& model, const text::BytePairTokenizer& tokenizer, const std::string& prompt,
-          std::int64_t every)
+          std::int64_t every)  // throws as nn::generate does
       : model_(model), tokenizer_(tokenizer), prompt_(tokenizer.encode(prompt)), every_(every) {
     constexpr std::string_view end_of_text = "<|endoftext|>";
     if (prompt_.empty() && tokenizer.special_tokens().contains(end_of_text))
       prompt_ = {tokenizer.special_token(end_of_text)};
     if (prompt_.empty()) prompt_ = tokenizer.encode("\n");
     config_ = config_.with_temperature(0.8).with_top_k(50);
-    config_.tokens = std::min<std::int64_t>(100, model.config().context - std::ssize(prompt_));
+    config_.tokens = 100;
     config_.vocabulary = tokenizer.vocabulary_size();
+    static_cast<void>(
+        nn::GeneratingTexts({prompt_}, model.config(), config_));  // refuses now what it cannot do
   }
   void on_resume(std::int64_t step) override { last_ = step; }
   void on_progress(const train::Progress& progress) override {
