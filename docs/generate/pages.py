@@ -57,7 +57,8 @@ PAGES = [
     ("training", "Training", "training.md", "All are in `ferrite::train`.", [
         ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp"]),
         ("Steps and metrics", ["train/metric.hpp"]),
-        ("Observers", ["train/observer.hpp", "io/progress.hpp"]),
+        ("Steps that are recorded", ["backend/record.hpp", "train/captured_step.hpp"]),
+        ("Observers", ["train/observer.hpp", "train/metrics.hpp", "io/progress.hpp"]),
         ("Checkpoints and weights", ["train/checkpoint.hpp", "train/gpt_file.hpp"]),
         ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),
     ]),
@@ -124,5 +125,5 @@ PAGES = [
 INTERNAL = {
     "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/all.hpp", "core/integers.hpp",
     "ops/primitives.hpp", "core/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
-    "autodiff/node.hpp", "train/stacks.hpp",
+    "autodiff/node.hpp", "train/stacks.hpp", "train/trainer_steps.hpp",
 }

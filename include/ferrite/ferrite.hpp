@@ -27,5 +27,6 @@
 #include "ferrite/tensor/tensor_data.hpp"
 #include "ferrite/train/checkpoint.hpp"
 #include "ferrite/train/gpt_file.hpp"
+#include "ferrite/train/metrics.hpp"
 #include "ferrite/train/stacks.hpp"
 #include "ferrite/train/trainer.hpp"

@@ -29,11 +29,16 @@ double Evaluation::operator[](std::string_view name) const {
   throw ValueError(fmt::format("[evaluation] '{}' was not measured: there are {}", name, names));
 }
 
+std::string to_string(const Progress& p, std::int64_t tokens_per_sample) {
+  const bool texts = tokens_per_sample > 0;
+  return fmt::format("{}/{}  loss {:.4f}  lr {:.2e}  {:.0f} {}/s  ETA {}", p.step, p.steps, p.loss, p.lr,
+                     p.samples_per_second * static_cast<double>(texts ? tokens_per_sample : 1),
+                     texts ? "tokens" : "samples", clock_text(p.seconds_left));
+}
+
 void ProgressBar::on_progress(const Progress& p) {
   const double share = p.steps > 0 ? static_cast<double>(p.step) / static_cast<double>(p.steps) : 0;
-  line_("", share,
-        fmt::format("{}/{}  loss {:.4f}  lr {:.2e}  {:.0f} samples/s  ETA {}", p.step, p.steps, p.loss, p.lr,
-                    p.samples_per_second, clock_text(p.seconds_left)));
+  line_("", share, to_string(p, tokens_per_sample_));
 }
 
 void ProgressBar::on_evaluation(std::int64_t step, const Evaluation& evaluation) {

@@ -25,6 +25,7 @@ TrainerBase::TrainerBase(data::BatchSource& source, TrainerConfig config)
 
 void TrainerBase::add_observer(Observer& observer) {
   observers_.push_back(&observer);
+  if (resumed_step_) observer.on_resume(*resumed_step_);
   for (const std::string& text : notices_) observer.on_notice(text);
 }
 
@@ -35,6 +36,28 @@ void TrainerBase::check_measurable(std::span<const std::string> metrics, bool ha
   }
   if (config_.patience > 0 && !(has_validation && config_.evaluate_every > 0))
     throw ValueError("[trainer] early stopping: needs validate_on and with_evaluate_every");
+}
+
+void TrainerBase::check_batches(std::int64_t batches) {
+  if (batches < 1)
+    throw ValueError(fmt::format("[trainer] evaluation on {} batches: must be at least 1", batches));
+}
+
+bool TrainerBase::may_capture(bool can_record, const std::string& backend) {
+  if (config_.capture == Capture::never) return false;
+  if (!can_record) {  // as it should be where nobody insists: a program may run on any backend
+    if (config_.capture == Capture::required) refuse_capture(backend + " cannot record steps; cuda can");
+    return false;
+  }
+  if (config_.non_finite != NonFinite::skip) return true;
+  refuse_capture("NonFinite::skip reads every loss before the update");
+  return false;
+}
+
+void TrainerBase::refuse_capture(const std::string& reason) {
+  if (config_.capture == Capture::required)
+    throw BackendError(fmt::format("[trainer] with_capture(Capture::required): {}", reason));
+  notice(fmt::format("[trainer] no capture, steps run op by op: {}", reason));
 }
 
 bool TrainerBase::looks_at_losses(DeviceKind device) const {
@@ -48,7 +71,13 @@ void TrainerBase::notice(std::string text) {
   notices_.push_back(std::move(text));
 }
 
-void TrainerBase::report(double lr) {
+bool TrainerBase::take_stop_request() {
+  if (!stop_requested_.exchange(false)) return false;
+  notice(fmt::format("[trainer] stopped at step {}, as requested", step_));
+  return true;
+}
+
+void TrainerBase::report(double lr, double gradient_norm, std::size_t memory_bytes) {
   const double seconds = std::chrono::duration<double>(window_.busy).count();
   if (!observers_.empty() && window_.steps > 0) {
     Progress progress{step_, config_.steps, source_.position().epoch,
@@ -56,6 +85,8 @@ void TrainerBase::report(double lr) {
     progress.samples_per_second = static_cast<double>(window_.rows) / std::max(seconds, 1e-9);
     progress.seconds_left =
         seconds / static_cast<double>(window_.steps) * static_cast<double>(config_.steps - step_);
+    progress.gradient_norm = gradient_norm;
+    progress.memory_bytes = memory_bytes;
     for (Observer* o : observers_) o->on_progress(progress);
   }
   window_ = {};
@@ -162,6 +193,8 @@ void TrainerBase::take_over(const Checkpoint& checkpoint) {
   stale_ = checkpoint.stale;
   window_ = {};
   skipped_ = 0;
+  resumed_step_ = step_;
+  for (Observer* o : observers_) o->on_resume(step_);
   const auto saved = checkpoint.settings.find("schedule");
   const std::string schedule = config_.schedule ? config_.schedule->describe() : "none";
   if (saved != checkpoint.settings.end() && saved->second != schedule) {

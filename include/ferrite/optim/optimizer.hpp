@@ -76,6 +76,8 @@ class Optimizer {
   const std::vector<std::string>& notices() const { return notices_; }
   /// Global norm of the last step's gradients, before clipping by it; 0 without clip_norm.
   double gradient_norm() const { return norm_.defined() ? norm_.template item<double>() : 0; }
+  /// The same on the device, without waiting for it; undefined without clip_norm.
+  const Tensor<Kernels>& gradient_norm_tensor() const { return norm_; }
 
   /// Learning rate, step counts and the tensors kept per parameter ("block0.weight.exp_avg").
   NamedTensors state() const;

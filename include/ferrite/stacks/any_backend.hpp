@@ -16,6 +16,7 @@
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/handle.hpp"
+#include "ferrite/backend/record.hpp"
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/decorators/lazy.hpp"
 #include "ferrite/decorators/parity.hpp"
@@ -63,6 +64,12 @@ class FERRITE_API AnyBackend {
   MemoryStats memory_stats() const { return model_->memory_stats(); }
   std::string describe() const { return model_->describe(); }
   Array settled(const Array& array) { return model_->settled(array); }
+
+  // As backend/record.hpp has them, if the backend that it holds can.
+  bool can_record() const { return model_->can_record(); }
+  std::unique_ptr<RecordedStep> record(const std::function<void()>& step) { return model_->record(step); }
+  /// Work is being recorded and does not run yet.
+  bool is_capturing() const { return model_->is_capturing(); }
 
   /// Any op. One of the list goes through the table of the backend. Another is compiled for every backend
   /// that has a name, so that its kernels are found; on a backend of another type it is composed.
@@ -115,6 +122,9 @@ class FERRITE_API AnyBackend {
     virtual std::optional<Profile> profile() const = 0;
     virtual std::string report() const = 0;
     virtual Array settled(const Array& array) = 0;
+    virtual bool can_record() const = 0;
+    virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step) = 0;
+    virtual bool is_capturing() const = 0;
     virtual Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) = 0;
     virtual void evaluate_in_place(std::size_t index, const void* op, Ins in, Outs out) = 0;
     virtual bool accepts(std::size_t index, const void* op, MetaSpan in) const = 0;
@@ -170,6 +180,16 @@ class AnyBackend::ModelOf final : public Model {
       return b_.settled(array);
     else
       return array;
+  }
+  bool can_record() const override { return ferrite::can_record(b_); }
+  std::unique_ptr<RecordedStep> record(const std::function<void()>& step) override {
+    return ferrite::record(b_, step);
+  }
+  bool is_capturing() const override {
+    if constexpr (requires { b_.is_capturing(); })
+      return b_.is_capturing();
+    else
+      return false;
   }
 
   Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) override {

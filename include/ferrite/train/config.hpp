@@ -27,6 +27,19 @@ enum class NonFinite : std::uint8_t {
 };
 inline constexpr int max_skipped = 10;
 
+/// Whether a trainer records its step once and replays it, which spares the host the launching of every
+/// kernel. The first two steps run op by op, so that plans are chosen; then the step is recorded
+/// (backend/record.hpp). Results are the same bit for bit. Losses are read when a report, an evaluation, a
+/// checkpoint or `check_every` needs them, after the update. A batch of another shape runs op by op. Under
+/// capture the step function runs only once, so it must do all its work in ops.
+enum class Capture : std::uint8_t {
+  never,
+  /// Op by op if the backend cannot record, and, with a notice, if the step cannot be recorded.
+  if_possible,
+  /// BackendError in these cases.
+  required
+};
+
 /// Whether a run may resume from a checkpoint of a run with another schedule.
 enum class ScheduleChange : std::uint8_t { refuse, accept };
 
@@ -62,6 +75,8 @@ struct TrainerConfig {
   /// Steps between two checks of the losses. 0: 1 on the CPU; `report_every` on a GPU, where a check waits
   /// for the device. A bad loss that is found late has already changed the weights.
   std::int64_t check_every = 0;
+  /// Not with NonFinite::skip, which reads every loss before the update.
+  Capture capture = Capture::never;
   /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
   /// resume only from a checkpoint that says the same.
   std::map<std::string, std::string> settings = {};
@@ -101,6 +116,9 @@ struct TrainerConfig {
   }
   TrainerConfig with_check_every(std::int64_t v) const {
     return detail::with(*this, &TrainerConfig::check_every, v);
+  }
+  TrainerConfig with_capture(Capture v = Capture::required) const {
+    return detail::with(*this, &TrainerConfig::capture, v);
   }
   TrainerConfig with_setting(const std::string& name, std::string value) const {
     TrainerConfig config = *this;

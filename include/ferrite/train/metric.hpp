@@ -32,6 +32,16 @@ StepFunction<B> supervised(nn::Layer<B>& model, Loss loss) {
   };
 }
 
+/// The step function of a model with a loss of its own, such as nn::Gpt: model.loss(x, y), which is the
+/// output too. The model must outlive it.
+template <template <class> class Model, class B>
+StepFunction<B> language_model(Model<B>& model) {
+  return [&model](const data::Batch<B>& batch) {
+    const Tensor<B> loss = model.loss(batch.x, batch.y);
+    return Prediction<B>{loss, loss};
+  };
+}
+
 /// A quantity measured over many batches: reset, then add for each, then value. Its name appears in reports
 /// and is used in with_best.
 template <class B>

@@ -22,6 +22,10 @@ struct Progress {
   double lr = 0;
   double samples_per_second = 0;
   double seconds_left = 0;
+  /// Norm of the last step's gradients, before clipping; 0 if the optimiser has no clip_norm.
+  double gradient_norm = 0;
+  /// The most memory that the backend had in use so far.
+  std::size_t memory_bytes = 0;
 };
 
 /// Metric values by name, in the order the metrics were added; "loss" comes first.
@@ -35,6 +39,8 @@ struct FERRITE_API Evaluation {
 class FERRITE_API Observer {
  public:
   virtual ~Observer() = default;
+  /// The run goes on from a checkpoint of this step. Not called for a run that begins.
+  virtual void on_resume(std::int64_t /*step*/) {}
   virtual void on_progress(const Progress&) {}
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&) {}
   virtual void on_checkpoint(std::int64_t /*step*/, const std::filesystem::path&) {}
@@ -46,12 +52,18 @@ class FERRITE_API Observer {
 
 using ferrite::Show;
 
+/// "50/100  loss 0.1235  lr 1.00e-03  1234 samples/s  ETA 1:15", or tokens/s if samples have tokens.
+FERRITE_API std::string to_string(const Progress& progress, std::int64_t tokens_per_sample = 0);
+
 /// One line that is rewritten in place: bar, step, loss, learning rate, samples per second, time left.
 /// Evaluations and notices stay above it. Writes nothing unless the stream is a terminal or Show::always is
 /// set.
 class FERRITE_API ProgressBar final : public Observer {
  public:
-  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals) : line_(stream, show) {}
+  /// `tokens_per_sample`: if the samples are texts, the speed is in tokens.
+  explicit ProgressBar(std::FILE* stream = stderr, Show show = Show::on_terminals,
+                       std::int64_t tokens_per_sample = 0)
+      : line_(stream, show), tokens_per_sample_(tokens_per_sample) {}
   void on_progress(const Progress& progress) override;
   void on_evaluation(std::int64_t step, const Evaluation& evaluation) override;
   void on_notice(const std::string& text) override;
@@ -59,6 +71,7 @@ class FERRITE_API ProgressBar final : public Observer {
 
  private:
   ProgressLine line_;
+  std::int64_t tokens_per_sample_;
 };
 
 }  // namespace ferrite::train

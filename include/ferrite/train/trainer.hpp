@@ -8,6 +8,7 @@
 #include "ferrite/data/loader.hpp"
 #include "ferrite/data/prefetch.hpp"
 #include "ferrite/optim/optimizer.hpp"
+#include "ferrite/train/captured_step.hpp"
 #include "ferrite/train/metric.hpp"
 #include "ferrite/train/non_finite.hpp"
 #include "ferrite/train/rewind.hpp"
@@ -29,20 +30,34 @@ class Trainer final : public TrainerBase {
     metrics_.push_back(std::make_unique<MeanLoss<B>>());
     compare_parameters();
     relay_notices();
+    prepare_capture();
   }
 
   /// Every evaluation measures it, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
-  void validate_on(data::Dataset dataset) { validation_ = std::move(dataset); }
+  void validate_on(data::Dataset dataset) {
+    validation_ = [this, set = std::move(dataset)] { return evaluate(set); };
+  }
+  /// On the next `batches` batches of a source, which must outlive the trainer; if it can seek, always on the
+  /// same ones, from where it stands now. Throws ValueError if batches < 1.
+  void validate_on(data::BatchSource& source, std::int64_t batches) {
+    check_batches(batches);
+    validation_ = [this, &source, batches, start = source.position()] {
+      if (source.can_seek()) source.seek(start);
+      return evaluate(source, batches);
+    };
+  }
 
   /// Trains up to config.steps, or until it stops early; then evaluates and saves once more. Throws
   /// ValueError at once if the metric of with_best is not measured, or if a loss is not finite (see
-  /// NonFinite).
+  /// NonFinite). After request_stop it saves, and does not evaluate.
   Outcome fit();
   /// Trains `steps` steps, or fewer for the reasons above.
   Outcome advance(std::int64_t steps);
   /// All metrics over a data set, in inference mode and without a graph.
   Evaluation evaluate(const data::Dataset& dataset);
+  /// The same over the next `batches` batches of a source, or those that it still has.
+  Evaluation evaluate(data::BatchSource& source, std::int64_t batches);
 
   void save(const std::filesystem::path& path) { write_checkpoint(path, snapshot()); }
   /// Resumes where the checkpoint was written. If the source can seek, the weights after any further step
@@ -69,8 +84,16 @@ class Trainer final : public TrainerBase {
   }
   void check_ready();
   Step train_step(Rewind<B>& rewind);
+  Step eager_step(Rewind<B>& rewind, const std::vector<data::HostBatch>& pulled, std::int64_t& rows);
+  Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads);
+  void prepare_capture();
+  void capture(const std::vector<data::HostBatch>& batches);
+  bool replay(const std::vector<data::HostBatch>& batches);
   std::optional<BadLoss> read_losses();
   void settle();
+  void tell_progress();
+  template <class Next>
+  Evaluation measure(Next&& next);
   void evaluate_validation();
   Checkpoint snapshot();
   std::map<std::string, Rng*> rngs() { return Rewind<B>(model_, own_rngs_).rngs(); }
@@ -80,9 +103,17 @@ class Trainer final : public TrainerBase {
   StepFunction<B> apply_;
   BackendRef<B> backend_;
   std::vector<std::unique_ptr<Metric<B>>> metrics_;
-  std::optional<data::Dataset> validation_;
+  std::function<Evaluation()> validation_;
   std::vector<UnreadLoss> unread_;  // losses that are still only on the device
   std::size_t relayed_ = 0;         // notices of the optimiser
+
+  // With capture: steps until the next recording, what was recorded, and the gradient norm that replays fill.
+  static constexpr int eager_steps = 2;
+  bool captures_ = false;
+  int steps_to_capture_ = eager_steps;
+  std::unique_ptr<CapturedStep<B>> captured_;
+  Tensor<typename optim::Optimizer<B>::Kernels> captured_norm_;
+  bool replayed_ = false;  // the last step
 };
 
 /// An optimiser of another model would train parameters that no checkpoint holds.
@@ -111,7 +142,7 @@ template <class B>
 void Trainer<B>::check_ready() {
   std::vector<std::string> names;
   for (const auto& metric : metrics_) names.push_back(metric->name());
-  check_measurable(names, validation_.has_value());
+  check_measurable(names, static_cast<bool>(validation_));
 }
 
 template <class B>
@@ -122,7 +153,7 @@ Outcome Trainer<B>::fit() {
     if (folder_ && saved_step_ != step_) save_numbered(snapshot());
   };
   try {
-    if (validation_ && evaluated_step_ != step_) evaluate_validation();
+    if (outcome != Outcome::interrupted && validation_ && evaluated_step_ != step_) evaluate_validation();
   } catch (...) {
     save_last();  // a metric that fails must not lose the training
     throw;
@@ -141,6 +172,10 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
   Outcome outcome = Outcome::finished;
   while (step_ < end) {
     if (patience_spent()) return Outcome::stopped_early;
+    if (take_stop_request()) {
+      tell_progress();
+      return Outcome::interrupted;
+    }
     const Step result = train_step(rewind);
     if (result == Step::skipped) continue;
     if (result == Step::out_of_data) {
@@ -148,10 +183,7 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
       outcome = Outcome::out_of_data;
     }
     const bool last = step_ == end || outcome == Outcome::out_of_data;
-    if (step_ % config_.report_every == 0 || last) {
-      settle();
-      report(optimizer_.learning_rate());
-    }
+    if (step_ % config_.report_every == 0 || last) tell_progress();
     if (outcome == Outcome::out_of_data) break;
     if (validation_ && due(config_.evaluate_every)) evaluate_validation();
     if (folder_ && due(config_.checkpoint_every)) {
@@ -162,88 +194,16 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
   return outcome == Outcome::finished && patience_spent() ? Outcome::stopped_early : outcome;
 }
 
-/// One update, or none if a batch is skipped.
 template <class B>
-typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
-  const auto start = Clock::now();
-  if (config_.schedule) optimizer_.set_learning_rate(config_.schedule->at(step_));
-  rewind.mark();
-  const auto give_up = [&](const std::string& what) {
-    rewind.back();
-    unread_.clear();
-    if (config_.non_finite == NonFinite::stop) throw_non_finite(step_ + 1, what);
-    skip(what);
-    return Step::skipped;
-  };
-  Gradients<typename B::Inner> grads;
-  std::int64_t rows = 0;
-  for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
-    const std::optional<data::HostBatch> host = source_.pull();
-    if (!host) {
-      rewind.back();
-      std::erase_if(unread_, [&](const UnreadLoss& loss) { return loss.step > step_; });
-      return Step::out_of_data;
-    }
-    const data::Batch<B> batch = data::to_batch(*backend_, *host);
-    {
-      const Prediction<B> prediction = apply_(batch);
-      backward(prediction.loss, grads, BackwardConfig<typename B::Inner>{}.with_release());
-      rows += batch.size();
-      unread_.push_back({step_ + 1, prediction.loss.detach()});
-    }
-    if (!looks_at_losses(backend_->device().kind)) continue;
-    const std::optional<BadLoss> bad = read_losses();
-    if (!bad) continue;
-    if (bad->step <= step_) throw_late(*bad);
-    rewind.back();
-    return give_up(to_string(*bad) + "; " + explain_non_finite(model_, apply_, *host, batch));
-  }
-  if (config_.non_finite == NonFinite::skip) {
-    const std::vector<std::string> names = optimizer_.non_finite(grads);
-    if (!names.empty()) return give_up("gradients that are not finite, of " + quoted_names(names));
-  }
-  optimizer_.step(grads, static_cast<double>(config_.micro_batches));
-  relay_notices();
-  step_done(rows, Clock::now() - start);
-  return Step::done;
-}
-
-/// Moves the losses into the report; returns the first that is not finite, if any.
-template <class B>
-std::optional<BadLoss> Trainer<B>::read_losses() {
-  std::optional<BadLoss> bad;
-  for (const UnreadLoss& loss : unread_) {
-    const double value = loss.value.template item<double>();
-    if (std::isfinite(value)) {
-      window_.losses += value;
-      ++window_.batches;
-    } else if (!bad) {
-      bad = BadLoss{loss.step, value};
-    }
-  }
-  unread_.clear();
-  return bad;
-}
-
-/// A report, an evaluation or a checkpoint follows, which needs finite losses.
-template <class B>
-void Trainer<B>::settle() {
-  const auto start = Clock::now();
-  if (const std::optional<BadLoss> bad = read_losses()) throw_late(*bad);
-  window_.busy += Clock::now() - start;
-}
-
-template <class B>
-Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
+template <class Next>
+Evaluation Trainer<B>::measure(Next&& next) {
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
   for (auto& metric : metrics_) metric->reset();
   // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
   Rewind<B> rewind(model_, own_rngs_);
-  data::DataLoader loader(
-      dataset,
-      data::LoaderConfig{}.with_batch_size(source_.batch_size()).with_order(data::Order::sequential));
-  for (const data::Batch<B>& batch : loader.epoch(*backend_)) {
+  while (const std::optional<data::HostBatch> host = next()) {
+    const data::Batch<B> batch = data::to_batch(*backend_, *host);
     const Prediction<B> prediction = apply_(batch);
     for (auto& metric : metrics_) metric->add(prediction, batch);
   }
@@ -254,9 +214,23 @@ Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
 }
 
 template <class B>
+Evaluation Trainer<B>::evaluate(const data::Dataset& dataset) {
+  data::DataLoader loader(
+      dataset,
+      data::LoaderConfig{}.with_batch_size(source_.batch_size()).with_order(data::Order::sequential));
+  return evaluate(loader, loader.batches_per_epoch());
+}
+
+template <class B>
+Evaluation Trainer<B>::evaluate(data::BatchSource& source, std::int64_t batches) {
+  check_batches(batches);
+  return measure([&] { return batches-- > 0 ? source.pull() : std::nullopt; });
+}
+
+template <class B>
 void Trainer<B>::evaluate_validation() {
   settle();
-  if (judge(evaluate(*validation_)) && folder_) save_best(snapshot());
+  if (judge(validation_()) && folder_) save_best(snapshot());
 }
 
 template <class B>
@@ -280,6 +254,8 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
   };
+  captured_.reset();  // the optimiser gets new tensors
+  steps_to_capture_ = eager_steps;
   try {
     seek(c.position);
     optimizer_.load_state(c.optimizer);
@@ -295,3 +271,5 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
 }
 
 }  // namespace ferrite::train
+
+#include "ferrite/train/trainer_steps.hpp"

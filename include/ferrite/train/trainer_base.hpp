@@ -2,6 +2,7 @@
 // patience, checkpoint files. Compiled once for all backends.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <span>
@@ -12,8 +13,9 @@
 
 namespace ferrite::train {
 
-/// Why training ended: all steps are done, the metric stopped improving, or the source had no more data.
-enum class Outcome : std::uint8_t { finished, stopped_early, out_of_data };
+/// Why training ended: all steps are done, the metric stopped improving, the source had no more data, or
+/// request_stop was called.
+enum class Outcome : std::uint8_t { finished, stopped_early, out_of_data, interrupted };
 
 /// A loss that is NaN or inf.
 struct BadLoss {
@@ -27,7 +29,8 @@ class FERRITE_API TrainerBase {
  public:
   virtual ~TrainerBase() = default;
 
-  /// Must outlive the trainer. Gets earlier notices at once.
+  /// Must outlive the trainer. Is told at once of earlier notices and of a checkpoint that the run resumed
+  /// from.
   void add_observer(Observer& observer);
   /// Everything that observers were told through on_notice.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -35,6 +38,10 @@ class FERRITE_API TrainerBase {
   void add_rng(const std::string& name, Rng& rng) { own_rngs_["step." + name] = &rng; }
 
   std::int64_t step() const { return step_; }
+
+  /// Training ends after the step under way. `fit` still saves a checkpoint. From any thread, an observer, or
+  /// the handler of a signal.
+  void request_stop() noexcept { stop_requested_ = true; }
 
  protected:
   using Clock = std::chrono::steady_clock;
@@ -44,6 +51,13 @@ class FERRITE_API TrainerBase {
   /// Throws ValueError if a metric that the config asks for is not measured.
   void check_measurable(std::span<const std::string> metrics, bool has_validation) const;
 
+  /// Throws ValueError unless an evaluation has at least one batch.
+  static void check_batches(std::int64_t batches);
+  /// Whether steps are recorded, if the backend can record; refuses as below.
+  bool may_capture(bool can_record, const std::string& backend);
+  /// A notice, or BackendError if the config requires capture.
+  void refuse_capture(const std::string& reason);
+
   bool due(std::int64_t every) const { return every > 0 && step_ % every == 0; }
   bool patience_spent() const { return config_.patience > 0 && stale_ >= config_.patience; }
 
@@ -52,7 +66,9 @@ class FERRITE_API TrainerBase {
 
   void notice(std::string text);
   void step_done(std::int64_t rows, Clock::duration busy);
-  void report(double lr);
+  void report(double lr, double gradient_norm, std::size_t memory_bytes);
+  /// True once for a request.
+  bool take_stop_request();
   /// Tells the observers. True if the value of best_metric is the best so far.
   bool judge(const Evaluation& evaluation);
   /// Throws ValueError, and writes nothing, if the state holds NaN.
@@ -98,6 +114,8 @@ class FERRITE_API TrainerBase {
   std::vector<std::string> notices_;
   std::int64_t stale_ = 0;  // evaluations in a row without improvement
   int skipped_ = 0;         // steps in a row
+  std::optional<std::int64_t> resumed_step_;
+  std::atomic<bool> stop_requested_ = false;
 };
 
 }  // namespace ferrite::train

@@ -9,18 +9,11 @@ namespace ferrite::cli::bench {
 
 namespace {
 
+using svg::line;
+using svg::words;
+
 constexpr double name_width = 200, plot_width = 700, right_margin = 80, line_height = 18, top = 36;
 constexpr double small_width = 320, small_height = 190, small_left = 44, small_right = 12;
-
-std::string words(double x, double y, const std::string& text, const char* kind, const char* anchor) {
-  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="{}" text-anchor="{}">{}</text>)", x, y, kind,
-                     anchor, escaped(text));
-}
-
-std::string line(double x1, double y1, double x2, double y2, const std::string& kind) {
-  return fmt::format(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="{}"/>)", x1, y1, x2, y2,
-                     kind);
-}
 
 std::string dot(double x, double y, std::size_t column, const std::string& tip) {
   return fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.5" class="c{}"><title>{}</title></circle>)", x,
@@ -37,12 +30,6 @@ std::vector<double> positive(const std::vector<Dots>& lines, const std::vector<M
   if (!values.empty())
     for (const Mark& mark : marks) values.push_back(mark.value);
   return values;
-}
-
-std::string svg(double width, double height, const std::string& body) {
-  return fmt::format(
-      R"(<svg width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" role="img">{2}</svg>)", width,
-      height, body);
 }
 
 }  // namespace
@@ -68,26 +55,6 @@ std::vector<double> LogScale::ticks() const {
       if (const double tick = step * std::pow(10, power); low_ <= tick && tick <= high_)
         found.push_back(tick);
   return found;
-}
-
-std::string short_text(double value) {
-  if (value == 0) return "0";
-  const double size = std::abs(value);
-  if (size >= 1e-3 && size < 999.5) return fmt::format("{:.3g}", value);
-  if (size >= 999.5 && size < 1e5) return fmt::format("{:.0f}", value);
-  const int power = static_cast<int>(std::floor(std::log10(size)));
-  return fmt::format("{:.2g}e{}", value / std::pow(10, power), power);
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text)
-    result += c == '<'   ? "&lt;"
-              : c == '>' ? "&gt;"
-              : c == '&' ? "&amp;"
-              : c == '"' ? "&quot;"
-                         : std::string(1, c);
-  return result;
 }
 
 std::string dot_plot(const std::vector<Dots>& lines, const std::vector<std::string>& columns,
@@ -121,7 +88,7 @@ std::string dot_plot(const std::vector<Dots>& lines, const std::vector<std::stri
     axis += fmt::format(R"(<g class="{}">{}</g>)", kind_of(mark),
                         words(scale.at(mark.value), y += 13, mark.label, "", "middle"));
   }
-  return R"(<div class="scroll">)" + svg(name_width + plot_width + right_margin, y + 12, axis + body) +
+  return R"(<div class="scroll">)" + svg::image(name_width + plot_width + right_margin, y + 12, axis + body) +
          "</div>";
 }
 
@@ -156,7 +123,7 @@ std::string line_plot(const std::string& title, const std::vector<std::string>& 
     }
     body += fmt::format(R"(<polyline points="{}" class="c{}"/>)", path, column) + dots;
   }
-  return svg(small_width, small_height, body);
+  return svg::image(small_width, small_height, body);
 }
 
 }  // namespace ferrite::cli::bench

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "io/svg.hpp"
+
 namespace ferrite::cli::bench {
 
 /// Positive numbers on a logarithmic axis of pixels.
@@ -21,10 +23,8 @@ class LogScale {
   double low_, high_, from_, to_;
 };
 
-/// Three digits; powers of ten only where the number would be long: "0.25", "1500", "3e-7".
-std::string short_text(double value);
-/// For text inside HTML.
-std::string escaped(const std::string& text);
+using svg::escaped;
+using svg::short_text;
 
 /// One line of a dot plot. Values are by column; those that are missing or not positive have no dot.
 struct Dots {

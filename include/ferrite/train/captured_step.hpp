@@ -1,0 +1,104 @@
+// CapturedStep: a whole training step, all its micro-batches and the update, recorded by the backend and run
+// again with new data.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ferrite/backend/record.hpp"
+#include "ferrite/data/batch.hpp"
+#include "ferrite/nn/module.hpp"
+
+namespace ferrite::train {
+
+/// One recording for the whole step: micro-batches that follow each other share the memory of their
+/// activations, and the first may write the gradients that the others add to.
+template <class B>
+class CapturedStep {
+ public:
+  /// Losses [] of the batches, in their order. Also updates the parameters.
+  using Body = std::function<std::vector<Tensor<B>>(const std::vector<data::Batch<B>>&)>;
+
+  /// Records body on tensors that later batches are copied into; nothing is trained yet. The model must
+  /// outlive it and keep its parts. Throws what `record` and the body throw, with nothing changed.
+  CapturedStep(B& backend, nn::Module<B>& model, const std::vector<data::HostBatch>& batches,
+               const Body& body)
+      : backend_(backend) {
+    for (const data::HostBatch& batch : batches) inputs_.push_back(data::to_batch(backend, batch));
+    collect_buffers(model);
+    try {
+      step_ = record(backend, [&] {
+        for (const Tensor<B>& loss : body(inputs_)) losses_.push_back(loss.detach());
+        for (const Buffer& buffer : buffers_) write(*buffer.place, buffer.fixed);
+      });
+    } catch (...) {
+      put_buffers_back();
+      throw;
+    }
+    put_buffers_back();
+  }
+
+  /// Whether the batches are as many, and of the shapes and dtypes, as those it was recorded with.
+  bool fits(const std::vector<data::HostBatch>& batches) const {
+    return std::ranges::equal(batches, inputs_, [](const data::HostBatch& host, const data::Batch<B>& input) {
+      return alike(host.x, input.x) && alike(host.y, input.y) &&
+             std::ranges::equal(host.more, input.more, alike);
+    });
+  }
+
+  /// Trains on the batches, which must fit, and does not wait for the device. The losses are copies, which
+  /// stay as they are.
+  std::vector<Tensor<B>> run(const std::vector<data::HostBatch>& batches) {
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      assign(inputs_[i].x, batches[i].x);
+      assign(inputs_[i].y, batches[i].y);
+      for (std::size_t k = 0; k < batches[i].more.size(); ++k) assign(inputs_[i].more[k], batches[i].more[k]);
+    }
+    for (const Buffer& buffer : buffers_)  // a step that was not a replay has put another in its place
+      if (buffer_of(*buffer.place) != buffer_of(buffer.fixed)) write(*buffer.place, buffer.fixed);
+    put_buffers_back();
+    step_->replay();
+    std::vector<Tensor<B>> losses;
+    for (const Tensor<B>& loss : losses_) losses.push_back(clone(loss));
+    return losses;
+  }
+
+ private:
+  /// Layers put a new tensor in place of a buffer (running statistics). A replay reads and writes the one
+  /// that was there when it was recorded.
+  struct Buffer {
+    Tensor<B>* place;
+    Tensor<B> fixed;
+  };
+
+  static bool alike(const HostTensor& host, const Tensor<B>& tensor) {
+    return host.dtype() == tensor.dtype() && host.shape() == tensor.shape();
+  }
+  static const void* buffer_of(const Tensor<B>& tensor) {
+    return detail::kernel_array(tensor.primitive()).buffer().get();
+  }
+  void collect_buffers(nn::Module<B>& model) {
+    struct Collector final : nn::Visitor<B> {
+      std::vector<Buffer>& buffers;
+      explicit Collector(std::vector<Buffer>& all) : buffers(all) {}
+      void on_buffer(const std::string&, Tensor<B>& t) override { buffers.push_back({&t, t}); }
+    } collector(buffers_);
+    model.visit(collector);
+  }
+  void put_buffers_back() {
+    for (const Buffer& buffer : buffers_) *buffer.place = buffer.fixed;
+  }
+  void write(const Tensor<B>& from, const Tensor<B>& to) {
+    const Array* in[] = {&detail::kernel_array(from.primitive())};
+    Array out = detail::kernel_array(to.primitive());
+    evaluate_in_place(detail::kernel_backend(*backend_), op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1));
+  }
+
+  BackendRef<B> backend_;
+  std::vector<data::Batch<B>> inputs_;
+  std::vector<Buffer> buffers_;
+  std::vector<Tensor<B>> losses_;
+  std::unique_ptr<RecordedStep> step_;
+};
+
+}  // namespace ferrite::train

@@ -1,0 +1,160 @@
+// The steps of a Trainer, op by op or as replays of a recorded one; trainer.hpp includes it.
+#pragma once
+
+#include "ferrite/train/trainer.hpp"
+
+namespace ferrite::train {
+
+/// One update, or none if a batch is skipped.
+template <class B>
+typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
+  const auto start = Clock::now();
+  if (config_.schedule) optimizer_.set_learning_rate(config_.schedule->at(step_));
+  const bool looks = looks_at_losses(backend_->device().kind);
+  std::vector<data::HostBatch> batches;  // a replay takes all at once, other steps one by one
+  std::int64_t rows = 0;
+  replayed_ = false;
+  if (captures_) {
+    for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
+      std::optional<data::HostBatch> host = source_.pull();
+      if (!host) return Step::out_of_data;
+      rows += host->size();
+      batches.push_back(std::move(*host));
+    }
+    replayed_ = replay(batches);
+  }
+  if (!replayed_) {
+    const Step result = eager_step(rewind, batches, rows);
+    if (result != Step::done) return result;
+  }
+  relay_notices();
+  step_done(rows, Clock::now() - start);
+  if (replayed_ && looks) settle();
+  return Step::done;
+}
+
+/// On batches that were pulled already, or else on those of the source.
+template <class B>
+typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
+                                                 const std::vector<data::HostBatch>& pulled,
+                                                 std::int64_t& rows) {
+  rewind.mark();
+  const auto give_up = [&](const std::string& what) {
+    rewind.back();
+    unread_.clear();
+    if (config_.non_finite == NonFinite::stop) throw_non_finite(step_ + 1, what);
+    skip(what);
+    return Step::skipped;
+  };
+  Gradients<typename B::Inner> grads;
+  rows = 0;
+  for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
+    const std::optional<data::HostBatch> host =
+        pulled.empty() ? source_.pull() : std::optional(pulled[static_cast<std::size_t>(i)]);
+    if (!host) {
+      rewind.back();
+      std::erase_if(unread_, [&](const UnreadLoss& loss) { return loss.step > step_; });
+      return Step::out_of_data;
+    }
+    const data::Batch<B> batch = data::to_batch(*backend_, *host);
+    unread_.push_back({step_ + 1, learn(batch, grads)});
+    rows += batch.size();
+    if (!looks_at_losses(backend_->device().kind)) continue;
+    const std::optional<BadLoss> bad = read_losses();
+    if (!bad) continue;
+    if (bad->step <= step_) throw_late(*bad);
+    rewind.back();
+    return give_up(to_string(*bad) + "; " + explain_non_finite(model_, apply_, *host, batch));
+  }
+  if (config_.non_finite == NonFinite::skip) {
+    const std::vector<std::string> names = optimizer_.non_finite(grads);
+    if (!names.empty()) return give_up("gradients that are not finite, of " + quoted_names(names));
+  }
+  optimizer_.step(grads, static_cast<double>(config_.micro_batches));
+  return Step::done;
+}
+
+/// The loss of a batch, whose gradients are added.
+template <class B>
+Tensor<B> Trainer<B>::learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads) {
+  const Prediction<B> prediction = apply_(batch);
+  backward(prediction.loss, grads, BackwardConfig<typename B::Inner>{}.with_release());
+  return prediction.loss.detach();
+}
+
+template <class B>
+void Trainer<B>::prepare_capture() {
+  captures_ = may_capture(can_record(*backend_), backend_->describe());
+  if (captures_) optimizer_.keep_schedule_on_device();
+}
+
+/// Records the step; or none, with a notice or an error.
+template <class B>
+void Trainer<B>::capture(const std::vector<data::HostBatch>& batches) {
+  try {
+    captured_ = std::make_unique<CapturedStep<B>>(
+        *backend_, model_, batches, [this](const std::vector<data::Batch<B>>& inputs) {
+          Gradients<typename B::Inner> grads;
+          std::vector<Tensor<B>> losses;
+          for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads));
+          optimizer_.step(grads, static_cast<double>(config_.micro_batches));
+          captured_norm_ = optimizer_.gradient_norm_tensor();
+          return losses;
+        });
+  } catch (const Error& error) {
+    captured_norm_ = {};
+    refuse_capture(std::string("the step cannot be recorded: ") + error.what());
+    captures_ = false;
+  }
+}
+
+/// False if the step must run op by op.
+template <class B>
+bool Trainer<B>::replay(const std::vector<data::HostBatch>& batches) {
+  if (steps_to_capture_ > 0) {
+    --steps_to_capture_;
+    return false;
+  }
+  if (!captured_) capture(batches);
+  if (!captured_ || !captured_->fits(batches)) return false;
+  for (Tensor<B>& loss : captured_->run(batches)) unread_.push_back({step_ + 1, std::move(loss)});
+  return true;
+}
+
+/// Moves the losses into the report; returns the first that is not finite, if any.
+template <class B>
+std::optional<BadLoss> Trainer<B>::read_losses() {
+  std::optional<BadLoss> bad;
+  for (const UnreadLoss& loss : unread_) {
+    const double value = loss.value.template item<double>();
+    if (std::isfinite(value)) {
+      window_.losses += value;
+      ++window_.batches;
+    } else if (!bad) {
+      bad = BadLoss{loss.step, value};
+    }
+  }
+  unread_.clear();
+  return bad;
+}
+
+/// A report, an evaluation or a checkpoint follows, which needs finite losses.
+template <class B>
+void Trainer<B>::settle() {
+  const auto start = Clock::now();
+  if (const std::optional<BadLoss> bad = read_losses()) throw_late(*bad);
+  window_.busy += Clock::now() - start;
+}
+
+template <class B>
+void Trainer<B>::tell_progress() {
+  settle();
+  double norm = 0;
+  if (!observers_.empty()) {  // reading it waits for the device
+    const bool captured = replayed_ && captured_norm_.defined();
+    norm = captured ? captured_norm_.template item<double>() : optimizer_.gradient_norm();
+  }
+  report(optimizer_.learning_rate(), norm, backend_->memory_stats().peak);
+}
+
+}  // namespace ferrite::train

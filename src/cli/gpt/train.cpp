@@ -1,0 +1,153 @@
+// ferrite gpt train: a language model from token files.
+#include "cli/gpt/train.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/backend_option.hpp"
+#include "cli/gpt/gpt.hpp"
+#include "ferrite/core/error.hpp"
+#include "ferrite/text/bpe.hpp"
+#include "ferrite/train/checkpoint.hpp"
+
+namespace ferrite::cli {
+namespace {
+
+using namespace gpt;
+
+/// The sizes that were given; those that were not are those of --size.
+struct Sizes {
+  std::string size = "gpt2";
+  std::optional<std::int64_t> layers, heads, dim, context, vocab;
+  double dropout = 0;
+};
+
+nn::GptConfig model_of(const Sizes& sizes, const std::string& tokenizer) {
+  nn::GptConfig config = sizes.size == "gpt2-medium"  ? nn::GptConfig::gpt2_medium()
+                         : sizes.size == "gpt2-large" ? nn::GptConfig::gpt2_large()
+                         : sizes.size == "gpt2-xl"    ? nn::GptConfig::gpt2_xl()
+                                                      : nn::GptConfig::gpt2();
+  config.layers = sizes.layers.value_or(config.layers);
+  config.heads = sizes.heads.value_or(config.heads);
+  config.dim = sizes.dim.value_or(config.dim);
+  config.context = sizes.context.value_or(config.context);
+  if (sizes.vocab)
+    config.vocab = *sizes.vocab;
+  else if (!tokenizer.empty())
+    config.vocab = text::BytePairTokenizer::load(tokenizer).vocabulary_size();
+  config.dropout = sizes.dropout;
+  config.check();
+  return config;
+}
+
+/// Fills in what follows from other options. Throws ValueError for what cannot be.
+void complete(TrainOptions& o, const Sizes& sizes) {
+  o.model = model_of(sizes, o.tokenizer);
+  if (o.length == 0) o.length = o.model.context;
+  if (o.length > o.model.context)
+    throw ValueError(
+        fmt::format("[gpt train] --length {}: the model's context has {}: give a larger --context", o.length,
+                    o.model.context));
+  if (o.warmup < 0) o.warmup = std::min<std::int64_t>(700, o.steps / 20);
+  if (o.sample_every > 0 && o.tokenizer.empty())
+    throw ValueError("[gpt train] --sample-every: needs the --tokenizer of the data");
+  if (!o.resume && train::CheckpointFolder(o.out).latest())
+    throw ValueError(fmt::format(
+        "[gpt train] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
+        o.out));
+}
+
+int run(TrainOptions o, const Sizes& sizes) {
+  complete(o, sizes);
+  const AnyBackend backend(o.backend);
+  const bool bf16 =
+      o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
+  try {
+    return bf16 ? train_bf16(backend, o) : train_f32(backend, o);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(too_large(o, backend, bf16, error.what()));
+  }
+}
+
+void add_model_sizes(CLI::App& command, Sizes& sizes) {
+  command.add_option("--size", sizes.size, "Sizes of the model, which the next options change")
+      ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
+      ->capture_default_str();
+  const auto count = [&](const char* name, std::optional<std::int64_t>& value, const char* help) {
+    command.add_option(name, value, help)->check(CLI::PositiveNumber);
+  };
+  count("--layers", sizes.layers, "Blocks");
+  count("--heads", sizes.heads, "Heads of the attention; they divide --dim");
+  count("--dim", sizes.dim, "Width of the residual stream");
+  count("--context", sizes.context, "Most tokens that the model sees at once");
+  count("--vocab", sizes.vocab, "Tokens that there are; default: those of --tokenizer, or of --size");
+  command.add_option("--dropout", sizes.dropout, "Share of elements that are zeroed in training")
+      ->capture_default_str();
+}
+
+void add_course(CLI::App& command, TrainOptions& o) {
+  const auto count = [&](const char* name, std::int64_t& value, const char* help) {
+    return command.add_option(name, value, help)->check(whole_number)->capture_default_str();
+  };
+  count("--batch", o.batch, "Rows of a batch")->check(CLI::PositiveNumber);
+  count("--length", o.length, "Tokens of a row; 0: the model's context");
+  count("--micro-batches", o.micro_batches, "Batches whose gradients make one update")
+      ->check(CLI::PositiveNumber);
+  count("--steps", o.steps, "Updates of the whole run")->check(CLI::PositiveNumber)->required();
+  command.add_option("--lr", o.lr, "Largest learning rate; it falls to a tenth, along a cosine")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--warmup", o.warmup, "Steps until it is reached; default: steps / 20, at most 700")
+      ->check(whole_number);
+  command.add_option("--weight-decay", o.weight_decay, "Of matrices; biases and norms have none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--clip", o.clip, "Largest norm of the gradients; 0: any")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--seed", o.seed, "Of the weights and of the order of the data")
+      ->check(whole_number)
+      ->capture_default_str();
+  count("--report-every", o.report_every, "Steps between reports")->check(CLI::PositiveNumber);
+  count("--evaluate-every", o.evaluate_every, "Steps between evaluations on --valid; 0: only at the end");
+  count("--evaluate-batches", o.evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);
+  count("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: only at the end");
+  count("--sample-every", o.sample_every, "Steps between texts that the model writes; 0: none");
+}
+
+}  // namespace
+
+void add_gpt_train(CLI::App& gpt, Action& action) {
+  auto o = std::make_shared<TrainOptions>();
+  auto sizes = std::make_shared<Sizes>();
+  CLI::App* command = gpt.add_subcommand("train", "Train a model on token files");
+  command->add_option("--data", o->data, "Token files, or patterns in quotes, such as 'train_*.bin'")
+      ->required();
+  command->add_option("--valid", o->valid, "Token files to evaluate on");
+  command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
+      ->required();
+  add_model_sizes(*command, *sizes);
+  add_course(*command, *o);
+  command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
+  add_backend_option(command, o->backend, "Where to train");
+  command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
+      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+      ->capture_default_str();
+  command->add_option("--tokenizer", o->tokenizer, "For --sample-every: that of the data");
+  command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin");
+  command->add_flag("--quiet", o->quiet, "Print nothing but the texts");
+  command->footer(
+      "Ctrl-C saves a checkpoint and ends the run; --resume goes on, as if it had not been interrupted. The\n"
+      "model is in OUT/best.safetensors (least loss on --valid) and OUT/step-*.safetensors; `ferrite gpt\n"
+      "generate` reads both. OUT/metrics.html shows how the run goes.\n"
+      "Examples:\n"
+      "  ferrite gpt train --data 'train_*.bin' --valid 'val_*.bin' --batch 64 --micro-batches 8 --steps "
+      "20000 "
+      "--out run\n"
+      "  ferrite gpt train --data book.bin --tokenizer mine.bpe --layers 4 --heads 4 --dim 128 --context 128 "
+      "--steps 2000 --sample-every 200 --out small\n"
+      "  ferrite gpt train --data 'train_*.bin' --batch 64 --micro-batches 8 --steps 20000 --out run "
+      "--resume");
+  command->callback([&action, o, sizes] { action = [o, sizes] { return run(*o, *sizes); }; });
+}
+
+}  // namespace ferrite::cli

@@ -1,0 +1,39 @@
+// What `ferrite gpt train` is asked to do, and the training itself for one kind of arithmetic.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/gpt.hpp"
+#include "ferrite/stacks/any_backend.hpp"
+
+namespace ferrite::cli::gpt {
+
+struct TrainOptions {
+  std::vector<std::string> data, valid;
+  std::string out, backend = "auto", precision = "auto", tokenizer, prompt;
+  nn::GptConfig model;
+  std::int64_t batch = 8, length = 0, micro_batches = 1, steps = 0, warmup = -1;
+  std::int64_t report_every = 10, evaluate_every = 250, evaluate_batches = 20, checkpoint_every = 500,
+               sample_every = 0;
+  double lr = 6e-4, weight_decay = 0.1, clip = 1;
+  std::uint64_t seed = 1;
+  bool resume = false, quiet = false;
+};
+
+/// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16. Returns
+/// an exit code.
+int train_f32(const AnyBackend& backend, const TrainOptions& options);
+int train_bf16(const AnyBackend& backend, const TrainOptions& options);
+
+/// Bytes of parameters, gradients and moments; and those that one row of a batch adds while it is trained.
+/// Estimates.
+struct TrainMemory {
+  double fixed, per_row;
+};
+TrainMemory estimate_memory(const TrainOptions& options, bool bf16);
+/// Why a batch does not fit on the backend, and what would.
+std::string too_large(const TrainOptions& options, const AnyBackend& backend, bool bf16,
+                      const std::string& reason);
+
+}  // namespace ferrite::cli::gpt

@@ -1,0 +1,73 @@
+// What `ferrite gpt train` prints while it trains.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "cli/gpt/train.hpp"
+#include "ferrite/nn/generate.hpp"
+#include "ferrite/text/bpe.hpp"
+#include "ferrite/train/observer.hpp"
+
+namespace ferrite::cli::gpt {
+
+/// Lines instead of a bar, where the output is no terminal but a file that somebody reads later.
+class ProgressLog final : public train::Observer {
+ public:
+  ProgressLog(std::FILE* stream, std::int64_t tokens_per_sample)
+      : stream_(stream), tokens_per_sample_(tokens_per_sample) {}
+  void on_progress(const train::Progress& progress) override {
+    print(to_string(progress, tokens_per_sample_));
+  }
+  void on_evaluation(std::int64_t step, const train::Evaluation& evaluation) override {
+    print(fmt::format("step {}  validation loss {:.4f}", step, evaluation["loss"]));
+  }
+  void on_notice(const std::string& text) override { print("notice: " + text); }
+
+ private:
+  void print(const std::string& text) {
+    fmt::print(stream_, "{}\n", text);
+    std::fflush(stream_);
+  }
+
+  std::FILE* stream_;
+  std::int64_t tokens_per_sample_;
+};
+
+/// Lets the model write a text at the first report after every `every` steps. Training does not depend on
+/// it: the texts have random numbers of their own.
+template <class B>
+class Samples final : public train::Observer {
+ public:
+  Samples(nn::Gpt<B>& model, const text::BytePairTokenizer& tokenizer, const std::string& prompt,
+          std::int64_t every)  // throws as nn::generate does
+      : model_(model), tokenizer_(tokenizer), prompt_(tokenizer.encode(prompt)), every_(every) {
+    constexpr std::string_view end_of_text = "<|endoftext|>";
+    if (prompt_.empty() && tokenizer.special_tokens().contains(end_of_text))
+      prompt_ = {tokenizer.special_token(end_of_text)};
+    if (prompt_.empty()) prompt_ = tokenizer.encode("\n");
+    config_ = config_.with_temperature(0.8).with_top_k(50);
+    config_.tokens = 100;
+    config_.vocabulary = tokenizer.vocabulary_size();
+    static_cast<void>(
+        nn::GeneratingTexts({prompt_}, model.config(), config_));  // refuses now what it cannot do
+  }
+  void on_resume(std::int64_t step) override { last_ = step; }
+  void on_progress(const train::Progress& progress) override {
+    const bool due = progress.step / every_ > last_ / every_;
+    last_ = progress.step;
+    if (!due) return;
+    const auto texts = nn::generate(model_, {prompt_}, config_);
+    fmt::print("--- step {} ---\n{}\n", progress.step,
+               tokenizer_.decode(prompt_) + tokenizer_.decode(texts[0].tokens));
+    std::fflush(stdout);
+  }
+
+ private:
+  nn::Gpt<B>& model_;
+  const text::BytePairTokenizer& tokenizer_;
+  std::vector<text::Token> prompt_;
+  nn::GenerateConfig config_;
+  std::int64_t every_, last_ = 0;
+};
+
+}  // namespace ferrite::cli::gpt

@@ -1,0 +1,88 @@
+// The training of `ferrite gpt train`, for any differentiating backend.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/gpt/model.hpp"
+#include "cli/gpt/train_observers.hpp"
+#include "cli/input_files.hpp"
+#include "cli/stop_on_signal.hpp"
+#include "ferrite/data/token_loader.hpp"
+#include "ferrite/train/gpt_file.hpp"
+#include "ferrite/train/metrics.hpp"
+#include "ferrite/train/stacks.hpp"
+
+namespace ferrite::cli::gpt {
+
+inline train::TrainerConfig trainer_config(const TrainOptions& o) {
+  const auto schedule = optim::Schedule::cosine(o.lr, o.steps, o.lr / 10);
+  return train::TrainerConfig{}
+      .with_steps(o.steps)
+      .with_schedule(o.warmup > 0 ? schedule.with_warmup(o.warmup) : schedule)
+      .with_schedule_change(train::ScheduleChange::accept)  // more steps than first planned
+      .with_micro_batches(o.micro_batches)
+      .with_report_every(o.report_every)
+      .with_evaluate_every(o.valid.empty() ? 0 : o.evaluate_every)
+      .with_checkpoints(o.out, o.checkpoint_every)
+      .with_capture(train::Capture::if_possible)
+      .with_setting(train::gpt_setting, o.model.to_json());
+}
+
+template <class B>
+int train_on(B backend, const TrainOptions& o) {
+  const auto windows = data::TokenLoaderConfig{}.with_batch(o.batch, o.length).with_vocab(o.model.vocab);
+  data::TokenLoader loader(input_files(o.data), windows.with_seed(o.seed));
+  std::optional<data::TokenLoader> valid;
+  if (!o.valid.empty()) valid.emplace(input_files(o.valid), windows.with_shuffle(false));
+  std::optional<text::BytePairTokenizer> tokenizer;
+  if (!o.tokenizer.empty()) {
+    tokenizer = text::BytePairTokenizer::load(o.tokenizer);
+    check_tokenizer(o.tokenizer, *tokenizer, o.model);
+  }
+
+  Rng rng(o.seed);
+  nn::Gpt<B> model(backend, o.model, rng);
+  auto settings = optim::AdamWConfig{}
+                      .with_lr(o.lr)
+                      .with_betas(0.9, 0.95)
+                      .with_weight_decay(o.weight_decay)
+                      .with_no_decay(optim::biases_and_norms);
+  if (o.clip > 0) settings = settings.with_clip_norm(o.clip);
+  optim::AdamW<B> optimizer(model.parameters(), settings);
+  data::Prefetch ahead(loader);
+  train::Trainer<B> trainer(model, optimizer, ahead, train::language_model(model), trainer_config(o));
+  if (valid) trainer.validate_on(*valid, std::min(o.evaluate_batches, valid->batches_per_epoch()));
+
+  const bool terminal = ::isatty(::fileno(stderr)) == 1;
+  train::ProgressBar bar(o.quiet ? nullptr : stderr, Show::on_terminals, o.length);
+  ProgressLog log(stderr, o.length);
+  train::RunMetrics metrics(o.out, train::MetricsConfig{}.with_tokens_per_sample(o.length).with_title(
+                                       "ferrite gpt train: " + o.out));
+  std::optional<Samples<B>> samples;
+  if (tokenizer && o.sample_every > 0) samples.emplace(model, *tokenizer, o.prompt, o.sample_every);
+  trainer.add_observer(bar);
+  if (!terminal && !o.quiet) trainer.add_observer(log);
+  trainer.add_observer(metrics);
+  if (samples) trainer.add_observer(*samples);
+
+  const bool resumed = o.resume && trainer.resume_latest();
+  if (!o.quiet)
+    fmt::print(stderr, "{} ({:.1f}M parameters), {} tokens of data, {} tokens per step, {}{}\n",
+               describe(o.model), static_cast<double>(o.model.parameter_count()) / 1e6, loader.tokens(),
+               o.batch * o.length * o.micro_batches, backend.inner().describe(),
+               resumed ? fmt::format(", from step {}", trainer.step()) : "");
+  const StopOnSignal stop(trainer);
+  const train::Outcome outcome = trainer.fit();
+  if (!o.quiet) {
+    const auto newest = train::CheckpointFolder(o.out).latest();
+    fmt::print("{}{}\n", newest ? newest->string() : o.out,
+               outcome == train::Outcome::interrupted ? ": interrupted; --resume goes on from there" : "");
+  }
+  return success;
+}
+
+}  // namespace ferrite::cli::gpt

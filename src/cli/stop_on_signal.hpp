@@ -1,0 +1,24 @@
+// Ctrl-C in the middle of a training.
+#pragma once
+
+#include <csignal>
+
+#include "ferrite/train/trainer_base.hpp"
+
+namespace ferrite::cli {
+
+/// While it lives, the first SIGINT or SIGTERM asks the trainer to stop. A second one ends the program at
+/// once, as always. One at a time.
+class StopOnSignal {
+ public:
+  explicit StopOnSignal(train::TrainerBase& trainer);
+  ~StopOnSignal();
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+
+ private:
+  struct sigaction interrupt_ {
+  }, terminate_{};  // as they were before
+};
+
+}  // namespace ferrite::cli

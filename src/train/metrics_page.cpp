@@ -1,0 +1,173 @@
+// Plots of a run's metrics over its steps.
+#include "train/metrics_page.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/svg.hpp"
+
+namespace ferrite::train {
+
+namespace {
+
+using svg::line;
+using svg::short_text;
+using svg::words;
+
+constexpr double width = 480, height = 260, left = 58, right = 14, top = 30, bottom = 24;
+constexpr std::size_t most_points = 500;  // more would not be seen
+
+struct Point {
+  double step, value;
+};
+using Series = std::vector<Point>;
+
+constexpr const char* head = R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+{refresh}<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; --text: #1c1c1c; --faint: #666; --grid: #e2e2e2; --back: #fff; --c0: #0b63c4;
+  --c1: #d9570d; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --text: #e8e8e8; --faint: #a3a3a3; --grid: #363636; --back: #161616;
+  --c0: #62a8ff; --c1: #ff9a57; }} }}
+body {{ font: 14px/1.45 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1020px;
+  margin: 2em auto; padding: 0 1em; }}
+p {{ color: var(--faint); }} .grid {{ display: flex; flex-wrap: wrap; gap: 24px; }}
+svg {{ font: 11px system-ui, sans-serif; }} svg text {{ fill: var(--text); }} svg text.faint {{ fill: var(--faint); }}
+svg text.head {{ font-weight: 600; }} svg line.grid {{ stroke: var(--grid); }}
+svg polyline {{ fill: none; stroke: currentColor; stroke-width: 1.5; }} svg circle {{ fill: currentColor; }}
+.c0 {{ color: var(--c0); }} .c1 {{ color: var(--c1); }} svg text.c0, svg text.c1 {{ fill: currentColor; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{facts}</p>
+<div class="grid">
+)";
+
+/// A long series as means over neighbours.
+Series thinned(const Series& all) {
+  const std::size_t group = (all.size() + most_points - 1) / most_points;
+  if (group <= 1) return all;
+  Series means;
+  for (std::size_t begin = 0; begin < all.size(); begin += group) {
+    const std::size_t end = std::min(begin + group, all.size());
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += all[i].value;
+    means.push_back({all[end - 1].step, sum / static_cast<double>(end - begin)});
+  }
+  return means;
+}
+
+Series series(std::span<const MetricsRow> rows, std::string_view name) {
+  Series all;
+  for (const MetricsRow& row : rows)
+    for (const auto& [key, value] : row.values)
+      if (key == name && std::isfinite(value)) all.push_back({static_cast<double>(row.step), value});
+  return thinned(all);
+}
+
+/// A linear axis of pixels.
+struct Scale {
+  double low, high, from, to;
+
+  double at(double value) const { return from + (to - from) * (value - low) / (high - low); }
+  /// Round numbers, four to eight of them.
+  std::vector<double> ticks() const {
+    const double rough = (high - low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
+    const double share = rough / power, step = power * (share < 1.5   ? 1
+                                                        : share < 3.5 ? 2
+                                                        : share < 7.5 ? 5
+                                                                      : 10);
+    std::vector<double> all;
+    for (double tick = std::ceil(low / step); tick * step <= high; ++tick) all.push_back(tick * step);
+    return all;
+  }
+};
+
+/// Around all values, with a little room. A range of one value would have no scale.
+Scale scale_of(std::vector<double> values, double from, double to) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  double low = *least, high = *most;
+  if (high - low < 1e-9 * std::max(std::abs(high), 1e-9)) {
+    const double room = high == 0 ? 1 : 0.1 * std::abs(high);
+    low -= room, high += room;
+  }
+  return {low, high, from, to};
+}
+
+enum class Axis : std::uint8_t { fitted, from_zero };
+
+std::string plot(const std::string& title, const std::vector<std::pair<std::string, Series>>& lines,
+                 Axis axis, double unit = 1) {
+  std::vector<double> steps, values;
+  for (const auto& [name, points] : lines) {
+    for (const Point& point : points) {
+      steps.push_back(point.step);
+      values.push_back(point.value / unit);
+    }
+  }
+  if (values.empty()) return "";
+  if (axis == Axis::from_zero) values.push_back(0);
+  const Scale x = scale_of(steps, left, width - right), y = scale_of(values, height - bottom, top);
+  std::string body = words(0, 14, title, "head", "start");
+  for (const double tick : y.ticks()) {
+    body += line(left, y.at(tick), width - right, y.at(tick), "grid");
+    body += words(left - 6, y.at(tick) + 4, short_text(tick), "faint", "end");
+  }
+  for (const double tick : x.ticks())
+    if (tick == std::floor(tick))
+      body += words(x.at(tick), height - 6, fmt::format("{:.0f}", tick), "faint", "middle");
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [name, points] = lines[i];
+    if (points.empty()) continue;
+    std::string path, dots;
+    for (const Point& point : points) {
+      const double px = x.at(point.step), py = y.at(point.value / unit);
+      path += fmt::format("{:.1f},{:.1f} ", px, py);
+      if (points.size() <= 60)
+        dots +=
+            fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.5"><title>step {:.0f}: {}</title></circle>)",
+                        px, py, point.step, short_text(point.value / unit));
+    }
+    body += fmt::format(R"(<g class="c{}"><polyline points="{}"/>{}</g>)", i, path, dots);
+    if (lines.size() > 1)
+      body += words(width - right - 90 * static_cast<double>(lines.size() - 1 - i), 14, name,
+                    i == 0 ? "c0" : "c1", "end");
+  }
+  return svg::image(width, height, body) + "\n";
+}
+
+std::string facts(std::span<const MetricsRow> rows, std::int64_t steps, bool running) {
+  if (rows.empty()) return "Nothing was reported.";
+  const Series loss = series(rows, "loss");
+  return fmt::format("Step {}{}{}{}", rows.back().step, steps > 0 ? fmt::format(" of {}", steps) : "",
+                     loss.empty() ? "" : fmt::format(", loss {:.4f}", loss.back().value),
+                     running ? "; the run goes on, and this page with it." : ".");
+}
+
+}  // namespace
+
+std::string metrics_page(std::span<const MetricsRow> rows, const MetricsConfig& config, std::int64_t steps,
+                         bool running) {
+  const auto one = [&](const char* name) {
+    return std::vector<std::pair<std::string, Series>>{{"", series(rows, name)}};
+  };
+  const char* const refresh = running ? "<meta http-equiv=\"refresh\" content=\"5\">\n" : "";
+  std::string page =
+      fmt::format(head, fmt::arg("refresh", refresh), fmt::arg("title", svg::escaped(config.title)),
+                  fmt::arg("facts", svg::escaped(facts(rows, steps, running))));
+  page += plot("Loss", {{"training", series(rows, "loss")}, {"validation", series(rows, "validation_loss")}},
+               Axis::fitted);
+  page += plot("Gradient norm", one("gradient_norm"), Axis::from_zero);
+  page += plot("Tokens per second", one("tokens_per_second"), Axis::from_zero);
+  page += plot("Samples per second", one("samples_per_second"), Axis::from_zero);
+  page += plot("Memory, GiB", one("memory_bytes"), Axis::from_zero, 1024.0 * 1024 * 1024);
+  page += plot("Learning rate", one("learning_rate"), Axis::from_zero);
+  return page + "</div>\n</body>\n</html>\n";
+}
+
+}  // namespace ferrite::train

@@ -1,0 +1,190 @@
+// Trainers that replay their step as a graph: the weights, losses and norms of eager steps, bit for bit.
+#include <gtest/gtest.h>
+
+#include "ferrite/backend/cuda_device.hpp"
+#include "ferrite/nn/gpt.hpp"
+#include "train/train_test.hpp"
+
+namespace ferrite::train {
+namespace {
+
+using testing::expect_error;
+using testing::Recorder;
+using testing::same_bits;
+
+/// Texts in which each token follows from the one before.
+data::HostBatch tokens(std::int64_t number, std::int64_t rows) {
+  constexpr std::int64_t length = 32, vocabulary = 61;
+  std::vector<std::int32_t> x, y;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t token = (number * 13 + row * 7) % vocabulary;
+    for (std::int64_t i = 0; i < length; ++i) {
+      x.push_back(static_cast<std::int32_t>(token));
+      token = (token * 5 + 3) % vocabulary;
+      y.push_back(static_cast<std::int32_t>(token));
+    }
+  }
+  const Shape shape{rows, length};
+  return {HostTensor::from(std::span<const std::int32_t>(x), shape),
+          HostTensor::from(std::span<const std::int32_t>(y), shape)};
+}
+
+/// Every `odd`-th batch has fewer rows, unless it is 0.
+template <class B>
+struct GptRun {
+  B backend;
+  Rng rng{7};
+  nn::Gpt<B> model;
+  optim::AdamW<B> optimizer;
+  data::Generated source;
+  Recorder recorder;
+  Trainer<B> trainer;
+
+  GptRun(B on, const TrainerConfig& config, double dropout, std::int64_t odd = 0)
+      : backend(std::move(on)),
+        model(backend,
+              nn::GptConfig{}
+                  .with_vocab(61)
+                  .with_context(32)
+                  .with_layers(2)
+                  .with_heads(2)
+                  .with_dim(64)
+                  .with_dropout(dropout),
+              rng),
+        optimizer(model.parameters(), optim::AdamWConfig{}
+                                          .with_betas(0.9, 0.95)
+                                          .with_weight_decay(0.1)
+                                          .with_no_decay(optim::biases_and_norms)
+                                          .with_clip_norm(0.5)),
+        source("texts",
+               [odd](std::int64_t number) {
+                 return std::optional(tokens(number, odd > 0 && number % odd == odd - 1 ? 2 : 4));
+               }),
+        trainer(model, optimizer, source, language_model(model), config) {
+    trainer.add_observer(recorder);
+  }
+};
+
+TrainerConfig twenty_steps() {
+  return TrainerConfig{}.with_steps(20).with_report_every(3).with_schedule(
+      optim::Schedule::cosine(0.01, 20, 0.001).with_warmup(5));
+}
+
+template <class B>
+void expect_same(GptRun<B>& a, GptRun<B>& b) {
+  EXPECT_TRUE(same_bits(a.model.state(), b.model.state()));
+  EXPECT_TRUE(same_bits(a.optimizer.state(), b.optimizer.state()));
+  EXPECT_EQ(a.rng.position(), b.rng.position());
+  ASSERT_EQ(a.recorder.progress.size(), b.recorder.progress.size());
+  for (std::size_t i = 0; i < a.recorder.progress.size(); ++i) {
+    EXPECT_EQ(a.recorder.progress[i].loss, b.recorder.progress[i].loss) << i;
+    EXPECT_EQ(a.recorder.progress[i].gradient_norm, b.recorder.progress[i].gradient_norm) << i;
+  }
+  EXPECT_TRUE(b.recorder.notices.empty()) << b.recorder.notices[0];
+}
+
+template <class B>
+void expect_graph_equal_to_eager(const std::function<B()>& backend) {
+  for (const std::int64_t micro_batches : {1, 4}) {
+    for (const double dropout : {0.0, 0.1}) {
+      SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches, dropout " + std::to_string(dropout));
+      const auto config = twenty_steps().with_micro_batches(micro_batches);
+      GptRun<B> eager(backend(), config, dropout), captured(backend(), config.with_capture(), dropout);
+      eager.trainer.fit();
+      captured.trainer.fit();
+      expect_same(eager, captured);
+    }
+  }
+}
+
+class CudaTrainer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
+  }
+};
+
+TEST_F(CudaTrainer, GraphsGiveTheBitsOfEagerSteps) {
+  using B = Autodiff<Cuda>;
+  expect_graph_equal_to_eager<B>([] { return B(); });
+}
+
+TEST_F(CudaTrainer, InMixedPrecisionToo) {
+  using B = Autodiff<Autocast<Cuda>>;
+  expect_graph_equal_to_eager<B>([] { return B(); });
+}
+
+TEST_F(CudaTrainer, OnABackendByNameToo) {
+  using B = Autodiff<AnyBackend>;
+  expect_graph_equal_to_eager<B>([] { return B("cuda"); });
+}
+
+TEST_F(CudaTrainer, InMixedPrecisionOnABackendByName) {
+  using B = Autodiff<Autocast<AnyBackend>>;
+  const auto config = twenty_steps().with_micro_batches(2);
+  GptRun<B> eager(B("cuda"), config, 0.1), captured(B("cuda"), config.with_capture(), 0.1);
+  eager.trainer.fit();
+  captured.trainer.fit();
+  expect_same(eager, captured);
+}
+
+TEST_F(CudaTrainer, BatchesOfAnotherShapeEvaluationsAndLoadedWeightsChangeNothing) {
+  using B = Autodiff<Autocast<Cuda>>;
+  const auto train = [](GptRun<B>& run) {
+    data::Generated valid("texts",
+                          [](std::int64_t number) { return std::optional(tokens(1000 + number, 4)); });
+    run.trainer.validate_on(valid, 2);
+    run.trainer.advance(8);
+    NamedTensors halved = run.model.state();  // the host writes to parameters between two replays
+    const HostTensor& weight = halved.at("norm.weight");
+    const std::vector<float> half(static_cast<std::size_t>(weight.numel()), 0.5f);
+    halved["norm.weight"] = HostTensor::from(std::span<const float>(half), weight.shape());
+    run.model.load_state(halved);
+    run.trainer.fit();
+  };
+  const auto config = twenty_steps().with_evaluate_every(5);
+  GptRun<B> eager(B(), config, 0.1, 4), captured(B(), config.with_capture(), 0.1, 4);
+  train(eager);
+  train(captured);
+  expect_same(eager, captured);
+  ASSERT_EQ(eager.recorder.evaluations.size(), captured.recorder.evaluations.size());
+  for (std::size_t i = 0; i < eager.recorder.evaluations.size(); ++i)
+    EXPECT_EQ(eager.recorder.evaluations[i].second["loss"], captured.recorder.evaluations[i].second["loss"]);
+}
+
+TEST_F(CudaTrainer, RunningStatisticsGoOnInsideTheGraph) {
+  using B = Autodiff<Cuda>;
+  const auto train = [](const TrainerConfig& config) {
+    B backend;
+    nn::Sequential<B> net = testing::points_net(backend, 1, 0.1);
+    optim::AdamW<B> optimizer(net.parameters());
+    data::DataLoader loader(testing::points(100, 5), data::LoaderConfig{}.with_batch_size(8));
+    Trainer<B> trainer(net, optimizer, loader, supervised(net, testing::cross_entropy), config);
+    trainer.fit();
+    return net.state();
+  };
+  EXPECT_TRUE(same_bits(train(twenty_steps()), train(twenty_steps().with_capture())));
+}
+
+TEST_F(CudaTrainer, AStepThatReadsTheHostIsNamedOrRunsEagerly) {
+  using B = Autodiff<Cuda>;
+  const auto train = [](Capture capture) {
+    B backend;
+    nn::Sequential<B> net = testing::points_net(backend, 1, 0.0);
+    optim::AdamW<B> optimizer(net.parameters());
+    data::DataLoader loader(testing::points(100, 5), data::LoaderConfig{}.with_batch_size(10));
+    const StepFunction<B> step = [&](const data::Batch<B>& batch) {
+      const Tensor<B> logits = net.forward(batch.x), loss = softmax_cross_entropy(logits, batch.y);
+      static_cast<void>(loss.item());
+      return Prediction<B>{loss, logits};
+    };
+    Trainer<B> trainer(net, optimizer, loader, step, twenty_steps().with_capture(capture));
+    trainer.fit();
+    return trainer.notices();
+  };
+  expect_error<BackendError>([&] { train(Capture::required); }, {"cannot be recorded", "capture"});
+  EXPECT_EQ(train(Capture::if_possible).size(), 1u);
+}
+
+}  // namespace
+}  // namespace ferrite::train

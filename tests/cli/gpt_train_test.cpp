@@ -1,0 +1,141 @@
+// ferrite gpt train as a user runs it, on a model that learns one sentence.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli_test.hpp"
+#include "ferrite/data/token_file.hpp"
+#include "ferrite/train/checkpoint.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+struct GptTrainCommand : ::testing::Test {
+  static inline std::optional<ScratchFolder> folder;
+
+  static void SetUpTestSuite() {
+    folder.emplace();
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "the cat sat on the mat, and the dog lay on the rug.\n";
+    std::ofstream(*folder / "book.txt", std::ios::binary) << text;
+    ASSERT_EQ(
+        run_ferrite("gpt tokenizer train --vocab 270 --text " + at("book.txt") + " --out " + at("my.bpe"))
+            .code,
+        0);
+    ASSERT_EQ(run_ferrite("gpt tokens --tokenizer " + at("my.bpe") + " --text " + at("book.txt") + " --out " +
+                          at("book.bin"))
+                  .code,
+              0);
+  }
+  static void TearDownTestSuite() { folder.reset(); }
+
+  static std::string at(const std::string& name) { return "'" + (*folder / name).string() + "'"; }
+  static Reply train(const std::string& out, const std::string& arguments,
+                     const std::string& environment = "") {
+    return run_ferrite("gpt train --backend cpu --data " + at("book.bin") + " --out " + at(out) +
+                           " --layers 2 --heads 2 --dim 32 --context 32 --vocab 270 --batch 4 --lr 1e-2 " +
+                           arguments,
+                       environment);
+  }
+  static std::vector<Json> lines_of(const std::string& out) {
+    std::vector<Json> lines;
+    std::ifstream in(*folder / (out + "/metrics.jsonl"));
+    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+  static std::filesystem::path checkpoint(const std::string& out, int step) {
+    return *folder / fmt::format("{}/step-{:08}.safetensors", out, step);
+  }
+};
+
+void expect_refused(const Reply& reply, const std::string& part) {
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, part);
+}
+
+TEST_F(GptTrainCommand, ExplainsItselfWithExamples) {
+  const Reply help = run_ferrite("gpt train --help");
+  EXPECT_EQ(help.code, 0);
+  expect_contains(help.output, "Examples:\n  ferrite gpt train");
+  expect_contains(run_ferrite("gpt --help").output, "ferrite gpt train");
+}
+
+TEST_F(GptTrainCommand, LearnsReportsAndWritesAModelThatGenerateReads) {
+  const Reply reply = train("learns", "--steps 60 --report-every 20 --valid " + at("book.bin") +
+                                          " --evaluate-every 30 --evaluate-batches 2 --tokenizer " +
+                                          at("my.bpe") + " --sample-every 40 --prompt 'the cat'");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  for (const char* part :
+       {"2 layers, 2 heads, dim 32", "128 tokens per step", "60/60  loss", "tokens/s",
+        "step 60  validation loss", "--- step 40 ---\nthe cat", "learns/step-00000060.safetensors"})
+    expect_contains(reply.output, part);
+  const auto lines = lines_of("learns");
+  ASSERT_EQ(lines.size(), 5u);  // three reports, two evaluations
+  EXPECT_LT(lines[3].at("loss").get<double>(), 0.7 * lines[0].at("loss").get<double>());
+  EXPECT_GT(lines[0].at("tokens_per_second").get<double>(), 0);
+  EXPECT_GT(lines[0].at("gradient_norm").get<double>(), 0);
+  EXPECT_TRUE(lines[2].contains("validation_loss"));
+  EXPECT_TRUE(std::filesystem::exists(*folder / "learns/metrics.html"));
+  const Reply text = run_ferrite("gpt generate --backend cpu --quiet --tokens 5 --prompt 'the cat' --model " +
+                                 at("learns/best.safetensors") + " --tokenizer " + at("my.bpe"));
+  EXPECT_EQ(text.code, 0) << text.output;
+  EXPECT_EQ(text.output.rfind("the cat", 0), 0u);
+}
+
+TEST_F(GptTrainCommand, AnInterruptedRunGoesOnBitForBit) {
+  const std::string course = "--quiet --report-every 4 --micro-batches 2 --dropout 0.1 --warmup 2 --steps ";
+  ASSERT_EQ(train("whole", course + "16").code, 0);
+  ASSERT_EQ(train("parts", course + "16 --checkpoint-every 6").code, 0);
+  std::filesystem::remove(checkpoint("parts", 16));
+  std::filesystem::remove(checkpoint("parts", 12));
+  const Reply resumed = train("parts", course + "16 --checkpoint-every 6 --resume");
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  const auto whole = train::read_checkpoint(checkpoint("whole", 16)),
+             parts = train::read_checkpoint(checkpoint("parts", 16));
+  for (const auto& [name, tensor] : whole.model)
+    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), parts.model.at(name).bytes())) << name;
+  std::vector<std::int64_t> steps;
+  for (const Json& line : lines_of("parts")) steps.push_back(line["step"]);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{4, 8, 12, 16}));
+}
+
+TEST_F(GptTrainCommand, CtrlCSavesACheckpoint) {
+  // After three seconds: the machine decides at which step that is.
+  const Reply stopped = train("stopped", "--steps 1000000", "timeout --preserve-status -s INT 3");
+  EXPECT_EQ(stopped.code, 0) << stopped.output;
+  expect_contains(stopped.output, "as requested");
+  expect_contains(stopped.output, "interrupted; --resume goes on from there");
+  EXPECT_TRUE(train::CheckpointFolder(*folder / "stopped").latest());
+}
+
+TEST_F(GptTrainCommand, TrainsInMixedPrecision) {
+  const Reply reply = train("bf16", "--steps 30 --report-every 10 --precision bf16");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "autocast(bf16)");
+  const auto lines = lines_of("bf16");
+  EXPECT_LT(lines.back().at("loss").get<double>(), lines.front().at("loss").get<double>());
+}
+
+TEST_F(GptTrainCommand, BadInputIsRefusedWithAReason) {
+  ASSERT_EQ(train("used", "--steps 1 --quiet").code, 0);
+  expect_refused(train("used", "--steps 1"), "has checkpoints of an earlier run: give --resume");
+  expect_refused(train("used", "--steps 2 --resume --layers 1"), "gpt is");
+  expect_refused(train("x", "--steps 1 --vocab 200"), "vocabulary");
+  expect_refused(train("x", "--steps 1 --length 33"), "--length 33: the model's context has 32");
+  expect_refused(train("x", "--steps 1 --heads 3"), "heads");
+  expect_refused(train("x", "--steps 1 --sample-every 1"), "--tokenizer");
+  expect_refused(train("x", "--steps 1 --valid " + at("none_*.bin")), "none_");
+  expect_refused(train("x", ""), "--steps");
+  std::ofstream(*folder / "empty.bin");
+  expect_refused(
+      run_ferrite("gpt train --backend cpu --steps 1 --data " + at("empty.bin") + " --out " + at("x")),
+      "empty.bin");
+  expect_refused(train("book.txt", "--steps 1"), "book.txt");  // a file, no folder
+}
+
+}  // namespace
+}  // namespace ferrite::testing
