@@ -10,6 +10,7 @@ install(TARGETS ferrite_cli)
 if(TARGET ferrite_parquet_reader)
   install(TARGETS ferrite_parquet_reader LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+install(DIRECTORY share/ DESTINATION ${CMAKE_INSTALL_DATADIR}/ferrite)
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT ferrite-targets NAMESPACE ferrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ferrite)
 configure_package_config_file(cmake/ferrite-config.cmake.in ${PROJECT_BINARY_DIR}/ferrite-config.cmake

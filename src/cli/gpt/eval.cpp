@@ -155,7 +155,7 @@ int run(const Options& o) {
 void add_gpt_eval(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<Options>();
   CLI::App* command = gpt.add_subcommand("eval", "Loss and perplexity of a model on token files");
-  add_model_options(*command, o->model);
+  add_model_options(*command, o->model)->required();
   command->add_option("--data", o->data, "Token files, or patterns in quotes, such as 'val_*.bin'")
       ->required();
   command->add_option("--tokenizer", o->tokenizer,

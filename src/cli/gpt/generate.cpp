@@ -95,6 +95,12 @@ void print_json(const std::vector<std::string>& prompts, const std::vector<Growi
 }
 
 int run(Options o) {
+  if (o.model.file.empty()) {
+    const SharedModel shared = shared_model();
+    o.model.file = shared.file;
+    if (o.tokenizer.empty()) o.tokenizer = shared.tokenizer;
+  }
+  if (o.tokenizer.empty()) throw ValueError("[gpt generate] --model: needs the --tokenizer of its text");
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
   check_tokenizer(o.tokenizer, tokenizer, train::read_gpt_config(o.model.file));
   if (o.prompts.empty())
@@ -140,8 +146,7 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<Options>();
   CLI::App* command = gpt.add_subcommand("generate", "Go on with a text");
   add_model_options(*command, o->model);
-  command->add_option("--tokenizer", o->tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json")
-      ->required();
+  command->add_option("--tokenizer", o->tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json");
   command->add_option("--prompt", o->prompts,
                       "How the text begins; several make a batch; without it, standard input");
   command->add_option("--tokens", o->config.tokens, "Most new tokens")
@@ -166,8 +171,10 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
   command->add_flag("--json", o->json, "Print texts, tokens and times as JSON");
   command->add_flag("--quiet", o->quiet, "Print only the text");
   command->footer(
+      "Without --model the small model that comes with ferrite writes: it has read Shakespeare.\n"
       "A text longer than the model's context goes on with the later half of it.\n"
       "Examples:\n"
+      "  ferrite gpt generate --prompt 'ROMEO:'\n"
       "  ferrite gpt generate --model run/best.safetensors --tokenizer vocab.bpe --prompt 'Once upon a "
       "time'\n"
       "  ferrite gpt generate --model m.safetensors --tokenizer vocab.bpe --prompt 'Q: why?' --stop 'Q:' "

@@ -3,16 +3,29 @@
 #include <fmt/format.h>
 
 #include "cli/backend_option.hpp"
+#include "cli/shared_files.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cli::gpt {
 
-void add_model_options(CLI::App& command, ModelOptions& options) {
-  command
-      .add_option("--model", options.file,
-                  "A .safetensors file with the model's config: a checkpoint such as run/best.safetensors")
-      ->required();
+CLI::Option* add_model_options(CLI::App& command, ModelOptions& options) {
+  CLI::Option* file = command.add_option(
+      "--model", options.file,
+      "A .safetensors file with the model's config: a checkpoint such as run/best.safetensors");
   add_backend_option(&command, options.backend, "Where the model runs");
+  return file;
+}
+
+SharedModel shared_model() {
+  const auto file = shared_file("gpt/shakespeare.safetensors"),
+             tokenizer = shared_file("gpt/shakespeare.bpe");
+  for (const auto& path : {file, tokenizer})
+    if (!std::filesystem::exists(path))
+      throw ValueError(fmt::format(
+          "[gpt] {}: the model that comes with ferrite is not there: give --model and --tokenizer, or the "
+          "folder of ferrite's share/ in FERRITE_SHARE",
+          path.string()));
+  return {file.string(), tokenizer.string()};
 }
 
 void check_tokenizer(const std::string& file, const text::BytePairTokenizer& tokenizer,

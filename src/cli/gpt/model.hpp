@@ -13,7 +13,15 @@ namespace ferrite::cli::gpt {
 struct ModelOptions {
   std::string file, backend = "auto";
 };
-void add_model_options(CLI::App& command, ModelOptions& options);
+/// The option --model, which the caller may make required, and --backend.
+CLI::Option* add_model_options(CLI::App& command, ModelOptions& options);
+
+/// The model that comes with ferrite, and its tokenizer: it has read Shakespeare (docs/gpt.md). Throws
+/// ValueError if the files are not there.
+struct SharedModel {
+  std::string file, tokenizer;
+};
+SharedModel shared_model();
 
 /// Throws ValueError if the tokenizer has more tokens than the model.
 void check_tokenizer(const std::string& file, const text::BytePairTokenizer& tokenizer,
