@@ -18,4 +18,4 @@ ferrite_layer(train USES optim stacks)
 ferrite_layer(priors FOLDERS models/priors USES data stacks interop backend_cpu backend_cuda)
 ferrite_layer(quantile_tokenizer FOLDERS models/quantile_tokenizer USES data stacks)
 ferrite_layer(irsynth FOLDERS models/irsynth USES stacks backend_cuda)
-ferrite_layer(gpt FOLDERS models/gpt USES io)                     # weights of GPT-2, from transformers and back
+ferrite_layer(gpt FOLDERS models/gpt USES train)                   # weights of GPT-2, from transformers and back

@@ -1,4 +1,5 @@
-// softmax_cross_entropy: forward, backward, and both as a training step runs them, through autodiff.
+// softmax_cross_entropy: forward, backward, and both as a training step runs them, through autodiff; there
+// also linear_cross_entropy, with the product that makes the logits.
 #include "suite.hpp"
 
 namespace ferrite::bench {
@@ -13,6 +14,19 @@ Measurement whole_loss(std::int64_t rows, std::int64_t classes) {
   Measurement m =
       time_calls(b.inner(), [&] { gradients = softmax_cross_entropy(logits, targets).backward(); });
   m.bytes = 2 * static_cast<double>(logits.meta().bytes());  // read once, the gradient written once
+  return m;
+}
+
+Measurement whole_linear_loss(std::int64_t rows, std::int64_t length, std::int64_t classes) {
+  Autodiff<Cuda> b;
+  Rng rng(1);
+  const auto x = parameter(randn(b, {rows, length}, rng, 0, 1, DType::bf16), "x");
+  const auto weight = parameter(randn(b, {classes, length}, rng, 0, 0.02, DType::bf16), "weight");
+  const auto targets = randint(b, {rows}, rng, 0, classes);
+  Gradients<Cuda> gradients;
+  Measurement m =
+      time_calls(b.inner(), [&] { gradients = linear_cross_entropy(x, weight, targets).backward(); });
+  m.flops = 6 * static_cast<double>(rows) * static_cast<double>(length) * static_cast<double>(classes);
   return m;
 }
 
@@ -45,6 +59,8 @@ void add_cross_entropy(Suite& suite) {
   add(DType::f32, 8192, 50304, Reach::cuda);
   add(DType::bf16, 8192, 50304, Reach::cuda);
   suite.add("cross_entropy_both/bf16/32768x50304", [] { return whole_loss(32768, 50304); });
+  suite.add("linear_cross_entropy_both/bf16/32768x768x50304",
+            [] { return whole_linear_loss(32768, 768, 50304); });
 }
 
 }  // namespace ferrite::bench

@@ -105,6 +105,18 @@ def row_op(op, dtype, rows, columns):
         y, (a, weight), dy, retain_graph=True), prepare, needs_grad=True)
 
 
+def linear_cross_entropy(dtype, rows, length, classes):
+    def both(x, weight, y):
+        x.grad = weight.grad = None
+        F.cross_entropy(F.linear(x, weight), y).backward()
+        return x.grad, weight.grad
+
+    def make():
+        x, weight = draw(rows, length, dtype=dtype), draw(classes, length, dtype=dtype) * 0.02
+        return x.requires_grad_(), weight.requires_grad_(), torch.randint(0, classes, (rows,))
+    return Problem(make, both, needs_grad=True)
+
+
 def cross_entropy(op, dtype, rows, classes):
     def targets():
         return torch.randint(0, classes, (rows,))
@@ -317,6 +329,8 @@ def problem(name):
         return max_pool2d(op, dtype, extents)
     if op.startswith("batch_norm"):
         return batch_norm(op, dtype, extents)
+    if op.startswith("linear_cross_entropy"):
+        return linear_cross_entropy(dtype, *extents)
     if op.startswith("cross_entropy"):
         return cross_entropy(op, dtype, *extents)
     if op.removesuffix("_backward") in ("softmax", "layer_norm", "rms_norm"):

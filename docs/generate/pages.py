@@ -32,7 +32,7 @@ PAGES = [
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
         ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
-    ("layers", "Layers", "training.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
+    ("layers", "Layers", "training.md gpt.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
         ("Linear and embedding", ["nn/linear.hpp"]),
         ("Convolution and pooling", ["nn/conv.hpp"]),
@@ -115,7 +115,7 @@ PAGES = [
                                 "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/ops.hpp", "models/priors/config.hpp",
                     "models/priors/stream.hpp", "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
-        ("GPT-2", ["models/gpt/hugging_face.hpp", "models/gpt/description.hpp"]),
+        ("GPT-2", ["models/gpt/hugging_face.hpp"]),
         ("IR-synth", ["models/irsynth/config.hpp", "models/irsynth/program.hpp", "models/irsynth/record.hpp",
                       "models/irsynth/dataset.hpp", "models/irsynth/emit_warp.hpp"]),
     ]),

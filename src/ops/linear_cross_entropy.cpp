@@ -26,9 +26,8 @@ Metas LinearCrossEntropy::infer(MetaSpan in) const {
   check_extents(type_name, logits.shape);
   const Meta result{{}, check_classes(type_name, logits, in[2], label_smoothing, classes).dtype};
   if (!with_gradient) return {result};
-  const Meta dweight{in[1].shape, result.dtype};
-  if (!divides_late(in[0].dtype)) return {result, in[0], dweight};
-  return {result, in[0], dweight, result};
+  const DType dx = in[0].dtype == DType::f16 ? result.dtype : in[0].dtype;
+  return {result, {in[0].shape, dx}, {in[1].shape, result.dtype}};
 }
 
 Cost LinearCrossEntropy::cost(MetaSpan in, MetaSpan out) const {

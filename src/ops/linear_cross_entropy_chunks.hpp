@@ -16,7 +16,7 @@ struct ChunkedLoss {
   Array x, weight;
   Array losses;                 // [N]
   Array counted;                // [], of the loss: what the sum of the losses is divided by
-  Array dx = {}, dweight = {};  // undefined without a gradient; dx has the dtype of the logits
+  Array dx = {}, dweight = {};  // undefined without a gradient; of the dtype of the logits, or wider
 };
 
 template <class B, class Op>

@@ -28,6 +28,10 @@ void TrainerConfig::check() const {
   check_at_least("check_every", check_every, 0);
   if (!(min_delta >= 0) || !std::isfinite(min_delta))
     throw ValueError(fmt::format("[trainer] min_delta {}: must be a finite number of at least 0", min_delta));
+  for (const char* own : {"optimizer", "schedule", "data", "micro_batches", "format", "checksum"})
+    if (settings.contains(own))
+      throw ValueError(
+          fmt::format("[trainer] setting '{}': the trainer has one of this name; choose another", own));
 }
 
 }  // namespace ferrite::train

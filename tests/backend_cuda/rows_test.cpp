@@ -205,6 +205,33 @@ TEST_F(CudaRows, CrossEntropy) {
   }
 }
 
+TEST_F(CudaRows, CrossEntropyWithPadding) {
+  const std::pair<Shape, std::int64_t> cases[] = {{{70, 3}, 2},      {{9, 104}, 97},      {{600, 768}, 768},
+                                                  {{3, 8192}, 8185}, {{3, 50304}, 50257}, {{2, 70000}, 11}};
+  for (const DType dtype : floats) {
+    for (const auto& [shape, classes] : cases) {
+      const std::int64_t n = shape[0];
+      // Padding is NaN: nobody may use it.
+      const Gpu used = random({n, classes}, dtype) * 4;
+      const Gpu x = pad(used, {0, 0}, {0, shape[1] - classes}, std::numeric_limits<double>::quiet_NaN());
+      SCOPED_TRACE(name_of(x) + " with " + std::to_string(classes) + " classes");
+      const Gpu targets = to(*cuda, randint(host, {n}, rng, 0, classes));
+      const op::SoftmaxCrossEntropy loss{0, 0.25, classes};
+      const op::SoftmaxCrossEntropyWithGradient both{0, 0.25, classes};
+      const auto y = eval_all(loss, x, targets);
+      expect_all_near(y, eval_all(loss, truth(x), truth(targets)), classes);
+      const Gpu scale = random({}, y[0].dtype()), dloss = expand(scale, {n});
+      const auto want = eval_all(both, truth(x), truth(targets), truth(scale));
+      expect_all_near(eval_all(both, x, targets, scale), want, classes);
+      expect_near(eval(op::SoftmaxCrossEntropyBackward{0, 0.25, classes}, dloss, x, targets, y[1]), want[1],
+                  tolerance_of_rows(dtype, classes));
+      const Gpu losses = random({n}, y[0].dtype());
+      run_into(*cuda, both, {x, targets, scale}, {losses, x});
+      expect_near(x, want[1], tolerance_of_rows(dtype, classes));
+    }
+  }
+}
+
 TEST_F(CudaRows, CrossEntropyNearCertainty) {
   std::vector<float> logits(1000, 0.0f);
   logits[7] = 30;

@@ -47,6 +47,26 @@ void add_linear_cases(Cases<B>& cases) {
 }
 
 template <class B>
+void add_activation_backward_cases(Cases<B>& cases) {
+  for (const auto fn : {op::UnaryFn::relu, op::UnaryFn::gelu_tanh, op::UnaryFn::silu, op::UnaryFn::tanh}) {
+    const std::string name(op::Unary{fn}.name());
+    const auto part = [fn](const auto& in, std::size_t i) {
+      return eval_all(op::ActivationBackward{fn, 1, DType::f32}, in[0], in[1])[i];
+    };
+    cases.add(
+        Spec{"activation_backward/" + name, {constant(real({5, 16})), constant(real({5, 16}))}, floats, 5}
+            .also({{{0, 8}, {0, 8}}, {{3, 0}, {3, 0}}, {{1, 7}, {1, 7}}, {{300, 264}, {300, 264}}}),
+        [part](const auto& in) { return part(in, 0); });
+    cases.add(Spec{"activation_backward/sums/" + name,
+                   {constant(real({40, 24})), constant(real({40, 24}))},
+                   floats,
+                   40}
+                  .also({{{0, 8}, {0, 8}}, {{1, 7}, {1, 7}}}),
+              [part](const auto& in) { return part(in, 1); });
+  }
+}
+
+template <class B>
 void add_attention_cases(Cases<B>& cases) {
   const Input q = real({2, 2, 5, 4}), k = real({2, 2, 6, 4}), v = real({2, 2, 6, 3});
   cases.add(Spec{"attention", {q, k, v}, floats, 10}.also({{{2, 2, 5, 4}, {2, 2, 0, 4}, {2, 2, 0, 3}},
@@ -103,7 +123,7 @@ template <class B>
 void add_linear_loss_cases(Cases<B>& cases) {
   const std::vector<Input> inputs = {real({7, 3}), real({5, 3}), index({7}, 5)};
   cases.add(Spec{"linear_cross_entropy", {real({2, 3, 4}), real({5, 4}), index({2, 3}, 5)}, floats, 30}.also(
-                {{{4}, {5, 4}, {}}, {{1, 1}, {1, 1}, {1}}}),
+                {{{4}, {5, 4}, {}}, {{1, 1}, {5, 1}, {1}}}),
             [](const auto& in) { return linear_cross_entropy(in[0], in[1], in[2]); });
   cases.add({"linear_cross_entropy/none", inputs, floats, 5}, [](const auto& in) {
     return linear_cross_entropy(in[0], in[1], in[2], CrossEntropyConfig{}.with_reduction(Reduction::none));
@@ -153,6 +173,7 @@ template <class B>
 void add_fused_cases(Cases<B>& cases) {
   add_norm_cases(cases);
   add_linear_cases(cases);
+  add_activation_backward_cases(cases);
   add_attention_cases(cases);
   add_loss_cases(cases);
   add_linear_loss_cases(cases);

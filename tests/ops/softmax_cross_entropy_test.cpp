@@ -102,7 +102,7 @@ TEST(CpuCrossEntropy, PaddingIsNoPartOfIt) {
             run_list(op::SoftmaxCrossEntropyBackward{-100, smoothing}, {dloss, inner, targets, want[1]})[0]);
 
         std::vector<Array> over{run_list(op::SoftmaxCrossEntropy{}, {inner, targets})[0], x};
-        run_into(both, {x, targets, scale}, over);
+        run_into(both, std::vector<Array>{x, targets, scale}, over);
         expect_padded(
             x, run_list(op::SoftmaxCrossEntropyWithGradient{-100, smoothing}, {inner, targets, scale})[1]);
       }

@@ -148,9 +148,10 @@ TEST_P(Training, TheBestMayBeAHighValueOfAnyMetric) {
 TEST_P(Training, ARunThatDoesNotFitItsCheckpointIsRefusedUnchanged) {
   const ScratchFolder folder;
   const auto file = folder / "run.safetensors";
-  PointsRun saved(GetParam(), warm_cosine(10));
+  PointsRun saved(GetParam(), warm_cosine(10).with_setting("net", "small"));
   saved.trainer.advance(3);
   saved.trainer.save(file);
+  EXPECT_EQ(read_settings(file).at("net"), "small");
 
   const auto expect_refusal = [&](PointsRun& run, std::initializer_list<std::string_view> parts) {
     const NamedTensors net = run.net.state(), optimizer = run.optimizer.state();
@@ -163,6 +164,8 @@ TEST_P(Training, ARunThatDoesNotFitItsCheckpointIsRefusedUnchanged) {
   PointsRun other_schedule(GetParam(),
                            TrainerConfig{}.with_steps(10).with_schedule(optim::Schedule::constant(1)));
   expect_refusal(other_schedule, {"run.safetensors: schedule is \"cosine", "\"constant 1\""});
+  PointsRun other_setting(GetParam(), warm_cosine(10).with_setting("net", "large"));
+  expect_refusal(other_setting, {"net is \"small\" there and \"large\" here"});
   PointsRun other_seed(GetParam(), warm_cosine(10), 2);
   expect_refusal(other_seed, {"data is ", "seed 1", "seed 2"});
   PointsRun other_generators(GetParam(), warm_cosine(10));
@@ -180,6 +183,8 @@ TEST_P(Training, SettingsThatMakeNoSenseAreRefused) {
                            {"micro_batches 0"});
   expect_error<ValueError>([] { PointsRun(GetParam(), warm_cosine(1).with_report_every(0)); },
                            {"report_every 0"});
+  expect_error<ValueError>([] { PointsRun(GetParam(), warm_cosine(1).with_setting("data", "mine")); },
+                           {"setting 'data'"});
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ struct FERRITE_API GptConfig {
   /// Most positions of a text that the model sees at once.
   std::int64_t context = 1024;
   std::int64_t layers = 12;
+  /// Of each layer; must divide dim.
   std::int64_t heads = 12;
+  /// Features of a position.
   std::int64_t dim = 768;
   /// The probability with which elements of the embeddings and of every branch are zeroed in training.
   double dropout = 0;
@@ -37,8 +39,8 @@ struct FERRITE_API GptConfig {
   GptConfig with_dropout(double v) const { return detail::with(*this, &GptConfig::dropout, v); }
   GptConfig with_dtype(DType v) const { return detail::with(*this, &GptConfig::dtype, v); }
 
-  /// Rows of the token table: a multiple of 128, which products like. Those beyond the vocabulary are never
-  /// read and never trained.
+  /// Rows of the token table: a multiple of 128, which products like. Those beyond the vocabulary belong to
+  /// no token: their scores are cut off, and they get no gradient.
   std::int64_t padded_vocab() const { return (vocab + 127) / 128 * 128; }
   /// Without the rows that pad the vocabulary: the count that is published.
   std::int64_t parameter_count() const;
@@ -68,19 +70,12 @@ class Gpt final : public Module<B> {
 
   /// Throws as GptConfig::check does.
   Gpt(B& backend, const GptConfig& config, Rng& rng)
-      : tokens(backend, table(config, config.padded_vocab()), rng),
-        positions(backend, table(config, config.context), rng),
-        norm(backend, NormConfig{config.dim}.with_dtype(config.dtype)),
-        config_(config),
-        dropout_(config.dropout, rng) {
-    const double residual = deviation / std::sqrt(2 * static_cast<double>(config.layers));
-    const auto block = TransformerBlockConfig{config.dim, config.heads}
-                           .with_causal(true)
-                           .with_dropout(config.dropout)
-                           .with_dtype(config.dtype)
-                           .with_init(Initializer::normal(0, deviation))
-                           .with_residual_init(Initializer::normal(0, residual));
-    for (std::int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(backend, block, rng);
+      : Gpt(backend, config, rng, Initializer::normal(0, 0.02),
+            Initializer::normal(0, 0.02 / std::sqrt(2 * static_cast<double>(config.layers)))) {}
+  /// Weights of 0 for load_state: drawing those of a large model takes seconds.
+  static Gpt blank(B& backend, const GptConfig& config) {
+    Rng rng(0);  // dropout's
+    return {backend, config, rng, Initializer::zeros(), Initializer::zeros()};
   }
   const GptConfig& config() const { return config_; }
 
@@ -107,14 +102,15 @@ class Gpt final : public Module<B> {
     cache.advance(ids.size(1));
     return norm.forward(x);
   }
-  /// The scores of all tokens to come next. # Shapes: x, features [..., dim] -> [..., vocab]
+  /// The scores of all tokens to come next, from features. # Shapes: x [..., dim] -> [..., vocab]
   Tensor<B> project(const Tensor<B>& x) { return slice(linear(x, tokens.weight), -1, 0, config_.vocab); }
   /// # Shapes: ids integer [N, T] -> [N, T, vocab]
   Tensor<B> logits(const Tensor<B>& ids) { return project(features(ids)); }
   Tensor<B> logits(const Tensor<B>& ids, KvCache<B>& cache) { return project(features(ids, cache)); }
   /// The mean cross entropy. # Shapes: ids, targets integer [N, T] -> []
   Tensor<B> loss(const Tensor<B>& ids, const Tensor<B>& targets) {
-    return softmax_cross_entropy(logits(ids), targets);
+    return linear_cross_entropy(features(ids), tokens.weight, targets,
+                                CrossEntropyConfig{}.with_classes(config_.vocab));
   }
 
   /// A cache for `batch` texts of up to `capacity` positions. Throws ValueError if that is more than the
@@ -128,13 +124,24 @@ class Gpt final : public Module<B> {
   }
 
  private:
-  static constexpr double deviation = 0.02;
-
-  static EmbeddingConfig table(const GptConfig& config, std::int64_t rows) {
+  Gpt(B& backend, const GptConfig& config, Rng& rng, const Initializer& init,
+      const Initializer& residual_init)
+      : tokens(backend, table(config, config.padded_vocab(), init), rng),
+        positions(backend, table(config, config.context, init), rng),
+        norm(backend, NormConfig{config.dim}.with_dtype(config.dtype)),
+        config_(config),
+        dropout_(config.dropout, rng) {
+    const auto block = TransformerBlockConfig{config.dim, config.heads}
+                           .with_causal(true)
+                           .with_dropout(config.dropout)
+                           .with_dtype(config.dtype)
+                           .with_init(init)
+                           .with_residual_init(residual_init);
+    for (std::int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(backend, block, rng);
+  }
+  static EmbeddingConfig table(const GptConfig& config, std::int64_t rows, const Initializer& init) {
     config.check();
-    return EmbeddingConfig{rows, config.dim}
-        .with_dtype(config.dtype)
-        .with_init(Initializer::normal(0, deviation));
+    return EmbeddingConfig{rows, config.dim}.with_dtype(config.dtype).with_init(init);
   }
   void check_positions(std::int64_t count) const {
     if (count > config_.context)
@@ -145,7 +152,8 @@ class Gpt final : public Module<B> {
     detail::check_rank("Gpt", "ids", ids.shape(), 2);
     const std::int64_t end = start + ids.size(1);
     check_positions(end);
-    return dropout_.forward(tokens.forward(ids) + slice(positions.weight, 0, start, end));
+    return dropout_.forward(tokens.forward(ids) +
+                            positions.forward(arange(ids.backend(), start, end, 1, DType::i64)));
   }
 
   GptConfig config_;

@@ -60,8 +60,10 @@ class MultiHeadAttention final : public Layer<B> {
   /// The same with a mask that broadcasts to [N, heads, T, T]: a bool mask keeps true elements, a floating
   /// mask is added.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
+    const auto config = AttentionConfig{}.with_causal(causal_);
+    if (!mask.defined()) return proj.forward(flatten(self_attention(packed(x), config), 2));
     const auto [q, k, v] = parts(x);
-    return joined(attention(q, k, v, AttentionConfig{}.with_causal(causal_), mask));
+    return joined(attention(q, k, v, config, mask));
   }
   /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
   /// ValueError unless the attention is causal.
@@ -75,12 +77,15 @@ class MultiHeadAttention final : public Layer<B> {
   struct Parts {
     Tensor<B> q, k, v;  // [N, heads, T, dim / heads]
   };
-  Parts parts(const Tensor<B>& x) {
+  Tensor<B> packed(const Tensor<B>& x) {
     detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
-    const Tensor<B> packed = reshape(qkv.forward(x), {x.size(0), x.size(1), 3, heads_, x.size(2) / heads_});
-    // Each part is selected first, then transposed: this way gradients go back into `packed` without a copy
-    // of it.
-    const auto part = [&](std::int64_t i) { return transpose(select(packed, 2, i), 1, 2); };
+    return reshape(qkv.forward(x), {x.size(0), x.size(1), 3, heads_, x.size(2) / heads_});
+  }
+  Parts parts(const Tensor<B>& x) {
+    const Tensor<B> all = packed(x);
+    // Each part is selected first, then transposed: this way gradients go back into `all` without a copy of
+    // it.
+    const auto part = [&](std::int64_t i) { return transpose(select(all, 2, i), 1, 2); };
     return {part(0), part(1), part(2)};
   }
   Tensor<B> joined(const Tensor<B>& seen) { return proj.forward(flatten(transpose(seen, 1, 2), 2)); }
@@ -108,8 +113,9 @@ struct FeedForwardConfig {
   Activation activation = Activation::gelu;
   bool bias = true;
   DType dtype = DType::f32;
-  /// Of up's and down's weights; a bias beside one that is given starts at zero. Absent: as a Linear has it.
+  /// Of up's weight; its bias is then zero. Absent: as a Linear has them.
   std::optional<Initializer> init = std::nullopt;
+  /// Of down's weight, likewise.
   std::optional<Initializer> residual_init = std::nullopt;
 
   FeedForwardConfig with_activation(Activation v) const {
@@ -164,9 +170,9 @@ struct TransformerBlockConfig {
   /// The probability with which an element of either branch is zeroed in training.
   double dropout = 0;
   DType dtype = DType::f32;
-  /// Of attn.qkv and ff.up, and of attn.proj and ff.down, whose results are added to x. Absent: as
-  /// MultiHeadAttentionConfig and FeedForwardConfig have them.
+  /// Of attn.qkv and ff.up. Absent: as MultiHeadAttentionConfig and FeedForwardConfig have them.
   std::optional<Initializer> init = std::nullopt;
+  /// Of attn.proj and ff.down, whose results are added to x; likewise.
   std::optional<Initializer> residual_init = std::nullopt;
 
   TransformerBlockConfig with_hidden(std::int64_t v) const {

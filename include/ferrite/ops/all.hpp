@@ -1,6 +1,7 @@
 // The headers of all ops of the list.
 #pragma once
 
+#include "ferrite/ops/activation_backward.hpp"
 #include "ferrite/ops/attention.hpp"
 #include "ferrite/ops/batch_norm.hpp"
 #include "ferrite/ops/bucketize.hpp"

@@ -1,6 +1,7 @@
 // linear: x W^T + b with an activation in the epilogue. f16 and bf16 accumulate in f32.
 #pragma once
 
+#include "ferrite/ops/activation_backward.hpp"
 #include "ferrite/ops/matmul.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/reduce.hpp"
@@ -43,13 +44,23 @@ struct FERRITE_API Linear {
   template <class B>
   void vjp(Vjp<B>& v) const {
     Tensor<B> d = v.grad();
+    const bool has_bias = v.needs(2);
     if (activation != Activation::none) {
       const Unary act = activation_op(activation);
-      d = eval(UnaryBackward{act.fn, act.alpha}, v.output(keeps_pre_activation() ? 1 : 0), d);
+      const Tensor<B> saved = v.output(keeps_pre_activation() ? 1 : 0);
+      if (has_bias) {
+        const Tensors<B> both =
+            eval_all(ActivationBackward{act.fn, act.alpha, v.input_meta(2).dtype}, saved, d);
+        d = both[0];
+        v.add(2, both[1]);
+      } else {
+        d = eval(UnaryBackward{act.fn, act.alpha}, saved, d);
+      }
     }
     if (v.needs(0)) v.into(0, Matmul{v.input_meta(0).dtype}, d, v.input(1));
     if (v.needs(1)) v.into(1, Matmul{v.input_meta(1).dtype}, transpose(d, 0, 1), v.input(0));
-    if (v.needs(2)) v.into(2, Reduce{ReduceFn::sum, {0}, false, v.input_meta(2).dtype}, d);
+    if (has_bias && activation == Activation::none)
+      v.into(2, Reduce{ReduceFn::sum, {0}, false, v.input_meta(2).dtype}, d);
   }
 };
 

@@ -11,12 +11,9 @@ namespace op {
 
 /// # Shapes: x [N, C], weight [V, C], targets integer [N] -> [] (f32; f64 if x or weight is f64)
 /// The cross_entropy_loss of the logits x weight^T. If it is recorded for a backward pass, it has two more
-/// outputs: the gradients of x, in the dtype of x, and of weight, in that of the loss. Its vjp then has
-/// nothing left to compute.
-///
-/// Gradients of an f16 x would underflow if they were divided by the number of rows before a loss scale could
-/// raise them. For f16 they are those of the sum of the losses, and a last output [] is what vjp multiplies
-/// them by.
+/// outputs: the gradient of x, in the dtype of x, and that of weight, in the dtype of the loss. Its vjp then
+/// has nothing left to compute. (For an f16 x the gradient is f32: in f16 it would underflow before a loss
+/// scale could raise it.)
 struct FERRITE_API LinearCrossEntropy {
   static constexpr std::string_view type_name = "linear_cross_entropy";
   static constexpr Positions lowered = {0, 1};
@@ -50,29 +47,22 @@ struct FERRITE_API LinearCrossEntropy {
     const Tensor<B> x = cast(in[0], wide), weight = cast(in[1], wide);
     const Tensor<B>& targets = in[2];
     const Tensor<B> logits = eval(Matmul{wide}, x, transpose(weight, 0, 1));
-    const Tensor<B> one = full(b, {}, 1, wide);
-    const Tensor<B> counted = mean ? cast(sum(targets != ignore_index), wide) : one;
+    const Tensor<B> counted = mean ? cast(sum(targets != ignore_index), wide) : full(b, {}, 1, wide);
     if (!with_gradient) return {sum(eval(loss_of_rows(), logits, targets)) / counted};
-    const Tensor<B> factor = reciprocal(counted);
-    const Tensors<B> both =
-        eval_all(gradient_of_rows(), logits, targets, divides_late(in[0].dtype()) ? one : factor);
+    const Tensors<B> both = eval_all(gradient_of_rows(), logits, targets, reciprocal(counted));
     return {sum(both[0]) / counted, eval(Matmul{wide}, both[1], weight),
-            eval(Matmul{wide}, transpose(both[1], 0, 1), x), factor};
+            eval(Matmul{wide}, transpose(both[1], 0, 1), x)};
   }
   LinearCrossEntropy recorded() const {
     LinearCrossEntropy op = *this;
     op.with_gradient = true;
     return op;
   }
-  Saves saves() const { return {.outputs = {1, 2, 3}}; }  // the gradients, and what they lack
+  Saves saves() const { return {.outputs = {1, 2}}; }  // the gradients
   template <class B>
   void vjp(Vjp<B>& v) const {
-    const bool late = divides_late(v.output(1).dtype()), complete = v.grad_is_one() && !late;
-    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-      if (!v.needs(i)) continue;
-      const Tensor<B> gradient = v.output(i + 1);
-      v.add(i, complete ? gradient : gradient * (late ? v.grad() * v.output(3) : v.grad()));
-    }
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
+      if (v.needs(i)) v.add(i, v.grad_is_one() ? v.output(i + 1) : v.output(i + 1) * v.grad());
   }
 
   // The parts that kernels are made of.
@@ -83,8 +73,6 @@ struct FERRITE_API LinearCrossEntropy {
   /// The rows of a chunk: chunk_rows, or as many as keep `row_bytes` each within `most_bytes`, in chunks of
   /// one size.
   std::int64_t rows_at_once(std::int64_t rows, std::int64_t row_bytes, std::int64_t most_bytes) const;
-  /// Whether gradients of an x of this dtype are those of the sum.
-  static bool divides_late(DType x) { return x == DType::f16; }
 };
 
 }  // namespace op

@@ -63,6 +63,7 @@ using Core = OpList<
     struct OrderStatistics,
     struct Bucketize,
     struct UnaryBackward,
+    struct ActivationBackward,
     struct Statistic,
     struct Triangle,
     struct OneHot,

@@ -19,7 +19,8 @@ FERRITE_API void check_targets(std::string_view op, std::span<const std::int64_t
                                std::int64_t classes, std::int64_t ignore_index);
 
 /// How many of a row's columns are classes, by an attribute `classes`: all of them if it is 0. The others are
-/// padding (50257 classes in 50304 columns make faster products): no part of the softmax, with a gradient of 0.
+/// padding (50257 classes in 50304 columns make faster products): no part of the softmax, and their gradient
+/// is 0.
 constexpr std::int64_t classes_of(std::int64_t columns, std::int64_t classes) {
   return classes == 0 ? columns : classes;
 }

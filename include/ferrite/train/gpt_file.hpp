@@ -26,8 +26,7 @@ FERRITE_API nn::GptConfig read_gpt_config(const std::filesystem::path& path);
 /// From a checkpoint, or from what save_gpt wrote. Throws as read_gpt_config and Module::load_state do.
 template <class B>
 nn::Gpt<B> load_gpt(B& backend, const std::filesystem::path& path) {
-  Rng unused(0);
-  nn::Gpt<B> model(backend, read_gpt_config(path), unused);
+  auto model = nn::Gpt<B>::blank(backend, read_gpt_config(path));
   model.load_state(read_weights(path));
   return model;
 }

@@ -12,7 +12,6 @@ using namespace cpu;
 
 void run(Cpu& cpu, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   const DType wide = out[0].dtype();
-  const auto widened = [&](const Array& a) { return a.dtype() == wide ? a : dense(cpu, a, wide); };
   const auto number = [&](double value) {
     const Array array = cpu.allocate({{}, wide});
     op::run_one(cpu, op::Fill{{}, wide, value}, {}, array);
@@ -25,12 +24,17 @@ void run(Cpu& cpu, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   const auto ignored = std::count(ids.begin(), ids.end(), op.ignore_index);
   const double counted = op.mean ? static_cast<double>(rows - ignored) : 1;
 
-  op::ChunkedLoss loss{widened(in[0]), widened(in[1]), cpu.allocate({{rows}, wide}), number(counted)};
+  op::ChunkedLoss loss{dense(cpu, in[0], wide), dense(cpu, in[1], wide), cpu.allocate({{rows}, wide}),
+                       number(counted)};
+  // Dense, as everything here: products of other layouts have other roundings.
+  const auto place_for = [&](const Array& a) {
+    return a.dtype() == wide && a.layout().is_contiguous() ? a : cpu.allocate({a.shape(), wide});
+  };
   if (op.with_gradient) {
-    loss.dx = out[1].dtype() == wide ? out[1] : cpu.allocate({out[1].shape(), wide});
-    loss.dweight = out[2];
+    loss.dx = place_for(out[1]);
+    loss.dweight = place_for(out[2]);
   }
-  const Array scale = number(op::LinearCrossEntropy::divides_late(in[0].dtype()) ? 1 : 1 / counted);
+  const Array scale = number(1 / counted);
   const auto loss_rows = [&](std::int64_t first, Array logits, Array losses) {
     const Array some = targets.with_layout(targets.layout().slice(0, first, losses.shape()[0], 1));
     if (op.with_gradient) {
@@ -50,8 +54,13 @@ void run(Cpu& cpu, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   const std::int64_t chunk = op.rows_at_once(rows, row_bytes, std::max(most_bytes, least_rows * row_bytes));
   op::run_chunks(cpu, loss, chunk, loss_rows);
   op::add_up(cpu, loss, out[0]);
-  if (op.with_gradient && out[1].dtype() != wide) copy_into(cpu, loss.dx, out[1]);
-  if (out.size() > 3) copy_into(cpu, number(1 / counted), out[3]);
+  const auto commit = [&](const Array& from, const Array& to) {
+    if (from.buffer() != to.buffer()) copy_into(cpu, from, to);
+  };
+  if (op.with_gradient) {
+    commit(loss.dx, out[1]);
+    commit(loss.dweight, out[2]);
+  }
 }
 
 }  // namespace ferrite

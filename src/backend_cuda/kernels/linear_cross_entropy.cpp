@@ -17,25 +17,26 @@ void run(Cuda& cuda, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   const std::int64_t rows = in[0].shape()[0], columns = in[1].shape()[0];
   const Array& targets = in[2];
 
+  // Divided by the number of rows, gradients of f16 logits would underflow; their sums in f32 do not.
+  const bool divides_sums = dtype == DType::f16 && op.mean;
   // Counted on the GPU: nothing here waits for it.
-  const Tensor<Cuda> one = full(cuda, {}, 1, wide);
+  const auto one = [&] { return full(cuda, {}, 1, wide); };
   const Tensor<Cuda> counted =
-      op.mean ? cast(sum(Tensor<Cuda>(cuda, targets) != op.ignore_index), wide) : one;
-  const Tensor<Cuda> factor = op.mean ? reciprocal(counted) : one;
-  const bool late = op::LinearCrossEntropy::divides_late(in[0].dtype());
-  const Array scale = (late ? one : factor).primitive();
+      op.mean ? cast(sum(Tensor<Cuda>(cuda, targets) != op.ignore_index), wide) : one();
+  const Array scale = (divides_sums || !op.mean ? one() : reciprocal(counted)).primitive();
 
   op::ChunkedLoss loss{converted(in[0]), converted(in[1]), cuda.allocate({{rows}, wide}),
                        counted.primitive()};
   if (op.with_gradient) {
-    loss.dx = out[1].dtype() == dtype ? out[1] : cuda.allocate({out[1].shape(), dtype});
+    const bool is_narrower = size_of(out[1].dtype()) < size_of(dtype);
+    loss.dx = is_narrower ? cuda.allocate({out[1].shape(), dtype}) : out[1];
     loss.dweight = out[2];
   }
   constexpr std::int64_t most_bytes = std::int64_t{4} << 30;
   const std::int64_t row_bytes = columns * static_cast<std::int64_t>(size_of(dtype));
   const auto loss_rows = [&](std::int64_t first, const Array& logits, const Array& losses) {
-    LossRows part{.logits = logits, .targets = targets, .loss = losses, .first = first};
-    part.targets = targets.with_layout(targets.layout().slice(0, first, losses.shape()[0], 1));
+    const Layout some = targets.layout().slice(0, first, losses.shape()[0], 1);
+    LossRows part{.logits = logits, .targets = targets.with_layout(some), .loss = losses, .first = first};
     if (op.with_gradient) {
       part.scale = scale;
       part.gradient = logits;
@@ -47,8 +48,12 @@ void run(Cuda& cuda, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   };
   op::run_chunks(cuda, loss, op.rows_at_once(rows, row_bytes, most_bytes), loss_rows);
   op::add_up(cuda, loss, out[0]);
-  if (op.with_gradient && out[1].dtype() != dtype) copy_into(cuda, loss.dx, out[1]);
-  if (out.size() > 3) copy_into(cuda, factor.primitive(), out[3]);
+  if (op.with_gradient && divides_sums) {
+    const Tensor<Cuda> factor = reciprocal(maximum(counted, 1));  // without any row the sums are 0, not NaN
+    for (const Array* sums : {&loss.dx, &loss.dweight})
+      op::run_one(cuda, op::Binary{op::BinaryFn::mul}, {sums, &factor.primitive()}, *sums);
+  }
+  if (op.with_gradient && loss.dx.buffer() != out[1].buffer()) copy_into(cuda, loss.dx, out[1]);
   call.finish();
 }
 

@@ -28,6 +28,10 @@ void run(Cuda& cuda, const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
                       !(size_of(in[0].dtype()) == 2 && out[0].dtype() == DType::f32) &&
                       op.fn == ReduceFn::sum;
   const Array x = widens ? dense(cuda, in[0], out[0].dtype()) : in[0];
+  if (op.fn == ReduceFn::sum && axes == Shape{0} && sum_matrix_columns(call, x, out[0], add)) {
+    call.finish();
+    return;
+  }
   const Reduction reduction(x, out[0], axes, op.keepdim);
   const DType dtype = x.dtype();
   const bool extreme = op.fn == ReduceFn::max || op.fn == ReduceFn::min;

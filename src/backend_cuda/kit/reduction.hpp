@@ -62,6 +62,9 @@ enum class Term : std::uint8_t { value, magnitude, square };
 /// sum / divisor, or the root of that. With `add`, to what the output holds.
 void reduce_float_sum(const Call& call, const Reduction& reduction, Term term, double divisor, bool root,
                       bool add);
+/// The sums over the rows of a matrix by a kernel for gradients of biases: large dense matrices of 16 bits.
+/// False for any other, and then nothing was queued.
+bool sum_matrix_columns(const Call& call, const Array& x, const Array& out, bool add);
 /// bool counts its true elements.
 void reduce_integer_sum(const Call& call, const Reduction& reduction, bool add);
 void reduce_product(const Call& call, const Reduction& reduction);

@@ -20,6 +20,7 @@ void add_gpt(CLI::App& app, Action& action) {
   add_gpt_train(*gpt, action);
   add_gpt_eval(*gpt, action);
   add_gpt_generate(*gpt, action);
+  add_gpt_bench(*gpt, action);
   add_gpt_import(*gpt, action);
   add_gpt_export(*gpt, action);
 }

@@ -22,10 +22,7 @@ struct Sizes {
 };
 
 nn::GptConfig model_of(const Sizes& sizes, const std::string& tokenizer) {
-  nn::GptConfig config = sizes.size == "gpt2-medium"  ? nn::GptConfig::gpt2_medium()
-                         : sizes.size == "gpt2-large" ? nn::GptConfig::gpt2_large()
-                         : sizes.size == "gpt2-xl"    ? nn::GptConfig::gpt2_xl()
-                                                      : nn::GptConfig::gpt2();
+  nn::GptConfig config = config_of_size(sizes.size);
   config.layers = sizes.layers.value_or(config.layers);
   config.heads = sizes.heads.value_or(config.heads);
   config.dim = sizes.dim.value_or(config.dim);
@@ -115,6 +112,13 @@ void add_course(CLI::App& command, TrainOptions& o) {
 }
 
 }  // namespace
+
+nn::GptConfig gpt::config_of_size(std::string_view size) {
+  return size == "gpt2-medium"  ? nn::GptConfig::gpt2_medium()
+         : size == "gpt2-large" ? nn::GptConfig::gpt2_large()
+         : size == "gpt2-xl"    ? nn::GptConfig::gpt2_xl()
+                                : nn::GptConfig::gpt2();
+}
 
 void add_gpt_train(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<TrainOptions>();

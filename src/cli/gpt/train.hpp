@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ferrite/nn/gpt.hpp"
@@ -20,6 +21,9 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   bool resume = false, quiet = false;
 };
+
+/// "gpt2", "gpt2-medium", "gpt2-large" or "gpt2-xl".
+nn::GptConfig config_of_size(std::string_view size);
 
 /// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16. Returns
 /// an exit code.

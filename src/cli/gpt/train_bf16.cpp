@@ -1,3 +1,4 @@
+#include "cli/gpt/bench_run.hpp"
 #include "cli/gpt/train_run.hpp"
 #include "ferrite/decorators/autocast.hpp"
 
@@ -5,6 +6,10 @@ namespace ferrite::cli::gpt {
 
 int train_bf16(const AnyBackend& backend, const TrainOptions& options) {
   return train_on(Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), options);
+}
+
+BenchResult bench_bf16(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch) {
+  return measure_steps(Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), options, batch);
 }
 
 }  // namespace ferrite::cli::gpt

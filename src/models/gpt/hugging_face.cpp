@@ -7,6 +7,7 @@
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
+#include "ferrite/train/gpt_file.hpp"
 #include "models/gpt/hugging_face_config.hpp"
 #include "models/gpt/hugging_face_files.hpp"
 #include "models/gpt/tensors.hpp"
@@ -14,8 +15,6 @@
 namespace ferrite::gpt {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* description_key = "gpt";
 
 void check_other_file(std::string_view what, const fs::path& source, const fs::path& target) {
   std::error_code ignored;
@@ -31,9 +30,9 @@ std::int64_t extent_of(std::string_view what, const LazyTensors& tensors, const 
   return found->second.meta.shape[axis];
 }
 
-Description derived(std::string_view what, const LazyTensors& tensors, std::vector<std::string>& notes) {
+nn::GptConfig derived(std::string_view what, const LazyTensors& tensors, std::vector<std::string>& notes) {
   constexpr std::int64_t head_dim = 64;  // of every GPT-2 that was published
-  Description model;
+  nn::GptConfig model;
   model.vocab = extent_of(what, tensors, "wte.weight", 0);
   model.dim = extent_of(what, tensors, "wte.weight", 1);
   model.context = extent_of(what, tensors, "wpe.weight", 0);
@@ -54,11 +53,15 @@ Description derived(std::string_view what, const LazyTensors& tensors, std::vect
   return model;
 }
 
-/// Each layer has several tensors. A description with more layers would fill the memory with names.
-void check_layers(std::string_view what, const Description& model, const LazyTensors& tensors) {
+/// Each layer has several tensors: a config with more layers would fill the memory with names, and sizes of
+/// 32 bits and more could not be multiplied.
+void check_sizes(std::string_view what, const nn::GptConfig& model, const LazyTensors& tensors) {
   if (model.layers > static_cast<std::int64_t>(tensors.size()))
     throw ValueError(
         fmt::format("{}: is said to have {} layers, and has {} tensors", what, model.layers, tensors.size()));
+  const std::int64_t largest = std::max({model.vocab, model.context, model.dim});
+  if (largest > INT32_MAX)
+    throw ValueError(fmt::format("{}: a size of {}: must be at most {}", what, largest, INT32_MAX));
 }
 
 bool is_mask(std::string_view name) {
@@ -77,17 +80,6 @@ void remove_extras(std::string_view what, LazyTensors& tensors, std::vector<std:
     throw ValueError(fmt::format(
         "{}: \"lm_head.weight\" differs from \"wte.weight\": in a GPT-2 they are one tensor", what));
   tensors.erase(head);
-}
-
-/// A model file, or the model in a checkpoint: there its names follow "model.".
-LazySafeTensors open_model(const fs::path& path) {
-  constexpr std::string_view prefix = "model.";
-  LazySafeTensors file = open_safetensors(path);
-  if (!file.tensors.contains("model.tokens.weight")) return file;
-  LazyTensors model;
-  for (auto& [name, tensor] : file.tensors)
-    if (name.starts_with(prefix)) model.emplace(name.substr(prefix.size()), std::move(tensor));
-  return {std::move(file.metadata), std::move(model)};
 }
 
 void write_text(const fs::path& path, std::string_view text) {
@@ -113,14 +105,14 @@ Converted import_hugging_face(const fs::path& from, const fs::path& out, const I
   remove_extras(what, source, result.notes);
   if (!their_config) result.model = derived(what, source, result.notes);
   result.model.dtype = config.dtype;
-  check_layers(what, result.model, source);
+  check_sizes(what, result.model, source);
 
   const auto pairs = tensor_pairs(result.model);
   std::vector<NeededTensor> needed;
   for (const TensorPair& pair : pairs) needed.push_back({pair.theirs, pair.their_shape});
   check_tensors(what, needed, source);
 
-  LazySafeTensors file{{{description_key, result.model.to_json()}}, {}};
+  LazySafeTensors file{{{train::gpt_setting, result.model.to_json()}}, {}};
   for (const TensorPair& pair : pairs) {
     const Meta meta{pair.our_shape, config.dtype};
     const auto load = [&pair, &tensor = source.at(pair.theirs), meta] {
@@ -134,26 +126,24 @@ Converted import_hugging_face(const fs::path& from, const fs::path& out, const I
 
 Converted export_hugging_face(const fs::path& model, const fs::path& folder, const BytesWritten& progress) {
   const std::string what = fmt::format("[gpt export] {}", model.string());
-  LazySafeTensors source = open_model(model);
-  const auto description = source.metadata.find(description_key);
-  if (description == source.metadata.end())
-    throw ValueError(fmt::format("{}: its metadata has no \"{}\": it is not a model file of ferrite's", what,
-                                 description_key));
   Converted result;
-  result.model = Description::from_json(description->second, model.string());
+  result.model = train::read_gpt_config(model);
   result.file = folder / "model.safetensors";
-  check_layers(what, result.model, source.tensors);
+  LazyTensors source;  // views of the file
+  for (const auto& [name, tensor] : train::read_weights(model))
+    source.emplace(name, LazyTensor{{tensor.shape(), tensor.dtype()}, [tensor = tensor] { return tensor; }});
+  check_sizes(what, result.model, source);
 
   const auto pairs = tensor_pairs(result.model);
   std::vector<NeededTensor> needed;
   for (const TensorPair& pair : pairs) needed.push_back({pair.ours, pair.our_shape});
-  check_tensors(what, needed, source.tensors);
+  check_tensors(what, needed, source);
   check_other_file(what, model, result.file);
 
   // transformers refuses files without this note.
   LazySafeTensors file{{{"format", "pt"}}, {}};
   for (const TensorPair& pair : pairs) {
-    const LazyTensor& tensor = source.tensors.at(pair.ours);
+    const LazyTensor& tensor = source.at(pair.ours);
     const Meta meta{pair.their_shape, tensor.meta.dtype};
     const auto load = [&pair, &tensor, meta] { return arranged(tensor.load(), pair.form, meta, pair.ours); };
     file.tensors.emplace("transformer." + pair.theirs, LazyTensor{meta, load});

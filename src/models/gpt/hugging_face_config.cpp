@@ -99,10 +99,10 @@ void check_settings(const Config& config, std::int64_t dim) {
 
 }  // namespace
 
-Description read_config(const std::filesystem::path& path) {
+nn::GptConfig read_config(const std::filesystem::path& path) {
   const Config config(path);
   check_kind(config);
-  Description model;
+  nn::GptConfig model;
   model.vocab = config.size("vocab_size");
   model.context = config.size("n_positions");
   model.layers = config.size("n_layer");
@@ -114,7 +114,7 @@ Description read_config(const std::filesystem::path& path) {
   return model;
 }
 
-std::string config_text(const Description& model) {
+std::string config_text(const nn::GptConfig& model) {
   // The token <|endoftext|>: GPT-2's, or the last of a smaller vocabulary, where our tokenizers have it.
   const std::int64_t end_of_text = std::min<std::int64_t>(50256, model.vocab - 1);
   const char* dtype = model.dtype == DType::f32   ? "float32"

@@ -62,7 +62,7 @@ void transpose(std::span<T> matrix, std::size_t rows, std::size_t columns) {
 
 }  // namespace
 
-std::vector<TensorPair> tensor_pairs(const Description& model) {
+std::vector<TensorPair> tensor_pairs(const nn::GptConfig& model) {
   const std::int64_t dim = model.dim;
   std::vector<TensorPair> out{
       {"tokens.weight", "wte.weight", {model.padded_vocab(), dim}, {model.vocab, dim}, Form::resized},

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ferrite/io/safetensors.hpp"
-#include "ferrite/models/gpt/description.hpp"
+#include "ferrite/nn/gpt.hpp"
 
 namespace ferrite::gpt {
 
@@ -25,8 +25,8 @@ struct TensorPair {
   Form form;
 };
 
-/// All of them. The description must pass its check.
-std::vector<TensorPair> tensor_pairs(const Description& model);
+/// All of them. Sizes must have less than 32 bits.
+std::vector<TensorPair> tensor_pairs(const nn::GptConfig& model);
 
 struct NeededTensor {
   std::string name;

@@ -11,8 +11,8 @@
 namespace ferrite::testing {
 
 using gpt::Converted;
-using gpt::Description;
 using gpt::ImportConfig;
+using nn::GptConfig;
 
 constexpr std::int64_t vocab = 10, context = 6, layers = 2, heads = 2, dim = 8;
 

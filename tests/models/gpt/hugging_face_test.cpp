@@ -1,4 +1,5 @@
 // Weights of transformers' GPT-2 to a model file and back.
+#include "ferrite/train/gpt_file.hpp"
 #include "gpt_test.hpp"
 
 namespace ferrite::testing {
@@ -12,11 +13,11 @@ TEST_F(HuggingFace, ImportRenamesTransposesAndPads) {
   const SafeTensors theirs = weights();
   save(theirs);
   const Converted result = gpt::import_hugging_face(hf, ours);
-  const Description expected{vocab, context, layers, heads, dim};
+  const GptConfig expected{vocab, context, layers, heads, dim};
   EXPECT_EQ(result.model, expected);
   EXPECT_TRUE(result.notes.empty());
   const SafeTensors file = read_safetensors(ours);
-  EXPECT_EQ(Description::from_json(file.metadata.at("gpt"), "x"), expected);
+  EXPECT_EQ(GptConfig::from_json(file.metadata.at("gpt"), "x"), expected);
   EXPECT_EQ(file.tensors.size(), theirs.tensors.size());
 
   const HostTensor& tokens = file.tensors.at("tokens.weight");
@@ -146,7 +147,7 @@ TEST_F(HuggingFace, WithoutAConfigSizesComeFromTheTensors) {
   }
   write_safetensors(hf / "model.safetensors", wide);
   const Converted result = gpt::import_hugging_face(hf / "model.safetensors", ours);
-  EXPECT_EQ(result.model, (Description{vocab, context, layers, 2, 128}));
+  EXPECT_EQ(result.model, (GptConfig{vocab, context, layers, 2, 128}));
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_NE(result.notes[0].find("dim 128 is taken for 2 heads of 64"), std::string::npos);
   fs::remove(ours);
@@ -158,30 +159,34 @@ TEST_F(HuggingFace, WithoutAConfigSizesComeFromTheTensors) {
 
 TEST_F(HuggingFace, ExportTakesModelFilesAndCheckpointsOnly) {
   save(weights());
-  expect_error<ValueError>([&] { gpt::export_hugging_face(hf / "model.safetensors", back); },
-                           {"[gpt export]", R"(its metadata has no "gpt")"});
+  expect_error<ParseError>([&] { gpt::export_hugging_face(hf / "model.safetensors", back); },
+                           {"model.safetensors", "has no config in its metadata"});
   EXPECT_FALSE(fs::exists(back));
   gpt::import_hugging_face(hf, ours);
-  SafeTensors file = read_safetensors(ours), checkpoint{file.metadata, {}};
-  for (const auto& [name, t] : file.tensors) checkpoint.tensors["model." + name] = t;
-  checkpoint.tensors["optimizer.m.0"] = tensor(DType::f32, {3}, 0);
-  write_safetensors(folder / "checkpoint.safetensors", checkpoint);
+  SafeTensors file = read_safetensors(ours);
+  train::Checkpoint checkpoint;
+  checkpoint.model = file.tensors;
+  checkpoint.optimizer["m.0"] = tensor(DType::f32, {3}, 0);
+  checkpoint.settings = file.metadata;
+  train::write_checkpoint(folder / "checkpoint.safetensors", checkpoint);
   gpt::export_hugging_face(folder / "checkpoint.safetensors", back);
   EXPECT_EQ(slurp(back / "model.safetensors"), slurp(hf / "model.safetensors"));
 
   file.tensors.erase("norm.bias");
   write_safetensors(folder / "bad.safetensors", file);
   expect_error<ValueError>([&] { gpt::export_hugging_face(folder / "bad.safetensors", back); },
-                           {R"(missing "norm.bias")"});
-  for (const std::string text :
-       {"", "{}", "[]", R"({"vocab":10,"context":6,"layers":2,"heads":3,"dim":8,"dropout":0,"dtype":"f32"})",
-        R"({"vocab":10,"context":6,"layers":2,"heads":2,"dim":8,"dropout":0,"dtype":"f31"})",
-        R"({"vocab":10,"context":6,"layers":2.5,"heads":2,"dim":8,"dropout":0,"dtype":"f32"})"}) {
-    file.metadata["gpt"] = text;
+                           {"[gpt export]", R"(missing "norm.bias")"});
+  const auto expect_bad_config = [&]<class E>(const GptConfig& config, std::string_view part) {
+    file.metadata[train::gpt_setting] = config.to_json();
     write_safetensors(folder / "bad.safetensors", file);
-    expect_error<ParseError>([&] { gpt::export_hugging_face(folder / "bad.safetensors", back); },
-                             {"bad.safetensors", R"(metadata "gpt")"});
-  }
+    expect_error<E>([&] { gpt::export_hugging_face(folder / "bad.safetensors", back); },
+                    {"bad.safetensors", part});
+  };
+  const GptConfig sizes{vocab, context, layers, heads, dim};
+  expect_bad_config.operator()<ParseError>(sizes.with_heads(3), "heads must divide dim");
+  expect_bad_config.operator()<ValueError>(sizes.with_layers(INT64_MAX), "layers, and has 27 tensors");
+  expect_bad_config.operator()<ValueError>(sizes.with_dim(std::int64_t{1} << 62),
+                                           "must be at most 2147483647");
 }
 
 TEST_F(HuggingFace, ProgressReachesTheEnd) {
@@ -191,11 +196,6 @@ TEST_F(HuggingFace, ProgressReachesTheEnd) {
   gpt::import_hugging_face(hf, ours, ImportConfig{}.with_progress(progress));
   EXPECT_EQ(calls, 28);
   EXPECT_EQ(last, total);
-}
-
-TEST(GptDescription, CountsTheParametersOfGpt2) {
-  EXPECT_EQ(Description{}.parameter_count(), 124'439'808);
-  EXPECT_EQ((Description{50257, 1024, 48, 25, 1600}.parameter_count()), 1'557'611'200);
 }
 
 }  // namespace

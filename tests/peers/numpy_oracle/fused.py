@@ -195,14 +195,13 @@ def cross_entropy_loss(case, logits, targets):
 @oracle("linear_cross_entropy")
 def linear_cross_entropy(case, x, weight, targets):
     counted = np.sum(targets != case["ignore_index"]) if case["mean"] else 1
-    late = case.dtypes[0] == "f16"
-    scale = 1.0 if late else 1 / counted
-    (loss, dtype), (slope, _) = softmax_cross_entropy_with_gradient(case, x @ weight.T, targets, scale)
+    scaled = softmax_cross_entropy_with_gradient(case, x @ weight.T, targets, 1 / counted)
+    (loss, dtype), (slope, _) = scaled
     result = (np.sum(loss) / counted, dtype)
     if not case["with_gradient"]:
         return [result]
-    gradients = [result, (slope @ weight, case.dtypes[0]), (slope.T @ x, dtype)]
-    return gradients + [(np.array(1 / counted), dtype)] if late else gradients
+    # A gradient in f16 would underflow before a loss scale could raise it.
+    return [result, (slope @ weight, "f32" if case.dtypes[0] == "f16" else case.dtypes[0]), (slope.T @ x, dtype)]
 
 
 def huber(x, t, delta):

@@ -149,15 +149,14 @@ def cross_entropy_loss(case, logits, targets):
 
 @oracle("linear_cross_entropy")
 def linear_cross_entropy(case, x, weight, targets):
-    counted = (targets != case["ignore_index"]).sum() if case["mean"] else torch.tensor(1)
-    total = lambda x, weight: cross_entropy(case, F.linear(x, weight), targets).sum()
-    loss = total(x, weight) / counted
+    def loss(x, weight):
+        total = cross_entropy(case, F.linear(x, weight), targets).sum()
+        return total / (targets != case["ignore_index"]).sum() if case["mean"] else total
+
+    result = loss(x, weight)
     if not case["with_gradient"]:
-        return loss
-    late = case.dtypes[0] == "f16"
-    root = torch.ones_like(loss) if late else torch.ones_like(loss) / counted
-    gradients = gradient_of(total, [x, weight], root)
-    return (loss, *gradients, 1 / counted) if late else (loss, *gradients)
+        return result
+    return result, *gradient_of(loss, [x, weight], torch.ones_like(result))
 
 
 LOSS = {

@@ -1,20 +1,19 @@
 // GPT-2 weights of Hugging Face's transformers, to a model file of ferrite and back.
 //
-// A model file is a safetensors file with the parameters of nn::Gpt by their names, and the model's
-// description as JSON under the metadata key "gpt".
+// Model files are those of train::save_gpt and train::load_gpt.
 #pragma once
 
 #include <filesystem>
 #include <vector>
 
 #include "ferrite/io/safetensors.hpp"
-#include "ferrite/models/gpt/description.hpp"
+#include "ferrite/nn/gpt.hpp"
 
 namespace ferrite::gpt {
 
 /// What was converted.
 struct Converted {
-  Description model;
+  nn::GptConfig model;
   std::filesystem::path file;
   /// What the caller may want to know: things assumed, things left out.
   std::vector<std::string> notes;
@@ -45,7 +44,7 @@ FERRITE_API Converted import_hugging_face(const std::filesystem::path& from, con
                                           const ImportConfig& config = {});
 
 /// Writes config.json and model.safetensors, as save_pretrained of GPT2LMHeadModel does, into `folder`, which
-/// is made if it is not there. `model` is a model file, or a checkpoint whose settings have the description.
+/// is made if it is not there. `model` is a model file, or a checkpoint whose settings have the config.
 /// Dtypes stay as they are. Weights come back bit for bit as they were imported in their own dtype. Throws as
 /// import_hugging_face does.
 FERRITE_API Converted export_hugging_face(const std::filesystem::path& model,

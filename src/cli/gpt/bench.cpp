@@ -1,0 +1,130 @@
+// ferrite gpt bench: how fast a model trains here.
+#include "cli/gpt/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/backend_option.hpp"
+#include "cli/gpt/gpt.hpp"
+#include "cli/gpt/train.hpp"
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::cli {
+namespace {
+
+using namespace gpt;
+
+struct Options {
+  BenchOptions bench;
+  std::string size = "gpt2", backend = "auto", precision = "auto";
+  bool json = false;
+};
+
+/// Of a token: six for every parameter that multiplies, and the scores and weighted sums of attention.
+double flops_per_token(const nn::GptConfig& config, std::int64_t length) {
+  const auto dim = static_cast<double>(config.dim), layers = static_cast<double>(config.layers);
+  const double products = 12 * layers * dim * dim + static_cast<double>(config.padded_vocab()) * dim;
+  return 6 * products + 6 * layers * dim * static_cast<double>(length);  // half of the scores are hidden
+}
+
+nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend& backend, bool bf16,
+                        double product_rate) {
+  const double tokens = static_cast<double>(r.batch * o.bench.length * r.steps) / r.seconds;
+  const double rate = tokens * flops_per_token(o.bench.model, o.bench.length);
+  nlohmann::json row = {{"size", o.size},
+                        {"batch", r.batch},
+                        {"length", o.bench.length},
+                        {"precision", bf16 ? "bf16" : "f32"},
+                        {"backend", backend.describe()},
+                        {"steps", r.steps},
+                        {"seconds", r.seconds},
+                        {"warmup_seconds", r.warmup_seconds},
+                        {"milliseconds_per_step", 1e3 * r.seconds / static_cast<double>(r.steps)},
+                        {"tokens_per_second", tokens},
+                        {"flops_per_second", rate},
+                        {"peak_bytes", r.peak_bytes},
+                        {"loss", r.loss}};
+  if (product_rate > 0) row["share_of_product_rate"] = rate / product_rate;
+  return row;
+}
+
+int run(Options o) {
+  o.bench.model = o.bench.model.with_context(std::max(o.bench.model.context, o.bench.length));
+  if (o.bench.length == 0) o.bench.length = o.bench.model.context;
+  AnyBackend backend(o.backend);
+  const bool bf16 =
+      o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
+  double product_rate = 0;
+  if (const Cuda* cuda = backend.get_if<Cuda>(); cuda && bf16)
+    product_rate = cuda->ceilings().flops_per_second;
+  if (!o.json)
+    fmt::print(
+        "{} ({:.1f}M parameters) on {}, {}, rows of {} tokens\n{:>6} {:>12} {:>12} {:>12} {:>10} {:>10}\n",
+        o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(),
+        bf16 ? "bf16" : "f32", o.bench.length, "batch", "ms / step", "tokens / s", "TFLOP/s", "of peak",
+        "memory");
+  for (const std::int64_t batch : o.bench.batches) {
+    BenchResult result;
+    try {
+      result = bf16 ? bench_bf16(backend, o.bench, batch) : bench_f32(backend, o.bench, batch);
+    } catch (const OutOfMemory& error) {
+      TrainOptions like;
+      like.model = o.bench.model, like.batch = batch, like.length = o.bench.length;
+      throw OutOfMemory(too_large(like, backend, bf16, error.what()));
+    }
+    const nlohmann::json row = describe(o, result, backend, bf16, product_rate);
+    if (o.json) {
+      fmt::print("{}\n", row.dump());
+      continue;
+    }
+    const double share = row.value("share_of_product_rate", 0.0);
+    fmt::print("{:>6} {:>12.2f} {:>12.0f} {:>12.2f} {:>10} {:>6.2f} GiB\n", batch,
+               row["milliseconds_per_step"].get<double>(), row["tokens_per_second"].get<double>(),
+               row["flops_per_second"].get<double>() / 1e12,
+               share > 0 ? fmt::format("{:.0f} %", 100 * share) : "", result.peak_bytes / (1 << 30));
+  }
+  return success;
+}
+
+}  // namespace
+
+void add_gpt_bench(CLI::App& gpt, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = gpt.add_subcommand("bench", "Measure training steps on random tokens");
+  command->add_option("--size", o->size, "Sizes of the model")
+      ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
+      ->capture_default_str();
+  command
+      ->add_option("--batch", o->bench.batches, "Rows of a batch; several, as in 64,4, are measured in turn")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--length", o->bench.length, "Tokens of a row; 0: the model's context")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_option("--seconds", o->bench.seconds, "At least this long for each batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_backend_option(command, o->backend, "Where to train");
+  command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
+      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+      ->capture_default_str();
+  command->add_flag("--json", o->json, "One JSON object for each batch");
+  command->footer(
+      "A step is what `ferrite gpt train` runs: forward, backward, clipping, AdamW; captured into a graph on "
+      "a\n"
+      "GPU. `of peak` is the share of the rate at which this GPU multiplies large bf16 matrices, measured.\n"
+      "Examples:\n"
+      "  ferrite gpt bench --batch 64,4\n"
+      "  ferrite gpt bench --size gpt2-medium --batch 32 --seconds 20 --json");
+  command->callback([&action, o] {
+    action = [o] {
+      Options options = *o;
+      options.bench.model = config_of_size(options.size);
+      return run(options);
+    };
+  });
+}
+
+}  // namespace ferrite::cli

@@ -1,0 +1,28 @@
+// What `ferrite gpt bench` measures, and the measurement itself for one kind of arithmetic.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/gpt.hpp"
+#include "ferrite/stacks/any_backend.hpp"
+
+namespace ferrite::cli::gpt {
+
+struct BenchOptions {
+  nn::GptConfig model;
+  std::vector<std::int64_t> batches = {4};
+  std::int64_t length = 0;
+  double seconds = 5;
+  std::uint64_t seed = 1;
+};
+
+struct BenchResult {
+  std::int64_t batch = 0, steps = 0;
+  double seconds = 0, warmup_seconds = 0, loss = 0, peak_bytes = 0;
+};
+
+BenchResult bench_f32(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch);
+BenchResult bench_bf16(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch);
+
+}  // namespace ferrite::cli::gpt
