@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_test.hpp"
+#include "cli/gpt/train.hpp"
 #include "ferrite/data/token_file.hpp"
 #include "ferrite/train/checkpoint.hpp"
 
@@ -34,12 +36,16 @@ struct GptTrainCommand : ::testing::Test {
   static void TearDownTestSuite() { folder.reset(); }
 
   static std::string at(const std::string& name) { return "'" + (*folder / name).string() + "'"; }
+  /// With `change`, sizes in place of the usual ones.
   static Reply train(const std::string& out, const std::string& arguments,
-                     const std::string& environment = "") {
-    return run_ferrite("gpt train --backend cpu --data " + at("book.bin") + " --out " + at(out) +
-                           " --layers 2 --heads 2 --dim 32 --context 32 --vocab 270 --batch 4 --lr 1e-2 " +
-                           arguments,
-                       environment);
+                     const std::string& environment = "",
+                     const std::map<std::string, std::string>& change = {}) {
+    std::map<std::string, std::string> sizes{{"--layers", "2"},   {"--heads", "2"},   {"--dim", "32"},
+                                             {"--context", "32"}, {"--vocab", "270"}, {"--batch", "4"}};
+    for (const auto& [name, value] : change) sizes[name] = value;
+    std::string all = "gpt train --backend cpu --lr 1e-2 --data " + at("book.bin") + " --out " + at(out);
+    for (const auto& [name, value] : sizes) all += " " + name + " " + value;
+    return run_ferrite(all + " " + arguments, environment);
   }
   static std::vector<Json> lines_of(const std::string& out) {
     std::vector<Json> lines;
@@ -78,7 +84,7 @@ TEST_F(GptTrainCommand, LearnsReportsAndWritesAModelThatGenerateReads) {
   EXPECT_LT(lines[3].at("loss").get<double>(), 0.7 * lines[0].at("loss").get<double>());
   EXPECT_GT(lines[0].at("tokens_per_second").get<double>(), 0);
   EXPECT_GT(lines[0].at("gradient_norm").get<double>(), 0);
-  EXPECT_TRUE(lines[2].contains("validation_loss"));
+  EXPECT_TRUE(lines[1].contains("validation_loss"));
   EXPECT_TRUE(std::filesystem::exists(*folder / "learns/metrics.html"));
   const Reply text = run_ferrite("gpt generate --backend cpu --quiet --tokens 5 --prompt 'the cat' --model " +
                                  at("learns/best.safetensors") + " --tokenizer " + at("my.bpe"));
@@ -120,13 +126,26 @@ TEST_F(GptTrainCommand, TrainsInMixedPrecision) {
   EXPECT_LT(lines.back().at("loss").get<double>(), lines.front().at("loss").get<double>());
 }
 
+TEST_F(GptTrainCommand, ABatchThatIsTooLargeIsToldWhatFits) {
+  cli::gpt::TrainOptions options;
+  options.model = nn::GptConfig::gpt2();
+  options.batch = 1'000'000;
+  options.length = 1024;
+  const AnyBackend cpu("cpu");
+  const std::string fits = cli::gpt::too_large(options, cpu, true, "the reason");
+  for (const char* part : {"1000000 rows of 1024 tokens", "rows fit: give --batch", "(the reason)"})
+    expect_contains(fits, part);
+  options.model = options.model.with_layers(100'000);
+  expect_contains(cli::gpt::too_large(options, cpu, true, "the reason"), "give a smaller model");
+}
+
 TEST_F(GptTrainCommand, BadInputIsRefusedWithAReason) {
   ASSERT_EQ(train("used", "--steps 1 --quiet").code, 0);
   expect_refused(train("used", "--steps 1"), "has checkpoints of an earlier run: give --resume");
-  expect_refused(train("used", "--steps 2 --resume --layers 1"), "gpt is");
-  expect_refused(train("x", "--steps 1 --vocab 200"), "vocabulary");
+  expect_refused(train("used", "--steps 2 --resume", "", {{"--layers", "1"}}), "gpt is");
+  expect_refused(train("x", "--steps 1", "", {{"--vocab", "200"}}), "vocabulary");
   expect_refused(train("x", "--steps 1 --length 33"), "--length 33: the model's context has 32");
-  expect_refused(train("x", "--steps 1 --heads 3"), "heads");
+  expect_refused(train("x", "--steps 1", "", {{"--heads", "3"}}), "3 heads");
   expect_refused(train("x", "--steps 1 --sample-every 1"), "--tokenizer");
   expect_refused(train("x", "--steps 1 --valid " + at("none_*.bin")), "none_");
   expect_refused(train("x", ""), "--steps");

@@ -22,6 +22,7 @@ struct TapeState {
   bool recording = false;
   int replays = 0;
   std::vector<std::function<void()>> kernels;
+  std::vector<Array> held;
 };
 
 template <class B>
@@ -35,9 +36,13 @@ class Tape : public Decorator<Tape<B>, B, TapeConfig, TapeState> {
 
   template <class Op>
   void call(const Op& op, Ins in, Outs out, Accumulate mask) {
-    if (!state().recording) return Base::call(op, in, out, mask);
     std::vector<Array> inputs, outputs(out.begin(), out.end());
     for (std::size_t i = 0; i < in.size(); ++i) inputs.push_back(in[i]);
+    if (!state().recording) {
+      // As the notes hold theirs: gradients are added in place only where nobody else holds them.
+      state().held.insert(state().held.end(), outputs.begin(), outputs.end());
+      return Base::call(op, in, out, mask);
+    }
     state().kernels.push_back([tape = *this, op, inputs, outputs, mask]() mutable {
       std::vector<const Array*> operands;
       for (const Array& array : inputs) operands.push_back(&array);

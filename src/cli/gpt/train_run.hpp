@@ -71,7 +71,7 @@ int train_on(B backend, const TrainOptions& o) {
 
   const bool resumed = o.resume && trainer.resume_latest();
   if (!o.quiet)
-    fmt::print(stderr, "{} ({:.1f}M parameters), {} tokens of data, {} tokens per step, {}{}\n",
+    fmt::print(stderr, "{} ({:.3g}M parameters), {} tokens of data, {} tokens per step, {}{}\n",
                describe(o.model), static_cast<double>(o.model.parameter_count()) / 1e6, loader.tokens(),
                o.batch * o.length * o.micro_batches, backend.inner().describe(),
                resumed ? fmt::format(", from step {}", trainer.step()) : "");
