@@ -91,6 +91,29 @@ TEST_F(CudaGraphs, ReplayBitEqualToEagerSteps) {
   EXPECT_GT(graph.memory(), 0u);
 }
 
+TEST_F(CudaGraphs, NumbersDrawnBetweenReplaysAreNotDrawnAgain) {
+  Training eager, captured;
+  for (Training* t : {&eager, &captured}) {
+    t->load(0);
+    t->step();
+  }
+  auto graph = CudaGraph::capture(captured.backend.inner(), [&] { captured.step(); });
+  for (int i = 1; i < 9; ++i) {
+    for (Training* t : {&eager, &captured}) {
+      t->load(i);
+      if (i % 3 == 0) static_cast<void>(dropout(t->x, 0.5, t->rng));
+      if (i == 7) t->rng.set_position(2);  // as a state that is loaded does
+    }
+    eager.step();
+    if (i % 4 == 0)
+      captured.step();
+    else
+      graph.replay();
+  }
+  EXPECT_EQ(captured.weights(), eager.weights());
+  EXPECT_EQ(captured.rng.position(), eager.rng.position());
+}
+
 TEST_F(CudaGraphs, MemoryStaysFlatOverReplays) {
   Training t;
   t.load(0);

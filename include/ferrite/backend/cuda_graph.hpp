@@ -22,11 +22,11 @@ namespace ferrite {
 
 /// Tensors that step() reads must keep their buffers as long as the graph lives; new data is copied into
 /// them. Every replay fills the tensors that step() makes and that outlive it, always in the same place.
-/// Every replay draws the random numbers that calling step() again would have drawn, and advances the
-/// generators, which must not move in memory. Actions that a replay would not repeat throw a BackendError
-/// that says why: copies from and to the host (item(), printing a tensor, from_vector) and waiting for the
-/// GPU. Run the step once before capturing, so that cuBLASLt and cuDNN choose their kernels. While a GPU
-/// captures, no other thread may use it.
+/// Every replay draws the random numbers that calling step() again would have drawn, whatever else has drawn
+/// from its generators meanwhile, and advances them; they must not move in memory. Actions that a replay
+/// would not repeat throw a BackendError that says why: copies from and to the host (item(), printing a
+/// tensor, from_vector) and waiting for the GPU. Run the step once before capturing, so that cuBLASLt and
+/// cuDNN choose their kernels. While a GPU captures, no other thread may use it.
 class FERRITE_API CudaGraph {
  public:
   template <std::invocable F>

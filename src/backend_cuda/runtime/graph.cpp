@@ -23,18 +23,27 @@ struct Draws {
 
   std::uint64_t* offsets() const { return static_cast<std::uint64_t*>(memory->data()); }
   std::uint64_t* strides() const { return offsets() + most; }
-  std::uint64_t draws_of(const Rng* rng) const {
-    return static_cast<std::uint64_t>(std::count(sources.begin(), sources.end(), rng));
-  }
-  /// Calls f(generator, its draws in one step) for each generator.
-  template <class F>
-  void for_each_generator(F&& f) const {
-    std::vector<Rng*> distinct = sources;
-    std::sort(distinct.begin(), distinct.end());
-    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    for (Rng* rng : distinct) f(*rng, draws_of(rng));
-  }
+  std::size_t count() const { return std::min(keys.size(), most); }
 };
+
+/// A generator of the step. Replays whose offsets are 0 draw from its position `first` on; the next one draws
+/// from `next` on unless something else has moved the generator.
+struct Generator {
+  Rng* rng;
+  std::uint64_t draws_per_step, first = 0, next = 0;
+};
+
+std::vector<Generator> generators_of(const Draws& draws) {
+  std::vector<Generator> all;
+  for (Rng* rng : draws.sources) {
+    const auto known = std::find_if(all.begin(), all.end(), [&](const Generator& g) { return g.rng == rng; });
+    if (known == all.end())
+      all.push_back({rng, 1});
+    else
+      ++known->draws_per_step;
+  }
+  return all;
+}
 
 /// Of the capture under way on each GPU.
 std::atomic<const Draws*> captured_draws[64];
@@ -72,7 +81,23 @@ struct CudaGraph::State {
     scope.reset();
     record.reset();
     // The step has not run: the first replay draws its numbers.
-    draws.for_each_generator([](Rng& rng, std::uint64_t count) { rng.set_position(rng.position() - count); });
+    generators = cuda::generators_of(draws);
+    for (cuda::Generator& g : generators) {
+      g.rng->set_position(g.rng->position() - g.draws_per_step);
+      g.first = g.next = g.rng->position();
+    }
+  }
+
+  /// For each draw what `value` says of its generator, in the memory of the GPU.
+  template <class F>
+  void write_for_draws(std::uint64_t* target, F&& value) {
+    std::vector<std::uint64_t> values;
+    for (std::size_t i = 0; i < draws.count(); ++i) {
+      const auto own = std::find_if(generators.begin(), generators.end(),
+                                    [&](const cuda::Generator& g) { return g.rng == draws.sources[i]; });
+      values.push_back(value(*own));
+    }
+    context.copy_from_host(target, values.data(), values.size() * sizeof(std::uint64_t));
   }
 
   cuda::DeviceContext& context;
@@ -80,6 +105,7 @@ struct CudaGraph::State {
   std::optional<cuda::ArenaScope> scope;
   std::optional<RngReplay> record;
   cuda::Draws draws;
+  std::vector<cuda::Generator> generators;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   std::size_t nodes = 0;
@@ -105,9 +131,9 @@ std::shared_ptr<CudaGraph::State> CudaGraph::begin(Cuda& cuda) {
 void CudaGraph::end(State& state) {
   const cuda::DeviceGuard guard(state.context.index());
   const cuda::Draws& draws = state.draws;
-  const std::size_t count = std::min(draws.keys.size(), cuda::Draws::most);
   try {
-    if (count > 0) cuda::advance_offsets(state.context, draws.offsets(), draws.strides(), count);
+    if (draws.count() > 0)
+      cuda::advance_offsets(state.context, draws.offsets(), draws.strides(), draws.count());
   } catch (...) {
     abandon(state);
     throw;
@@ -116,9 +142,7 @@ void CudaGraph::end(State& state) {
   cuda::check(cudaStreamEndCapture(state.context.stream(), &state.graph), "capture");
   cuda::check(cudaGraphGetNodes(state.graph, nullptr, &state.nodes), "capture");
   cuda::check(cudaGraphInstantiate(&state.executable, state.graph, 0), "capture");
-  std::vector<std::uint64_t> strides;
-  for (std::size_t i = 0; i < count; ++i) strides.push_back(draws.draws_of(draws.sources[i]));
-  state.context.copy_from_host(draws.strides(), strides.data(), count * sizeof(std::uint64_t));
+  state.write_for_draws(draws.strides(), [](const cuda::Generator& g) { return g.draws_per_step; });
 }
 
 void CudaGraph::abandon(State& state) noexcept {
@@ -131,9 +155,17 @@ void CudaGraph::abandon(State& state) noexcept {
 
 void CudaGraph::replay() {
   const cuda::DeviceGuard guard(state_->context.index());
+  std::vector<cuda::Generator>& generators = state_->generators;
+  // A step that was no replay, or a state that was loaded, has moved a generator.
+  if (std::any_of(generators.begin(), generators.end(),
+                  [](const cuda::Generator& g) { return g.rng->position() != g.next; }))
+    state_->write_for_draws(state_->draws.offsets(),
+                            [](const cuda::Generator& g) { return g.rng->position() - g.first; });
   cuda::check(cudaGraphLaunch(state_->executable, state_->context.stream()), "replay");
-  state_->draws.for_each_generator(
-      [](Rng& rng, std::uint64_t count) { rng.set_position(rng.position() + count); });
+  for (cuda::Generator& g : generators) {
+    g.next = g.rng->position() + g.draws_per_step;
+    g.rng->set_position(g.next);
+  }
 }
 
 std::size_t CudaGraph::nodes() const { return state_->nodes; }
