@@ -53,15 +53,11 @@ void add_activation_backward_cases(Cases<B>& cases) {
     const auto part = [fn](const auto& in, std::size_t i) {
       return eval_all(op::ActivationBackward{fn, 1, DType::f32}, in[0], in[1])[i];
     };
-    cases.add(
-        Spec{"activation_backward/" + name, {constant(real({5, 16})), constant(real({5, 16}))}, floats, 5}
-            .also({{{0, 8}, {0, 8}}, {{3, 0}, {3, 0}}, {{1, 7}, {1, 7}}, {{300, 264}, {300, 264}}}),
-        [part](const auto& in) { return part(in, 0); });
-    cases.add(Spec{"activation_backward/sums/" + name,
-                   {constant(real({40, 24})), constant(real({40, 24}))},
-                   floats,
-                   40}
-                  .also({{{0, 8}, {0, 8}}, {{1, 7}, {1, 7}}}),
+    cases.add(Spec{"activation_backward/" + name, {real({5, 16}), real({5, 16})}, floats, 5}.also(
+                  {{{0, 8}, {0, 8}}, {{3, 0}, {3, 0}}, {{1, 7}, {1, 7}}, {{300, 264}, {300, 264}}}),
+              [part](const auto& in) { return part(in, 0); });
+    cases.add(Spec{"activation_backward/sums/" + name, {real({40, 24}), real({40, 24})}, floats, 40}.also(
+                  {{{0, 8}, {0, 8}}, {{1, 7}, {1, 7}}}),
               [part](const auto& in) { return part(in, 1); });
   }
 }

@@ -39,8 +39,9 @@ TEST(LazyCpu, ThreadsShareABackend) {
 
 TEST(LazyCpu, AValueThatCouldNotBeComputedIsNeverRead) {
   Lazy<Cpu> b;
-  const auto x = ones(b, {1 << 20}), wide = expand(unsqueeze(x, 1), {1 << 20, 1 << 20});
-  const auto y = wide * 2, z = y + 1;  // terabytes
+  const auto x = ones(b, {1 << 24}), wide = expand(unsqueeze(x, 1), {1 << 24, 1 << 24});
+  const auto y = wide * 2,
+             z = y + 1;  // a petabyte: more than there are addresses, however generous the system
   EXPECT_THROW(b.flush(), OutOfMemory);
   EXPECT_THROW(slice(y, 0, 0, 1).to_vector(), BackendError);
   EXPECT_THROW(slice(z, 0, 0, 1) * 2, BackendError);

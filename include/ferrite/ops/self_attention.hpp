@@ -27,9 +27,11 @@ struct FERRITE_API SelfAttention {
     visit("scale", self.scale);
   }
   template <class B>
-  Tensors<B> compose(B&, TensorSpan<B> in) const {
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const auto part = [&](std::int64_t i) { return transpose(select(in[0], 2, i), 1, 2); };
-    const Tensors<B> results = eval_all(Attention{causal, scale}, part(0), part(1), part(2));
+    // Not attention as an op: of its results only the first would carry a gradient.
+    const std::array parts = {part(0), part(1), part(2)};
+    const Tensors<B> results = Attention{causal, scale}.compose(b, TensorSpan<B>(parts));
     return {transpose(results[0], 1, 2), results[1]};
   }
   Saves saves() const { return {.inputs = {0}, .outputs = {0, 1}}; }  // packed; o, lse
@@ -55,10 +57,11 @@ struct FERRITE_API SelfAttentionBackward {
     visit("scale", self.scale);
   }
   template <class B>
-  Tensors<B> compose(B&, TensorSpan<B> in) const {
+  Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const auto part = [&](std::int64_t i) { return transpose(select(in[1], 2, i), 1, 2); };
-    const Tensors<B> gradients = eval_all(AttentionBackward{causal, scale}, transpose(in[0], 1, 2), part(0),
-                                          part(1), part(2), transpose(in[2], 1, 2), in[3]);
+    const std::array parts = {transpose(in[0], 1, 2), part(0), part(1), part(2),
+                              transpose(in[2], 1, 2), in[3]};
+    const Tensors<B> gradients = AttentionBackward{causal, scale}.compose(b, TensorSpan<B>(parts));
     const auto of_part = [&](std::size_t i) { return transpose(gradients[i], 1, 2); };
     return {stack(std::vector<Tensor<B>>{of_part(0), of_part(1), of_part(2)}, 2)};
   }
