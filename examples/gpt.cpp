@@ -40,5 +40,7 @@ void learn(B& backend, const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run(argc, argv, "A small GPT reads Shakespeare.", {.steps = 200}, learn);
+  examples::Options options;
+  options.steps = 200;
+  return examples::run(argc, argv, "A small GPT reads Shakespeare", options, learn);
 }

@@ -50,13 +50,17 @@ template <class B>
 void add_activation_backward_cases(Cases<B>& cases) {
   for (const auto fn : {op::UnaryFn::relu, op::UnaryFn::gelu_tanh, op::UnaryFn::silu, op::UnaryFn::tanh}) {
     const std::string name(op::Unary{fn}.name());
+    // The slope of relu does not change with its input.
+    const auto saved = [fn](const Shape& shape) {
+      return fn == op::UnaryFn::relu ? constant(real(shape)) : real(shape);
+    };
     const auto part = [fn](const auto& in, std::size_t i) {
       return eval_all(op::ActivationBackward{fn, 1, DType::f32}, in[0], in[1])[i];
     };
-    cases.add(Spec{"activation_backward/" + name, {real({5, 16}), real({5, 16})}, floats, 5}.also(
-                  {{{0, 8}, {0, 8}}, {{3, 0}, {3, 0}}, {{1, 7}, {1, 7}}, {{300, 264}, {300, 264}}}),
+    cases.add(Spec{"activation_backward/" + name, {saved({5, 16}), real({5, 16})}, floats, 5}.also(
+                  {{{0, 8}, {0, 8}}, {{3, 0}, {3, 0}}, {{1, 7}, {1, 7}}, {{2, 264}, {2, 264}}}),
               [part](const auto& in) { return part(in, 0); });
-    cases.add(Spec{"activation_backward/sums/" + name, {real({40, 24}), real({40, 24})}, floats, 40}.also(
+    cases.add(Spec{"activation_backward/sums/" + name, {saved({40, 24}), real({40, 24})}, floats, 40}.also(
                   {{{0, 8}, {0, 8}}, {{1, 7}, {1, 7}}}),
               [part](const auto& in) { return part(in, 1); });
   }
