@@ -1,0 +1,36 @@
+// The model that comes with ferrite writes without any file given; ferrite gpt bench measures a step.
+#include <nlohmann/json.hpp>
+
+#include "cli/cli_test.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+TEST(GptSharedModel, WritesInItsManner) {
+  const Reply reply = run_ferrite("gpt generate --backend cpu --prompt 'ROMEO:' --tokens 60 --temperature 0");
+  EXPECT_EQ(reply.code, 0);
+  EXPECT_EQ(reply.output.rfind("ROMEO:\n", 0), 0u) << reply.output;
+  expect_contains(reply.output, "6 layers, 4 heads, dim 256");
+  expect_contains(reply.output, "\nI ");  // whoever speaks in a play speaks of himself
+}
+
+TEST(GptSharedModel, IsMissedByName) {
+  const Reply reply = run_ferrite("gpt generate --prompt x", "FERRITE_SHARE=/nowhere");
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, "/nowhere/gpt/shakespeare.safetensors");
+  expect_contains(reply.output, "give --model and --tokenizer");
+}
+
+TEST(GptBench, MeasuresAStep) {
+  const Reply reply = run_ferrite("gpt bench --backend cpu --batch 1 --length 8 --seconds 0.001 --json");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  const auto row = nlohmann::json::parse(reply.output);
+  EXPECT_EQ(row["batch"], 1);
+  EXPECT_EQ(row["precision"], "f32");
+  EXPECT_GT(row["tokens_per_second"].get<double>(), 0);
+  EXPECT_LT(row["loss"].get<double>(), 10);  // from log 50257, in a few steps on the same 8 tokens
+  EXPECT_NE(run_ferrite("gpt bench --batch 0").code, 0);
+}
+
+}  // namespace
+}  // namespace ferrite::testing
