@@ -208,13 +208,22 @@ AttentionProblem AttentionProblem::of(const AttentionArrays& a, bool causal, dou
 
 namespace {
 
+/// Fewer products take as long as their launches, and a plan for every length of a prompt does not pay.
+/// Beyond `worth_comparing` own kernels, which do not use tensor cores, are never faster.
+constexpr double worth_a_plan = 1e7, worth_comparing = 1e9;
+
+double products_of(const AttentionArrays& a) {
+  const Shape &q = a.q.shape(), &v = a.v.shape();
+  return static_cast<double>(q[0] * q[1] * q[2]) * static_cast<double>(v[2] * (q[3] + v[3]));
+}
+
 /// Whether cuDNN may be asked: dtype, sizes, and arrays that lie as it wants them.
 bool suits_dnn(const AttentionArrays& a, bool causal) {
   const std::int64_t queries = a.q.shape()[2], keys = a.v.shape()[2], depth = a.q.shape()[3],
                      width = a.v.shape()[3];
   if (size_of(a.q.dtype()) != 2 || a.lse.dtype() != DType::f32) return false;
   if (depth % 8 != 0 || width % 8 != 0 || depth > 128 || width > 128 || queries < 2 || keys < 2) return false;
-  if (causal && queries != keys) return false;
+  if ((causal && queries != keys) || products_of(a) < worth_a_plan) return false;
   // Older versions of cuDNN give wrong gradients for rows beyond a multiple of 128.
   if (a.grad.defined() && (queries % 128 != 0 || keys % 128 != 0) && cudnnGetVersion() <= 91500) return false;
   for (const Array* x : {&a.q, &a.k, &a.v, &a.o, &a.grad, &a.dq, &a.dk, &a.dv})
@@ -241,9 +250,6 @@ std::string text_of(const AttentionProblem& p) {
                      p.heads, p.queries, p.keys, p.depth, p.width);
 }
 
-/// Beyond this many products own kernels, which do not use tensor cores, are never faster.
-constexpr double worth_comparing = 1e9;
-
 }  // namespace
 
 std::shared_ptr<const AttentionPlan> AttentionPlans::get(Libraries& libraries, const Call& call,
@@ -255,9 +261,7 @@ std::shared_ptr<const AttentionPlan> AttentionPlans::get(Libraries& libraries, c
   if (entry.is_final) return entry.wins ? entry.plan : nullptr;
   const CompileScope compiling("plan " + text_of(p));
   if (!entry.plan) entry.plan = build(libraries, p);
-  const double products =
-      static_cast<double>(p.batch * p.heads * p.queries) * static_cast<double>(p.keys * (p.depth + p.width));
-  entry.is_final = !entry.plan || products > worth_comparing || !libraries.tuner().compares();
+  entry.is_final = !entry.plan || products_of(arrays) > worth_comparing || !libraries.tuner().compares();
   if (entry.is_final) return entry.plan;
   const std::string names[] = {"cudnn", "own"};
   if (call.context().is_capturing()) {
