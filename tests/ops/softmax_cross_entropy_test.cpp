@@ -71,7 +71,8 @@ TEST(CpuCrossEntropy, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
 /// As if the columns of padding were not there. They are NaN: nobody may read them.
 TEST(CpuCrossEntropy, PaddingIsNoPartOfIt) {
   for (const DType dtype : float_dtypes) {
-    for (const auto& [columns, classes] : {std::pair{8, 7}, {40, 33}, {64, 1}, {1024, 1000}}) {
+    for (const auto& widths : {std::pair{8, 7}, {40, 33}, {64, 1}, {1024, 1000}}) {
+      const int columns = widths.first, classes = widths.second;
       for (const double smoothing : {0.0, 0.1}) {
         SCOPED_TRACE(std::string(to_string(dtype)) + " " + std::to_string(classes));
         const Array inner = uniform({6, classes}, dtype, 1, -6, 6);
