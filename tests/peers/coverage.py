@@ -8,6 +8,7 @@ NAMES = {
     "triangle": lambda case: "tril" if case["lower"] else "triu",
     "adam": lambda case: "adamw" if case["decoupled"] else "adam",
     "unary_backward": lambda case: "unary_backward",
+    "activation_backward": lambda case: "activation_backward",
     "pointwise_loss_backward": lambda case: "pointwise_loss_backward",
 }
 

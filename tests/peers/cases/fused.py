@@ -11,7 +11,9 @@ def add_to(cases):
     add_softmax(cases)
     add_norms(cases)
     add_linear(cases)
+    add_activation_backward(cases)
     add_attention(cases)
+    add_self_attention(cases)
     add_losses(cases)
     add_dropout(cases)
 
@@ -103,6 +105,26 @@ def add_linear(cases):
         wide = lambda s: [s.real(33, 130), s.real(70, 130), s.real(70)]
         cases.add("linear", f"{activation}/wide", attributes, wide, FLOATS, length=130)
     cases.add("linear", "empty", {"activation": "relu"}, lambda s: [s.real(0, 4), s.real(3, 4), s.real(3)], ["f32"])
+
+
+def add_activation_backward(cases):
+    for fn in ("relu", "gelu_tanh", "silu"):
+        attributes = {"fn": fn, "alpha": 1.0}
+        cases.add("activation_backward", fn, attributes, lambda s: [s.real(5, 16), s.real(5, 16)], FLOATS, length=5)
+
+
+def add_self_attention(cases):
+    for label, causal in (("plain", False), ("causal", True)):
+        attributes = {"causal": causal, "scale": 0.5}
+        packed = lambda s: [s.real(2, 5, 3, 2, 4)]
+        cases.add("self_attention", label, attributes, packed, FLOATS, grad=True, length=9)
+
+        def backward(s, attributes=attributes):
+            inputs = packed(s)
+            o, lse = forward("self_attention", attributes, inputs)
+            return [s.real(*o.shape), *inputs, o, lse]
+
+        cases.add("self_attention_backward", label, attributes, backward, FLOATS, length=14)
 
 
 def add_attention(cases):

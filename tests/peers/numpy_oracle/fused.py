@@ -5,7 +5,7 @@ from scipy import special
 
 import philox
 from dtypes import promote, statistics_dtype
-from numpy_oracle.elementwise import UNARY
+from numpy_oracle.elementwise import DERIVATIVE, UNARY
 from numpy_oracle.registry import oracle
 
 # Softmax and normalisations.
@@ -141,6 +141,29 @@ def attention_backward(case, do, q, k, v, o, lse, mask=None):
     ds = p * (dp - np.sum(do * o, axis=-1, keepdims=True)) * case["scale"]
     dtype = case.dtypes[1]
     return [(ds @ k, dtype), (np.swapaxes(ds, -1, -2) @ q, dtype), (np.swapaxes(p, -1, -2) @ do, dtype)]
+
+
+def heads_of(packed):
+    """Queries, keys and values [N, H, T, D] of [N, T, 3, H, D]."""
+    return [np.swapaxes(packed[:, :, i], 1, 2) for i in range(3)]
+
+
+@oracle("self_attention")
+def self_attention(case, packed):
+    (o, dtype), lse = attention(case, *heads_of(packed))
+    return [(np.swapaxes(o, 1, 2), dtype), lse]
+
+
+@oracle("self_attention_backward")
+def self_attention_backward(case, do, packed, o, lse):
+    gradients = attention_backward(case, np.swapaxes(do, 1, 2), *heads_of(packed), np.swapaxes(o, 1, 2), lse)
+    return [(np.stack([np.swapaxes(gradient, 1, 2) for gradient, _ in gradients], axis=2), case.dtypes[1])]
+
+
+@oracle("activation_backward")
+def activation_backward(case, saved, dy):
+    d, dtype = dy * DERIVATIVE[case["fn"]](saved, case["alpha"]), case.dtypes[0]
+    return [(d, dtype), (np.sum(d, axis=0), dtype)]
 
 
 # Losses.

@@ -107,6 +107,23 @@ def attention_backward(case, do, q, k, v, o, lse, mask=None):
     return gradient_of(lambda q, k, v: attend(case, q, k, v, mask), [q, k, v], do)
 
 
+@oracle("self_attention")
+def self_attention(case, packed):
+    o, lse = attention(case, *packed.permute(2, 0, 3, 1, 4))
+    return o.transpose(1, 2), lse
+
+
+@oracle("self_attention_backward")
+def self_attention_backward(case, do, packed, o, lse):
+    return gradient_of(lambda packed: self_attention(case, packed)[0], [packed], do)
+
+
+@oracle("activation_backward")
+def activation_backward(case, saved, dy):
+    d = gradient_of(lambda x: UNARY[case["fn"]](x, case["alpha"]), [saved], dy)[0]
+    return d, d.sum(dim=0)
+
+
 # Losses.
 
 
