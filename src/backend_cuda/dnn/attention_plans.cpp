@@ -17,7 +17,7 @@ namespace ferrite::cuda {
 
 struct AttentionPlan {
   DnnPlan plan;
-  std::vector<std::int64_t> ids;  // of the arrays in memory, in the order of `pointers_of`, then of scalars
+  std::vector<std::int64_t> ids;  // of the arrays in memory, in the order of `execute`, then of scalars
   std::deque<float> scalars;
   bool backward;
   std::int64_t row_sums;     // elements of an f32 array that the backward pass keeps for each query
