@@ -168,57 +168,74 @@ void check_clone_invariance(B& b, const Case<B>& tested) {
   }
 }
 
-/// Gradients against central differences in f64, for every differentiable input element, in two layouts.
+/// A fixed linear functional of all outputs, so that every output element matters.
+template <class D>
+Tensor<D> functional_of(D& b, const Case<D>& tested, const std::vector<Tensor<D>>& in) {
+  Tensor<D> total;
+  const auto out = tested.call(in);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    if (!is_floating(out[k].dtype())) continue;
+    const Input weights{out[k].shape(), Input::real, -1, 1};
+    const Tensor<D> w = from_vector(b, values_for(weights, 91 + k), out[k].shape());
+    const Tensor<D> term = sum(out[k] * w);
+    total = total.defined() ? total + term : term;
+  }
+  return total;
+}
+
+/// The functional's gradient by input `i`, as central differences.
+template <class D>
+std::vector<double> central_differences(D& b, const Case<D>& tested, std::vector<Tensor<D>> in,
+                                        std::size_t i) {
+  const double h = 1e-5;
+  const Shape shape = in[i].shape();
+  const std::vector<double> base = in[i].template to_vector<double>();
+  std::vector<double> slopes(base.size());
+  for (std::size_t e = 0; e < base.size(); ++e) {
+    const auto moved = [&](double delta) {
+      std::vector<double> values = base;
+      values[e] += delta;
+      in[i] = make(b, shape, values, DType::f64, Memory::contiguous);
+      return functional_of(b, tested, in).template item<double>();
+    };
+    slopes[e] = (moved(h) - moved(-h)) / (2 * h);
+  }
+  return slopes;
+}
+
 /// `missing`: whether an input without a gradient is a failure or a zero gradient.
 enum class Missing { is_an_error, is_zero };
+
+/// Gradients of `b` against central differences in f64, for every differentiable input element, in two
+/// layouts. The differences are taken on `judge`: thousands of small calls, which are slow on a GPU and say
+/// nothing about it that the forward tests do not.
 template <class B>
-void check_gradient(Autodiff<B>& b, const Case<Autodiff<B>>& tested, double tolerance = 2e-7,
-                    Missing missing = Missing::is_an_error) {
+void check_gradient(Autodiff<B>& b, Autodiff<B>& judge, const Case<Autodiff<B>>& tested,
+                    double tolerance = 2e-7, Missing missing = Missing::is_an_error) {
   using D = Autodiff<B>;
   const Spec& spec = tested.spec;
   std::vector<Shape> shapes;
   for (const Input& input : spec.inputs) shapes.push_back(input.shape);
+  const auto judged = inputs_for(judge, spec, shapes, DType::f64, Memory::contiguous);
+  std::vector<std::vector<double>> expected(spec.inputs.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (spec.inputs[i].differentiable) expected[i] = central_differences(judge, tested, judged, i);
+
   for (Memory memory : {Memory::contiguous, Memory::transposed}) {
     std::vector<Tensor<D>> in = inputs_for(b, spec, shapes, DType::f64, memory);
     for (std::size_t i = 0; i < in.size(); ++i)
       if (spec.inputs[i].differentiable) in[i] = parameter(in[i], "input " + std::to_string(i));
-    // A fixed linear functional of all outputs, so that every output element matters.
-    const auto functional = [&](const std::vector<Tensor<D>>& x) {
-      Tensor<D> total;
-      const auto out = tested.call(x);
-      for (std::size_t k = 0; k < out.size(); ++k) {
-        if (!is_floating(out[k].dtype())) continue;
-        const Input weights{out[k].shape(), Input::real, -1, 1};
-        const Tensor<D> w = from_vector(b, values_for(weights, 91 + k), out[k].shape());
-        const Tensor<D> term = sum(out[k] * w);
-        total = total.defined() ? total + term : term;
-      }
-      return total;
-    };
-    const Tensor<D> root = functional(in);
+    const Tensor<D> root = functional_of(b, tested, in);
     // A linear function's gradient is constant: it has no history, and its derivative is zero.
     const Gradients<B> grads = root.primitive().node ? root.backward() : Gradients<B>{};
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (!spec.inputs[i].differentiable) continue;
-      const std::vector<double> base = in[i].template to_vector<double>();
       const Tensor<B> gradient = missing == Missing::is_zero && !grads.find(in[i]).defined()
                                      ? full(b.inner(), in[i].shape(), 0, DType::f64)
                                      : grads.of(in[i]);
       ASSERT_EQ(gradient.shape(), in[i].shape()) << spec.name;
-      const std::vector<double> got = gradient.template to_vector<double>();
-      std::vector<double> numeric(base.size());
-      for (std::size_t e = 0; e < base.size(); ++e) {
-        const double h = 1e-5;
-        const auto moved = [&](double delta) {
-          std::vector<double> values = base;
-          values[e] += delta;
-          std::vector<Tensor<D>> x = in;
-          x[i] = make(b, shapes[i], values, DType::f64, memory);
-          return functional(x).template item<double>();
-        };
-        numeric[e] = (moved(h) - moved(-h)) / (2 * h);
-      }
-      expect_close(got, numeric, tolerance, spec.name + ": gradient of input " + std::to_string(i));
+      expect_close(gradient.template to_vector<double>(), expected[i], tolerance,
+                   spec.name + ": gradient of input " + std::to_string(i));
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
