@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "ferrite/core/error.hpp"
-#include "ferrite/optim/loss_scaler.hpp"
 
 namespace ferrite::optim {
 namespace {

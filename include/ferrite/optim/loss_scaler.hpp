@@ -1,30 +1,10 @@
 // LossScaler: keeps the gradients of a model that multiplies in f16 within the range of f16.
 #pragma once
 
-#include "ferrite/autodiff/autodiff.hpp"
-#include "ferrite/core/config.hpp"
+#include "ferrite/nn/module.hpp"
+#include "ferrite/optim/config.hpp"
 
 namespace ferrite::optim {
-
-/// How the scale of a loss follows the gradients. The defaults are PyTorch's.
-struct FERRITE_API LossScalerConfig {
-  /// The first scale.
-  double initial = 65536;
-  /// What the scale is multiplied by after `growth_interval` updates in a row, and after gradients that were
-  /// not finite.
-  double growth = 2, backoff = 0.5;
-  std::int64_t growth_interval = 2000;
-
-  LossScalerConfig with_initial(double v) const { return detail::with(*this, &LossScalerConfig::initial, v); }
-  LossScalerConfig with_growth(double factor, std::int64_t interval) const {
-    return detail::with(detail::with(*this, &LossScalerConfig::growth, factor),
-                        &LossScalerConfig::growth_interval, interval);
-  }
-  LossScalerConfig with_backoff(double v) const { return detail::with(*this, &LossScalerConfig::backoff, v); }
-  /// Throws ValueError unless initial >= 1, growth >= 1, 0 < backoff < 1 and growth_interval >= 1, all
-  /// finite.
-  void check() const;
-};
 
 /// The scale of a loss, between 1 and 2^64. It lives on the device, where each update changes it, so that
 /// nothing waits for the host and a captured step goes on scaling. Optimizer::scale_losses makes one.
@@ -39,7 +19,7 @@ class LossScaler {
         good_updates_(full(backend, {}, 0, DType::f32)) {}
 
   /// The loss times the scale. Its gradients are larger by the same factor.
-  Tensor<B> scaled(const Tensor<B>& loss) const { return loss * cast(scale_, loss.dtype()); }
+  Tensor<B> scaled(const Tensor<B>& loss) const { return loss * scale_; }
 
   /// f32 [], on the device.
   Tensor<Kernels> scale() const { return kernel_tensor(scale_); }

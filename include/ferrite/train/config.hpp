@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ferrite/core/config.hpp"
-#include "ferrite/optim/loss_scaler.hpp"
+#include "ferrite/optim/config.hpp"
 #include "ferrite/optim/schedule.hpp"
 
 namespace ferrite::train {

@@ -71,7 +71,8 @@ bool accepts(const Cpu&, const op::Linear&, MetaSpan in) { return all_f32_or_f64
 
 void run(Cpu& cpu, const op::Linear& op, Ins in, Outs out) {
   visit_wide(out[0].dtype(), [&]<class T>() {
-    const Metas metas = detail::metas_of(in);
+    Metas metas;
+    for (std::size_t i = 0; i < in.size(); ++i) metas.push_back(in[i].meta());
     const auto optional = [&](std::size_t i) { return i < in.size() ? dense(cpu, in[i]) : Array(); };
     const auto data_of = [](const Array& a) { return a.defined() ? a.data<const T>() : nullptr; };
     const Array bias = optional(op.bias_input(metas)), residual = optional(op.residual_input(metas));
