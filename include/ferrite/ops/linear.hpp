@@ -20,8 +20,8 @@ FERRITE_API std::string_view to_string(Activation activation);
 FERRITE_API Unary activation_op(Activation activation);
 
 /// # Shapes: x [N, I], weight [O, I], bias [O] (optional), residual [N, O] (optional) -> y [N, O]; with gelu
-/// and silu also the pre-activation [N, O], from which they are differentiated (the others use y). A residual
-/// is added to the result: x W^T + b + residual, rounded once. It needs Activation::none.
+/// and silu also the pre-activation [N, O], from which they are differentiated (the others use y).
+/// A residual is added: x W^T + b + residual, in f16 rounded once. It needs Activation::none.
 struct FERRITE_API Linear {
   static constexpr std::string_view type_name = "linear";
   static constexpr Positions lowered = {0, 1, 2, 3};

@@ -80,7 +80,7 @@ void run(Cuda& cuda, const op::Linear& op, Ins in, Outs out) {
       finish.residual = residual.data<void>();
       finish.residual_stride =
           std::max(residual.layout().strides[0], residual.shape()[1]);  // of one row: any
-      finish.add_residual = &add_residual;
+      if (dtype != DType::f16) finish.add_residual = &add_residual;
     }
     if (library_product(call, p, cuda.float32_products(), finish)) return true;
     if (epilogue != Epilogue::none || with_residual) return false;
@@ -104,8 +104,11 @@ void run(Cuda& cuda, const op::Linear& op, Ins in, Outs out) {
   if (!has_inner || !everything()) {
     if (!has_inner) run(cuda, op::Fill{pre.shape(), dtype, 0}, Ins(nullptr, 0), Outs(&pre, 1));
     const bool bias_done = has_inner && bias.defined() && multiply(pre, Epilogue::bias, true);
-    // In 16 bits a product that is rounded before the bias is added may leave the range.
-    if (has_inner && bias.defined() && !bias_done && size_of(dtype) == 2) {
+    // In 16 bits a product that is rounded before the bias is added may leave the range; in f16, which is
+    // small, also one before the residual.
+    const bool leaves_range =
+        (bias.defined() && !bias_done && size_of(dtype) == 2) || (residual.defined() && dtype == DType::f16);
+    if (has_inner && leaves_range) {
       const auto values = detail::evaluate_composed(cuda, op, in);
       for (std::size_t i = 0; i < out.size(); ++i) copy_into(cuda, values[i], out[i]);
       return call.finish();
