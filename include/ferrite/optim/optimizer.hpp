@@ -137,6 +137,7 @@ class Optimizer {
   Tensor<Kernels> norm_of(const std::vector<Array>& gradients) const;
   void clip_values(std::vector<Array>& gradients, double divisor) const;
   Tensor<Kernels> clip_factor(std::vector<Array>& gradients, double divisor);
+  Tensor<Kernels> scaled_clip_factor(std::vector<Array>& gradients, double divisor);
   void advance_schedule(const Tensor<Kernels>& clip);
   void run(const Update& update, const std::vector<std::size_t>& members, const Step& step,
            const Array& clip);
@@ -294,28 +295,31 @@ void Optimizer<B>::clip_values(std::vector<Array>& gradients, double divisor) co
 template <class B>
 Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::clip_factor(std::vector<Array>& gradients,
                                                                  double divisor) {
-  Tensor<Kernels> norm;
-  if (scaler_) norm = norm_of(gradients);
-  const Tensor<Kernels> finite = scaler_ ? isfinite(norm) : Tensor<Kernels>();
+  if (scaler_) return scaled_clip_factor(gradients, divisor);
+  if (settings_.clip_value) clip_values(gradients, divisor);
+  if (!settings_.clip_norm) {
+    bool wide = true;
+    for (const Array& g : gradients) wide = wide && (!g.defined() || g.dtype() == DType::f64);
+    return full(kernels(), {}, 1 / divisor, wide ? DType::f64 : DType::f32);
+  }
+  norm_ = norm_of(gradients) * (1 / divisor);
+  return minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * (1 / divisor);
+}
+
+/// The same for gradients of a scaled loss, whose scale it updates.
+template <class B>
+Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::scaled_clip_factor(std::vector<Array>& gradients,
+                                                                        double divisor) {
+  Tensor<Kernels> norm = norm_of(gradients);
+  const Tensor<Kernels> finite = isfinite(norm);
   if (settings_.clip_value) {
     clip_values(gradients, divisor);
-    norm = {};
+    norm = where(finite, norm_of(gradients), norm);
   }
-  if ((settings_.clip_norm || scaler_) && !norm.defined()) norm = norm_of(gradients);
-  if (!scaler_) {
-    if (!settings_.clip_norm) {
-      bool wide = true;
-      for (const Array& g : gradients) wide = wide && (!g.defined() || g.dtype() == DType::f64);
-      return full(kernels(), {}, 1 / divisor, wide ? DType::f64 : DType::f32);
-    }
-    norm_ = norm * (1 / divisor);
-    return minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * (1 / divisor);
-  }
-  const Tensor<Kernels> share = (1 / divisor) / scaler_->scale();
-  norm_ = norm * share;
-  const Tensor<Kernels> clip =
-      settings_.clip_norm ? minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * share : share;
-  const Tensor<Kernels> factor = where(finite, clip, -1);
+  Tensor<Kernels> factor = (1 / divisor) / scaler_->scale();
+  norm_ = norm * factor;
+  if (settings_.clip_norm) factor = minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * factor;
+  factor = where(finite, factor, -1);
   scaler_->update(finite);
   return factor;
 }
