@@ -46,6 +46,7 @@ PAGES = [
     ("optimisers", "Optimisers", "training.md", "All are in `ferrite::optim`.", [
         ("Optimisers", ["optim/sgd.hpp", "optim/adam.hpp", "optim/optimizer.hpp"]),
         ("Settings", ["optim/config.hpp"]),
+        ("Losses in f16", ["optim/loss_scaler.hpp"]),
         ("Learning rates", ["optim/schedule.hpp"]),
     ]),
     ("data", "Data", "training.md text.md", "Data sets in host memory, batches, and sources of batches.", [

@@ -95,8 +95,10 @@ double Conv2dInputGrad::reduction_length(MetaSpan in) const {
 
 Metas Conv2dWeightGrad::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 2, 2);
-  return {
-      check_conv_gradient(type_name, in, "x", convolved(type_name, geometry, in[1].shape, weight), weight)};
+  Meta result =
+      check_conv_gradient(type_name, in, "x", convolved(type_name, geometry, in[1].shape, weight), weight);
+  result.dtype = detail::sum_dtype(type_name, result.dtype, at_least);
+  return {result};
 }
 Cost Conv2dWeightGrad::cost(MetaSpan in, MetaSpan out) const {
   return conv_cost(in[0].shape, weight, in, out);

@@ -31,24 +31,39 @@ bool Linear::keeps_pre_activation() const {
   return activation != Activation::none && !activation_op(activation).differentiates_from_output();
 }
 
+std::size_t Linear::residual_input(MetaSpan in) {
+  if (in.size() == 4) return 3;
+  return in.size() == 3 && in[2].shape.rank() == 2 ? 2 : no_input;
+}
+
+std::size_t Linear::bias_input(MetaSpan in) {
+  return in.size() > 2 && residual_input(in) != 2 ? 2 : no_input;
+}
+
 Saves Linear::saves() const {
   if (activation == Activation::none) return {.inputs = {0, 1}};
   return {.inputs = {0, 1}, .outputs = {keeps_pre_activation() ? 1u : 0u}};
 }
 
 Metas Linear::infer(MetaSpan in) const {
-  detail::check_arity(type_name, in.size(), 2, 3);
+  detail::check_arity(type_name, in.size(), 2, 4);
   detail::check_rank(type_name, "x", in[0].shape, 2);
   detail::check_rank(type_name, "weight", in[1].shape, 2);
   if (in[0].shape[1] != in[1].shape[1])
     throw ShapeError(fmt::format("[linear] x {} and weight {}: inner dimensions {} and {} differ",
                                  ferrite::to_string(in[0].shape), ferrite::to_string(in[1].shape),
                                  in[0].shape[1], in[1].shape[1]));
-  if (in.size() > 2) detail::check_shape(type_name, "bias", in[2].shape, {in[1].shape[0]});
-  DType dtype = promote(in[0].dtype, in[1].dtype);
-  if (in.size() > 2) dtype = promote(dtype, in[2].dtype);
+  const Shape result{in[0].shape[0], in[1].shape[0]};
+  const std::size_t bias = bias_input(in), residual = residual_input(in);
+  if (bias != no_input) detail::check_shape(type_name, "bias", in[bias].shape, {result[1]});
+  if (residual != no_input) detail::check_shape(type_name, "residual", in[residual].shape, result);
+  if (residual != no_input && activation != Activation::none)
+    throw ValueError(
+        fmt::format("[linear] a residual after {}: needs activation none", to_string(activation)));
+  DType dtype = in[0].dtype;
+  for (const Meta& m : in) dtype = promote(dtype, m.dtype);
   detail::check_floating(type_name, "result", dtype);
-  const Meta y{{in[0].shape[0], in[1].shape[0]}, dtype};
+  const Meta y{result, dtype};
   return keeps_pre_activation() ? Metas{y, y} : Metas{y};
 }
 

@@ -19,7 +19,19 @@ void check_below_one(std::string_view optimizer, std::string_view what, double v
   if (!(v >= 0 && v < 1)) throw ValueError(fmt::format("[{}] {} {}: must lie in [0, 1)", optimizer, what, v));
 }
 
+void check_scale(std::string_view what, double v, bool meets, std::string_view rule) {
+  if (!meets || !std::isfinite(v)) throw ValueError(fmt::format("[loss scaler] {} {}: {}", what, v, rule));
+}
+
 }  // namespace
+
+void LossScalerConfig::check() const {
+  check_scale("initial", initial, initial >= 1, "must be a finite number of at least 1");
+  check_scale("growth", growth, growth >= 1, "must be a finite number of at least 1");
+  check_scale("backoff", backoff, backoff > 0 && backoff < 1, "must lie in (0, 1)");
+  check_scale("growth interval", static_cast<double>(growth_interval), growth_interval >= 1,
+              "must be at least 1");
+}
 
 bool biases_and_norms(std::string_view, const Shape& shape) { return shape.rank() < 2; }
 

@@ -70,6 +70,7 @@ void RunMetrics::on_progress(const Progress& p) {
   steps_ = p.steps;
   MetricsRow row{p.step, {{"loss", p.loss}, {"learning_rate", p.lr}}};
   if (p.gradient_norm != 0) row.values.emplace_back("gradient_norm", p.gradient_norm);
+  if (p.loss_scale != 0) row.values.emplace_back("loss_scale", p.loss_scale);
   if (config_.tokens_per_sample > 0)
     row.values.emplace_back("tokens_per_second",
                             p.samples_per_second * static_cast<double>(config_.tokens_per_sample));

@@ -163,6 +163,7 @@ std::string metrics_page(std::span<const MetricsRow> rows, const MetricsConfig& 
   page += plot("Loss", {{"training", series(rows, "loss")}, {"validation", series(rows, "validation_loss")}},
                Axis::fitted);
   page += plot("Gradient norm", one("gradient_norm"), Axis::from_zero);
+  page += plot("Loss scale", one("loss_scale"), Axis::from_zero);
   page += plot("Tokens per second", one("tokens_per_second"), Axis::from_zero);
   page += plot("Samples per second", one("samples_per_second"), Axis::from_zero);
   page += plot("Memory, GiB", one("memory_bytes"), Axis::from_zero, 1024.0 * 1024 * 1024);

@@ -77,7 +77,7 @@ bool TrainerBase::take_stop_request() {
   return true;
 }
 
-void TrainerBase::report(double lr, double gradient_norm, std::size_t memory_bytes) {
+void TrainerBase::report(double lr, double gradient_norm, double loss_scale, std::size_t memory_bytes) {
   const double seconds = std::chrono::duration<double>(window_.busy).count();
   if (!observers_.empty() && window_.steps > 0) {
     Progress progress{step_, config_.steps, source_.position().epoch,
@@ -86,6 +86,7 @@ void TrainerBase::report(double lr, double gradient_norm, std::size_t memory_byt
     progress.seconds_left =
         seconds / static_cast<double>(window_.steps) * static_cast<double>(config_.steps - step_);
     progress.gradient_norm = gradient_norm;
+    progress.loss_scale = loss_scale;
     progress.memory_bytes = memory_bytes;
     for (Observer* o : observers_) o->on_progress(progress);
   }

@@ -51,6 +51,26 @@ TEST(GradientPlace, TakesAlsoContributionsThatNoKernelCanWriteThere) {
   EXPECT_EQ(grads.of(m.v).to_vector<float>(), (Values{4, 4}));
 }
 
+/// Two outputs of one kernel are contributions to one gradient; only one of them can be written to its place.
+TEST(GradientPlace, IsWrittenOnceForATensorThatIsTwoInputs) {
+  D b;
+  Rng rng(1);
+  const auto x = parameter(randn(b, {1, 2, 3, 4}, rng), "x");
+  const auto loss = [&] { return sum(square(attention(x, x, x * 2))); };
+  const Values want = backward(loss()).of(x).to_vector<float>();
+  const Tensor<Cpu> place = full(b.inner(), {1, 2, 3, 4}, -1);
+  Gradients<Cpu> grads;
+  grads.place(x, place);
+  EXPECT_EQ(grads.size(), 0u);
+  EXPECT_FALSE(grads.find(x).defined());
+  for (const float passes : {1.0f, 2.0f}) {
+    backward(loss(), grads);
+    const Values got = place.to_vector<float>();
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], passes * want[i], 1e-5f) << i;
+  }
+  EXPECT_EQ(grads.size(), 1u);
+}
+
 TEST(GradientPlace, LeavesAloneWhatSetHasPutInItsStead) {
   Model m;
   const Arena arena(m);

@@ -77,6 +77,26 @@ TEST(Autocast, WeightGradientsAreNotRoundedTo16Bits) {
   EXPECT_EQ(sum(linear(x, w, bias) * scale).backward().of(bias).item<float>(), 1.00390625f);
 }
 
+TEST(Autocast, GradientsOfConvolutionsAreNotRoundedEither) {
+  D b;
+  const auto x = from_vector(b, Values{1, 0.00390625f}, {2, 1, 1, 1});
+  const auto w = parameter(from_vector(b, Values{1}, {1, 1, 1, 1}), "w");
+  const auto bias = parameter(from_vector(b, Values{0}), "bias");
+  const auto scale = from_vector(b, Values{1, 0.00390625f}, {2, 1, 1, 1});
+  EXPECT_EQ(sum(conv2d(x, w, bias)).backward().of(w).item<float>(), 1.00390625f);
+  EXPECT_EQ(sum(conv2d(x, w, bias) * scale).backward().of(bias).item<float>(), 1.00390625f);
+}
+
+TEST(Autocast, AResidualOfAProductIsInSixteenBitsToo) {
+  A b;
+  const auto x = ramp(b, {4, 8}), w = ramp(b, {6, 8}), r = ramp(b, {4, 6}, 0.125f);
+  EXPECT_EQ(linear(x, w, {}, Activation::none, r).dtype(), DType::bf16);
+  // One that is wider than x keeps its dtype.
+  const auto sum = linear(cast(x, DType::bf16), w, {}, Activation::none, r);
+  EXPECT_EQ(sum.dtype(), DType::f32);
+  EXPECT_EQ(sum.to_vector<float>(), (linear(x, w) + r).to_vector<float>());
+}
+
 TEST(Autocast, RoundsAParameterOnceUntilItChanges) {
   using P = Autodiff<Autocast<Profiled<Cpu>>>;
   P b;

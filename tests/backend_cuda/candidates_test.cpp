@@ -44,6 +44,17 @@ struct CudaCandidates : CudaContraction {
     const Gpu a = random({200, 560}), b = random({560, 136});
     return good && near(matmul(a, b), matmul(truth(a), truth(b)), DType::f16, 560);
   }
+  bool residuals_agree() {
+    bool good = true;
+    for (const DType dtype : floats) {
+      const Gpu x = random({200, 560}, dtype), w = random({136, 560}, dtype), b = random({136}, dtype);
+      const Gpu rows = random({200, 140}, dtype), residual = slice(rows, 1, 0, 136);
+      const Truth product = linear(truth(x), truth(w)), want = product + truth(residual);
+      good &= near(linear(x, w, {}, Activation::none, residual), want, dtype, 560);
+      good &= near(linear(x, w, b, Activation::none, residual), want + truth(b), dtype, 560);
+    }
+    return good;
+  }
   bool convolutions_agree(DType dtype, bool tf32) {
     cuda->set_float32_products(tf32 ? Float32Products::tf32 : Float32Products::exact);
     const DType precision = tf32 ? DType::f16 : dtype;
@@ -67,6 +78,9 @@ struct CudaCandidates : CudaContraction {
 
 TEST_F(CudaCandidates, Products) {
   expect_each(16, [&] { return products_agree(); });  // up to 8 of the library, the rest our own
+}
+TEST_F(CudaCandidates, ProductsWithAResidual) {
+  expect_each(9, [&] { return residuals_agree(); });  // up to 8 of the library, and the sum apart
 }
 TEST_F(CudaCandidates, Convolutions) {
   expect_each(14, [&] { return convolutions_agree(DType::f32, false); });

@@ -43,6 +43,26 @@ TEST_F(CudaConv2d, GeometriesOfEveryDtype) {
   }
 }
 
+/// Under Autocast the gradient of an f32 weight is a sum of 16-bit products. If no engine of cuDNN keeps it
+/// wide it is rounded, which the tolerance of the operands allows.
+TEST_F(CudaConv2d, WeightGradientsOfSixteenBitOperandsAreF32) {
+  const op::ConvGeometry g = Conv2dConfig{}.with_padding(1).geometry;
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const std::int64_t images : {1, 8}) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + " " + std::to_string(images));
+      const Gpu x = random({images, 16, 16, 16}, dtype), dy = random({images, 32, 16, 16}, dtype);
+      const op::Conv2dWeightGrad weight{g, {32, 16, 3, 3}, DType::f32};
+      const Truth want = eval(weight, truth(dy), truth(x));
+      const Gpu got = eval(weight, dy, x), sum = random({32, 16, 3, 3});
+      EXPECT_EQ(got.dtype(), DType::f32);
+      expect_near(got, want, 2 * tolerance_of(dtype, images * 256));
+      const Truth more = want + truth(sum);
+      run_into(*cuda, weight, {dy, x}, {sum}, 1);
+      expect_near(sum, more, 2 * tolerance_of(dtype, images * 256));
+    }
+  }
+}
+
 TEST_F(CudaConv2d, LayoutsOfInputsAndBias) {
   for (const auto& [name, x] : layouts(*this, {2, 3, 8, 6}, DType::f32)) {
     SCOPED_TRACE(name);

@@ -165,6 +165,7 @@ TEST(SmallGemm, AcceptsWhatItsCopiesCanReach) {
   EXPECT_TRUE(refuses([](GemmProblem& p) { p.ldd += 2; }));
   EXPECT_TRUE(refuses([](GemmProblem& p) { p.stride_a += 4; }));
   EXPECT_TRUE(refuses([](GemmProblem& p) { p.align_b = 3; }));
+  EXPECT_TRUE(refuses([](GemmProblem& p) { p.ldc = 64; }));
   EXPECT_TRUE(refuses([](GemmProblem& p) { p.dtype = DType::f64; }));
   EXPECT_TRUE(refuses([](GemmProblem& p) { p.epilogue = cuda::Epilogue::bias; }));
   EXPECT_TRUE(refuses([](GemmProblem& p) { p.m = std::int64_t{1} << 31; }));

@@ -67,6 +67,44 @@ TEST_F(CudaLinear, OutputsOfEveryLayout) {
   }
 }
 
+TEST_F(CudaLinear, AddsAResidualOfEveryLayout) {
+  for (const DType dtype : floats) {
+    for (const Shape& s : {Shape{1, 1, 1}, {33, 40, 24}, {7, 129, 31}, {200, 64, 256}, {64, 300, 1}}) {
+      const Gpu x = random({s[0], s[1]}, dtype), w = random({s[2], s[1]}, dtype), b = random({s[2]}, dtype);
+      for (const auto& [name, residual] : layouts(*this, {s[0], s[2]}, dtype)) {
+        SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(s) + " " + name);
+        expect_all_outputs({}, {x, w, b, residual});
+        expect_all_outputs({}, {x, w, residual});
+      }
+    }
+  }
+}
+
+/// Large enough for the plan to be chosen by time: between a residual in the product and one added after it.
+TEST_F(CudaLinear, TheResidualOfALargeProductIsAddedOnce) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const Gpu x = random({512, 768}, dtype), w = random({768, 768}, dtype), b = random({768}, dtype);
+    const Gpu residual = random({512, 768}, dtype);
+    SCOPED_TRACE(to_string(dtype));
+    for (int call = 0; call < 3; ++call) expect_all_outputs({}, {x, w, b, residual});
+    expect_all_outputs({}, {x, w, residual});
+    expect_near(residual, truth(residual), 0);
+  }
+}
+
+/// In f16 the sum is rounded once: the product alone is out of range.
+TEST_F(CudaLinear, AResidualBringsAProductBackIntoRange) {
+  const Gpu x = full(*cuda, {16, 64}, 64, DType::f16), w = full(*cuda, {32, 64}, 16, DType::f16);
+  const Gpu residual = full(*cuda, {16, 32}, -60000, DType::f16);
+  for (const double value : linear(x, w, {}, Activation::none, residual).to_vector<double>())
+    ASSERT_EQ(value, 5536);
+}
+
+TEST_F(CudaLinear, EmptyInnerDimensionsLeaveTheResidual) {
+  expect_all_outputs({}, {random({3, 0}), random({4, 0}), random({4}), random({3, 4})});
+  expect_all_outputs({}, {random({3, 0}), random({4, 0}), random({3, 4})});
+}
+
 TEST_F(CudaLinear, ReluKeepsNaN) {
   for (const DType dtype : floats) {
     const Gpu x = full(*cuda, {16, 64}, std::numeric_limits<double>::quiet_NaN(), dtype);

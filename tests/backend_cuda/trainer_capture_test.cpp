@@ -114,6 +114,24 @@ TEST_F(CudaTrainer, InMixedPrecisionToo) {
   expect_graph_equal_to_eager<B>([] { return B(); });
 }
 
+/// The first scale is too large for f16: graphs leave the same updates out, and the scale follows.
+TEST_F(CudaTrainer, InF16WithAScaledLossToo) {
+  using B = Autodiff<Autocast<Cuda>>;
+  const auto backend = [] { return B(Autocast<Cuda>(AutocastConfig{}.with_dtype(DType::f16))); };
+  const auto scaler = optim::LossScalerConfig{}.with_initial(0x1p30).with_growth(2, 3);
+  const auto config = twenty_steps().with_micro_batches(2).with_loss_scaler(scaler);
+  GptRun<B> eager(backend(), config, 0.1), captured(backend(), config.with_capture(), 0.1);
+  eager.trainer.fit();
+  captured.trainer.fit();
+  expect_same(eager, captured);
+  const auto updates = captured.optimizer.state().at("steps").as<std::int64_t>()[0];
+  EXPECT_GT(updates, 0);
+  EXPECT_LT(updates, 20);
+  EXPECT_LT(captured.optimizer.loss_scale(), 0x1p30);
+  for (std::size_t i = 0; i < eager.recorder.progress.size(); ++i)
+    EXPECT_EQ(eager.recorder.progress[i].loss_scale, captured.recorder.progress[i].loss_scale) << i;
+}
+
 TEST_F(CudaTrainer, OnABackendByNameToo) {
   using B = Autodiff<AnyBackend>;
   expect_graph_equal_to_eager<B>([] { return B("cuda"); });

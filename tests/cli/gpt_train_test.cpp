@@ -126,6 +126,15 @@ TEST_F(GptTrainCommand, TrainsInMixedPrecision) {
   EXPECT_LT(lines.back().at("loss").get<double>(), lines.front().at("loss").get<double>());
 }
 
+TEST_F(GptTrainCommand, TrainsInF16WithAScaledLoss) {
+  const Reply reply = train("f16", "--steps 30 --report-every 10 --precision f16");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "autocast(f16)");
+  const auto lines = lines_of("f16");
+  EXPECT_LT(lines.back().at("loss").get<double>(), lines.front().at("loss").get<double>());
+  EXPECT_EQ(lines.back().at("loss_scale").get<double>(), 65536);
+}
+
 TEST_F(GptTrainCommand, ABatchThatIsTooLargeIsToldWhatFits) {
   cli::gpt::TrainOptions options;
   options.model = nn::GptConfig::gpt2();

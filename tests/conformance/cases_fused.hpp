@@ -39,6 +39,17 @@ void add_linear_cases(Cases<B>& cases) {
   cases.add(Spec{"linear/no_bias", {real({2, 5, 4}), real({3, 4})}, floats, 4}.also(
                 {{{0, 5, 4}, {3, 4}}, {{4}, {3, 4}}, {{2, 5, 0}, {3, 0}}}),
             [](const auto& in) { return linear(in[0], in[1]); });
+  cases.add(Spec{"linear/residual", {real({5, 4}), real({3, 4}), real({3}), real({5, 3})}, floats, 4}.also(
+                {{{0, 4}, {3, 4}, {3}, {0, 3}},
+                 {{5, 0}, {3, 0}, {3}, {5, 3}},
+                 {{5, 4}, {0, 4}, {0}, {5, 0}},
+                 {{1, 1}, {1, 1}, {1}, {1, 1}}}),
+            [](const auto& in) { return linear(in[0], in[1], in[2], Activation::none, in[3]); });
+  cases.add(Spec{"linear/residual_no_bias", {real({2, 5, 4}), real({3, 4}), real({2, 5, 3})}, floats, 4}.also(
+                {{{0, 5, 4}, {3, 4}, {0, 5, 3}}, {{4}, {3, 4}, {3}}, {{2, 5, 0}, {3, 0}, {2, 5, 3}}}),
+            [](const auto& in) { return linear(in[0], in[1], {}, Activation::none, in[2]); });
+  cases.add({"linear/residual_after_gelu", {real({5, 4}), real({3, 4}), real({3}), real({5, 3})}, floats, 4},
+            [](const auto& in) { return linear(in[0], in[1], in[2], Activation::gelu, in[3]); });
   for (Activation act :
        {Activation::relu, Activation::gelu, Activation::silu, Activation::tanh, Activation::sigmoid})
     cases.add(

@@ -55,6 +55,21 @@ TEST_P(Transformer, AMaskHidesKeys) {
   expect_values(open.forward(x, mask), causal.forward(x).to_vector<double>(), 1e-6);
 }
 
+TEST_P(Transformer, AResidualIsAddedToTheResult) {
+  Rng rng(3);
+  MultiHeadAttention<B> attn(backend, MultiHeadAttentionConfig{4, 2}.with_dtype(DType::f64), rng);
+  FeedForward<B> ff(backend, FeedForwardConfig{4, 8}.with_dtype(DType::f64), rng);
+  const auto x = randn(backend, {2, 3, 4}, rng, 0, 1, DType::f64), r = x * 3 + 1;
+  const auto mask = tril(ones(backend, {3, 3})) != 0;
+  expect_values(attn.forward(x, {}, r), (r + attn.forward(x)).to_vector<double>(), 1e-14);
+  expect_values(attn.forward(x, mask, r), (r + attn.forward(x, mask)).to_vector<double>(), 1e-14);
+  expect_values(ff.forward(x, r), (r + ff.forward(x)).to_vector<double>(), 1e-14);
+  // One of another dtype too.
+  expect_values(ff.forward(x, cast(r, DType::f32)), (cast(r, DType::f32) + ff.forward(x)).to_vector<double>(),
+                1e-14);
+  expect_error<ShapeError>([&] { ff.forward(x, slice(r, 1, 0, 1)); }, {"[linear]", "residual", "[2, 3, 4]"});
+}
+
 TEST_P(Transformer, ABlockAddsToItsInput) {
   Rng rng(3);
   TransformerBlock<B> block(backend, {4, 1}, rng);

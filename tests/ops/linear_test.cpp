@@ -63,6 +63,27 @@ TEST(CpuLinear, AppliesBiasAndEveryActivation) {
   }
 }
 
+TEST(CpuLinear, AddsAResidual) {
+  const auto added = [](Values sums, const Array& residual) {
+    const Values more = values_of(residual);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
+    return sums;
+  };
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const Storage storage : all_storages) {
+      for (const Shape& e : {Shape{1, 1, 1}, {3, 0, 7}, {1, 40, 33}, {70, 31, 1}, {200, 300, 260}}) {
+        SCOPED_TRACE(to_string(e));
+        const Array x = random({e[0], e[1]}, dtype), w = random({e[2], e[1]}, dtype, Storage::contiguous, 2);
+        const Array b = random({e[2]}, dtype, Storage::contiguous, 3);
+        const Array r = random({e[0], e[2]}, dtype, storage, 4);
+        const double tolerance = 4 * sum_tolerance(dtype, e[1] + 2);
+        expect_close(run(op::Linear{}, {x, w, b, r})[0], added(naive_linear(x, w, &b), r), tolerance);
+        expect_close(run(op::Linear{}, {x, w, r})[0], added(naive_linear(x, w, nullptr), r), tolerance);
+      }
+    }
+  }
+}
+
 TEST(CpuLinear, KeepsThePreActivationWhereTheDerivativeNeedsIt) {
   const Array x = random({4, 3}, DType::f32), w = random({5, 3}, DType::f32);
   EXPECT_EQ(run(op::Linear{Activation::gelu}, {x, w}).size(), 2u);

@@ -26,11 +26,8 @@ class Engine {
       if (!nodes_[i]->is_leaf()) continue;
       const std::uint32_t held = grads.index_.find(nodes_[i]);
       if (held == detail::PointerMap::absent) continue;
-      // The container gives up its reference, so that the kernel may add in place.
-      slots_[i].grad = std::exchange(grads.entries_[held].second, Primitive{});
-      slots_[i].full = true;
+      take_over(slots_[i], grads.entries_[held]);
     }
-    if constexpr (RunsKernels<B>) take_places(grads);
     add_primitive(root.get(), seed);
     std::vector<std::uint32_t> order(nodes_.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -59,9 +56,12 @@ class Engine {
     if (!slot.full) {
       if constexpr (RunsKernels<B>) {
         if (slot.place.defined()) {
+          slot.grad = std::exchange(slot.place, Array());
+          slot.full = slot.placed = true;
+          if (value.buffer() == slot.grad.buffer() && value.layout().offset == slot.grad.layout().offset)
+            return;  // a kernel has written there
           const Array* source[] = {&value};
-          detail::run_kernel(backend_, op::Copy{value.dtype()}, Ins(source, 1), Outs(&slot.place, 1));
-          begin_at_place(node);
+          detail::run_kernel(backend_, op::Copy{value.dtype()}, Ins(source, 1), Outs(&slot.grad, 1));
           return;
         }
       }
@@ -88,16 +88,11 @@ class Engine {
     Slot& slot = slots_[index_.find(node)];
     return slot.full && writable(slot) ? &slot.grad : nullptr;
   }
-  /// Where the first contribution to this node is to be written, if someone has said so (Gradients::place).
-  Array* place(Node<B>* node) requires RunsKernels<B> {
-    Slot& slot = slots_[index_.find(node)];
-    return !slot.full && slot.place.defined() ? &slot.place : nullptr;
-  }
-  /// The first contribution has been written there.
-  void begin_at_place(Node<B>* node) requires RunsKernels<B> {
-    Slot& slot = slots_[index_.find(node)];
-    slot.grad = std::exchange(slot.place, Array());
-    slot.full = slot.placed = true;
+  /// Where the first contribution to this node is to be written, if someone has said so (Gradients::place);
+  /// undefined otherwise. Whoever has written there gives it to add_primitive.
+  Array place(Node<B>* node) const requires RunsKernels<B> {
+    const Slot& slot = slots_[index_.find(node)];
+    return slot.full ? Array() : slot.place;
   }
 
  private:
@@ -109,14 +104,16 @@ class Engine {
     bool placed = false;  // the owner of the place expects it to be written
   };
 
-  void take_places(const Gradients<B>& grads) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!nodes_[i]->is_leaf()) continue;
-      const Array place = grads.place_of(nodes_[i]);
-      if (!slots_[i].full)
-        slots_[i].place = place;
+  /// What earlier passes have left for a leaf. The container gives up its reference, so that the kernel may
+  /// add in place.
+  static void take_over(Slot& slot, typename Gradients<B>::Entry& entry) {
+    slot.full = entry.has_grad();
+    slot.grad = std::exchange(entry.grad, Primitive{});
+    if constexpr (RunsKernels<B>) {
+      if (!slot.full)
+        slot.place = entry.place;
       else  // by an earlier pass; what set() has put there since is not ours to write
-        slots_[i].placed = place.defined() && place.buffer() == slots_[i].grad.buffer();
+        slot.placed = entry.place.defined() && entry.place.buffer() == slot.grad.buffer();
     }
   }
   static bool writable(const Slot& slot) {
@@ -141,10 +138,9 @@ class Engine {
     return i;
   }
   void finish_leaf(const Pointer& leaf, Slot& slot, Gradients<B>& grads, const BackwardConfig<B>& config) {
-    grads.assign(leaf, std::move(slot.grad));
-    if (config.on_ready)
-      config.on_ready(leaf->name(),
-                      Tensor<B>(backend_, grads.entries_[grads.index_.find(leaf.get())].second));
+    auto& entry = grads.entry_of(leaf);
+    entry.grad = std::move(slot.grad);
+    if (config.on_ready) config.on_ready(leaf->name(), Tensor<B>(backend_, entry.grad));
   }
 
   B& backend_;
@@ -191,19 +187,20 @@ class Vjp {
     if constexpr (RunsKernels<B> && RunsAccumulating<B, Op>) {
       Node<B>* const node = node_.inputs()[i].get();
       Array* const sink = engine_.accumulator(node);
-      Array* const place = sink ? nullptr : engine_.place(node);
-      if (sink || place) {
+      Array place = sink ? Array() : engine_.place(node);
+      if (sink || place.defined()) {
         const Array* in[] = {&tensors.primitive()...};
         const detail::PreparedInputs<B> prepared(backend(), op_lowered<Op>(), Ins(in, sizeof...(tensors)));
         const Ins operands = prepared.get();
         const Metas metas = detail::metas_of(operands);
-        const bool fits = op.infer(metas)[0] == (sink ? sink : place)->meta();
+        const bool fits = op.infer(metas)[0] == (sink ? *sink : place).meta();
         if (sink && fits && detail::kernel_adds(backend(), op, metas))
           return detail::run_kernel(backend(), op, operands, Outs(sink, 1), Accumulate::first);
-        if (place && fits && detail::kernel_accepts(backend(), op, metas)) {
-          detail::run_kernel(backend(), op, operands, Outs(place, 1));
-          return engine_.begin_at_place(node);
+        if (!sink && fits && detail::kernel_accepts(backend(), op, metas)) {
+          detail::run_kernel(backend(), op, operands, Outs(&place, 1));
+          return engine_.add_primitive(node, place);
         }
+        return add(i, {backend(), std::move(ferrite::evaluate(backend(), op, operands)[0])});
       }
     }
     add(i, eval(op, tensors...));
@@ -247,27 +244,30 @@ class Vjp {
     if (!detail::kernel_adds(backend(), op, metas)) return false;
     const Metas results = op.infer(metas);
     SmallVector<Array, 3> outs;
-    SmallVector<Node<B>*, 3> fresh, placed;  // by output; null if it is an accumulator, or not needed
+    SmallVector<Node<B>*, 3> nodes;  // by output; null if it is not needed
     std::uint32_t mask = 0;
     std::size_t k = 0;
     for (std::size_t target : targets) {
       if (needs(target) && !(results[k] == input_meta(target))) return false;
       Node<B>* const node = needs(target) ? node_.inputs()[target].get() : nullptr;
-      Array* const sink = node ? engine_.accumulator(node) : nullptr;
-      Array* const place = node && !sink ? engine_.place(node) : nullptr;
-      if (sink) mask |= 1u << k;
-      outs.push_back(sink    ? *sink
-                     : place ? *place
-                             : detail::allocate_for(backend(), op_name(op), results[k]));
-      fresh.push_back(sink || place ? nullptr : node);
-      placed.push_back(place ? node : nullptr);
+      // A tensor that is two inputs at once has one gradient, which only one output may be.
+      const bool is_first = node && std::find(nodes.begin(), nodes.end(), node) == nodes.end();
+      Array* const sink = is_first ? engine_.accumulator(node) : nullptr;
+      Array out = is_first && !sink ? engine_.place(node) : Array();
+      if (sink) {
+        out = *sink;
+        mask |= 1u << k;
+      } else if (!out.defined()) {
+        out = detail::allocate_for(backend(), op_name(op), results[k]);
+      }
+      outs.push_back(std::move(out));
+      nodes.push_back(node);
       ++k;
     }
     detail::run_kernel(backend(), op, operands, Outs(outs), static_cast<Accumulate>(mask));
-    for (k = 0; k < outs.size(); ++k) {
-      if (placed[k]) engine_.begin_at_place(placed[k]);
-      if (fresh[k]) engine_.add_primitive(fresh[k], outs[k]);
-    }
+    for (k = 0; k < outs.size(); ++k)
+      if (nodes[k] && !accumulates(static_cast<Accumulate>(mask), k))
+        engine_.add_primitive(nodes[k], outs[k]);
     return true;
   }
 

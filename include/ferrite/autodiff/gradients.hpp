@@ -2,6 +2,7 @@
 // to reset between steps, and several can exist side by side.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -73,9 +74,14 @@ class Gradients {
   /// The same, but undefined if there is none.
   Tensor<B> find(const Tensor<Autodiff<B>>& leaf) const {
     const std::uint32_t i = index_.find(leaf.primitive().node.get());
-    return i == detail::PointerMap::absent ? Tensor<B>() : Tensor<B>(*backend_, entries_[i].second);
+    return i == detail::PointerMap::absent || !entries_[i].has_grad()
+               ? Tensor<B>()
+               : Tensor<B>(*backend_, entries_[i].grad);
   }
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(entries_, [](const Entry& e) { return e.has_grad(); }));
+  }
 
   /// Names of those leaves that got no gradient, for a report.
   std::vector<std::string> missing(std::span<const Tensor<Autodiff<B>>> leaves) const {
@@ -90,14 +96,15 @@ class Gradients {
   /// with their shapes, because their names are short.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
-    for (const auto& entry : entries_) all.push_back(entry.first->name());
+    for (const Entry& entry : entries_)
+      if (entry.has_grad()) all.push_back(entry.leaf->name());
     return all;
   }
   std::vector<std::pair<std::string, Meta>> unlisted() const {
     std::vector<std::pair<std::string, Meta>> strangers;
-    for (const auto& [leaf, grad] : entries_)
-      if (!static_cast<const Leaf<B>&>(*leaf).listed())
-        strangers.push_back({leaf->name(), {grad.layout().shape, grad.dtype()}});
+    for (const Entry& e : entries_)
+      if (e.has_grad() && !static_cast<const Leaf<B>&>(*e.leaf).listed())
+        strangers.push_back({e.leaf->name(), {e.grad.layout().shape, e.grad.dtype()}});
     return strangers;
   }
 
@@ -112,45 +119,38 @@ class Gradients {
     if (!(place.meta() == leaf.meta()))
       throw ShapeError("[backward] a place of " + to_string(place.meta()) + " for the gradient of '" +
                        node->name() + "', which is " + to_string(leaf.meta()));
-    const std::uint32_t i = places_index_.find(node.get());
-    if (i != detail::PointerMap::absent) {
-      places_[i] = place.primitive();
-      return;
-    }
-    places_index_.insert(node.get(), static_cast<std::uint32_t>(places_.size()));
-    places_.push_back(place.primitive());
+    entry_of(node).place = place.primitive();
   }
 
   /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
     backend_ = grad.backend();
-    assign(leaf.primitive().node, grad.primitive());
+    entry_of(leaf.primitive().node).grad = grad.primitive();
   }
 
  private:
   friend class Engine<B>;
   using Pointer = typename Node<B>::Pointer;
 
-  typename B::Primitive place_of(const Node<B>* leaf) const {
-    const std::uint32_t i = places_index_.find(leaf);
-    return i == detail::PointerMap::absent ? typename B::Primitive{} : places_[i];
-  }
-  void assign(const Pointer& leaf, typename B::Primitive grad) {
+  struct Entry {
+    Pointer leaf;
+    typename B::Primitive grad = {};   // undefined until a pass has reached the leaf
+    typename B::Primitive place = {};  // where the gradient is to be written; undefined: anywhere
+    bool has_grad() const { return detail::array_of(grad).defined(); }
+  };
+  Entry& entry_of(const Pointer& leaf) {
     std::uint32_t i = index_.find(leaf.get());
     if (i == detail::PointerMap::absent) {
       i = static_cast<std::uint32_t>(entries_.size());
       index_.insert(leaf.get(), i);
-      entries_.push_back({leaf, std::move(grad)});
-    } else {
-      entries_[i].second = std::move(grad);
+      entries_.push_back({leaf});
     }
+    return entries_[i];
   }
 
   BackendRef<B> backend_;
-  detail::PointerMap places_index_;
-  std::vector<typename B::Primitive> places_;
   detail::PointerMap index_;
-  std::vector<std::pair<Pointer, typename B::Primitive>> entries_;
+  std::vector<Entry> entries_;
 };
 
 /// How one backward pass runs.

@@ -5,8 +5,8 @@
 //   Autodiff<Autocast<Cuda>> gpu;     // a model that is built on it trains in mixed precision
 //
 // Below Autodiff, so that gradients are computed the same way: products of 16-bit operands, summed in f32.
-// Gradients have the dtype of their parameter; those of matmul, linear and embedding are never rounded to 16
-// bits.
+// Gradients have the dtype of their parameter; those of matmul, linear, conv2d and embedding are not rounded
+// to 16 bits on the way.
 #pragma once
 
 #include <mutex>
@@ -18,7 +18,8 @@
 namespace ferrite {
 
 struct AutocastConfig {
-  /// bf16 or f16. f16 has a smaller range: small gradients become 0 unless the loss is scaled.
+  /// bf16 or f16. f16 has a smaller range: small gradients become 0 unless the loss is scaled
+  /// (optim/loss_scaler.hpp; a Trainer does it).
   DType dtype = DType::bf16;
 
   AutocastConfig with_dtype(DType value) const { return detail::with(*this, &AutocastConfig::dtype, value); }
@@ -76,12 +77,14 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
 
   /// "autocast(bf16) over cpu (AVX-512, 2 threads)"
   std::string describe() const {
-    return "autocast(" + std::string(to_string(Base::state().dtype())) + ") over " + inner().describe();
+    return "autocast(" + std::string(to_string(lowered_dtype())) + ") over " + inner().describe();
   }
+  /// bf16 or f16.
+  DType lowered_dtype() const { return Base::state().dtype(); }
 
   /// x in 16 bits, if it is f32. For views of a parameter it is the same view of the copy.
   Array lower(const Array& x) {
-    const DType dtype = Base::state().dtype();
+    const DType dtype = lowered_dtype();
     if (x.dtype() != DType::f32) return x;
     Array result;
     const bool is_parameter = Base::state().with_copy(x, [&](auto& copy) {

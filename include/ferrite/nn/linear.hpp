@@ -59,7 +59,11 @@ class Linear final : public Layer<B> {
     v.parameter("bias", bias);
   }
   /// # Shapes: x [..., in] -> [..., out]
-  Tensor<B> forward(const Tensor<B>& x) override { return linear(x, weight, bias, activation_); }
+  Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
+  /// The same, added to a residual [..., out], which may be undefined.
+  Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& residual) {
+    return linear(x, weight, bias, activation_, residual);
+  }
 
  private:
   Activation activation_;

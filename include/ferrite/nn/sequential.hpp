@@ -59,6 +59,8 @@ class Dropout final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x) override {
     return this->mode() == Mode::training ? dropout(x, p_, rng_) : x;
   }
+  /// False if forward gives x itself: in inference, and with p = 0.
+  bool is_active() const { return this->mode() == Mode::training && p_ > 0; }
 
  private:
   double p_;

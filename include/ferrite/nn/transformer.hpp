@@ -58,19 +58,20 @@ class MultiHeadAttention final : public Layer<B> {
   /// # Shapes: x [N, T, dim] -> the same
   Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
   /// The same with a mask that broadcasts to [N, heads, T, T]: a bool mask keeps true elements, a floating
-  /// mask is added.
-  Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
+  /// mask is added. The result is added to a residual [N, T, dim], if that is defined.
+  Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask, const Tensor<B>& residual = {}) {
     const auto config = AttentionConfig{}.with_causal(causal_);
-    if (!mask.defined()) return proj.forward(flatten(self_attention(packed(x), config), 2));
+    if (!mask.defined()) return proj.forward(flatten(self_attention(packed(x), config), 2), residual);
     const auto [q, k, v] = parts(x);
-    return joined(attention(q, k, v, config, mask));
+    return joined(attention(q, k, v, config, mask), residual);
   }
   /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
   /// ValueError unless the attention is causal.
-  Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer) {
+  Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer,
+                    const Tensor<B>& residual = {}) {
     if (!causal_) throw ValueError("[MultiHeadAttention] a cache needs causal attention: with_causal(true)");
     const auto [q, k, v] = parts(x);
-    return joined(cache.attend(layer, q, k, v));
+    return joined(cache.attend(layer, q, k, v), residual);
   }
 
  private:
@@ -88,7 +89,9 @@ class MultiHeadAttention final : public Layer<B> {
     const auto part = [&](std::int64_t i) { return transpose(select(all, 2, i), 1, 2); };
     return {part(0), part(1), part(2)};
   }
-  Tensor<B> joined(const Tensor<B>& seen) { return proj.forward(flatten(transpose(seen, 1, 2), 2)); }
+  Tensor<B> joined(const Tensor<B>& seen, const Tensor<B>& residual) {
+    return proj.forward(flatten(transpose(seen, 1, 2), 2), residual);
+  }
 
   static LinearConfig projection(const MultiHeadAttentionConfig& config, std::int64_t parts,
                                  const std::optional<Initializer>& init) {
@@ -148,7 +151,11 @@ class FeedForward final : public Layer<B> {
     v.child("down", down);
   }
   /// # Shapes: x [..., dim] -> the same
-  Tensor<B> forward(const Tensor<B>& x) override { return down.forward(up.forward(x)); }
+  Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
+  /// The same, added to a residual [..., dim], which may be undefined.
+  Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& residual) {
+    return down.forward(up.forward(x), residual);
+  }
 
  private:
   static LinearConfig part(const FeedForwardConfig& config, const LinearConfig& extents,
@@ -239,15 +246,27 @@ class TransformerBlock final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
   /// The same with a mask for the attention.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
-    return fed(x + dropout1_.forward(attn.forward(norm1.forward(x), mask)));
+    return fed(added(x, dropout1_, [&](const Tensor<B>& residual) {
+      return attn.forward(norm1.forward(x), mask, residual);
+    }));
   }
   /// The same with a cache for the attention.
   Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer) {
-    return fed(x + dropout1_.forward(attn.forward(norm1.forward(x), cache, layer)));
+    return fed(added(x, dropout1_, [&](const Tensor<B>& residual) {
+      return attn.forward(norm1.forward(x), cache, layer, residual);
+    }));
   }
 
  private:
-  Tensor<B> fed(const Tensor<B>& seen) { return seen + dropout2_.forward(ff.forward(norm2.forward(seen))); }
+  Tensor<B> fed(const Tensor<B>& seen) {
+    return added(seen, dropout2_,
+                 [&](const Tensor<B>& residual) { return ff.forward(norm2.forward(seen), residual); });
+  }
+  /// x + dropout(branch). Without dropout the last product of the branch adds x.
+  template <class Branch>
+  static Tensor<B> added(const Tensor<B>& x, Dropout<B>& dropout, Branch&& branch) {
+    return dropout.is_active() ? x + dropout.forward(branch(Tensor<B>())) : branch(x);
+  }
 
   Dropout<B> dropout1_, dropout2_;
 };

@@ -126,6 +126,7 @@ struct FERRITE_API Conv2dWeightGrad {
   static constexpr Positions lowered = {0, 1};
   ConvGeometry geometry;
   Shape weight;
+  std::optional<DType> at_least = {};  // the result's dtype: bf16 x bf16 -> f32
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -137,19 +138,24 @@ struct FERRITE_API Conv2dWeightGrad {
   static void attributes(auto& self, auto&& visit) {
     ConvGeometry::attributes(self.geometry, visit);
     visit("weight", self.weight);
+    visit("at_least", self.at_least);
   }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     const Tensor<B> p = geometry.patches(in[1], weight[2], weight[3]);
-    return {reshape(matmul(transpose(geometry.to_rows(in[0]), 1, 2), p), weight)};
+    // The sums stay wide on a backend that rounds the operands (Autocast).
+    return {reshape(eval(Matmul{p.dtype()}, transpose(geometry.to_rows(in[0]), 1, 2), p), weight)};
   }
 };
 
 template <class B>
 void Conv2d::vjp(Vjp<B>& v) const {
   if (v.needs(0)) v.into(0, Conv2dInputGrad{geometry, v.input_meta(0).shape}, v.grad(), v.input(1));
-  if (v.needs(1)) v.into(1, Conv2dWeightGrad{geometry, v.input_meta(1).shape}, v.grad(), v.input(0));
-  if (v.input_count() > 2 && v.needs(2)) v.into(2, Reduce{ReduceFn::sum, {0, 2, 3}, false}, v.grad());
+  if (v.needs(1)) {
+    const Meta& weight = v.input_meta(1);
+    v.into(1, Conv2dWeightGrad{geometry, weight.shape, weight.dtype}, v.grad(), v.input(0));
+  }
+  if (v.needs(2)) v.into(2, Reduce{ReduceFn::sum, {0, 2, 3}, false, v.input_meta(2).dtype}, v.grad());
 }
 
 }  // namespace op

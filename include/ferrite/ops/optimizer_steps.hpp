@@ -33,7 +33,8 @@ struct FERRITE_API GlobalNorm {
 
 // Both steps take their learning rate from the attributes, or from an optional last input, the schedule f64
 // [2]: a learning rate, which multiplies `lr`, and a number of steps, which is added to `step`. As it lives
-// on the device, it can change from one replay of a captured step to the next.
+// on the device, it can change from one replay of a captured step to the next. The clip factor multiplies
+// every gradient; if it is negative, the step changes nothing.
 
 /// Inputs: n parameters, n gradients, n momentum buffers, a clip factor [] that scales every gradient, and
 /// optionally the schedule. Outputs in place: parameters, momentum buffers. With momentum 0 the buffers do
@@ -70,8 +71,8 @@ struct FERRITE_API Sgd {
       const Tensor<B> step = momentum != 0 && nesterov ? g + moved * momentum : moved;
       const Tensor<B> change =
           in.size() > 3 * n + 1 ? step * cast(select(in[3 * n + 1], 0, 0) * lr, v.dtype()) : step * lr;
-      out[i] = cast(cast(p, v.dtype()) - change, p.dtype());
-      out[n + i] = momentum != 0 ? moved : v;
+      out[i] = where(clip < 0, p, cast(cast(p, v.dtype()) - change, p.dtype()));
+      out[n + i] = momentum != 0 ? where(clip < 0, v, moved) : v;
     }
     return out;
   }
@@ -133,6 +134,7 @@ struct FERRITE_API Adam {
                     const Number& keep) const {
     const std::size_t n = (in.size() - 1) / 4;
     const Tensor<B>& clip = in[4 * n];
+    const Tensor<B> skips = clip < 0;
     Tensors<B> out;
     out.resize((copies ? 4 : 3) * n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -150,9 +152,9 @@ struct FERRITE_API Adam {
       const Tensor<B> v = in[3 * n + i] * beta2 + square(g) * (1 - beta2);
       const Tensor<B> change = (m * number(scale1)) / (sqrt(v * number(scale2)) + eps);
       const Tensor<B> kept = decoupled ? p * number(keep) : p;
-      out[i] = cast(kept - change * number(rate), in[i].dtype());
-      out[n + i] = m;
-      out[2 * n + i] = v;
+      out[i] = where(skips, in[i], cast(kept - change * number(rate), in[i].dtype()));
+      out[n + i] = where(skips, in[2 * n + i], m);
+      out[2 * n + i] = where(skips, in[3 * n + i], v);
       if (copies) out[3 * n + i] = cast(out[i], *copies);
     }
     return out;

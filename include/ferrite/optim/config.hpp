@@ -1,4 +1,4 @@
-// Settings of optimisers: rates, decay, clipping, groups of parameters.
+// Settings of optimisers: rates, decay, clipping, groups of parameters, scales of losses.
 #pragma once
 
 #include <functional>
@@ -102,6 +102,26 @@ struct AdamConfig : AdamFamilyConfig<AdamConfig> {};
 /// Decay is subtracted from the parameter, apart from the gradient.
 struct AdamWConfig : AdamFamilyConfig<AdamWConfig> {
   AdamWConfig() { weight_decay = 0.01; }
+};
+
+/// How the scale of a loss follows the gradients. The defaults are PyTorch's.
+struct FERRITE_API LossScalerConfig {
+  /// The first scale.
+  double initial = 65536;
+  /// What the scale is multiplied by after `growth_interval` updates in a row, and after gradients that were
+  /// not finite.
+  double growth = 2, backoff = 0.5;
+  std::int64_t growth_interval = 2000;
+
+  LossScalerConfig with_initial(double v) const { return detail::with(*this, &LossScalerConfig::initial, v); }
+  LossScalerConfig with_growth(double factor, std::int64_t interval) const {
+    return detail::with(detail::with(*this, &LossScalerConfig::growth, factor),
+                        &LossScalerConfig::growth_interval, interval);
+  }
+  LossScalerConfig with_backoff(double v) const { return detail::with(*this, &LossScalerConfig::backoff, v); }
+  /// Throws ValueError unless initial >= 1, growth >= 1, 0 < backoff < 1 and growth_interval >= 1, all
+  /// finite.
+  void check() const;
 };
 
 FERRITE_API void check_adam(std::string_view optimizer, double beta1, double beta2, double eps);

@@ -11,6 +11,7 @@
 #include "ferrite/data/finite.hpp"
 #include "ferrite/nn/module.hpp"
 #include "ferrite/optim/config.hpp"
+#include "ferrite/optim/loss_scaler.hpp"
 #include "ferrite/optim/notices.hpp"
 
 namespace ferrite::optim {
@@ -59,6 +60,23 @@ class Optimizer {
   /// From now on the learning rate and step count live in a tensor, which set_learning_rate() writes and
   /// step() advances on the device. A step captured into a graph then replays with their current values.
   void keep_schedule_on_device();
+  /// For f16 (see LossScaler): from now on step() expects gradients of scaled losses. It divides them by the
+  /// scale. If one of them is not finite, it changes nothing but the scale, which gets smaller.
+  ///
+  ///     optimizer.scale_losses();
+  ///     optimizer.step(optimizer.scaled(loss).backward());
+  ///
+  /// Nothing waits for the device: the schedule is kept there too. Throws as LossScalerConfig::check does.
+  void scale_losses(const LossScalerConfig& config = {}) {
+    scaler_.emplace(parameters_[0].tensor.backend(), config);
+    if (!schedule_.defined()) keep_schedule_on_device();
+  }
+  bool scales_losses() const { return scaler_.has_value(); }
+  /// The loss times the scale; without scale_losses the loss itself.
+  Tensor<B> scaled(const Tensor<B>& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
+  /// Waits for the device; 1 without scale_losses.
+  double loss_scale() const { return scaler_ ? scaler_->scale().template item<double>() : 1; }
+
   /// Names of the parameters that have no gradient here.
   std::vector<std::string> missing(const Gradients<Inner>& grads) const {
     std::vector<std::string> names;
@@ -74,12 +92,14 @@ class Optimizer {
   /// Facts that a user should know but that are not errors, in the order they were found: 16-bit weights,
   /// groups that select nothing, parameters without a first gradient. Trainers pass them to their observers.
   const std::vector<std::string>& notices() const { return notices_; }
-  /// Global norm of the last step's gradients, before clipping by it; 0 without clip_norm.
+  /// Global norm of the last step's gradients, without the scale of the loss and before clipping by it; 0
+  /// without clip_norm and scale_losses, which need it.
   double gradient_norm() const { return norm_.defined() ? norm_.template item<double>() : 0; }
-  /// The same on the device, without waiting for it; undefined without clip_norm.
+  /// The same on the device, without waiting for it; undefined where it is not needed.
   const Tensor<Kernels>& gradient_norm_tensor() const { return norm_; }
 
-  /// Learning rate, step counts and the tensors kept per parameter ("block0.weight.exp_avg").
+  /// Learning rate, step counts, the tensors kept per parameter ("block0.weight.exp_avg") and the scale of
+  /// the losses.
   NamedTensors state() const;
   /// Throws as check_state does; then nothing is changed.
   void load_state(const NamedTensors& state);
@@ -109,8 +129,17 @@ class Optimizer {
     return {};
   }
   Kernels& kernels() const { return detail::kernel_backend(parameters_[0].tensor.backend()); }
-  Tensor<Kernels> clip_factor(const std::vector<Array>& gradients, double divisor);
-  void run(const Update& update, const std::vector<std::size_t>& members, const std::vector<Array>& gradients,
+  /// The gradients of a step, by parameter, and the 16-bit copies that it writes; undefined where there is
+  /// none.
+  struct Step {
+    std::vector<Array> gradients, copies;
+  };
+  Tensor<Kernels> norm_of(const std::vector<Array>& gradients) const;
+  void clip_values(std::vector<Array>& gradients, double divisor) const;
+  Tensor<Kernels> clip_factor(std::vector<Array>& gradients, double divisor);
+  Tensor<Kernels> scaled_clip_factor(std::vector<Array>& gradients, double divisor);
+  void advance_schedule(const Tensor<Kernels>& clip);
+  void run(const Update& update, const std::vector<std::size_t>& members, const Step& step,
            const Array& clip);
   std::vector<StateEntry> entries() const;
   void write_learning_rate() {
@@ -130,6 +159,7 @@ class Optimizer {
   Memory memory_;
   double lr_;
   Tensor<Kernels> norm_;
+  std::optional<LossScaler<B>> scaler_;
   std::vector<std::string> notices_;
   bool first_checked_ = false;
 };
@@ -196,25 +226,17 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
     throw_no_gradients(name(), parameters_[0].name, parameters_.size(), grads.names());
   if (!first_checked_) check_first(grads);
 
-  std::vector<Array> gradients(parameters_.size());
-  std::vector<Array> present;
+  Step all{std::vector<Array>(parameters_.size()), std::vector<Array>(parameters_.size())};
   Calls calls;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!found[i].defined()) continue;
-    gradients[i] = detail::kernel_array(found[i].primitive());
-    if (settings_.clip_value) {
-      const double bound = *settings_.clip_value * divisor;
-      gradients[i] = clamp(Tensor<Kernels>(kernels(), gradients[i]), -bound, bound).primitive();
-    }
-    present.push_back(gradients[i]);
+    all.gradients[i] = detail::kernel_array(found[i].primitive());
+    all.copies[i] = copy_of(parameters_[i]);
     if (!schedule_.defined()) ++steps_[i];
-    calls[{groups_[i], steps_[i], copy_of(parameters_[i]).defined()}].push_back(i);
+    calls[{groups_[i], steps_[i], all.copies[i].defined()}].push_back(i);
   }
-  if (schedule_.defined()) {
-    const Array* in[] = {&schedule_, &advance_};
-    evaluate_in_place(kernels(), op::Binary{op::BinaryFn::add}, Ins(in, 2), Outs(&schedule_, 1));
-  }
-  const Tensor<Kernels> clip = clip_factor(present, divisor);
+  const Tensor<Kernels> clip = clip_factor(all.gradients, divisor);
+  if (schedule_.defined()) advance_schedule(clip);
   for (const auto& [key, members] : calls) {
     const auto& [group_index, steps, has_copies] = key;
     Update update{schedule_.defined() ? 1.0 : lr_, settings_.weight_decay, steps};
@@ -223,8 +245,8 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
       update.lr *= group.lr_scale;
       update.weight_decay = group.weight_decay.value_or(update.weight_decay);
     }
-    if (has_copies) update.copies = copy_of(parameters_[members[0]]).dtype();
-    run(update, members, gradients, clip.primitive());
+    if (has_copies) update.copies = all.copies[members[0]].dtype();
+    run(update, members, all, clip.primitive());
   }
 }
 
@@ -245,32 +267,82 @@ std::vector<std::string> Optimizer<B>::non_finite(const Gradients<Inner>& grads)
   return names;
 }
 
-/// One number on the device for division and clipping: neither costs an extra pass nor waits for the host.
 template <class B>
-Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::clip_factor(const std::vector<Array>& gradients,
-                                                                 double divisor) {
-  Kernels& k = kernels();
-  if (!settings_.clip_norm) {
-    bool wide = true;
-    for (const Array& g : gradients) wide = wide && g.dtype() == DType::f64;
-    return full(k, {}, 1 / divisor, wide ? DType::f64 : DType::f32);
-  }
+Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::norm_of(const std::vector<Array>& gradients) const {
   std::vector<Tensor<Kernels>> tensors;
-  for (const Array& g : gradients) tensors.push_back({k, g});
-  norm_ = global_norm(tensors) * (1 / divisor);
-  return minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * (1 / divisor);
+  for (const Array& g : gradients)
+    if (g.defined()) tensors.push_back({kernels(), g});
+  return global_norm(tensors);
 }
 
 template <class B>
-void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& members,
-                       const std::vector<Array>& gradients, const Array& clip) {
+void Optimizer<B>::clip_values(std::vector<Array>& gradients, double divisor) const {
+  const double bound = *settings_.clip_value * divisor;
+  for (Array& g : gradients) {
+    if (!g.defined()) continue;
+    const Tensor<Kernels> x(kernels(), g);
+    if (scaler_) {
+      const Tensor<Kernels> most = scaler_->scale() * bound;
+      g = cast(maximum(minimum(x, most), -most), g.dtype()).primitive();
+    } else {
+      g = clamp(x, -bound, bound).primitive();
+    }
+  }
+}
+
+/// One number on the device for division and clipping: neither costs an extra pass nor waits for the host. It
+/// is negative if the step must change nothing.
+template <class B>
+Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::clip_factor(std::vector<Array>& gradients,
+                                                                 double divisor) {
+  if (scaler_) return scaled_clip_factor(gradients, divisor);
+  if (settings_.clip_value) clip_values(gradients, divisor);
+  if (!settings_.clip_norm) {
+    bool wide = true;
+    for (const Array& g : gradients) wide = wide && (!g.defined() || g.dtype() == DType::f64);
+    return full(kernels(), {}, 1 / divisor, wide ? DType::f64 : DType::f32);
+  }
+  norm_ = norm_of(gradients) * (1 / divisor);
+  return minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * (1 / divisor);
+}
+
+/// The same for gradients of a scaled loss, whose scale it updates.
+template <class B>
+Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::scaled_clip_factor(std::vector<Array>& gradients,
+                                                                        double divisor) {
+  Tensor<Kernels> norm = norm_of(gradients);
+  const Tensor<Kernels> finite = isfinite(norm);
+  if (settings_.clip_value) {
+    clip_values(gradients, divisor);
+    norm = where(finite, norm_of(gradients), norm);
+  }
+  Tensor<Kernels> factor = (1 / divisor) / scaler_->scale();
+  norm_ = norm * factor;
+  if (settings_.clip_norm) factor = minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * factor;
+  factor = where(finite, factor, -1);
+  scaler_->update(finite);
+  return factor;
+}
+
+/// Counts the step, unless the clip factor says that it changes nothing.
+template <class B>
+void Optimizer<B>::advance_schedule(const Tensor<Kernels>& clip) {
+  const Tensor<Kernels> step(kernels(), advance_);
+  const Array count = scaler_ ? where(clip >= 0, step, 0).primitive() : advance_;
+  const Array* in[] = {&schedule_, &count};
+  evaluate_in_place(kernels(), op::Binary{op::BinaryFn::add}, Ins(in, 2), Outs(&schedule_, 1));
+}
+
+template <class B>
+void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& members, const Step& step,
+                       const Array& clip) {
   std::vector<const Array*> in;
   std::vector<Array> out;
   for (std::size_t i : members) {
     in.push_back(&detail::kernel_array(parameters_[i].tensor.primitive()));
     out.push_back(*in.back());
   }
-  for (std::size_t i : members) in.push_back(&gradients[i]);
+  for (std::size_t i : members) in.push_back(&step.gradients[i]);
   for (const auto& slot : slots_) {
     for (std::size_t i : members) {
       in.push_back(&slot[i]);
@@ -280,7 +352,7 @@ void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& mem
   in.push_back(&clip);
   if (schedule_.defined()) in.push_back(&schedule_);
   if (update.copies)
-    for (std::size_t i : members) out.push_back(copy_of(parameters_[i]));
+    for (std::size_t i : members) out.push_back(step.copies[i]);
   apply(kernels(), update, Ins(in.data(), in.size()), Outs(out));
   if constexpr (requires(Array x) { kernels().set_copy_is_current(x); }) {
     if (update.copies)
@@ -313,6 +385,10 @@ template <class B>
 std::vector<StateEntry> Optimizer<B>::entries() const {
   std::vector<StateEntry> list{{"lr", {{}, DType::f64}},
                                {"steps", {{static_cast<std::int64_t>(parameters_.size())}, DType::i64}}};
+  if (scaler_) {
+    list.push_back({"loss_scale", {{}, DType::f32}});
+    list.push_back({"loss_scale.good_updates", {{}, DType::f32}});
+  }
   if (memory_ == Memory::scratch) return list;
   for (std::size_t s = 0; s < slots_.size(); ++s)
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -327,6 +403,10 @@ NamedTensors Optimizer<B>::state() const {
   const std::vector<std::int64_t> counts = steps();
   result.emplace("steps", HostTensor::from(std::span<const std::int64_t>(counts),
                                            {static_cast<std::int64_t>(counts.size())}));
+  if (scaler_) {
+    result.emplace("loss_scale", to_host(scaler_->scale()));
+    result.emplace("loss_scale.good_updates", to_host(scaler_->good_updates()));
+  }
   if (memory_ == Memory::scratch) return result;
   for (std::size_t s = 0; s < slots_.size(); ++s)
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -340,6 +420,10 @@ void Optimizer<B>::load_state(const NamedTensors& state) {
   check_state("load_state", entries(), state);
   const double lr = state.find("lr")->second.template as<double>()[0];
   const auto steps = state.find("steps")->second.template as<std::int64_t>();
+  if (scaler_) {
+    assign(scaler_->scale(), state.find("loss_scale")->second);
+    assign(scaler_->good_updates(), state.find("loss_scale.good_updates")->second);
+  }
   if (memory_ == Memory::kept) {
     for (std::size_t s = 0; s < slots_.size(); ++s)
       for (std::size_t i = 0; i < parameters_.size(); ++i)

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ferrite/core/config.hpp"
+#include "ferrite/optim/config.hpp"
 #include "ferrite/optim/schedule.hpp"
 
 namespace ferrite::train {
@@ -75,6 +76,10 @@ struct TrainerConfig {
   /// Steps between two checks of the losses. 0: 1 on the CPU; `report_every` on a GPU, where a check waits
   /// for the device. A bad loss that is found late has already changed the weights.
   std::int64_t check_every = 0;
+  /// How losses are scaled (optim::LossScaler). Absent: by the defaults if products are in f16 (Autocast),
+  /// otherwise not at all. Updates whose gradients are not finite are then left out on the device, whatever
+  /// `non_finite` says; a loss that is not finite is still an error, or a batch to skip.
+  std::optional<optim::LossScalerConfig> loss_scaler = std::nullopt;
   /// Not with NonFinite::skip, which reads every loss before the update.
   Capture capture = Capture::never;
   /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
@@ -116,6 +121,9 @@ struct TrainerConfig {
   }
   TrainerConfig with_check_every(std::int64_t v) const {
     return detail::with(*this, &TrainerConfig::check_every, v);
+  }
+  TrainerConfig with_loss_scaler(optim::LossScalerConfig v = {}) const {
+    return detail::with(*this, &TrainerConfig::loss_scaler, v);
   }
   TrainerConfig with_capture(Capture v = Capture::required) const {
     return detail::with(*this, &TrainerConfig::capture, v);

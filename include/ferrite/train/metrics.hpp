@@ -36,11 +36,11 @@ struct MetricsRow {
 /// Writes two files:
 ///
 /// metrics.jsonl has a line, a JSON object, for every report: "step", "loss" (the mean since the last
-/// report), "learning_rate", "gradient_norm" (if the optimiser computes it), "samples_per_second" or
-/// "tokens_per_second", "memory_bytes" (the most in use so far) and "time" (in seconds since 1970). An
-/// evaluation has a line of its own: "step", "time", and "validation_loss" and the other metrics by their
-/// names. Every line is there at once. A run that begins replaces the file; one that resumes keeps the lines
-/// up to its step and goes on below them.
+/// report), "learning_rate", "gradient_norm" (if the optimiser computes it), "loss_scale" (if
+/// losses are scaled), "samples_per_second" or "tokens_per_second", "memory_bytes" (the most in use so far)
+/// and "time" (in seconds since 1970). An evaluation has a line of its own: "step", "time", and
+/// "validation_loss" and the other metrics by their names. Every line is there at once. A run that begins
+/// replaces the file; one that resumes keeps the lines up to its step and goes on below them.
 ///
 /// metrics.html is a page with plots of these. It needs no network, and is rewritten at reports, at most once
 /// a second. While the run goes on, a browser loads it again by itself.

@@ -22,8 +22,11 @@ struct Progress {
   double lr = 0;
   double samples_per_second = 0;
   double seconds_left = 0;
-  /// Norm of the last step's gradients, before clipping; 0 if the optimiser has no clip_norm.
+  /// Norm of the last step's gradients, before clipping; 0 if the optimiser does not compute it (see
+  /// Optimizer::gradient_norm), and not finite after a step that the loss scaler has left out.
   double gradient_norm = 0;
+  /// By which losses are multiplied (optim::LossScaler); 0 if they are not.
+  double loss_scale = 0;
   /// The most memory that the backend had in use so far.
   std::size_t memory_bytes = 0;
 };

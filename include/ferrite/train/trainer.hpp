@@ -30,6 +30,7 @@ class Trainer final : public TrainerBase {
     metrics_.push_back(std::make_unique<MeanLoss<B>>());
     compare_parameters();
     relay_notices();
+    prepare_loss_scaler();
     prepare_capture();
   }
 
@@ -39,7 +40,8 @@ class Trainer final : public TrainerBase {
     validation_ = [this, set = std::move(dataset)] { return evaluate(set); };
   }
   /// On the next `batches` batches of a source, which must outlive the trainer; if it can seek, always on the
-  /// same ones, from where it stands now. Throws ValueError if batches < 1.
+  /// same ones, from where it stands now. A source that gives only whole batches (data::TokenLoader) leaves
+  /// out what remains of its data after the last one. Throws ValueError if batches < 1.
   void validate_on(data::BatchSource& source, std::int64_t batches) {
     check_batches(batches);
     validation_ = [this, &source, batches, start = source.position()] {
@@ -86,6 +88,7 @@ class Trainer final : public TrainerBase {
   Step train_step(Rewind<B>& rewind);
   Step eager_step(Rewind<B>& rewind, const std::vector<data::HostBatch>& pulled, std::int64_t& rows);
   Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads);
+  void prepare_loss_scaler();
   void prepare_capture();
   void capture(const std::vector<data::HostBatch>& batches);
   bool replay(const std::vector<data::HostBatch>& batches);

@@ -66,7 +66,7 @@ class FERRITE_API TrainerBase {
 
   void notice(std::string text);
   void step_done(std::int64_t rows, Clock::duration busy);
-  void report(double lr, double gradient_norm, std::size_t memory_bytes);
+  void report(double lr, double gradient_norm, double loss_scale, std::size_t memory_bytes);
   /// True once for a request.
   bool take_stop_request();
   /// Tells the observers. True if the value of best_metric is the best so far.

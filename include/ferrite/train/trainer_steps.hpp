@@ -66,7 +66,7 @@ typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
     rewind.back();
     return give_up(to_string(*bad) + "; " + explain_non_finite(model_, apply_, *host, batch));
   }
-  if (config_.non_finite == NonFinite::skip) {
+  if (config_.non_finite == NonFinite::skip && !optimizer_.scales_losses()) {
     const std::vector<std::string> names = optimizer_.non_finite(grads);
     if (!names.empty()) return give_up("gradients that are not finite, of " + quoted_names(names));
   }
@@ -78,8 +78,17 @@ typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
 template <class B>
 Tensor<B> Trainer<B>::learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads) {
   const Prediction<B> prediction = apply_(batch);
-  backward(prediction.loss, grads, BackwardConfig<typename B::Inner>{}.with_release());
+  backward(optimizer_.scaled(prediction.loss), grads, BackwardConfig<typename B::Inner>{}.with_release());
   return prediction.loss.detach();
+}
+
+template <class B>
+void Trainer<B>::prepare_loss_scaler() {
+  bool in_f16 = false;
+  if constexpr (requires(const typename optim::Optimizer<B>::Kernels& k) { k.lowered_dtype(); })
+    in_f16 = detail::kernel_backend(*backend_).lowered_dtype() == DType::f16;
+  if (config_.loss_scaler || (in_f16 && !optimizer_.scales_losses()))
+    optimizer_.scale_losses(config_.loss_scaler.value_or(optim::LossScalerConfig{}));
 }
 
 template <class B>
@@ -149,12 +158,13 @@ void Trainer<B>::settle() {
 template <class B>
 void Trainer<B>::tell_progress() {
   settle();
-  double norm = 0;
-  if (!observers_.empty()) {  // reading it waits for the device
+  double norm = 0, scale = 0;
+  if (!observers_.empty()) {  // reading them waits for the device
     const bool captured = replayed_ && captured_norm_.defined();
     norm = captured ? captured_norm_.template item<double>() : optimizer_.gradient_norm();
+    if (optimizer_.scales_losses()) scale = optimizer_.loss_scale();
   }
-  report(optimizer_.learning_rate(), norm, backend_->memory_stats().peak);
+  report(optimizer_.learning_rate(), norm, scale, backend_->memory_stats().peak);
 }
 
 }  // namespace ferrite::train

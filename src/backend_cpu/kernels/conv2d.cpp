@@ -173,7 +173,9 @@ void weight_gradient(const ConvExtents& e, const T* dy, const T* x, T* dweight, 
 
 bool accepts(const Cpu&, const op::Conv2d&, MetaSpan in) { return all_f32_or_f64(in); }
 bool accepts(const Cpu&, const op::Conv2dInputGrad&, MetaSpan in) { return all_f32_or_f64(in); }
-bool accepts(const Cpu&, const op::Conv2dWeightGrad&, MetaSpan in) { return all_f32_or_f64(in); }
+bool accepts(const Cpu&, const op::Conv2dWeightGrad& op, MetaSpan in) {
+  return all_f32_or_f64(in) && (!op.at_least || size_of(*op.at_least) <= size_of(in[0].dtype));
+}
 
 void run(Cpu& cpu, const op::Conv2d& op, Ins in, Outs out) {
   const Array x = dense(cpu, in[0]), weight = dense(cpu, in[1]);

@@ -68,6 +68,14 @@ void update_lists(Cpu& cpu, Ins in, Outs out, std::size_t count, Kernel&& kernel
 
 double scalar_value(Cpu& cpu, const Array& x) { return *dense(cpu, x, DType::f64).data<double>(); }
 
+/// What a step does not change: `count` outputs get the inputs, which they usually are already.
+void keep(Cpu& cpu, Ins in, std::size_t input, Outs out, std::size_t output, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Array &from = in[input + i], &to = out[output + i];
+    if (from.data() != to.data()) copy_into(cpu, from, to);
+  }
+}
+
 template <bool decoupled, class W>
 void adam_block(const op::Adam& op, double factor, const W* const* x, W* const* y, std::int64_t n) {
   const auto step = static_cast<double>(op.step);
@@ -143,6 +151,12 @@ void run(Cpu& cpu, const op::GlobalNorm&, Ins in, Outs out) {
 void run(Cpu& cpu, const op::Adam& attributes, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 4;
   const double clip = scalar_value(cpu, in[4 * count]);
+  if (clip < 0) {
+    keep(cpu, in, 0, out, 0, count);
+    keep(cpu, in, 2 * count, out, count, 2 * count);
+    if (attributes.copies) keep(cpu, in, 0, out, 3 * count, count);
+    return;
+  }
   op::Adam op = attributes;
   if (in.size() > 4 * count + 1) {
     const Array schedule = dense(cpu, in[4 * count + 1]);
@@ -165,6 +179,10 @@ void run(Cpu& cpu, const op::Adam& attributes, Ins in, Outs out) {
 void run(Cpu& cpu, const op::Sgd& attributes, Ins in, Outs out) {
   const std::size_t count = (in.size() - 1) / 3;
   const double clip = scalar_value(cpu, in[3 * count]);
+  if (clip < 0) {
+    keep(cpu, in, 0, out, 0, count);
+    return keep(cpu, in, 2 * count, out, count, count);
+  }
   op::Sgd op = attributes;
   if (in.size() > 3 * count + 1) op.lr *= dense(cpu, in[3 * count + 1]).data<double>()[0];
   if (op.momentum != 0) {
@@ -177,9 +195,7 @@ void run(Cpu& cpu, const op::Sgd& attributes, Ins in, Outs out) {
   }
   update_lists<2, 1>(cpu, in, out, count,
                      [&](auto x, auto y, std::int64_t n) { plain_sgd_block(op, clip, x, y, n); });
-  for (std::size_t i = 0; i < count; ++i) {  // the buffers stay as they are, wherever they are
-    if (in[2 * count + i].data() != out[count + i].data()) copy_into(cpu, in[2 * count + i], out[count + i]);
-  }
+  keep(cpu, in, 2 * count, out, count, count);  // the buffers
 }
 
 }  // namespace ferrite

@@ -37,7 +37,9 @@ DnnDescriptor describe_tensor(const ConvProblem& p, Uid id, const std::int64_t (
   const std::int64_t nchw[] = {c * h * w, h * w, w, 1}, nhwc[] = {h * w * c, 1, w * c, c};
   DnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
-             dnn_data_type(is_virtual ? DType::f32 : p.dtype));
+             dnn_data_type(is_virtual   ? DType::f32
+                           : id == w_id ? p.weights
+                                        : p.dtype));
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, layout == ImageLayout::nchw ? nchw : nhwc);
@@ -210,9 +212,11 @@ std::shared_ptr<const ConvPlan> build(Libraries& libraries, const Proposal& prop
 
 std::string text_of(const ConvProblem& p) {
   static constexpr std::string_view kinds[] = {"forward", "input gradient", "weight gradient"};
-  return fmt::format("conv2d {}{} {}{} x {} w {} stride {} padding {} dilation {}",
+  return fmt::format("conv2d {}{} {}{}{} x {} w {} stride {} padding {} dilation {}",
                      kinds[static_cast<int>(p.kind)], p.biased ? " with bias" : "", to_string(p.dtype),
-                     p.tf32 ? " tf32" : "", p.x, p.w, p.stride, p.padding, p.dilation);
+                     p.tf32 ? " tf32" : "",
+                     p.weights == p.dtype ? "" : fmt::format(" to {}", to_string(p.weights)), p.x, p.w,
+                     p.stride, p.padding, p.dilation);
 }
 
 double work_of(const ConvProblem& p) {

@@ -24,10 +24,11 @@ struct ConvProblem {
   std::int64_t x[4], w[4], y[4];  // [N, C, H, W], [O, C / groups, kh, kw], [N, O, Ho, Wo]
   std::int64_t stride[2], padding[2], dilation[2];
   ConvKind kind;
-  DType dtype;  // floating
-  bool tf32;    // f32 operands may be rounded to tf32
-  bool biased;  // forward: a bias [O] is added before the result is rounded
-  std::uint8_t unused[4];
+  DType dtype;    // floating
+  DType weights;  // of w: the same, or f32 for the weight gradient of 16-bit operands
+  bool tf32;      // f32 operands may be rounded to tf32
+  bool biased;    // forward: a bias [O] is added before the result is rounded
+  std::uint8_t unused[3];
 };
 
 struct ConvPlan;

@@ -53,8 +53,9 @@ bool library_product(const Call& call, const Product& product, Float32Products p
   if (std::max({product.rows, product.columns, product.inner, batch.extent}) > most) return false;
   const auto lhs = stored(product.rows, product.inner, product.lhs);
   const auto rhs = stored(product.inner, product.columns, product.rhs);
-  // A bias runs along the rows of the column-major result, so the result must be `out` transposed.
-  const auto out = finish.epilogue == Epilogue::none
+  // A bias runs along the rows of the column-major result, so the result must be `out` transposed. So must be
+  // one with a residual, which is dense by rows.
+  const auto out = finish.epilogue == Epilogue::none && !finish.residual
                        ? stored(product.rows, product.columns, product.out)
                        : Stored{true, std::max(product.columns, product.out.row_stride)};
   if (!lhs || !rhs || !out) return false;
@@ -69,8 +70,13 @@ bool library_product(const Call& call, const Product& product, Float32Products p
   p.tf32 = product.dtype == DType::f32 && products == Float32Products::tf32;
   p.epilogue = finish.epilogue;
   p.align_d = alignment(product.out.data);
-  GemmArguments arguments{nullptr,    nullptr, product.out.data, finish.bias, finish.pre_activation,
-                          product.add};
+  if (finish.residual) {
+    p.ldc = finish.residual_stride;
+    p.align_c = alignment(finish.residual);
+  }
+  GemmArguments arguments{
+      nullptr,     nullptr,         product.out.data,   finish.bias, finish.pre_activation,
+      product.add, finish.residual, finish.add_residual};
   const auto set = [&](std::int64_t m, std::int64_t n, const MatrixView& a, Stored a_stored,
                        std::int64_t a_batch, const MatrixView& b, Stored b_stored, std::int64_t b_batch) {
     p.m = m;

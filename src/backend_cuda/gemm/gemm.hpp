@@ -32,13 +32,17 @@ struct Product {
 /// True if cuBLASLt takes the matrix as it is: rows or columns dense, and no overlap along the other stride.
 bool is_plain(std::int64_t rows, std::int64_t columns, const MatrixView& view);
 
-/// Floating dtypes, plain matrices, at most one batch axis with non-negative strides. With an epilogue: no
-/// batch, and out dense by rows. Runs cuBLASLt or our own small product, as the plan cache chose; false, with
-/// nothing done, if neither can.
+/// Floating dtypes, plain matrices, at most one batch axis with non-negative strides. With an epilogue or a
+/// residual: no batch, and out dense by rows. Runs cuBLASLt or our own small product, as the plan cache
+/// chose; false, with nothing done, if neither can.
 struct Finish {
   Epilogue epilogue = Epilogue::none;
   const void* bias = nullptr;      // [columns], dense, 16-byte aligned
   void* pre_activation = nullptr;  // lies as out, 16-byte aligned
+  const void* residual =
+      nullptr;  // of the result's shape and dtype, not out itself, columns dense; not with gelu
+  std::int64_t residual_stride = 0;                     // from row to row, at least `columns`
+  const std::function<void()>* add_residual = nullptr;  // out += residual in a launch of its own
 };
 bool library_product(const Call& call, const Product& product, Float32Products products,
                      const Finish& finish = {});

@@ -33,7 +33,8 @@ const auto& layout_of(const SmallGemmKernels& kernels, const GemmProblem& p) {
 bool accepts_small_gemm(const GemmProblem& p) {
   if (p.dtype != DType::f32 && p.dtype != DType::f16 && p.dtype != DType::bf16) return false;
   if (p.result != p.dtype) return false;
-  if (p.epilogue != Epilogue::none || p.align_a < 4 || p.align_b < 4 || p.align_d < 4) return false;
+  if (p.epilogue != Epilogue::none || p.ldc != 0 || p.align_a < 4 || p.align_b < 4 || p.align_d < 4)
+    return false;
   if (p.m > most_extent || p.n > most_extent || p.k > most_extent) return false;
   if (p.batch > most_blocks || divide_up(p.n, kernels_of(p)[0].columns) > most_blocks) return false;
   const auto lanes = static_cast<std::int64_t>(16 / size_of(p.dtype));

@@ -26,8 +26,8 @@ struct SmallGemm {
 };
 inline constexpr int small_gemm_tiles = 4, most_small_gemm_parts = 8;
 
-/// f32, f16, bf16; no epilogue; all matrices begin at multiples of 16 bytes, as do their columns (rows, where
-/// transposed) and the matrices of a batch. Every variant computes every accepted problem.
+/// f32, f16, bf16; no epilogue and no C; all matrices begin at multiples of 16 bytes, as do their columns
+/// (rows, where transposed) and the matrices of a batch. Every variant computes every accepted problem.
 FERRITE_API bool accepts_small_gemm(const GemmProblem& problem);
 /// The variants of an accepted problem that are worth timing: those that neither leave most SMs idle nor
 /// split more than that or the precision of f32 requires; there may be none. The first is the smallest tile

@@ -112,18 +112,19 @@ std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
 
 std::string text_of(const GemmProblem& p) {
   return fmt::format(
-      "gemm {}{}{} {}x{}x{} batch {} ld {},{},{} stride {},{},{} {}{} epilogue {} align {},{},{}",
+      "gemm {}{}{} {}x{}x{} batch {} ld {},{},{} stride {},{},{} {}{} epilogue {} align {},{},{}{}",
       to_string(p.dtype), p.tf32 ? " tf32" : "",
       p.result == p.dtype ? "" : fmt::format(" to {}", to_string(p.result)), p.m, p.n, p.k, p.batch, p.lda,
       p.ldb, p.ldd, p.stride_a, p.stride_b, p.stride_d, p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N',
-      static_cast<int>(p.epilogue), p.align_a, p.align_b, p.align_d);
+      static_cast<int>(p.epilogue), p.align_a, p.align_b, p.align_d,
+      p.ldc == 0 ? "" : fmt::format(" plus C ld {} align {}", p.ldc, p.align_c));
 }
 
 /// The heuristic's proposals, best first; none where the product is not supported.
 std::size_t propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulDescOpaque_t& description,
                     cublasLtMatrixLayoutOpaque_t& a, cublasLtMatrixLayoutOpaque_t& b,
-                    cublasLtMatrixLayoutOpaque_t& d, std::span<cublasLtMatmulHeuristicResult_t> results,
-                    std::string_view op) {
+                    cublasLtMatrixLayoutOpaque_t& c, cublasLtMatrixLayoutOpaque_t& d,
+                    std::span<cublasLtMatmulHeuristicResult_t> results, std::string_view op) {
   cublasLtMatmulPreferenceOpaque_t preference;
   check(cublasLtMatmulPreferenceInit(&preference), op);
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
@@ -132,7 +133,7 @@ std::size_t propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulD
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{Libraries::workspace_bytes});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, 1u << p.align_a);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, 1u << p.align_b);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 1u << p.align_d);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 1u << (p.ldc == 0 ? p.align_d : p.align_c));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 1u << p.align_d);
   // Partial sums of a split inner dimension are never kept in 16 bits.
   const bool wide_output = size_of(p.dtype) >= 4;
@@ -141,7 +142,7 @@ std::size_t propose(cublasLtHandle_t blas, const GemmProblem& p, cublasLtMatmulD
                                     (wide_output ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0)));
   int found = 0;
   const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(blas, &description, &a, &b, &d, &d, &preference,
+      cublasLtMatmulAlgoGetHeuristic(blas, &description, &a, &b, &c, &d, &preference,
                                      static_cast<int>(results.size()), results.data(), &found);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return 0;
   check(status, op);
@@ -169,11 +170,18 @@ PlanCache::Plan PlanCache::describe(const GemmProblem& p, const GemmArguments& a
   init_layout(plan.b, p.dtype, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b,
               op);
   init_layout(plan.d, p.result, p, p.m, p.n, p.ldd, p.stride_d, op);
+  plan.c = plan.d;
+  if (p.ldc != 0) init_layout(plan.c, p.result, p, p.m, p.n, p.ldc, 0, op);
   return plan;
 }
 
 bool PlanCache::launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
                        const GemmArguments& arguments) {
+  if (plan.adds_apart) {
+    if (!run_without_c(libraries, call, problem, arguments)) return false;
+    (*arguments.add_c)();
+    return true;
+  }
   if (plan.own) {
     check(launch_small_gemm(*plan.own, problem, arguments, call.stream()), call.op());
     return true;
@@ -181,17 +189,28 @@ bool PlanCache::launch(Libraries& libraries, const Call& call, const Plan& plan,
   // A copy, because several threads may use the plan, each with its own pointers in the description.
   cublasLtMatmulDescOpaque_t description = plan.description;
   set_pointers(description, arguments, call.op());
-  cublasLtMatrixLayoutOpaque_t a = plan.a, b = plan.b, d = plan.d;
-  const float one = 1, beta = arguments.add ? 1 : 0;
+  cublasLtMatrixLayoutOpaque_t a = plan.a, b = plan.b, c = plan.c, d = plan.d;
+  const float one = 1, beta = arguments.add || arguments.c ? 1 : 0;
   const double double_one = 1, double_beta = beta;
   const void* const scale = plan.double_scale ? static_cast<const void*>(&double_one) : &one;
   const void* const keep = plan.double_scale ? static_cast<const void*>(&double_beta) : &beta;
-  const cublasStatus_t status = cublasLtMatmul(
-      libraries.blas(), &description, scale, arguments.a, &a, arguments.b, &b, keep, arguments.d, &d,
-      arguments.d, &d, &plan.algorithm, libraries.workspace(), Libraries::workspace_bytes, call.stream());
+  const cublasStatus_t status =
+      cublasLtMatmul(libraries.blas(), &description, scale, arguments.a, &a, arguments.b, &b, keep,
+                     arguments.c ? arguments.c : arguments.d, &c, arguments.d, &d, &plan.algorithm,
+                     libraries.workspace(), Libraries::workspace_bytes, call.stream());
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
   check(status, call.op());
   return true;
+}
+
+bool PlanCache::run_without_c(Libraries& libraries, const Call& call, const GemmProblem& problem,
+                              const GemmArguments& arguments) {
+  GemmProblem product = problem;
+  product.ldc = product.align_c = 0;
+  GemmArguments operands = arguments;
+  operands.c = nullptr;
+  operands.add_c = nullptr;
+  return run(libraries, call, product, operands);
 }
 
 PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, const GemmProblem& p,
@@ -205,17 +224,24 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
   std::array<cublasLtMatmulHeuristicResult_t, most_candidates> proposals{};
   std::size_t count = 0;
   if (!is_tiny || own.empty() || p.k > few || p.batch > few)
-    count = propose(libraries.blas(), p, plan.description, plan.a, plan.b, plan.d,
+    count = propose(libraries.blas(), p, plan.description, plan.a, plan.b, plan.c, plan.d,
                     std::span(proposals).first(compares ? most_candidates : 1), call.op());
   plan.supported = count + own.size() > 0;
   if (!plan.supported) return Choice::final;
 
-  // The library's proposals, then our own.
+  // The library's proposals, then our own, then the sum apart. Its product has its plan chosen now: within a
+  // measurement that would count too.
+  const bool is_capturing = call.context().is_capturing();
+  const bool may_add_apart =
+      arguments.add_c && compares && (is_capturing || run_without_c(libraries, call, p, arguments));
+  const std::size_t candidates = count + own.size() + (may_add_apart ? 1 : 0);
   const Plan described = plan;
   const auto candidate = [&](std::size_t i) {
     Plan result = described;
     if (i < count) {
       result.algorithm = proposals[i].algo;
+    } else if (i == count + own.size()) {
+      result.adds_apart = true;
     } else {
       result.own = own[i - count];
       check(prepare_small_gemm(*result.own, p), call.op());
@@ -223,10 +249,11 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
     return result;
   };
   plan = candidate(0);
-  if (!compares || count + own.size() == 1) return Choice::final;
+  if (!compares || candidates == 1) return Choice::final;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i) names.push_back(name_of(proposals[i].algo));
   for (const SmallGemm variant : own) names.push_back(name_of(variant, p));
+  if (may_add_apart) names.push_back("sum apart");
   const auto seconds = [&](std::size_t i) {
     GemmArguments trial = arguments;
     std::optional<Scratch<std::byte>> sums;  // D itself may be written but not added to
@@ -239,7 +266,9 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
     bool runs = true;
     const double device_seconds =
         median_seconds(call.context(), [&] { runs &= launch(libraries, call, tried, p, trial); });
-    const double host_seconds = tried.own ? own_host_seconds : library_host_seconds;
+    const double host_seconds = tried.adds_apart ? library_host_seconds + own_host_seconds
+                                : tried.own      ? own_host_seconds
+                                                 : library_host_seconds;
     return runs ? device_seconds + share_of_host * host_seconds : std::numeric_limits<double>::infinity();
   };
   const auto measure = [&](std::size_t i) {
@@ -252,8 +281,7 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
   };
   Autotuner& tuner = libraries.tuner();
   const std::string text = text_of(p);
-  const auto choice =
-      call.context().is_capturing() ? tuner.recall(text, names) : tuner.choose(text, names, measure);
+  const auto choice = is_capturing ? tuner.recall(text, names) : tuner.choose(text, names, measure);
   if (choice) plan = candidate(*choice);
   return choice ? Choice::final : Choice::provisional;
 }

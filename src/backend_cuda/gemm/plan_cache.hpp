@@ -1,7 +1,7 @@
-// Plans of products: an algorithm of cuBLASLt with its descriptors, or a variant of our own kernel for small
-// ones. The heuristic takes some 50 us to make one, and measuring the candidates takes milliseconds. A
-// training step asks for the same few products again and again, so a call is one lookup in a hash table, 0.1
-// us.
+// Plans of products: an algorithm of cuBLASLt with its descriptors, a variant of our own kernel for small
+// ones, or for D = A B + C a product without C and a launch that adds it, which is faster for some shapes.
+// The heuristic takes some 50 us to make one, and measuring the candidates takes milliseconds. A training
+// step asks for the same few products again and again, so a call is one lookup in a hash table, 0.1 us.
 #pragma once
 
 #include <cublasLt.h>
@@ -30,9 +30,10 @@ class PlanCache {
  private:
   struct Plan {
     cublasLtMatmulDescOpaque_t description;
-    cublasLtMatrixLayoutOpaque_t a, b, d;
+    cublasLtMatrixLayoutOpaque_t a, b, c, d;  // c is d without a C
     cublasLtMatmulAlgo_t algorithm;
     std::optional<SmallGemm> own;  // instead of the above
+    bool adds_apart = false;       // instead of the above: the product without C, then add_c
     bool double_scale;             // alpha and beta are double
     bool supported;
   };
@@ -40,10 +41,12 @@ class PlanCache {
 
   static Plan describe(const GemmProblem& problem, const GemmArguments& arguments, std::string_view op);
   /// False, with nothing done, if cuBLASLt does not support it after all.
-  static bool launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
+  bool launch(Libraries& libraries, const Call& call, const Plan& plan, const GemmProblem& problem,
+              const GemmArguments& arguments);
+  bool run_without_c(Libraries& libraries, const Call& call, const GemmProblem& problem,
                      const GemmArguments& arguments);
-  static Choice select(Libraries& libraries, const Call& call, const GemmProblem& problem,
-                       const GemmArguments& arguments, Plan& plan);
+  Choice select(Libraries& libraries, const Call& call, const GemmProblem& problem,
+                const GemmArguments& arguments, Plan& plan);
 
   SpinLock lock_;
   PlanMap<GemmProblem, Plan> plans_;

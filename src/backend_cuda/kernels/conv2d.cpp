@@ -68,7 +68,8 @@ ConvProblem problem_of(const Convolution& c, Float32Products products) {
   std::copy_n(c.geometry.padding.begin(), 2, p.padding);
   std::copy_n(c.geometry.dilation.begin(), 2, p.dilation);
   p.kind = c.kind;
-  p.dtype = c.x.dtype();
+  p.dtype = c.y.dtype();
+  p.weights = c.w.dtype();
   p.tf32 = p.dtype == DType::f32 && products == Float32Products::tf32;
   p.biased = c.bias.defined();
   return p;
@@ -91,7 +92,14 @@ bool convolve(Cuda& cuda, const Call& call, Convolution c, bool add) {
   };
   const auto plan =
       libraries.convolutions().get(libraries, call, problem_of(c, cuda.float32_products()), run);
-  if (!plan) return false;
+  if (!plan) {
+    if (out.dtype() == c.y.dtype()) return false;
+    // No engine keeps these sums wide: they are rounded to 16 bits.
+    c.result() = cuda.allocate({out.shape(), c.y.dtype()});
+    if (!convolve(cuda, call, c, false)) return false;
+    copy_into(cuda, c.result(), out, add);
+    return true;
+  }
   run(*plan);
   if (!direct) copy_into(cuda, c.result(), out, add);
   return true;
@@ -137,7 +145,11 @@ void compute(Cuda& cuda, const Op& op, Ins in, const Array& out, Convolution c, 
 
 bool accepts(const Cuda&, const op::Conv2d&, MetaSpan in) { return is_one_floating_dtype(in); }
 bool accepts(const Cuda&, const op::Conv2dInputGrad&, MetaSpan in) { return is_one_floating_dtype(in); }
-bool accepts(const Cuda&, const op::Conv2dWeightGrad&, MetaSpan in) { return is_one_floating_dtype(in); }
+bool accepts(const Cuda&, const op::Conv2dWeightGrad& op, MetaSpan in) {
+  if (!is_one_floating_dtype(in)) return false;
+  const std::size_t operands = size_of(in[0].dtype), result = op.at_least ? size_of(*op.at_least) : operands;
+  return result <= operands || (operands == 2 && result == 4);
+}
 
 void run(Cuda& cuda, const op::Conv2d& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;

@@ -47,6 +47,7 @@ struct AdamStep {
         decoupled(n.decoupled) {}
 
   __device__ void operator()(W& p, W g, W* state) const {
+    if (clip < 0) return;
     g = decoupled ? g * clip : g * clip + p * decay;
     state[0] = state[0] * beta1 + g * rest1;
     state[1] = state[1] * beta2 + g * g * rest2;
@@ -69,6 +70,7 @@ struct SgdStep {
         nesterov(n.nesterov) {}
 
   __device__ void operator()(W& p, W g, W* state) const {
+    if (clip < 0) return;
     g = g * clip + p * decay;
     if constexpr (has_momentum) {
       state[0] = state[0] * momentum + g;
@@ -209,36 +211,27 @@ void launch_update(const Call& call, const std::vector<Array> (&rows)[lists], co
   });
 }
 
-template <template <class> class StepOf>
+/// With copies, the parameters are f32.
+template <template <class> class StepOf, bool has_copies = false>
 void update(Cuda& cuda, std::string_view name, Ins in, Outs out, std::size_t count, Numbers numbers) {
-  constexpr int lists = StepOf<float>::lists;
+  using Lists = UpdateLists<StepOf<float>::lists, has_copies>;
   const Call call(cuda, name);
-  UpdateLists<lists, false> tensors(cuda, in, out, count);
-  tensors.for_each_dtype([&](const std::vector<Array>(&rows)[lists]) {
-    const bool same = rows[0][0].dtype() == rows[1][0].dtype();
-    visit_floating(rows[0][0].dtype(), [&]<class P>() {
-      if constexpr (is_16_bit<P>) {
-        if (!same) return launch_update<StepOf, P, float>(call, rows, numbers);
-      }
-      launch_update<StepOf, P, P>(call, rows, numbers);
-    });
-  });
-  tensors.commit();
-  call.finish();
-}
-
-/// The same with copies of the parameters, which are f32.
-template <template <class> class StepOf>
-void update_with_copies(Cuda& cuda, std::string_view name, Ins in, Outs out, std::size_t count,
-                        Numbers numbers) {
-  constexpr int lists = StepOf<float>::lists;
-  const Call call(cuda, name);
-  UpdateLists<lists, true> tensors(cuda, in, out, count);
-  tensors.for_each_dtype([&](const std::vector<Array>(&rows)[lists + 1]) {
-    if (rows[lists][0].dtype() == DType::bf16)
-      launch_update<StepOf, float, float, __nv_bfloat16>(call, rows, numbers);
-    else
-      launch_update<StepOf, float, float, __half>(call, rows, numbers);
+  Lists tensors(cuda, in, out, count);
+  tensors.for_each_dtype([&](const std::vector<Array>(&rows)[Lists::all]) {
+    if constexpr (has_copies) {
+      if (rows[Lists::all - 1][0].dtype() == DType::bf16)
+        launch_update<StepOf, float, float, __nv_bfloat16>(call, rows, numbers);
+      else
+        launch_update<StepOf, float, float, __half>(call, rows, numbers);
+    } else {
+      const bool same = rows[0][0].dtype() == rows[1][0].dtype();
+      visit_floating(rows[0][0].dtype(), [&]<class P>() {
+        if constexpr (is_16_bit<P>) {
+          if (!same) return launch_update<StepOf, P, float>(call, rows, numbers);
+        }
+        launch_update<StepOf, P, P>(call, rows, numbers);
+      });
+    }
   });
   tensors.commit();
   call.finish();
@@ -274,7 +267,7 @@ void run(Cuda& cuda, const op::Adam& op, Ins in, Outs out) {
       nullptr, false,    op.decoupled, false};
   const cuda::DeviceNumbers device(cuda, in, 4 * count);
   device.put_into(numbers);
-  if (op.copies) return cuda::update_with_copies<cuda::AdamStep>(cuda, op_name(op), in, out, count, numbers);
+  if (op.copies) return cuda::update<cuda::AdamStep, true>(cuda, op_name(op), in, out, count, numbers);
   cuda::update<cuda::AdamStep>(cuda, op_name(op), in, out, count, numbers);
 }
 

@@ -56,12 +56,13 @@ void complete(TrainOptions& o, const Sizes& sizes) {
 int run(TrainOptions o, const Sizes& sizes) {
   complete(o, sizes);
   const AnyBackend backend(o.backend);
-  const bool bf16 =
-      o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
+  if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
+  const bool is_16bit = o.precision != "f32";
   try {
-    return bf16 ? train_bf16(backend, o) : train_f32(backend, o);
+    if (!is_16bit) return train_f32(backend, o);
+    return train_16bit(backend, o.precision == "f16" ? DType::f16 : DType::bf16, o);
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(too_large(o, backend, bf16, error.what()));
+    throw OutOfMemory(too_large(o, backend, is_16bit, error.what()));
   }
 }
 
@@ -126,15 +127,17 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
   CLI::App* command = gpt.add_subcommand("train", "Train a model on token files");
   command->add_option("--data", o->data, "Token files, or patterns in quotes, such as 'train_*.bin'")
       ->required();
-  command->add_option("--valid", o->valid, "Token files to evaluate on");
+  command->add_option("--valid", o->valid, "Token files to evaluate on, in whole batches");
   command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
       ->required();
   add_model_sizes(*command, *sizes);
   add_course(*command, *o);
   command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
   add_backend_option(command, o->backend, "Where to train");
-  command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
-      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+  command
+      ->add_option("--precision", o->precision,
+                   "Of products: bf16, f16 (with a scaled loss) or f32; auto: bf16 on a GPU")
+      ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
   command->add_option("--tokenizer", o->tokenizer, "For --sample-every: that of the data");
   command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin");

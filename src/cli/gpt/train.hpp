@@ -25,19 +25,19 @@ struct TrainOptions {
 /// "gpt2", "gpt2-medium", "gpt2-large" or "gpt2-xl".
 nn::GptConfig config_of_size(std::string_view size);
 
-/// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16. Returns
-/// an exit code.
+/// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16 or f16.
+/// Returns an exit code.
 int train_f32(const AnyBackend& backend, const TrainOptions& options);
-int train_bf16(const AnyBackend& backend, const TrainOptions& options);
+int train_16bit(const AnyBackend& backend, DType dtype, const TrainOptions& options);
 
 /// Bytes of parameters, gradients and moments; and those that one row of a batch adds while it is trained.
 /// Estimates.
 struct TrainMemory {
   double fixed, per_row;
 };
-TrainMemory estimate_memory(const TrainOptions& options, bool bf16);
+TrainMemory estimate_memory(const TrainOptions& options, bool is_16bit);
 /// Why a batch does not fit on the backend, and what would.
-std::string too_large(const TrainOptions& options, const AnyBackend& backend, bool bf16,
+std::string too_large(const TrainOptions& options, const AnyBackend& backend, bool is_16bit,
                       const std::string& reason);
 
 }  // namespace ferrite::cli::gpt

@@ -23,20 +23,20 @@ double total_bytes(const AnyBackend& backend) {
 
 }  // namespace
 
-TrainMemory estimate_memory(const TrainOptions& o, bool bf16) {
+TrainMemory estimate_memory(const TrainOptions& o, bool is_16bit) {
   const auto parameters = static_cast<double>(o.model.parameter_count());
   const auto dim = static_cast<double>(o.model.dim), layers = static_cast<double>(o.model.layers);
   const auto length = static_cast<double>(o.length);
   // Two norms, queries, keys and values, attention, two sums with the residual stream, 4 + 4 in the middle
   // of the feed-forward, and their gradients on the way back.
-  const double kept_per_layer = 18 * dim * (bf16 ? 2.5 : 4);
-  const double scores = static_cast<double>(o.model.padded_vocab()) * (bf16 ? 4 : 8);
-  return {parameters * (bf16 ? 18 : 16), length * (layers * kept_per_layer + scores)};
+  const double kept_per_layer = 18 * dim * (is_16bit ? 2.5 : 4);
+  const double scores = static_cast<double>(o.model.padded_vocab()) * (is_16bit ? 4 : 8);
+  return {parameters * (is_16bit ? 18 : 16), length * (layers * kept_per_layer + scores)};
 }
 
-std::string too_large(const TrainOptions& o, const AnyBackend& backend, bool bf16,
+std::string too_large(const TrainOptions& o, const AnyBackend& backend, bool is_16bit,
                       const std::string& reason) {
-  const TrainMemory memory = estimate_memory(o, bf16);
+  const TrainMemory memory = estimate_memory(o, is_16bit);
   const double total = total_bytes(backend);
   const auto rows = static_cast<std::int64_t>((0.9 * total - memory.fixed) / memory.per_row);
   const std::string needs = fmt::format(

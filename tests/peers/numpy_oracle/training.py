@@ -15,6 +15,8 @@ def lists(tensors, count):
 def sgd(case, *tensors):
     parameters, gradients, buffers, clip = lists(tensors, 3)
     momentum, n = case["momentum"], len(parameters)
+    if clip < 0:  # the step changes nothing
+        return list(zip(parameters + buffers, case.dtypes[:n] + case.dtypes[2 * n :]))
     updated, moved = [], []
     for p, g, v in zip(parameters, gradients, buffers):
         g = g * clip + case["weight_decay"] * p
@@ -29,6 +31,8 @@ def sgd(case, *tensors):
 def adam(case, *tensors):
     parameters, gradients, firsts, seconds, clip = lists(tensors, 4)
     beta1, beta2, decay, n = case["beta1"], case["beta2"], case["weight_decay"], len(parameters)
+    if clip < 0:
+        return list(zip(parameters + firsts + seconds, case.dtypes[:n] + case.dtypes[2 * n : 4 * n]))
     results = [[], [], []]
     for p, g, m, v in zip(parameters, gradients, firsts, seconds):
         g = g * clip + (0 if case["decoupled"] else decay * p)

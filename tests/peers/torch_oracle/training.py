@@ -23,6 +23,8 @@ def lists(tensors, count):
 @oracle("sgd")
 def sgd(case, *tensors):
     parameters, gradients, buffers, clip = lists(tensors, 3)
+    if clip < 0:  # the step changes nothing
+        return list(parameters + buffers)
 
     def make(leaves):
         keys = ("lr", "momentum", "nesterov", "weight_decay")
@@ -38,6 +40,8 @@ def sgd(case, *tensors):
 @oracle("adam")
 def adam(case, *tensors):
     parameters, gradients, firsts, seconds, clip = lists(tensors, 4)
+    if clip < 0:
+        return list(parameters + firsts + seconds)
 
     def make(leaves):
         kind = torch.optim.AdamW if case["decoupled"] else torch.optim.Adam

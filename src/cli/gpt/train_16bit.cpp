@@ -4,8 +4,9 @@
 
 namespace ferrite::cli::gpt {
 
-int train_bf16(const AnyBackend& backend, const TrainOptions& options) {
-  return train_on(Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), options);
+int train_16bit(const AnyBackend& backend, DType dtype, const TrainOptions& options) {
+  const Autocast<AnyBackend> lowered(AutocastConfig{}.with_dtype(dtype), backend);
+  return train_on(Autodiff<Autocast<AnyBackend>>(lowered), options);
 }
 
 BenchResult bench_bf16(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch) {
