@@ -60,6 +60,7 @@ class Linear final : public Layer<B> {
   }
   /// # Shapes: x [..., in] -> [..., out]
   Tensor<B> forward(const Tensor<B>& x) override { return linear(x, weight, bias, activation_); }
+  Activation activation() const { return activation_; }
 
  private:
   Activation activation_;
