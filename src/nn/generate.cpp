@@ -108,8 +108,7 @@ DecoderStart GeneratingTexts::start_of(const Window& window, std::int64_t column
     for (std::int64_t i = begin; i < begin + columns; ++i) {
       start.text.push_back(i < std::ssize(ids) ? ids[static_cast<std::size_t>(i)] : -1);
       const std::int64_t drawn = std::max<std::int64_t>(i - static_cast<std::int64_t>(prompt), 0);
-      start.uniforms.push_back(
-          uniform_at<double>({config().seed, n}, static_cast<std::uint64_t>(drawn)));
+      start.uniforms.push_back(uniform_at<double>({config().seed, n}, static_cast<std::uint64_t>(drawn)));
     }
     std::vector<std::uint8_t> seen(static_cast<std::size_t>(vocab), 0);
     for (std::int64_t i = 0; i < std::min<std::int64_t>(end_, std::ssize(ids)); ++i)

@@ -33,8 +33,7 @@ Metas CachedAttention::infer(MetaSpan in) const {
 
 /// As if the cache were full, which is the most that it can cost.
 Cost CachedAttention::cost(MetaSpan in, MetaSpan) const {
-  const double pairs =
-      static_cast<double>(in[0].shape.numel()) * static_cast<double>(in[3].shape[2]);
+  const double pairs = static_cast<double>(in[0].shape.numel()) * static_cast<double>(in[3].shape[2]);
   Cost cost{4 * pairs, 2 * static_cast<double>(in[0].bytes())};
   for (std::size_t i = 1; i < 5; ++i) cost.bytes += static_cast<double>(in[i].bytes());
   return cost;

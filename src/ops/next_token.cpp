@@ -9,7 +9,8 @@ namespace ferrite::op {
 
 Metas NextToken::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 5, 5);
-  detail::check_attribute(type_name, "temperature", temperature, temperature >= 0 && std::isfinite(temperature),
+  detail::check_attribute(type_name, "temperature", temperature,
+                          temperature >= 0 && std::isfinite(temperature),
                           "must be 0 (the likeliest token) or more");
   detail::check_attribute(type_name, "top_k", static_cast<double>(top_k), top_k >= 0,
                           "must be 0 (all tokens) or more");

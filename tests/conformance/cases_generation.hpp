@@ -8,7 +8,8 @@ namespace ferrite::conformance {
 template <class B>
 void add_cached_attention_cases(Cases<B>& cases) {
   const auto attend = [](const auto& in) {
-    const auto all = eval_all(op::CachedAttention{0.4}, in[0], in[1], in[2], in[3], in[4], cast(in[5], DType::i32));
+    const auto all =
+        eval_all(op::CachedAttention{0.4}, in[0], in[1], in[2], in[3], in[4], cast(in[5], DType::i32));
     return std::vector(all.begin(), all.end());
   };
   const auto add = [&](const std::string& name, const Shape& q, const Shape& k, const Shape& keys) {
@@ -48,7 +49,8 @@ void add_fused_linear_cases(Cases<B>& cases) {
             apply(rms));
   op::FusedLinear sum;
   sum.bias = sum.residual = true;
-  cases.add({"fused_linear/sum", {real({4, 8}), real({6, 8}), real({6}), real({4, 6})}, floats, 8}, apply(sum));
+  cases.add({"fused_linear/sum", {real({4, 8}), real({6, 8}), real({6}), real({4, 6})}, floats, 8},
+            apply(sum));
 }
 
 template <class B>

@@ -105,8 +105,9 @@ TEST(Sampler, PicksWhatTheOpPicks) {
   const T seen = rand(b, {rows, vocab}, rng) < 0.3;
   const std::vector<bool> flags = seen.to_vector<bool>();
   const std::vector<float> values = rounded.to_vector();
-  for (const op::NextToken& op : {op::NextToken{}, op::NextToken{0}, op::NextToken{0, 0, 1, 1.4}, op::NextToken{0.7, 6},
-                                  op::NextToken{1.3, 0, 0.55}, op::NextToken{0.9, 12, 0.8, 1.3, 40}}) {
+  for (const op::NextToken& op :
+       {op::NextToken{}, op::NextToken{0}, op::NextToken{0, 0, 1, 1.4}, op::NextToken{0.7, 6},
+        op::NextToken{1.3, 0, 0.55}, op::NextToken{0.9, 12, 0.8, 1.3, 40}}) {
     const auto config = GenerateConfig{}
                             .with_temperature(op.temperature)
                             .with_top_k(op.top_k)
@@ -173,10 +174,11 @@ TEST_F(Generate, ShowsTokensAsTheyComeAndStops) {
 /// The steps that run on a device by themselves, here one by one on the CPU.
 TEST_F(Generate, StepsOnADeviceGiveTheSameTexts) {
   const std::vector<Ids> prompts = {{1, 2}, {3}, {4, 5, 6, 7, 8}};
-  for (const auto& config : {GenerateConfig{}.with_tokens(3), GenerateConfig{}.with_tokens(30).with_seed(2),  // restarts
-                             GenerateConfig{}.with_tokens(20).with_temperature(0),
-                             GenerateConfig{}.with_tokens(20).with_top_k(5).with_top_p(0.8).with_repetition_penalty(1.3),
-                             GenerateConfig{}.with_tokens(20).with_vocabulary(9).with_stop_tokens({3, 4})}) {
+  for (const auto& config :
+       {GenerateConfig{}.with_tokens(3), GenerateConfig{}.with_tokens(30).with_seed(2),  // restarts
+        GenerateConfig{}.with_tokens(20).with_temperature(0),
+        GenerateConfig{}.with_tokens(20).with_top_k(5).with_top_p(0.8).with_repetition_penalty(1.3),
+        GenerateConfig{}.with_tokens(20).with_vocabulary(9).with_stop_tokens({3, 4})}) {
     std::map<std::size_t, Ids> seen;
     const auto expected = generate(model, prompts, config);
     const auto texts = generate_on_device(
@@ -218,7 +220,8 @@ TEST(GenerateInMixedPrecision, TheCacheHas16Bits) {
   using B = Autocast<Cpu>;
   B backend;
   Rng rng(3);
-  Gpt<B> model(backend, GptConfig{}.with_vocab(20).with_context(8).with_layers(1).with_heads(2).with_dim(16), rng);
+  Gpt<B> model(backend, GptConfig{}.with_vocab(20).with_context(8).with_layers(1).with_heads(2).with_dim(16),
+               rng);
   EXPECT_EQ(model.make_cache(1, 4).config().dtype, DType::bf16);
   const auto config = GenerateConfig{}.with_tokens(12);
   EXPECT_EQ(generate(model, {{1, 2}}, config)[0].tokens.size(), 12u);

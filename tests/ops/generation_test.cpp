@@ -23,7 +23,8 @@ TEST(CachedAttention, IsAttentionToAllThatWasRead) {
   for (std::int64_t n = 0; n < 2; ++n) {
     const std::int64_t before = read[static_cast<std::size_t>(n)];
     const auto all_of = [&](const T& cache, const T& rows) {
-      const T all = cat(std::vector<T>{slice(slice(cache, 0, n, n + 1), 2, 0, before), slice(rows, 0, n, n + 1)}, 2);
+      const T all =
+          cat(std::vector<T>{slice(slice(cache, 0, n, n + 1), 2, 0, before), slice(rows, 0, n, n + 1)}, 2);
       // Heads 0 and 1 use group 0, heads 2 and 3 group 1.
       return reshape(expand(unsqueeze(all, 2), {1, groups, 2, before + 2, 8}), {1, heads, before + 2, 8});
     };
@@ -40,9 +41,11 @@ TEST(CachedAttention, IsAttentionToAllThatWasRead) {
 TEST(CachedAttention, WritesIntoItsCache) {
   Cpu b;
   Rng rng(2);
-  const T q = randn(b, {1, 2, 1, 4}, rng), k = randn(b, {1, 2, 1, 4}, rng), cache = zeros(b, {1, 2, 3, 4}, DType::bf16),
-          values = clone(cache), read = from_vector(b, Ids{1}), o = zeros(b, {1, 2, 1, 4});
-  const Array* in[] = {&q.primitive(), &k.primitive(), &k.primitive(), &cache.primitive(), &values.primitive(), &read.primitive()};
+  const T q = randn(b, {1, 2, 1, 4}, rng), k = randn(b, {1, 2, 1, 4}, rng),
+          cache = zeros(b, {1, 2, 3, 4}, DType::bf16), values = clone(cache), read = from_vector(b, Ids{1}),
+          o = zeros(b, {1, 2, 1, 4});
+  const Array* in[] = {&q.primitive(),     &k.primitive(),      &k.primitive(),
+                       &cache.primitive(), &values.primitive(), &read.primitive()};
   Array out[] = {o.primitive(), cache.primitive(), values.primitive()};
   evaluate_in_place(b, op::CachedAttention{1}, Ins(in, 6), Outs(out, 3));
   EXPECT_EQ(slice(cache, 2, 1, 2).to_vector(), cast(k, DType::bf16).to_vector());
@@ -52,7 +55,8 @@ TEST(CachedAttention, WritesIntoItsCache) {
 TEST(CachedAttention, ErrorsSayWhatIsWrong) {
   Cpu b;
   const auto call = [&](const Shape& q, const Shape& k, const Shape& keys, DType read = DType::i32) {
-    eval(op::CachedAttention{}, zeros(b, q), zeros(b, k), zeros(b, k), zeros(b, keys), zeros(b, keys), zeros(b, {q[0]}, read));
+    eval(op::CachedAttention{}, zeros(b, q), zeros(b, k), zeros(b, k), zeros(b, keys), zeros(b, keys),
+         zeros(b, {q[0]}, read));
   };
   expect_error<ShapeError>([&] { call({1, 3, 1, 4}, {1, 2, 1, 4}, {1, 2, 5, 4}); }, {"must divide"});
   expect_error<ShapeError>([&] { call({1, 2, 6, 4}, {1, 2, 6, 4}, {1, 2, 5, 4}); }, {"room"});
@@ -62,8 +66,8 @@ TEST(CachedAttention, ErrorsSayWhatIsWrong) {
 TEST(FusedLinear, IsItsParts) {
   Cpu b;
   Rng rng(3);
-  const T x = randn(b, {3, 8}, rng), w = randn(b, {5, 8}, rng), g = randn(b, {8}, rng), h = randn(b, {8}, rng),
-          bias = randn(b, {5}, rng), residual = randn(b, {3, 5}, rng);
+  const T x = randn(b, {3, 8}, rng), w = randn(b, {5, 8}, rng), g = randn(b, {8}, rng),
+          h = randn(b, {8}, rng), bias = randn(b, {5}, rng), residual = randn(b, {3, 5}, rng);
   op::FusedLinear op;
   op.norm = RowNorm::layer, op.eps = 1e-3, op.activation = Activation::gelu, op.bias = op.residual = true;
   const T expected = linear(layer_norm(x, g, h, 1e-3), w, bias, Activation::gelu) + residual;
@@ -124,7 +128,10 @@ TEST_F(NextToken, KeepsTheBooks) {
   EXPECT_EQ(out[2].to_vector<std::int32_t>(), (Ids{0, 1, 0, 1, 0, 0, 0, 0, 0}));
   EXPECT_EQ(out[3].to_vector<std::int32_t>(), (Ids{1, 0, -1}));
   expect_error<ValueError>(
-      [&] { eval_all(op::NextToken{0}, scores, text, from_vector(b, Ids{0, 2, 0}), uniforms, seen); }, {"[next_token]"});
+      [&] {
+        eval_all(op::NextToken{0}, scores, text, from_vector(b, Ids{0, 2, 0}), uniforms, seen);
+      },
+      {"[next_token]"});
 }
 
 }  // namespace

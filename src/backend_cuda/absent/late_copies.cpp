@@ -5,8 +5,6 @@
 
 namespace ferrite {
 
-std::unique_ptr<LateCopies> late_copies(Cuda&) {
-  throw DeviceError("[cuda] " + cuda_unavailable_reason());
-}
+std::unique_ptr<LateCopies> late_copies(Cuda&) { throw DeviceError("[cuda] " + cuda_unavailable_reason()); }
 
 }  // namespace ferrite

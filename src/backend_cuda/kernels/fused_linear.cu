@@ -51,8 +51,9 @@ void run(Cuda& cuda, const op::FusedLinear& op, Ins in, Outs out) {
   const auto operand = [&](bool is_there, std::size_t i) {
     return is_there ? aligned(cuda, in[i]) : Array();
   };
-  const Array norm_weight = operand(op.norm != RowNorm::none, 2), norm_bias = operand(op.norm == RowNorm::layer, 3),
-              bias = operand(op.bias, op.bias_input()), residual = operand(op.residual, op.residual_input());
+  const Array norm_weight = operand(op.norm != RowNorm::none, 2),
+              norm_bias = operand(op.norm == RowNorm::layer, 3), bias = operand(op.bias, op.bias_input()),
+              residual = operand(op.residual, op.residual_input());
   Destination y(cuda, out[0], false);
   visit_floating(weight.dtype(), [&]<class W>() {
     visit_floating(x.dtype(), [&]<class X>() {

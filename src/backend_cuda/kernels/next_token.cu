@@ -29,7 +29,8 @@ struct NextTokenArgs {
 template <class T>
 __device__ int pick(const NextTokenArgs<T>& args, token_choice::Memory& memory, double uniform) {
   const std::int64_t n = blockIdx.x;
-  float* const numbers = args.numbers ? args.numbers + n * args.vocab : reinterpret_cast<float*>(ptx::shared_memory());
+  float* const numbers =
+      args.numbers ? args.numbers + n * args.vocab : reinterpret_cast<float*>(ptx::shared_memory());
   token_choice::Choice choice(memory, numbers, args.vocab);
   const T* const scores = args.scores + n * args.scores_stride;
   const bool* const seen = args.seen + n * args.all;
@@ -81,7 +82,8 @@ __global__ void __launch_bounds__(token_choice::threads)
 class State {
  public:
   State(Cuda& cuda, const Array& in, const Array& out) : target_(cuda, out, false) {
-    if (in.data() != target_.array().data() || !in.layout().is_contiguous()) copy_into(cuda, in, target_.array());
+    if (in.data() != target_.array().data() || !in.layout().is_contiguous())
+      copy_into(cuda, in, target_.array());
   }
   const Array& array() const { return target_.array(); }
   void commit() { target_.commit(); }
@@ -97,7 +99,8 @@ using namespace cuda;
 
 bool accepts(const Cuda&, const op::NextToken&, MetaSpan in) {
   constexpr std::int64_t most = std::int64_t{1} << 30;  // what the kernel counts in 32 bits
-  return in[0].dtype != DType::f64 && in[0].shape[0] <= most && in[0].shape[1] <= most && in[1].shape[1] <= most;
+  return in[0].dtype != DType::f64 && in[0].shape[0] <= most && in[0].shape[1] <= most &&
+         in[1].shape[1] <= most;
 }
 
 void run(Cuda& cuda, const op::NextToken& op, Ins in, Outs out) {

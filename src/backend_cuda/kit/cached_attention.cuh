@@ -196,7 +196,8 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
 #pragma unroll
       for (int i = 0; i < lanes; ++i)
         if (column_of(p) + i < args.depth)
-          memory.warp_values[(warp * rows + r) * args.depth + column_of(p) + i] = found[r].values[p * lanes + i];
+          memory.warp_values[(warp * rows + r) * args.depth + column_of(p) + i] =
+              found[r].values[p * lanes + i];
     }
   }
   __syncthreads();
@@ -242,8 +243,7 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
       for (int part = 0; part < parts; ++part)
         top = fmaxf(top, ptx::load_from_block(reinterpret_cast<const float*>(memory.block_sums + r), part).x);
       for (int part = 0; part < parts; ++part) {
-        const float4 sums =
-            ptx::load_from_block(reinterpret_cast<const float*>(memory.block_sums + r), part);
+        const float4 sums = ptx::load_from_block(reinterpret_cast<const float*>(memory.block_sums + r), part);
         const float4 of_part = ptx::load_from_block(memory.block_values + i, part);
         const float weight = weight_of(sums.x, top);
         sum += sums.y * weight;
@@ -273,11 +273,13 @@ void launch_variant(const Call& call, const Args<Q, C>& args) {
     parts *= 2;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(args.groups * row_blocks),
                   static_cast<unsigned>(args.texts));
-  const LaunchConfig config(call.stream(), grid, threads, Memory::bytes(rows, args.depth), parts, Start::early);
+  const LaunchConfig config(call.stream(), grid, threads, Memory::bytes(rows, args.depth), parts,
+                            Start::early);
   Args<Q, C> copy = args;
   void* parameters[] = {&copy};
-  check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(kernel<Q, C, packs, rows>), parameters),
-        call.op());
+  check(
+      cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(kernel<Q, C, packs, rows>), parameters),
+      call.op());
 }
 
 template <class Q, class C>

@@ -46,15 +46,16 @@ class Choice {
     end_ = ::min(vocab, begin_ + share);
   }
 
-  /// The highest score and its token, of those that `score(id)` gives; of equal ones the first. All scores are
-  /// stored. NaN counts as the highest.
+  /// The highest score and its token, of those that `score(id)` gives; of equal ones the first. All scores
+  /// are stored. NaN counts as the highest.
   template <class Score>
   __device__ unsigned long long take_scores(Score&& score) {
     unsigned long long best = 0;
     for (int id = thread_; id < vocab_; id += threads) {
       const float value = score(id);
       numbers_[id] = value;
-      const unsigned long long key = static_cast<unsigned long long>(ascending_key(value)) << 32 | ~static_cast<unsigned>(id);
+      const unsigned long long key =
+          static_cast<unsigned long long>(ascending_key(value)) << 32 | ~static_cast<unsigned>(id);
       best = ::max(best, key);
     }
 #pragma unroll
@@ -93,7 +94,8 @@ class Choice {
     }
     const unsigned equal = memory_.equal;
     __syncthreads();
-    const int last = equal == k ? vocab_ : place_of(k, [&](int id) { return ascending_key(numbers_[id]) == prefix; });
+    const int last =
+        equal == k ? vocab_ : place_of(k, [&](int id) { return ascending_key(numbers_[id]) == prefix; });
     return {prefix, last};
   }
 
@@ -125,7 +127,9 @@ class Choice {
     // The last sum that was small enough belongs to the value that was found, or to one with nothing between.
     const float least = __uint_as_float(bits);
     const double count = ::ceil((enough - above) / static_cast<double>(least));
-    const unsigned needed = count < 1 ? 1u : count > vocab_ ? static_cast<unsigned>(vocab_) : static_cast<unsigned>(count);
+    const unsigned needed = count < 1        ? 1u
+                            : count > vocab_ ? static_cast<unsigned>(vocab_)
+                                             : static_cast<unsigned>(count);
     return {least, place_of(needed, [&](int id) { return numbers_[id] == least; })};
   }
 
