@@ -71,14 +71,51 @@ void GeneratingTexts::append(std::size_t number, std::int32_t token, const Token
   if (next == Next::stop || is_last) finish(text, next == Next::stop);
 }
 
-void GeneratingTexts::extend(std::span<const float> scores, const TokenCallback& on_token) {
-  const std::size_t vocab = scores.size() / texts_.size();
+template <class Pick>
+void GeneratingTexts::extend_by(const Pick& pick, const TokenCallback& on_token) {
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     const Text& text = texts_[i];
     if (text.finished || std::ssize(text.ids) > end_) continue;
-    append(i, sampler_.pick(scores.subspan(i * vocab, vocab), text.ids, i, text.ids.size() - text.prompt),
-           on_token);
+    append(i, pick(i, text), on_token);
   }
+}
+
+void GeneratingTexts::extend(std::span<const float> scores, const TokenCallback& on_token) {
+  const std::size_t vocab = scores.size() / texts_.size();
+  const auto pick = [&](std::size_t i, const Text& text) {
+    return sampler_.pick(scores.subspan(i * vocab, vocab), text.ids, i, text.ids.size() - text.prompt);
+  };
+  extend_by(pick, on_token);
+}
+
+void GeneratingTexts::extend(std::span<const std::int32_t> tokens, const TokenCallback& on_token) {
+  const auto pick = [&](std::size_t i, const Text& text) {
+    if (tokens[i] < 0)
+      throw ValueError(fmt::format(
+          "[generate] the scores of the next token, token {} of text {}, hold NaN or have no finite maximum: "
+          "the model's weights are damaged, or too large for their dtype",
+          text.ids.size() - text.prompt, i));
+    return tokens[i];
+  };
+  extend_by(pick, on_token);
+}
+
+DecoderStart GeneratingTexts::start_of(const Window& window, std::int64_t columns, std::int64_t vocab) const {
+  DecoderStart start{window.ids, window.length, {}, {}, {}};
+  const std::int64_t begin = end_ - window.length;
+  for (std::size_t n = 0; n < texts_.size(); ++n) {
+    const auto& [ids, prompt, finished, stopped] = texts_[n];
+    for (std::int64_t i = begin; i < begin + columns; ++i) {
+      start.text.push_back(i < std::ssize(ids) ? ids[static_cast<std::size_t>(i)] : -1);
+      const std::int64_t drawn = std::max<std::int64_t>(i - static_cast<std::int64_t>(prompt), 0);
+      start.uniforms.push_back(uniform_at<double>({config().seed, n}, static_cast<std::uint64_t>(drawn)));
+    }
+    std::vector<std::uint8_t> seen(static_cast<std::size_t>(vocab), 0);
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(end_, std::ssize(ids)); ++i)
+      seen[static_cast<std::size_t>(ids[static_cast<std::size_t>(i)])] = 1;
+    start.seen.insert(start.seen.end(), seen.begin(), seen.end());
+  }
+  return start;
 }
 
 std::vector<Generated> GeneratingTexts::results() {

@@ -78,13 +78,24 @@ std::int32_t Sampler::draw(double uniform) {
     std::size_t n = 0;
     for (total = 0; n < weights_.size() && total < enough; ++n) total += weights_[n];
     weights_.resize(n);
+    candidates_.resize(n);
   }
-  double rest = uniform * total;
-  for (std::size_t i = 0; i + 1 < weights_.size(); ++i) {
+  return walk(uniform * total);
+}
+
+/// In the order of ids, as op::NextToken has them, which does not sort.
+std::int32_t Sampler::walk(double rest) {
+  order_.resize(candidates_.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  if (!std::ranges::is_sorted(candidates_))
+    std::ranges::sort(order_, {}, [&](std::size_t i) { return candidates_[i]; });
+  std::int32_t last = candidates_[0];
+  for (const std::size_t i : order_) {
+    if (weights_[i] > 0) last = candidates_[i];
     rest -= weights_[i];
-    if (rest < 0) return candidates_[i];
+    if (rest < 0) return last;
   }
-  return candidates_[weights_.size() - 1];
+  return last;
 }
 
 }  // namespace ferrite::nn

@@ -32,5 +32,16 @@ TEST(GptBench, MeasuresAStep) {
   EXPECT_NE(run_ferrite("gpt bench --batch 0").code, 0);
 }
 
+TEST(GptBench, MeasuresTexts) {
+  const std::string command = "gpt bench --decode --backend cpu --batch 2 --seconds 0.001 --length 12 --json";
+  const Reply reply = run_ferrite(command + " --prompt-length 4");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  const auto row = nlohmann::json::parse(reply.output);
+  EXPECT_EQ(row["batch"], 2);
+  EXPECT_EQ(row["tokens"], 8);  // the later half of 8 of each text
+  EXPECT_GT(row["tokens_per_second"].get<double>(), 0);
+  expect_contains(run_ferrite(command + " --prompt-length 11").output, "leave room");
+}
+
 }  // namespace
 }  // namespace ferrite::testing

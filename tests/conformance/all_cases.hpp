@@ -3,6 +3,7 @@
 
 #include "cases_elementwise.hpp"
 #include "cases_fused.hpp"
+#include "cases_generation.hpp"
 #include "cases_linear_algebra.hpp"
 #include "cases_priors.hpp"
 #include "cases_reduce.hpp"
@@ -19,6 +20,7 @@ std::vector<Case<B>> all_cases() {
   add_matmul_cases(cases);
   add_index_cases(cases);
   add_fused_cases(cases);
+  add_generation_cases(cases);
   add_linear_algebra_cases(cases);
   add_prior_cases(cases);
   return cases.take();

@@ -95,6 +95,43 @@ TEST(Sampler, RefusesWhatMakesNoSense) {
   expect_error<ValueError>([&] { sampler.pick(Scores{-INFINITY}, Ids{}, 0, 0); }, {"no finite maximum"});
 }
 
+TEST(Sampler, PicksWhatTheOpPicks) {
+  Cpu b;
+  using T = Tensor<Cpu>;
+  constexpr std::int64_t rows = 64, vocab = 50;
+  Rng rng(4);
+  // Few values, so that some are equal.
+  const T rounded = round(randn(b, {rows, vocab}, rng) * 4) / 2.0f;
+  const T seen = rand(b, {rows, vocab}, rng) < 0.3;
+  const std::vector<bool> flags = seen.to_vector<bool>();
+  const std::vector<float> values = rounded.to_vector();
+  for (const op::NextToken& op :
+       {op::NextToken{}, op::NextToken{0}, op::NextToken{0, 0, 1, 1.4}, op::NextToken{0.7, 6},
+        op::NextToken{1.3, 0, 0.55}, op::NextToken{0.9, 12, 0.8, 1.3, 40}}) {
+    const auto config = GenerateConfig{}
+                            .with_temperature(op.temperature)
+                            .with_top_k(op.top_k)
+                            .with_top_p(op.top_p)
+                            .with_repetition_penalty(op.repetition_penalty)
+                            .with_vocabulary(op.vocabulary)
+                            .with_seed(7);
+    Sampler sampler(config);
+    Ids expected;
+    std::vector<double> uniforms;
+    for (std::size_t n = 0; n < rows; ++n) {
+      Ids text;
+      for (std::int32_t id = 0; id < vocab; ++id)
+        if (flags[n * vocab + static_cast<std::size_t>(id)]) text.push_back(id);
+      expected.push_back(sampler.pick(std::span(values).subspan(n * vocab, vocab), text, n, 0));
+      uniforms.push_back(uniform_at<double>({7, n}, 0));
+    }
+    const T text = full(b, {rows, 2}, -1, DType::i32), read = zeros(b, {rows}, DType::i32);
+    const T numbers = expand(reshape(from_vector(b, uniforms), {rows, 1}), {rows, 2});
+    EXPECT_EQ(eval_all(op, rounded, text, read, numbers, seen)[3].to_vector<std::int32_t>(), expected)
+        << format_attributes(op);
+  }
+}
+
 struct Generate : ::testing::Test {
   Cpu backend;
   Rng rng{3};
@@ -132,6 +169,63 @@ TEST_F(Generate, ShowsTokensAsTheyComeAndStops) {
   EXPECT_LT(cut[0].tokens.size(), 3u);
   EXPECT_TRUE(cut[0].stopped);
   EXPECT_TRUE(generate(model, {{1}}, config.with_tokens(0))[0].tokens.empty());
+}
+
+/// The steps that run on a device by themselves, here one by one on the CPU.
+TEST_F(Generate, StepsOnADeviceGiveTheSameTexts) {
+  const std::vector<Ids> prompts = {{1, 2}, {3}, {4, 5, 6, 7, 8}};
+  for (const auto& config :
+       {GenerateConfig{}.with_tokens(3), GenerateConfig{}.with_tokens(30).with_seed(2),  // restarts
+        GenerateConfig{}.with_tokens(20).with_temperature(0),
+        GenerateConfig{}.with_tokens(20).with_top_k(5).with_top_p(0.8).with_repetition_penalty(1.3),
+        GenerateConfig{}.with_tokens(20).with_vocabulary(9).with_stop_tokens({3, 4})}) {
+    std::map<std::size_t, Ids> seen;
+    const auto expected = generate(model, prompts, config);
+    const auto texts = generate_on_device(
+        model, prompts, config,
+        [&](std::size_t text, std::int32_t token) {
+          seen[text].push_back(token);
+          return Next::more;
+        },
+        false);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i;
+      EXPECT_EQ(texts[i].stopped, expected[i].stopped) << i;
+      EXPECT_EQ(seen[i], expected[i].tokens) << i;
+    }
+  }
+}
+
+TEST_F(Generate, StepsOnADeviceStopWhereTheCallbackSays) {
+  const auto stop_at = [](std::size_t count) {
+    return [count, n = std::size_t{0}](std::size_t, std::int32_t) mutable {
+      return ++n == count ? Next::stop : Next::more;
+    };
+  };
+  const auto config = GenerateConfig{}.with_tokens(15);
+  const auto expected = generate(model, {{1}}, config, stop_at(9));
+  const auto texts = generate_on_device(model, {{1}}, config, stop_at(9), false);
+  EXPECT_EQ(texts[0].tokens.size(), 9u);
+  EXPECT_EQ(texts[0].tokens, expected[0].tokens);
+  EXPECT_TRUE(texts[0].stopped);
+}
+
+TEST_F(Generate, StepsOnADeviceRefuseDamagedWeights) {
+  assign(model.norm.weight, to_host(full(backend, {8}, NAN)));
+  expect_error<ValueError>([&] { generate_on_device(model, {{1}}, {}, {}, false); },
+                           {"[generate]", "token 0 of text 0", "NaN"});
+}
+
+TEST(GenerateInMixedPrecision, TheCacheHas16Bits) {
+  using B = Autocast<Cpu>;
+  B backend;
+  Rng rng(3);
+  Gpt<B> model(backend, GptConfig{}.with_vocab(20).with_context(8).with_layers(1).with_heads(2).with_dim(16),
+               rng);
+  EXPECT_EQ(model.make_cache(1, 4).config().dtype, DType::bf16);
+  const auto config = GenerateConfig{}.with_tokens(12);
+  EXPECT_EQ(generate(model, {{1, 2}}, config)[0].tokens.size(), 12u);
+  EXPECT_EQ(generate_on_device(model, {{1, 2}}, config, {}, false)[0].tokens.size(), 12u);
 }
 
 TEST_F(Generate, RefusesPromptsThatItCannotRead) {

@@ -93,4 +93,25 @@ std::unique_ptr<RecordedStep> record(B& backend, const std::function<void()>& st
   }
 }
 
+/// While it lives, nothing that is recorded changes parameters (inference): graphs use the 16-bit copies of
+/// parameters as they are, instead of making them again in every replay. For other backends it does nothing.
+template <class B>
+class FixedParameters {
+ public:
+  explicit FixedParameters(B& backend) : backend_(backend) {
+    if constexpr (has_copies) backend_->begin_fixed();
+  }
+  ~FixedParameters() {
+    if constexpr (has_copies) backend_->end_fixed();
+  }
+  FixedParameters(const FixedParameters&) = delete;
+  FixedParameters& operator=(const FixedParameters&) = delete;
+
+ private:
+  static constexpr bool has_copies = requires(B& b) {
+    b.begin_fixed();
+  };
+  BackendRef<B> backend_;
+};
+
 }  // namespace ferrite

@@ -9,6 +9,7 @@
 // to 16 bits on the way.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -40,6 +41,8 @@ class FERRITE_API LoweredParameters {
 
   explicit LoweredParameters(const AutocastConfig& config);
   DType dtype() const { return dtype_; }
+  /// How many FixedParameters there are.
+  std::atomic<int>& fixed() { return fixed_; }
   /// From now on a copy of this parameter is kept.
   void adopt(const Array& parameter);
   /// Calls use(copy, parameter buffer) for every copy.
@@ -61,6 +64,7 @@ class FERRITE_API LoweredParameters {
 
  private:
   DType dtype_;
+  std::atomic<int> fixed_ = 0;
   std::mutex mutex_;
   std::unordered_map<const Buffer*, Copy> copies_;
 };
@@ -82,6 +86,8 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
   /// bf16 or f16.
   DType lowered_dtype() const { return Base::state().dtype(); }
 
+  /// The 16-bit dtype.
+  DType lowered_dtype() const { return Base::state().dtype(); }
   /// x in 16 bits, if it is f32. For views of a parameter it is the same view of the copy.
   Array lower(const Array& x) {
     const DType dtype = lowered_dtype();
@@ -91,8 +97,10 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
       const auto elements = static_cast<std::int64_t>(x.buffer()->bytes() / size_of(DType::f32));
       const bool made = copy.array.defined();
       if (!made) copy.array = inner().allocate({{elements}, dtype});
-      copy.in_graph = !copy.is_kept && (copy.in_graph || is_capturing());
-      if (!made || copy.in_graph || copy.version != x.buffer()->version()) {
+      const bool fixed = copy.is_kept || Base::state().fixed() > 0;
+      if (!fixed) copy.in_graph = copy.in_graph || is_capturing();
+      if (copy.is_kept) copy.in_graph = false;
+      if (!made || (copy.in_graph && !fixed) || copy.version != x.buffer()->version()) {
         round_into(x.with_layout(Layout::contiguous({elements})), copy.array);
         copy.version = x.buffer()->version();
       }
@@ -130,12 +138,17 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
   /// so themselves; before a captured step runs again, it is up to the caller.
   void refresh() {
     Base::state().for_each([&](auto& copy, const std::shared_ptr<Buffer>& master) {
-      if (!copy.array.defined() || copy.version == master->version()) return;
-      const auto elements = static_cast<std::int64_t>(master->bytes() / size_of(DType::f32));
-      round_into(Array(master, Layout::contiguous({elements}), DType::f32), copy.array);
-      copy.version = master->version();
+      if (copy.array.defined() && copy.version != master->version()) renew(copy, master);
     });
   }
+  /// See FixedParameters (backend/record.hpp).
+  void begin_fixed() {
+    Base::state().for_each([&](auto& copy, const std::shared_ptr<Buffer>& master) {
+      if (copy.array.defined() && copy.in_graph) renew(copy, master);
+    });
+    ++Base::state().fixed();
+  }
+  void end_fixed() { --Base::state().fixed(); }
 
  private:
   /// A graph must make the copies itself: the parameters change from one launch to the next.
@@ -144,6 +157,11 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
       return inner().is_capturing();
     else
       return false;
+  }
+  void renew(detail::LoweredParameters::Copy& copy, const std::shared_ptr<Buffer>& master) {
+    const auto elements = static_cast<std::int64_t>(master->bytes() / size_of(DType::f32));
+    round_into(Array(master, Layout::contiguous({elements}), DType::f32), copy.array);
+    copy.version = master->version();
   }
   void round_into(const Array& x, Array& to) {
     const Array* in[] = {&x};

@@ -7,8 +7,7 @@
 
 #include <functional>
 
-#include "ferrite/nn/gpt.hpp"
-#include "ferrite/nn/sampling.hpp"
+#include "ferrite/nn/decoder.hpp"
 
 namespace ferrite::nn {
 
@@ -47,6 +46,15 @@ class FERRITE_API GeneratingTexts {
   /// Picks the next token of every text that the model has read to its end. `scores` are those at the last
   /// position of the window, [batch, vocab].
   void extend(std::span<const float> scores, const TokenCallback& on_token);
+  /// The same with tokens that were picked elsewhere, [batch]; those of texts that go on otherwise do not
+  /// count. ValueError for a negative one, which stands for scores that are no numbers.
+  void extend(std::span<const std::int32_t> tokens, const TokenCallback& on_token);
+  /// The model has read one more position of every text.
+  void read_one_more() { ++end_; }
+  /// What a Decoder needs to go on from a window, [batch, columns] each: the tokens that are known from the
+  /// window's first on, -1 elsewhere, and the random numbers that decide about the others.
+  DecoderStart start_of(const Window& window, std::int64_t columns, std::int64_t vocab) const;
+  const GenerateConfig& config() const { return sampler_.config(); }
   std::vector<Generated> results();
 
  private:
@@ -55,6 +63,8 @@ class FERRITE_API GeneratingTexts {
     std::size_t prompt;             // its length
     bool finished, stopped;
   };
+  template <class Pick>
+  void extend_by(const Pick& pick, const TokenCallback& on_token);
   void append(std::size_t number, std::int32_t token, const TokenCallback& on_token);
   void finish(Text& text, bool stopped);
 
@@ -64,27 +74,66 @@ class FERRITE_API GeneratingTexts {
   std::size_t unfinished_ = 0;
 };
 
+/// `generate` by a Decoder, on any backend: nothing but tokens comes back to the host, late, so that the
+/// device does not wait for it. `recorded`: steps are recorded and replayed, on a backend that can. The
+/// results do not depend on it.
+template <class B>
+std::vector<Generated> generate_on_device(Gpt<B>& model, const std::vector<std::vector<std::int32_t>>& prompts,
+                                          const GenerateConfig& config, const TokenCallback& on_token,
+                                          bool recorded) {
+  GeneratingTexts texts(prompts, model.config(), config);
+  const ModeScope<B> inference(model, Mode::inference);
+  const NoGrad no_grad;
+  if (texts.done()) return texts.results();
+  Decoder<B> decoder(model, texts.batch(), texts.capacity(), config);
+  bool is_first = true;  // of its window
+  const auto take = [&] {
+    for (const std::vector<std::int32_t>& tokens : decoder.take()) {
+      if (texts.done()) break;
+      if (!is_first) texts.read_one_more();
+      is_first = false;
+      texts.extend(std::span(tokens), on_token);
+    }
+  };
+  std::int64_t read = 0;
+  while (!texts.done()) {
+    const GeneratingTexts::Window window = texts.next_window(read);
+    is_first = true;
+    decoder.start(texts.start_of(window, decoder.columns(), model.config().vocab));
+    while (!texts.done() && decoder.steps_left() > 0) {
+      decoder.step(recorded);
+      if (decoder.pending() > Decoder<B>::most_pending) take();
+    }
+    while (!texts.done() && decoder.pending() > 0) take();
+    read = texts.capacity();
+  }
+  decoder.finish();
+  return texts.results();
+}
+
 /// Goes on with each prompt by up to config.tokens tokens. Texts of a batch are read together, so a batch
 /// costs hardly more than one text; the part of longer prompts that the shortest does not have is read token
 /// by token, so prompts of similar lengths are best. When the context is full, its later half begins a new
 /// one: the model reads it again, and forgets what was before. Sets the model to inference while it runs.
+/// On a backend that can record (a GPU), the steps run there by themselves, and the callback gets its tokens
+/// a few steps later; those that it no longer wants are thrown away.
 /// Throws ValueError for no prompts, and for one that is empty, longer than the context or has an id that is
 /// not in the vocabulary; and as Sampler does.
 template <class B>
 std::vector<Generated> generate(Gpt<B>& model, const std::vector<std::vector<std::int32_t>>& prompts,
                                 const GenerateConfig& config = {}, const TokenCallback& on_token = {}) {
+  B backend = model.tokens.weight.backend();
+  if (can_record(backend)) return generate_on_device(model, prompts, config, on_token, true);
   GeneratingTexts texts(prompts, model.config(), config);
   const ModeScope<B> inference(model, Mode::inference);
   const NoGrad no_grad;
-  B backend = model.tokens.weight.backend();
   KvCache<B> cache = model.make_cache(texts.batch(), texts.capacity());
   while (!texts.done()) {
     const GeneratingTexts::Window window = texts.next_window(cache.length());
     if (window.restart) cache.clear();
     const Tensor<B> ids = from_vector(backend, window.ids, {texts.batch(), window.length});
-    // Only the last position is projected: over all of them the scores would fill gigabytes.
-    const Tensor<B> last = select(model.features(ids, cache), 1, window.length - 1);
-    texts.extend(model.project(last).template to_vector<float>(), on_token);
+    const std::vector<float> scores = model.next_scores(ids, cache).template to_vector<float>();
+    texts.extend(std::span(scores), on_token);
   }
   return texts.results();
 }

@@ -90,17 +90,24 @@ class Gpt final : public Module<B> {
   /// # Shapes: ids integer [N, T], T at most `context` -> [N, T, dim]
   /// Throws ShapeError for another rank, ValueError for more positions than the context has.
   Tensor<B> features(const Tensor<B>& ids) {
-    Tensor<B> x = embedded(ids, 0);
+    Tensor<B> x = embedded(ids, nullptr);
     for (TransformerBlock<B>& block : blocks) x = block.forward(x);
     return norm.forward(x);
   }
   /// The same for positions that follow those in the cache, which takes them in. Records no gradients.
   Tensor<B> features(const Tensor<B>& ids, KvCache<B>& cache) {
     const NoGrad no_grad;
-    Tensor<B> x = embedded(ids, cache.length());
-    for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i].forward(x, cache, i);
-    cache.advance(ids.size(1));
-    return norm.forward(x);
+    return norm.forward(unnormed(ids, cache));
+  }
+  /// The scores of what follows the last of the ids; the cache takes them in. # Shapes: ids integer [N, T] ->
+  /// [N, vocab]
+  Tensor<B> next_scores(const Tensor<B>& ids, KvCache<B>& cache) {
+    const NoGrad no_grad;
+    // Only the last position is projected: over all of them the scores would fill gigabytes.
+    const Tensor<B> last = select(unnormed(ids, cache), 1, ids.size(1) - 1);
+    if (!cache.is_on_device()) return project(norm.forward(last));
+    const Tensor<B> all = fused_linear(last, tokens.weight, FusedParts<B>{&norm});
+    return slice(all, -1, 0, config_.vocab);
   }
   /// The scores of all tokens to come next, from features. # Shapes: x [..., dim] -> [..., vocab]
   Tensor<B> project(const Tensor<B>& x) { return slice(linear(x, tokens.weight), -1, 0, config_.vocab); }
@@ -114,13 +121,17 @@ class Gpt final : public Module<B> {
   }
 
   /// A cache for `batch` texts of up to `capacity` positions. Throws ValueError if that is more than the
-  /// context.
+  /// context. On an Autocast it has that one's 16-bit dtype.
   KvCache<B> make_cache(std::int64_t batch, std::int64_t capacity) {
     check_positions(capacity);
-    return {
-        tokens.weight.backend(),
-        KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
-            config_.dtype)};
+    B backend = tokens.weight.backend();
+    DType dtype = config_.dtype;
+    if constexpr (requires { detail::kernel_backend(backend).lowered_dtype(); }) {
+      if (dtype == DType::f32) dtype = detail::kernel_backend(backend).lowered_dtype();
+    }
+    return {backend,
+            KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
+                dtype)};
   }
 
  private:
@@ -148,12 +159,19 @@ class Gpt final : public Module<B> {
       throw ValueError("[Gpt] " + std::to_string(count) + " positions: the model's context has " +
                        std::to_string(config_.context));
   }
-  Tensor<B> embedded(const Tensor<B>& ids, std::int64_t start) {
+  Tensor<B> embedded(const Tensor<B>& ids, const KvCache<B>* cache) {
     detail::check_rank("Gpt", "ids", ids.shape(), 2);
-    const std::int64_t end = start + ids.size(1);
-    check_positions(end);
-    return dropout_.forward(tokens.forward(ids) +
-                            positions.forward(arange(ids.backend(), start, end, 1, DType::i64)));
+    const std::int64_t count = ids.size(1);
+    check_positions(count + (cache ? cache->length() : 0));
+    const Tensor<B> at = cache ? cache->next_positions(count) : arange(ids.backend(), count);
+    return dropout_.forward(tokens.forward(ids) + positions.forward(at));
+  }
+  /// The residual stream behind the last block.
+  Tensor<B> unnormed(const Tensor<B>& ids, KvCache<B>& cache) {
+    Tensor<B> x = embedded(ids, &cache);
+    for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i].forward(x, cache, i);
+    cache.advance(ids.size(1));
+    return x;
   }
 
   GptConfig config_;

@@ -2,6 +2,7 @@
 // one position and not the whole text.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct KvCacheConfig {
 };
 
 /// A pass through a model calls `attend` once for each layer, then `advance`. All memory is taken at the
-/// start. All texts of the batch have the same length. For inference: no gradients go through it.
+/// start. All texts of the batch have the same length, unless keep_read_on_device was called. For inference:
+/// no gradients go through it.
 template <class B>
 class KvCache {
  public:
@@ -45,14 +47,37 @@ class KvCache {
   /// GradientError where a graph would be recorded.
   Tensor<B> attend(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v) {
     const std::int64_t end = checked_end(q);
+    if (is_on_device()) return attend_on_device(layer, q, k, v);
     const Tensor<B> keys = stored(keys_.at(layer), k, end), values = stored(values_.at(layer), v, end);
-    return attention(q, keys, values, AttentionConfig{}.with_causal(true));
+    return attention(cast(q, keys.dtype()), keys, values, AttentionConfig{}.with_causal(true));
   }
   /// Counts the positions of a pass as read.
-  void advance(std::int64_t positions) { length_ += positions; }
+  void advance(std::int64_t positions) {
+    if (!is_on_device()) length_ += positions;
+  }
   /// As new, in the same memory.
-  void clear() { length_ = 0; }
+  void clear() {
+    length_ = 0;
+    read_ = {};
+  }
 
+  /// From now on `read`, i32 [batch], says how many positions of each text have been read, until `clear`. All
+  /// passes do the same work then, so that one can be recorded and replayed: whoever owns the tensor counts.
+  /// It must keep a pass within the capacity, which is not checked.
+  void keep_read_on_device(Tensor<B> read) {
+    detail::check_shape("KvCache", "read", read.shape(), {config_.batch});
+    read_ = std::move(read);
+  }
+  bool is_on_device() const { return read_.defined(); }
+  /// Where the next `count` positions of the texts are: [count], or [batch, count] with `read` on the device.
+  Tensor<B> next_positions(std::int64_t count) const {
+    B backend = keys_[0].backend();
+    if (!is_on_device()) return arange(backend, length_, length_ + count, 1, DType::i64);
+    const Tensor<B> first = reshape(read_, {config_.batch, 1});
+    return count == 1 ? first : first + arange(backend, count, DType::i32);
+  }
+
+  /// Of the texts, where `read` is not on the device.
   std::int64_t length() const { return length_; }
   const KvCacheConfig& config() const { return config_; }
 
@@ -60,7 +85,7 @@ class KvCache {
   std::int64_t checked_end(const Tensor<B>& q) const {
     const std::int64_t t = q.rank() == 4 ? q.size(2) : 0;
     detail::check_shape("KvCache", "q", q.shape(), {config_.batch, config_.heads, t, config_.width});
-    if (length_ + t > config_.capacity)
+    if (!is_on_device() && length_ + t > config_.capacity)
       throw ValueError("[KvCache] " + std::to_string(length_) + " positions and " + std::to_string(t) +
                        " more: there is room for " + std::to_string(config_.capacity));
     if constexpr (is_autodiff<B>) {
@@ -68,6 +93,17 @@ class KvCache {
         throw GradientError("[KvCache] no gradients go through a cache: use it in the scope of a NoGrad");
     }
     return length_ + t;
+  }
+  Tensor<B> attend_on_device(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v) {
+    B backend = q.backend();
+    const Tensor<B> seen = empty(backend, q.shape(), q.dtype());
+    const auto array = [](const Tensor<B>& x) -> const Array& { return detail::kernel_array(x.primitive()); };
+    const Tensor<B>&keys = keys_.at(layer), &values = values_.at(layer);
+    const Array* in[] = {&array(q), &array(k), &array(v), &array(keys), &array(values), &array(read_)};
+    Array out[] = {array(seen), array(keys), array(values)};
+    const op::CachedAttention attend{1.0 / std::sqrt(static_cast<double>(config_.width))};
+    evaluate_in_place(detail::kernel_backend(backend), attend, Ins(in, 6), Outs(out, 3));
+    return seen;
   }
   /// Writes `rows` behind those of earlier passes; all up to `end`.
   Tensor<B> stored(const Tensor<B>& all, const Tensor<B>& rows, std::int64_t end) {
@@ -81,6 +117,7 @@ class KvCache {
   KvCacheConfig config_;
   std::vector<Tensor<B>> keys_, values_;  // one per layer, [batch, heads, capacity, width]
   std::int64_t length_ = 0;
+  Tensor<B> read_;  // i32 [batch], if it counts on the device
 };
 
 }  // namespace ferrite::nn

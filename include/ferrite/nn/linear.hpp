@@ -64,6 +64,7 @@ class Linear final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& residual) {
     return linear(x, weight, bias, activation_, residual);
   }
+  Activation activation() const { return activation_; }
 
  private:
   Activation activation_;

@@ -35,6 +35,7 @@ class LayerNorm final : public Layer<B> {
   }
   /// # Shapes: x [..., dim] -> the same
   Tensor<B> forward(const Tensor<B>& x) override { return layer_norm(x, weight, bias, eps_); }
+  double eps() const { return eps_; }
 
  private:
   double eps_;
@@ -52,6 +53,7 @@ class RmsNorm final : public Layer<B> {
   void visit(Visitor<B>& v) override { v.parameter("weight", weight); }
   /// # Shapes: x [..., dim] -> the same
   Tensor<B> forward(const Tensor<B>& x) override { return rms_norm(x, weight, eps_); }
+  double eps() const { return eps_; }
 
  private:
   double eps_;

@@ -68,11 +68,13 @@ class FERRITE_API Sampler {
  private:
   void penalise(std::span<const std::int32_t> text);
   std::int32_t draw(double uniform);
+  std::int32_t walk(double rest);
 
   GenerateConfig config_;
   std::vector<float> scores_;
   std::vector<std::int32_t> candidates_;  // ids
   std::vector<double> weights_;           // of the candidates
+  std::vector<std::size_t> order_;        // of the candidates, by their ids
 };
 
 }  // namespace ferrite::nn

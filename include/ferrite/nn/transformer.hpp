@@ -1,6 +1,7 @@
 // MultiHeadAttention, FeedForward and TransformerBlock.
 #pragma once
 
+#include "ferrite/nn/fused.hpp"
 #include "ferrite/nn/kv_cache.hpp"
 #include "ferrite/nn/linear.hpp"
 #include "ferrite/nn/norm.hpp"
@@ -62,7 +63,7 @@ class MultiHeadAttention final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask, const Tensor<B>& residual = {}) {
     const auto config = AttentionConfig{}.with_causal(causal_);
     if (!mask.defined()) return proj.forward(flatten(self_attention(packed(x), config), 2), residual);
-    const auto [q, k, v] = parts(x);
+    const auto [q, k, v] = parts(packed(x));
     return joined(attention(q, k, v, config, mask), residual);
   }
   /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
@@ -70,8 +71,14 @@ class MultiHeadAttention final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer,
                     const Tensor<B>& residual = {}) {
     if (!causal_) throw ValueError("[MultiHeadAttention] a cache needs causal attention: with_causal(true)");
-    const auto [q, k, v] = parts(x);
+    const auto [q, k, v] = parts(packed(x));
     return joined(cache.attend(layer, q, k, v), residual);
+  }
+  /// x + forward(norm(x), cache, layer), in fewer ops: for steps of few rows.
+  Tensor<B> step(const Tensor<B>& x, const LayerNorm<B>& norm, KvCache<B>& cache, std::size_t layer) {
+    if (!causal_) throw ValueError("[MultiHeadAttention] a cache needs causal attention: with_causal(true)");
+    const auto [q, k, v] = parts(in_heads(fused_linear(qkv, x, &norm)));
+    return fused_linear(proj, flatten(transpose(cache.attend(layer, q, k, v), 1, 2), 2), {}, x);
   }
 
  private:
@@ -80,10 +87,12 @@ class MultiHeadAttention final : public Layer<B> {
   };
   Tensor<B> packed(const Tensor<B>& x) {
     detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
-    return reshape(qkv.forward(x), {x.size(0), x.size(1), 3, heads_, x.size(2) / heads_});
+    return in_heads(qkv.forward(x));
   }
-  Parts parts(const Tensor<B>& x) {
-    const Tensor<B> all = packed(x);
+  Tensor<B> in_heads(const Tensor<B>& all) {
+    return reshape(all, {all.size(0), all.size(1), 3, heads_, all.size(2) / (3 * heads_)});
+  }
+  Parts parts(const Tensor<B>& all) {
     // Each part is selected first, then transposed: this way gradients go back into `all` without a copy of
     // it.
     const auto part = [&](std::int64_t i) { return transpose(select(all, 2, i), 1, 2); };
@@ -252,6 +261,10 @@ class TransformerBlock final : public Layer<B> {
   }
   /// The same with a cache for the attention.
   Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer) {
+    if (cache.is_on_device() && this->mode() == Mode::inference) {
+      const Tensor<B> seen = attn.step(x, norm1, cache, layer);
+      return fused_linear(ff.down, fused_linear(ff.up, seen, &norm2), {}, seen);
+    }
     return fed(added(x, dropout1_, [&](const Tensor<B>& residual) {
       return attn.forward(norm1.forward(x), cache, layer, residual);
     }));

@@ -16,6 +16,7 @@
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/handle.hpp"
+#include "ferrite/backend/late_copies.hpp"
 #include "ferrite/backend/record.hpp"
 #include "ferrite/backend/reference.hpp"
 #include "ferrite/decorators/lazy.hpp"
@@ -68,6 +69,8 @@ class FERRITE_API AnyBackend {
   // As backend/record.hpp has them, if the backend that it holds can.
   bool can_record() const { return model_->can_record(); }
   std::unique_ptr<RecordedStep> record(const std::function<void()>& step) { return model_->record(step); }
+  /// As backend/late_copies.hpp has it.
+  std::unique_ptr<LateCopies> late_copies() { return model_->late_copies(); }
   /// Work is being recorded and does not run yet.
   bool is_capturing() const { return model_->is_capturing(); }
 
@@ -124,6 +127,7 @@ class FERRITE_API AnyBackend {
     virtual Array settled(const Array& array) = 0;
     virtual bool can_record() const = 0;
     virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step) = 0;
+    virtual std::unique_ptr<LateCopies> late_copies() = 0;
     virtual bool is_capturing() const = 0;
     virtual Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) = 0;
     virtual void evaluate_in_place(std::size_t index, const void* op, Ins in, Outs out) = 0;
@@ -185,6 +189,7 @@ class AnyBackend::ModelOf final : public Model {
   std::unique_ptr<RecordedStep> record(const std::function<void()>& step) override {
     return ferrite::record(b_, step);
   }
+  std::unique_ptr<LateCopies> late_copies() override { return ferrite::late_copies(b_); }
   bool is_capturing() const override {
     if constexpr (requires { b_.is_capturing(); })
       return b_.is_capturing();

@@ -1,4 +1,4 @@
-// ferrite gpt bench: how fast a model trains here.
+// ferrite gpt bench: how fast a model trains here, and how fast it writes.
 #include "cli/gpt/bench.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using namespace gpt;
 struct Options {
   BenchOptions bench;
   std::string size = "gpt2", backend = "auto", precision = "auto";
-  bool json = false;
+  bool json = false, decode = false;
 };
 
 /// Of a token: six for every parameter that multiplies, and the scores and weighted sums of attention.
@@ -49,12 +49,44 @@ nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend
   return row;
 }
 
+int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
+  if (!o.json)
+    fmt::print(
+        "{} ({:.1f}M parameters) on {}, {}, prompts of {} tokens, texts of {}\n{:>6} {:>14} {:>12} {:>10}\n",
+        o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(),
+        bf16 ? "bf16" : "f32", o.bench.prompt_length, o.bench.length, "batch", "us / step", "tokens / s",
+        "memory");
+  for (const std::int64_t batch : o.bench.batches) {
+    const DecodeResult r = bench_decode(backend, o.bench, batch, bf16 ? DType::bf16 : DType::f32);
+    const double rate = static_cast<double>(r.measured) / r.seconds;
+    const double step = 1e6 * static_cast<double>(batch) / rate;
+    const nlohmann::json row = {{"size", o.size},
+                                {"batch", batch},
+                                {"prompt_length", o.bench.prompt_length},
+                                {"length", o.bench.length},
+                                {"precision", bf16 ? "bf16" : "f32"},
+                                {"backend", backend.describe()},
+                                {"tokens", r.measured},
+                                {"seconds", r.seconds},
+                                {"text_seconds", r.text_seconds},
+                                {"microseconds_per_step", step},
+                                {"tokens_per_second", rate},
+                                {"peak_bytes", r.peak_bytes}};
+    if (o.json)
+      fmt::print("{}\n", row.dump());
+    else
+      fmt::print("{:>6} {:>14.1f} {:>12.0f} {:>6.2f} GiB\n", batch, step, rate, r.peak_bytes / (1 << 30));
+  }
+  return success;
+}
+
 int run(Options o) {
   o.bench.model = o.bench.model.with_context(std::max(o.bench.model.context, o.bench.length));
   if (o.bench.length == 0) o.bench.length = o.bench.model.context;
   AnyBackend backend(o.backend);
   const bool bf16 =
       o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
+  if (o.decode) return run_decode(o, backend, bf16);
   double product_rate = 0;
   if (const Cuda* cuda = backend.get_if<Cuda>(); cuda && bf16)
     product_rate = cuda->ceilings().flops_per_second;
@@ -91,7 +123,7 @@ int run(Options o) {
 
 void add_gpt_bench(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = gpt.add_subcommand("bench", "Measure training steps on random tokens");
+  CLI::App* command = gpt.add_subcommand("bench", "Measure training or writing on random tokens");
   command->add_option("--size", o->size, "Sizes of the model")
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
       ->capture_default_str();
@@ -103,10 +135,14 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command->add_option("--length", o->bench.length, "Tokens of a row; 0: the model's context")
       ->check(whole_number)
       ->capture_default_str();
+  command->add_flag("--decode", o->decode, "Measure how fast texts are written, not trained on");
+  command->add_option("--prompt-length", o->bench.prompt_length, "With --decode: tokens of a prompt")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_option("--seconds", o->bench.seconds, "At least this long for each batch")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  add_backend_option(command, o->backend, "Where to train");
+  add_backend_option(command, o->backend, "Where to run");
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();
@@ -115,8 +151,11 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
       "A step is what `ferrite gpt train` runs: forward, backward, clipping, AdamW; captured into a graph on "
       "a\n"
       "GPU. `of peak` is the share of the rate at which this GPU multiplies large bf16 matrices, measured.\n"
+      "With --decode a text goes on until it has --length positions; tokens are drawn from the 50 "
+      "likeliest.\n"
       "Examples:\n"
       "  ferrite gpt bench --batch 64,4\n"
+      "  ferrite gpt bench --decode --batch 1,64 --prompt-length 128 --json\n"
       "  ferrite gpt bench --size gpt2-medium --batch 32 --seconds 20 --json");
   command->callback([&action, o] {
     action = [o] {

@@ -12,7 +12,7 @@ namespace ferrite::cli::gpt {
 struct BenchOptions {
   nn::GptConfig model;
   std::vector<std::int64_t> batches = {4};
-  std::int64_t length = 0;
+  std::int64_t length = 0, prompt_length = 16;
   double seconds = 5;
   std::uint64_t seed = 1;
 };
@@ -22,7 +22,16 @@ struct BenchResult {
   double seconds = 0, warmup_seconds = 0, loss = 0, peak_bytes = 0;
 };
 
+/// Of texts that a model writes: `measured` tokens in `seconds`; a whole text took `text_seconds` at the end.
+struct DecodeResult {
+  std::int64_t batch = 0, tokens = 0, measured = 0;
+  double seconds = 0, text_seconds = 0, peak_bytes = 0;
+};
+
 BenchResult bench_f32(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch);
 BenchResult bench_bf16(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch);
+/// Texts of options.length positions, prompts included. ValueError for too few tokens to measure.
+DecodeResult bench_decode(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch,
+                          DType dtype);
 
 }  // namespace ferrite::cli::gpt

@@ -5,7 +5,7 @@ An oracle takes the case and its inputs as wide values (float64, int64, bool) an
 
 import numpy as np
 
-from numpy_oracle import create, elementwise, fused, layout, linear_algebra, reduce, spatial, training  # noqa: F401  they register
+from numpy_oracle import create, elementwise, fused, generation, layout, linear_algebra, reduce, spatial, training  # noqa: F401  they register
 from numpy_oracle.registry import ORACLES
 
 

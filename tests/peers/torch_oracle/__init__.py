@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from dtypes import is_floating
-from torch_oracle import elementwise, fused, layout, linear_algebra, reduce, spatial, training  # noqa: F401  they register
+from torch_oracle import elementwise, fused, generation, layout, linear_algebra, reduce, spatial, training  # noqa: F401  they register
 from torch_oracle.registry import ORACLES
 from torch_oracle.tensors import tensor
 

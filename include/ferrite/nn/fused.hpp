@@ -1,0 +1,49 @@
+// Layers in one op, for the few rows of a step of generation (ops/fused_linear.hpp).
+#pragma once
+
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/nn/norm.hpp"
+
+namespace ferrite::nn {
+
+/// residual + activation(norm(x) W^T + bias), without the parts that are not given.
+template <class B>
+struct FusedParts {
+  const LayerNorm<B>* norm = nullptr;
+  Tensor<B> bias = {};
+  Activation activation = Activation::none;
+  Tensor<B> residual = {};
+};
+
+/// # Shapes: x [..., I], weight [O, I] -> [..., O]
+/// x becomes of the weight's dtype. No gradients: the op has none of its own, and is composed.
+template <class B>
+Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedParts<B>& parts) {
+  const auto rows = [&](const Tensor<B>& t) {
+    return cast(reshape(t, {t.numel() / t.size(-1), t.size(-1)}), weight.dtype());
+  };
+  op::FusedLinear op;
+  op.activation = parts.activation;
+  std::vector<Tensor<B>> in = {rows(x), weight};
+  if (parts.norm) {
+    op.norm = RowNorm::layer;
+    op.eps = parts.norm->eps();
+    in.push_back(parts.norm->weight);
+    in.push_back(parts.norm->bias);
+  }
+  op.bias = parts.bias.defined();
+  if (op.bias) in.push_back(parts.bias);
+  op.residual = parts.residual.defined();
+  if (op.residual) in.push_back(rows(parts.residual));
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = weight.size(0);
+  return reshape(eval_list(op, TensorSpan<B>(in))[0], shape);
+}
+/// The same with the weight, bias and activation of a layer.
+template <class B>
+Tensor<B> fused_linear(const Linear<B>& layer, const Tensor<B>& x, const LayerNorm<B>* norm,
+                       const Tensor<B>& residual = {}) {
+  return fused_linear(x, layer.weight, FusedParts<B>{norm, layer.bias, layer.activation(), residual});
+}
+
+}  // namespace ferrite::nn

@@ -1,0 +1,78 @@
+// fused_linear: a linear layer with the norm before it and the sum after it, for the few rows of a step of
+// generation: there, each op by itself takes longer to start than to run.
+#pragma once
+
+#include <vector>
+
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/rms_norm.hpp"
+
+namespace ferrite {
+
+/// The norm that fused_linear applies to its rows first.
+enum class RowNorm : std::uint8_t { none, layer, rms };
+constexpr int count_of(RowNorm) { return static_cast<int>(RowNorm::rms) + 1; }
+
+namespace op {
+
+FERRITE_API std::string_view to_string(RowNorm norm);
+
+/// residual + activation(norm(x) W^T + bias)
+/// # Shapes: x [N, I], weight [O, I], then as the attributes say: norm weight [I], norm bias [I] (of a layer
+/// norm), bias [O], residual [N, O] -> [N, O]
+/// All but the weight have one dtype, which is the result's. The product has the weight's.
+struct FERRITE_API FusedLinear {
+  static constexpr std::string_view type_name = "fused_linear";
+  static constexpr bool composes_as_given = true;
+  static constexpr Positions lowered = {1};
+  RowNorm norm = RowNorm::none;
+  double eps = 1e-5;
+  Activation activation = Activation::none;
+  bool bias = false;
+  bool residual = false;
+
+  Metas infer(MetaSpan in) const;
+  Cost cost(MetaSpan in, MetaSpan out) const;
+  double reduction_length(MetaSpan in) const;
+  Metas example(DType d) {
+    norm = RowNorm::layer, activation = Activation::gelu, bias = residual = true;
+    return {{{2, 8}, d}, {{4, 8}, d}, {{8}, d}, {{8}, d}, {{4}, d}, {{2, 4}, d}};
+  }
+  static void attributes(auto& self, auto&& visit) {
+    visit("norm", self.norm);
+    visit("eps", self.eps);
+    visit("activation", self.activation);
+    visit("bias", self.bias);
+    visit("residual", self.residual);
+  }
+  /// The places of the inputs behind the weight; of those that are there.
+  std::size_t bias_input() const { return 2 + static_cast<std::size_t>(norm_inputs()); }
+  std::size_t residual_input() const { return bias_input() + (bias ? 1 : 0); }
+  int norm_inputs() const { return norm == RowNorm::layer ? 2 : norm == RowNorm::rms ? 1 : 0; }
+
+  template <class B>
+  Tensors<B> compose(B&, TensorSpan<B> in) const {
+    const DType given = in[0].dtype(), inner = in[1].dtype();
+    Tensor<B> x = in[0];
+    if (norm == RowNorm::layer) x = layer_norm(x, in[2], in[3], eps);
+    if (norm == RowNorm::rms) x = rms_norm(x, in[2], eps);
+    const Linear product{activation};
+    const Tensor<B> y =
+        cast(bias ? eval(product, cast(x, inner), in[1], cast(in[bias_input()], inner))
+                  : eval(product, cast(x, inner), in[1]),
+             given);
+    return {residual ? y + in[residual_input()] : y};
+  }
+};
+
+}  // namespace op
+
+// Kernels (backend/concept.hpp).
+/// For up to 8 rows: every weight is read once, by as many blocks as the GPU has room for.
+FERRITE_API void run(Cuda&, const op::FusedLinear& op, Ins in, Outs out);
+FERRITE_API bool accepts(const Cuda&, const op::FusedLinear& op, MetaSpan in);
+
+using op::to_string;
+
+}  // namespace ferrite

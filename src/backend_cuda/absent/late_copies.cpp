@@ -1,0 +1,10 @@
+// late_copies in a build without CUDA. There is no Cuda to call it with, so it only has to exist.
+#include "ferrite/backend/late_copies.hpp"
+
+#include "ferrite/backend/cuda_device.hpp"
+
+namespace ferrite {
+
+std::unique_ptr<LateCopies> late_copies(Cuda&) { throw DeviceError("[cuda] " + cuda_unavailable_reason()); }
+
+}  // namespace ferrite

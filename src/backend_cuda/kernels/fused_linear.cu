@@ -1,0 +1,85 @@
+// fused_linear: which calls the kernel takes, and its operands.
+#include "backend_cuda/kit/fused_linear.hpp"
+
+#include <algorithm>
+
+#include "backend_cuda/kit/packs.cuh"
+#include "backend_cuda/kit/shared_memory.hpp"
+
+namespace ferrite {
+
+using namespace cuda;
+
+namespace {
+
+constexpr std::int64_t most_extent = std::int64_t{1} << 30;  // what the kernel counts in 32 bits
+constexpr std::int64_t most_bytes = 128 << 10;               // of rows in shared memory
+
+/// Dense, and at a multiple of 16 bytes.
+Array aligned(Cuda& cuda, const Array& x) {
+  const Array rows = dense(cuda, x);
+  if (is_aligned(rows.data(), 16)) return rows;
+  const Array copy = cuda.allocate(rows.meta());
+  copy_into(cuda, rows, copy);
+  return copy;
+}
+
+}  // namespace
+
+bool accepts(const Cuda& cuda, const op::FusedLinear&, MetaSpan in) {
+  const DType x = in[0].dtype, w = in[1].dtype;
+  if (x == DType::f64 || w == DType::f64 || (x != w && x != DType::f32)) return false;
+  const std::int64_t rows = in[0].shape[0], inner = in[0].shape[1], columns = in[1].shape[0];
+  const auto lanes = static_cast<std::int64_t>(16 / size_of(w));
+  return rows >= 1 && rows <= fused_linear::most_rows && columns >= 1 && columns <= most_extent &&
+         inner >= lanes && inner % lanes == 0 &&
+         rows * inner * static_cast<std::int64_t>(sizeof(float)) <=
+             std::min<std::int64_t>(most_bytes, static_cast<std::int64_t>(std::min<std::size_t>(
+                                                    most_shared_memory(cuda), std::size_t{1} << 30)) -
+                                                    (8 << 10));
+}
+
+void run(Cuda& cuda, const op::FusedLinear& op, Ins in, Outs out) {
+  const Call call(cuda, op_name(op));
+  const Array x = aligned(cuda, in[0]);
+  Array weight = in[1];
+  const Shape& strides = weight.layout().strides;
+  const auto lanes = static_cast<std::int64_t>(16 / size_of(weight.dtype()));
+  const bool is_plain = strides[1] == 1 && strides[0] >= weight.shape()[1] && strides[0] % lanes == 0 &&
+                        is_aligned(weight.data(), 16);
+  if (!is_plain) weight = aligned(cuda, weight);
+  const auto operand = [&](bool is_there, std::size_t i) {
+    return is_there ? aligned(cuda, in[i]) : Array();
+  };
+  const Array norm_weight = operand(op.norm != RowNorm::none, 2),
+              norm_bias = operand(op.norm == RowNorm::layer, 3), bias = operand(op.bias, op.bias_input()),
+              residual = operand(op.residual, op.residual_input());
+  Destination y(cuda, out[0], false);
+  visit_floating(weight.dtype(), [&]<class W>() {
+    visit_floating(x.dtype(), [&]<class X>() {
+      if constexpr (!std::is_same_v<X, double> && !std::is_same_v<W, double> &&
+                    (std::is_same_v<X, W> || std::is_same_v<X, float>)) {
+        const auto data = [](const Array& a) { return a.defined() ? a.data<X>() : nullptr; };
+        const fused_linear::Args<X, W> args{x.data<X>(),
+                                            weight.data<W>(),
+                                            data(norm_weight),
+                                            data(norm_bias),
+                                            data(bias),
+                                            data(residual),
+                                            y.array().data<X>(),
+                                            weight.layout().strides[0],
+                                            static_cast<int>(x.shape()[0]),
+                                            static_cast<int>(x.shape()[1]),
+                                            static_cast<int>(weight.shape()[0]),
+                                            op.norm,
+                                            op.activation,
+                                            static_cast<float>(op.eps)};
+        fused_linear::launch(call, args);
+      }
+    });
+  });
+  y.commit();
+  call.finish();
+}
+
+}  // namespace ferrite
