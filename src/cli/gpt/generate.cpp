@@ -113,7 +113,7 @@ int run(Options o) {
   std::vector<GrowingText> texts(prompts.size(), GrowingText(tokenizer, o.stops));
 
   AnyBackend backend(o.model.backend);
-  nn::Gpt<AnyBackend> model = train::load_gpt(backend, o.model.file);
+  nn::Gpt<AnyBackend> model = load_model(backend, o.model);
   // One text appears as it grows. Several grow at once: each is shown when all are there.
   const bool streams = !o.json && texts.size() == 1;
   if (streams) show(o.prompts[0]);
@@ -180,7 +180,8 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
       "  ferrite gpt generate --model m.safetensors --tokenizer vocab.bpe --prompt 'Q: why?' --stop 'Q:' "
       "--temperature 0\n"
       "  ferrite gpt generate --model m.safetensors --tokenizer vocab.bpe --prompt One Two --tokens 50 "
-      "--json");
+      "--json\n"
+      "  ferrite gpt generate --model gpt2.safetensors --tokenizer vocab.bpe --prompt 'Once' --int8");
   command->callback([&action, o] { action = [o] { return run(*o); }; });
 }
 
