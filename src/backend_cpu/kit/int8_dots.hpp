@@ -63,12 +63,13 @@ class FixedPointRows {
       std::fill_n(to, digits * n_, std::int8_t{0});
       return 0;
     }
-    // The factor must be finite: rows of numbers below 2^-96 keep fewer bits.
-    const int exponent = std::max(std::ilogb(largest) + 1, -96);
-    const float factor = std::ldexp(1.0f, 30 - exponent);
+    // Two factors, as one of a row of tiny numbers would be infinite.
+    const int exponent = std::ilogb(largest) + 1;
+    const int half = (30 - exponent) / 2;
+    const float first = std::ldexp(1.0f, half), second = std::ldexp(1.0f, 30 - exponent - half);
     const std::int64_t n = n_;
     for (std::int64_t k = 0; k < n; ++k) {
-      auto rest = static_cast<std::int32_t>(x[k] * factor);
+      auto rest = static_cast<std::int32_t>(x[k] * first * second);
       for (int d = 0; d < digits; ++d) {
         const auto digit = static_cast<std::int8_t>(rest);
         to[d * n + k] = digit;
