@@ -22,7 +22,7 @@ PAGES = [
         ("Binary and selection", ["ops/binary.hpp", "ops/where.hpp"]),
         ("Reductions", ["ops/reduce.hpp", "ops/argreduce.hpp", "ops/statistic.hpp", "ops/scan.hpp"]),
         ("Order", ["ops/sort.hpp", "ops/order_statistics.hpp", "ops/bucketize.hpp"]),
-        ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/attention.hpp", "ops/conv2d.hpp"]),
+        ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/quantized_linear.hpp", "ops/attention.hpp", "ops/conv2d.hpp"]),
         ("Steps of generation", ["ops/cached_attention.hpp", "ops/fused_linear.hpp", "ops/next_token.hpp"]),
         ("Linear algebra", ["ops/einsum.hpp", "ops/solve.hpp", "ops/triangular_solve.hpp", "ops/cholesky.hpp",
                             "ops/lu.hpp", "ops/qr.hpp", "ops/eigh.hpp", "ops/svd.hpp", "ops/host_matrices.hpp"]),
@@ -35,7 +35,7 @@ PAGES = [
     ]),
     ("layers", "Layers", "training.md gpt.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
-        ("Linear and embedding", ["nn/linear.hpp"]),
+        ("Linear and embedding", ["nn/linear.hpp", "nn/quantize.hpp"]),
         ("Convolution and pooling", ["nn/conv.hpp"]),
         ("Norms", ["nn/norm.hpp"]),
         ("Attention and transformer", ["nn/transformer.hpp"]),

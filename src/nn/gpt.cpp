@@ -41,6 +41,7 @@ std::string GptConfig::to_json() const {
   for (const auto& [name, member] : sizes) json[name] = this->*member;
   json["dropout"] = dropout;
   json["dtype"] = to_string(dtype);
+  if (quantized) json["quantized"] = true;
   return json.dump();
 }
 
@@ -51,6 +52,7 @@ GptConfig GptConfig::from_json(std::string_view text, std::string_view name) {
     for (const auto& [key, member] : sizes) json.at(key).get_to(config.*member);
     json.at("dropout").get_to(config.dropout);
     config.dtype = dtype_from_string(json.at("dtype").get<std::string>());
+    config.quantized = json.value("quantized", false);
     config.check();
   } catch (const Json::exception& e) {
     throw ParseError(fmt::format("[GptConfig] {}: is not the config of a Gpt: {}", name, e.what()));

@@ -58,6 +58,25 @@ void add_linear_cases(Cases<B>& cases) {
 }
 
 template <class B>
+void add_quantized_linear_cases(Cases<B>& cases) {
+  const auto weight = [](const auto& in) { return cast(in[1] - 60, DType::i8); };
+  const auto inputs = [](std::int64_t rows, std::int64_t columns, std::int64_t inner) {
+    return std::vector<Input>{real({rows, inner}), index({columns, inner}, 121), positive({columns}),
+                              real({columns})};
+  };
+  cases.add(Spec{"quantized_linear", inputs(5, 3, 4), floats, 4}.also(
+                {{{0, 4}, {3, 4}, {3}, {3}}, {{2, 3, 4}, {5, 4}, {5}, {5}}, {{5, 4}, {0, 4}, {0}, {0}}}),
+            [=](const auto& in) { return quantized_linear(in[0], weight(in), in[2] / 127, in[3]); });
+  cases.add({"quantized_linear/no_bias", {real({3, 20}), index({6, 20}, 121), positive({6})}, floats, 20},
+            [=](const auto& in) { return quantized_linear(in[0], weight(in), in[2] / 127); });
+  for (const std::int64_t rows : {1, 3, 17})
+    cases.add({"quantized_linear/rows_" + std::to_string(rows), inputs(rows, 9, 48), floats, 48},
+              [=](const auto& in) {
+                return quantized_linear(in[0], weight(in), in[2] / 127, in[3], Activation::gelu);
+              });
+}
+
+template <class B>
 void add_activation_backward_cases(Cases<B>& cases) {
   for (const auto fn : {op::UnaryFn::relu, op::UnaryFn::gelu_tanh, op::UnaryFn::silu, op::UnaryFn::tanh}) {
     const std::string name(op::Unary{fn}.name());
@@ -184,6 +203,7 @@ template <class B>
 void add_fused_cases(Cases<B>& cases) {
   add_norm_cases(cases);
   add_linear_cases(cases);
+  add_quantized_linear_cases(cases);
   add_activation_backward_cases(cases);
   add_attention_cases(cases);
   add_loss_cases(cases);

@@ -23,8 +23,8 @@ inline Metas metas_of(Ins in) {
   return metas;
 }
 
-/// An op that only moves elements says `takes_storage`; one that reads an index says which input that is.
-/// Views move nothing.
+/// An op that only moves elements says `takes_storage`; one that reads an index, or an input that it widens
+/// itself, says which input that is. Views move nothing.
 template <class Op>
 constexpr bool takes_storage(std::size_t input) {
   if constexpr (ViewOp<Op>)
@@ -33,6 +33,8 @@ constexpr bool takes_storage(std::size_t input) {
     return Op::takes_storage;
   else if constexpr (requires { Op::index_input; })
     return input == Op::index_input;
+  else if constexpr (requires { Op::storage_input; })
+    return input == Op::storage_input;
   else
     return false;
 }

@@ -6,19 +6,28 @@
 
 namespace ferrite::nn {
 
-/// residual + activation(norm(x) W^T + bias), without the parts that are not given.
+/// residual + activation(norm(x) W^T + bias), without the parts that are not given. `scale` is that of a
+/// quantized weight.
 template <class B>
 struct FusedParts {
   const LayerNorm<B>* norm = nullptr;
+  Tensor<B> scale = {};
   Tensor<B> bias = {};
   Activation activation = Activation::none;
   Tensor<B> residual = {};
 };
 
 /// # Shapes: x [..., I], weight [O, I] -> [..., O]
-/// x becomes of the weight's dtype. No gradients: the op has none of its own, and is composed.
+/// x becomes of the weight's dtype, unless that is quantized. No gradients: the op has none of its own, and
+/// is composed.
 template <class B>
 Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedParts<B>& parts) {
+  if (parts.scale.defined()) {
+    const Tensor<B> normed =
+        parts.norm ? layer_norm(x, parts.norm->weight, parts.norm->bias, parts.norm->eps()) : x;
+    const Tensor<B> y = quantized_linear(normed, weight, parts.scale, parts.bias, parts.activation);
+    return parts.residual.defined() ? y + parts.residual : y;
+  }
   const auto rows = [&](const Tensor<B>& t) {
     return cast(reshape(t, {t.numel() / t.size(-1), t.size(-1)}), weight.dtype());
   };
@@ -43,7 +52,8 @@ Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedP
 template <class B>
 Tensor<B> fused_linear(const Linear<B>& layer, const Tensor<B>& x, const LayerNorm<B>* norm,
                        const Tensor<B>& residual = {}) {
-  return fused_linear(x, layer.weight, FusedParts<B>{norm, layer.bias, layer.activation(), residual});
+  return fused_linear(x, layer.weight,
+                      FusedParts<B>{norm, layer.scale, layer.bias, layer.activation(), residual});
 }
 
 }  // namespace ferrite::nn

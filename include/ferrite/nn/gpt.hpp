@@ -7,6 +7,7 @@
 // generate.hpp writes text with it.
 #pragma once
 
+#include "ferrite/nn/quantize.hpp"
 #include "ferrite/nn/transformer.hpp"
 
 namespace ferrite::nn {
@@ -25,6 +26,8 @@ struct FERRITE_API GptConfig {
   /// The probability with which elements of the embeddings and of every branch are zeroed in training.
   double dropout = 0;
   DType dtype = DType::f32;
+  /// The matrices but the positions' are i8 with a scale for each row: for inference (see Gpt::quantize).
+  bool quantized = false;
 
   static GptConfig gpt2() { return {}; }
   static GptConfig gpt2_medium() { return gpt2().with_layers(24).with_heads(16).with_dim(1024); }
@@ -38,6 +41,7 @@ struct FERRITE_API GptConfig {
   GptConfig with_dim(std::int64_t v) const { return detail::with(*this, &GptConfig::dim, v); }
   GptConfig with_dropout(double v) const { return detail::with(*this, &GptConfig::dropout, v); }
   GptConfig with_dtype(DType v) const { return detail::with(*this, &GptConfig::dtype, v); }
+  GptConfig with_quantized(bool v) const { return detail::with(*this, &GptConfig::quantized, v); }
 
   /// Rows of the token table: a multiple of 128, which products like. Those beyond the vocabulary belong to
   /// no token: their scores are cut off, and they get no gradient.
@@ -78,6 +82,13 @@ class Gpt final : public Module<B> {
     return {backend, config, rng, Initializer::zeros(), Initializer::zeros()};
   }
   const GptConfig& config() const { return config_; }
+  /// Rounds the matrices but the positions' to 8 bits, row by row (see quantize_rows): a quarter of the
+  /// memory, and faster texts. What is left to train are biases, norms and positions. Once is enough.
+  void quantize() {
+    tokens.quantize();
+    nn::quantize<B>(*this);
+    config_.quantized = true;
+  }
 
   void visit(Visitor<B>& v) override {
     v.child("tokens", tokens);
@@ -106,17 +117,17 @@ class Gpt final : public Module<B> {
     // Only the last position is projected: over all of them the scores would fill gigabytes.
     const Tensor<B> last = select(unnormed(ids, cache), 1, ids.size(1) - 1);
     if (!cache.is_on_device()) return project(norm.forward(last));
-    const Tensor<B> all = fused_linear(last, tokens.weight, FusedParts<B>{&norm});
+    const Tensor<B> all = fused_linear(last, tokens.weight, FusedParts<B>{&norm, tokens.scale});
     return slice(all, -1, 0, config_.vocab);
   }
   /// The scores of all tokens to come next, from features. # Shapes: x [..., dim] -> [..., vocab]
-  Tensor<B> project(const Tensor<B>& x) { return slice(linear(x, tokens.weight), -1, 0, config_.vocab); }
+  Tensor<B> project(const Tensor<B>& x) { return slice(tokens.project(x), -1, 0, config_.vocab); }
   /// # Shapes: ids integer [N, T] -> [N, T, vocab]
   Tensor<B> logits(const Tensor<B>& ids) { return project(features(ids)); }
   Tensor<B> logits(const Tensor<B>& ids, KvCache<B>& cache) { return project(features(ids, cache)); }
   /// The mean cross entropy. # Shapes: ids, targets integer [N, T] -> []
   Tensor<B> loss(const Tensor<B>& ids, const Tensor<B>& targets) {
-    return linear_cross_entropy(features(ids), tokens.weight, targets,
+    return linear_cross_entropy(features(ids), tokens.table(), targets,
                                 CrossEntropyConfig{}.with_classes(config_.vocab));
   }
 
@@ -129,9 +140,10 @@ class Gpt final : public Module<B> {
     if constexpr (requires { detail::kernel_backend(backend).lowered_dtype(); }) {
       if (dtype == DType::f32) dtype = detail::kernel_backend(backend).lowered_dtype();
     }
-    return {backend,
-            KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
-                dtype)};
+    return {
+        backend,
+        KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
+            dtype)};
   }
 
  private:
@@ -148,7 +160,11 @@ class Gpt final : public Module<B> {
                            .with_dtype(config.dtype)
                            .with_init(init)
                            .with_residual_init(residual_init);
-    for (std::int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(backend, block, rng);
+    if (config.quantized) tokens.quantize();
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      blocks.emplace_back(backend, block, rng);
+      if (config.quantized) nn::quantize<B>(blocks.back());
+    }
   }
   static EmbeddingConfig table(const GptConfig& config, std::int64_t rows, const Initializer& init) {
     config.check();

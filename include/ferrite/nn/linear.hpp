@@ -38,11 +38,28 @@ inline Initializer bias_initializer(const Shape& weight) {
   return Initializer::uniform(-bound, bound);
 }
 
-/// activation(x W^T + b)
+/// A matrix that may be quantized: then `scale` is defined.
+template <class B>
+void visit_matrix(Visitor<B>& v, Tensor<B>& weight, Tensor<B>& scale) {
+  if (!scale.defined()) return v.parameter("weight", weight);
+  v.buffer("weight", weight);
+  v.buffer("scale", scale);
+}
+template <class B>
+void quantize_matrix(Tensor<B>& weight, Tensor<B>& scale) {
+  if (scale.defined()) return;
+  auto rows = quantize_rows(weight);
+  weight = std::move(rows.weight);
+  scale = std::move(rows.scale);
+}
+
+/// activation(x W^T + b). After quantize() the weight is i8, for inference: it is then a buffer, which no
+/// optimiser changes.
 template <class B>
 class Linear final : public Layer<B> {
  public:
   Tensor<B> weight;  // [out, in]
+  Tensor<B> scale;   // of the rows of a quantized weight, f32 [out]; else undefined
   Tensor<B> bias;    // [out], or undefined
 
   Linear(B& backend, const LinearConfig& config, Rng& rng)
@@ -55,16 +72,20 @@ class Linear final : public Layer<B> {
   }
 
   void visit(Visitor<B>& v) override {
-    v.parameter("weight", weight);
+    visit_matrix(v, weight, scale);
     v.parameter("bias", bias);
   }
   /// # Shapes: x [..., in] -> [..., out]
   Tensor<B> forward(const Tensor<B>& x) override { return forward(x, {}); }
   /// The same, added to a residual [..., out], which may be undefined.
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& residual) {
-    return linear(x, weight, bias, activation_, residual);
+    if (!scale.defined()) return linear(x, weight, bias, activation_, residual);
+    const Tensor<B> y = quantized_linear(x, weight, scale, bias, activation_);
+    return residual.defined() ? y + residual : y;
   }
   Activation activation() const { return activation_; }
+  /// Rounds the weight to 8 bits (see quantize_rows), once.
+  void quantize() { quantize_matrix(weight, scale); }
 
  private:
   Activation activation_;
@@ -81,19 +102,36 @@ struct EmbeddingConfig {
   EmbeddingConfig with_init(Initializer v) const { return detail::with(*this, &EmbeddingConfig::init, v); }
 };
 
-/// Rows of a table by id.
+/// Rows of a table by id. It can be quantized as a Linear.
 template <class B>
 class Embedding final : public Layer<B> {
  public:
   Tensor<B> weight;  // [rows, dim]
+  Tensor<B> scale;   // of the rows of a quantized table, f32 [rows]; else undefined
 
   Embedding(B& backend, const EmbeddingConfig& config, Rng& rng)
       : weight(
-            parameter(config.init.create(backend, {config.rows, config.dim}, rng, config.dtype), "weight")) {}
+            parameter(config.init.create(backend, {config.rows, config.dim}, rng, config.dtype), "weight")),
+        dtype_(config.dtype) {}
 
-  void visit(Visitor<B>& v) override { v.parameter("weight", weight); }
+  void visit(Visitor<B>& v) override { visit_matrix(v, weight, scale); }
   /// # Shapes: ids integer [...] -> [..., dim]
-  Tensor<B> forward(const Tensor<B>& ids) override { return embedding(weight, ids); }
+  Tensor<B> forward(const Tensor<B>& ids) override {
+    if (!scale.defined()) return embedding(weight, ids);
+    const Tensor<B> scales = squeeze(embedding(unsqueeze(scale, 1), ids), {-1});
+    return dequantize_rows(embedding(weight, ids), scales, dtype_);
+  }
+  /// The table as the weight of a linear layer: the product of x with every row. # Shapes: x [..., dim] ->
+  /// [..., rows]
+  Tensor<B> project(const Tensor<B>& x) const {
+    return scale.defined() ? quantized_linear(x, weight, scale) : linear(x, weight);
+  }
+  /// The table as floating numbers: the weight itself unless it is quantized.
+  Tensor<B> table() const { return scale.defined() ? dequantize_rows(weight, scale, dtype_) : weight; }
+  void quantize() { quantize_matrix(weight, scale); }
+
+ private:
+  DType dtype_;
 };
 
 }  // namespace ferrite::nn

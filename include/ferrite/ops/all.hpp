@@ -28,6 +28,7 @@
 #include "ferrite/ops/pool2d.hpp"
 #include "ferrite/ops/primitives.hpp"
 #include "ferrite/ops/qr.hpp"
+#include "ferrite/ops/quantized_linear.hpp"
 #include "ferrite/ops/rms_norm.hpp"
 #include "ferrite/ops/self_attention.hpp"
 #include "ferrite/ops/softmax.hpp"

@@ -81,6 +81,7 @@ using Core = OpList<
     struct BatchNorm,
     struct BatchNormBackward,
     struct Linear,
+    struct QuantizedLinear,
     struct Attention,
     struct AttentionBackward,
     struct SelfAttention,

@@ -16,6 +16,7 @@
 //                                                        compute wide: inputs arrive in their own dtypes
 //   static constexpr bool takes_storage = true;          it only moves elements: i8, u16, u32 too
 //   static constexpr std::size_t index_input = 1;        ... or only this input, an index, may have those
+//   static constexpr std::size_t storage_input = 1;      ... or only this one, which it widens as it reads
 //   void vjp(Vjp<B>& v) const;                           its gradient, written in ops
 //   Saves saves() const;                                 ... and which inputs and outputs that reads
 //   bool has_vjp(Positions needed) const;                ... unless one of these inputs needs it: then the op

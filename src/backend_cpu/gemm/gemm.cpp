@@ -4,6 +4,7 @@
 // their number; and it packs the operands of every tile again (docs/performance.md has the figures).
 #include "backend_cpu/gemm/gemm.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "backend_cpu/gemm/gemm_panels.hpp"
@@ -152,35 +153,90 @@ void multiply_blocks(W alpha, Matrix<const T> a, Matrix<const T> b, Matrix<W> c,
   }
 }
 
-template <class W>
-[[gnu::flatten]] W dot(const W* x, const W* y, std::int64_t n) {
-  if constexpr (std::is_floating_point_v<W>) {
-    return simd::sum<W>(n, [&](auto at) { return at(x) * at(y); });
-  } else {
-    W sum = 0;
-    for (std::int64_t k = 0; k < n; ++k) sum += x[k] * y[k];
-    return sum;
+/// The dot products of x and `rows` rows of a, which share what they read of x. A row's sum is the same
+/// whatever rows are beside it: blocks of a thousand elements are added up in W, their sums in double.
+template <int rows, class W>
+[[gnu::flatten]] void multiply_rows(const W* a, std::int64_t stride, const W* x, std::int64_t n, W* sums) {
+  constexpr std::int64_t width = simd::lanes<W>, block = 1024;
+  constexpr int chains = 3;  // to hide the latency of additions, of as many registers as there are
+  double total[rows] = {};
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t end = std::min(n, begin + block);
+    simd::Vec<W> partial[rows][chains] = {};
+    const auto add = [&](auto at, int chain) {
+      const simd::Vec<W> factor = at(x);
+      for (int r = 0; r < rows; ++r) partial[r][chain] += factor * at(a + r * stride);
+    };
+    std::int64_t k = begin;
+    for (; k + chains * width <= end; k += chains * width)
+      for (int chain = 0; chain < chains; ++chain) add(simd::Whole<W>{k + chain * width}, chain);
+    for (; k + width <= end; k += width) add(simd::Whole<W>{k}, 0);
+    if (k < end) add(simd::Part<W>{k, end - k}, 0);
+    for (int r = 0; r < rows; ++r) {
+      const simd::Vec<W> v = partial[r][0] + partial[r][1] + partial[r][2];
+      W sum = v[0];
+      for (std::int64_t j = 1; j < width; ++j) sum += v[j];
+      total[r] += static_cast<double>(sum);
+    }
+  }
+  for (int r = 0; r < rows; ++r) sums[r] = static_cast<W>(total[r]);
+}
+template <int rows, class W>
+requires(!std::is_floating_point_v<W>) void multiply_rows(const W* a, std::int64_t stride, const W* x,
+                                                          std::int64_t n, W* sums) {
+  for (int r = 0; r < rows; ++r) {
+    sums[r] = 0;
+    for (std::int64_t k = 0; k < n; ++k) sums[r] += a[r * stride + k] * x[k];
+  }
+}
+
+/// sums += factors[j] columns[j] for `count` columns of n elements, `stride` apart.
+template <int count, class T, class W>
+FERRITE_INLINE void add_columns(const T* columns, std::int64_t stride, const W* factors, std::int64_t n,
+                                W* sums) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    W sum = sums[i];
+    for (int j = 0; j < count; ++j) sum += factors[j] * convert_wide<W>(columns[j * stride + i]);
+    sums[i] = sum;
   }
 }
 
 /// c = alpha a x, or c += alpha a x, for a column x: limited by reading a once, so nothing is packed. Rows of
-/// unit stride are multiplied one by one, other matrices column by column for a strip of rows.
+/// unit stride are multiplied a few at a time, other matrices column by column for a strip of rows.
 template <class T, class W>
 void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x, const Matrix<W>& c,
                      bool add) {
   constexpr std::int64_t chunk = 1 << 15, most_rows = 512;
   const std::int64_t k = a.columns;
-  const Scratch<W> dense(k);
-  W* const vector = dense.data();
-  for (std::int64_t i = 0; i < k; ++i) vector[i] = convert_wide<W>(x(i, 0));
+  std::optional<Scratch<W>> dense;
+  const W* vector = nullptr;
+  if constexpr (std::is_same_v<T, W>) {
+    if (x.row_stride == 1) vector = x.data;
+  }
+  if (!vector) {
+    W* const elements = dense.emplace(k).data();
+    for (std::int64_t i = 0; i < k; ++i) elements[i] = convert_wide<W>(x(i, 0));
+    vector = elements;
+  }
   const auto store = [&](std::int64_t row, W sum) {
     c(row, 0) = add ? alpha * sum + c(row, 0) : alpha * sum;
   };
   if constexpr (std::is_same_v<T, W>) {
     if (a.column_stride == 1) {
-      parallel_ranges(c.rows, chunk / std::max<std::int64_t>(k, 1),
+      constexpr int at_once = 4;
+      parallel_ranges(c.rows,
+                      std::max<std::int64_t>(chunk / std::max<std::int64_t>(k, 1) / at_once, 1) * at_once,
                       [&](std::int64_t begin, std::int64_t end) {
-                        for (std::int64_t i = begin; i < end; ++i) store(i, dot<W>(&a(i, 0), vector, k));
+                        W sums[at_once];
+                        std::int64_t i = begin;
+                        for (; i + at_once <= end; i += at_once) {
+                          multiply_rows<at_once>(&a(i, 0), a.row_stride, vector, k, sums);
+                          for (int r = 0; r < at_once; ++r) store(i + r, sums[r]);
+                        }
+                        for (; i < end; ++i) {
+                          multiply_rows<1>(&a(i, 0), a.row_stride, vector, k, sums);
+                          store(i, sums[0]);
+                        }
                       });
       return;
     }
@@ -188,15 +244,16 @@ void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x
   parallel_ranges(c.rows,
                   std::min(most_rows, std::max<std::int64_t>(chunk / std::max<std::int64_t>(k, 1), 16)),
                   [&](std::int64_t begin, std::int64_t end) {
+                    constexpr int at_once = 8;
                     W sums[most_rows] = {};
-                    for (std::int64_t j = 0; j < k; ++j) {
-                      const T* const column = &a(begin, j);
-                      const W factor = vector[j];
-                      const auto add_column = [&](std::int64_t step) {
-                        for (std::int64_t i = 0; i < end - begin; ++i)
-                          sums[i] += factor * convert_wide<W>(column[i * step]);
-                      };
-                      a.row_stride == 1 ? add_column(1) : add_column(a.row_stride);
+                    std::int64_t j = 0;
+                    for (; a.row_stride == 1 && j + at_once <= k; j += at_once)
+                      add_columns<at_once>(&a(begin, j), a.column_stride, vector + j, end - begin, sums);
+                    for (; a.row_stride == 1 && j < k; ++j)
+                      add_columns<1>(&a(begin, j), a.column_stride, vector + j, end - begin, sums);
+                    for (; j < k; ++j) {
+                      for (std::int64_t i = begin; i < end; ++i)
+                        sums[i - begin] += vector[j] * convert_wide<W>(a(i, j));
                     }
                     for (std::int64_t i = begin; i < end; ++i) store(i, sums[i - begin]);
                   });

@@ -2,9 +2,8 @@
 #include "ferrite/ops/linear.hpp"
 
 #include "backend_cpu/gemm/products.hpp"
-#include "backend_cpu/math/element_math.hpp"
+#include "backend_cpu/kit/activation_rows.hpp"
 #include "ferrite/backend/cpu.hpp"
-#include "ferrite/cpu/blocks.hpp"
 #include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {
@@ -12,37 +11,6 @@ namespace ferrite {
 using namespace cpu;
 
 namespace {
-
-using op::UnaryFn;
-
-template <class T, UnaryFn fn>
-void activate_row(const T* x, T* y, std::int64_t n) {
-  // f64 has no vector code for these functions but relu.
-  constexpr Loop loop = std::is_same_v<T, float> || fn == UnaryFn::relu ? Loop::vector : Loop::scalar;
-  for_each_index<loop>(n, [=](std::int64_t i) { y[i] = formulas::unary(Math<T>{}, fn, x[i], T{1}); });
-}
-
-template <class T>
-using RowFunction = void (*)(const T* x, T* y, std::int64_t n);
-
-/// nullptr for none.
-template <class T>
-RowFunction<T> row_function(Activation activation) {
-  switch (activation) {
-    case Activation::relu:
-      return activate_row<T, UnaryFn::relu>;
-    case Activation::gelu:
-      return activate_row<T, UnaryFn::gelu_tanh>;
-    case Activation::silu:
-      return activate_row<T, UnaryFn::silu>;
-    case Activation::tanh:
-      return activate_row<T, UnaryFn::tanh>;
-    case Activation::sigmoid:
-      return activate_row<T, UnaryFn::sigmoid>;
-    default:
-      return nullptr;
-  }
-}
 
 /// The product goes to `pre`, its activation to `y`; both are dense and may be the same. So is the residual.
 template <class T>

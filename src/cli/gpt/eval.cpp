@@ -130,7 +130,7 @@ int run(const Options& o) {
     check_tokenizer(o.tokenizer, *tokenizer, config);
   }
   AnyBackend backend(o.model.backend);
-  nn::Gpt<AnyBackend> model = train::load_gpt(backend, o.model.file);
+  nn::Gpt<AnyBackend> model = load_model(backend, o.model);
   model.set_mode(nn::Mode::inference);
   double total = 0, done = 0;
   for (const data::TokenFile& file : files) total += static_cast<double>(file.size() - 1);

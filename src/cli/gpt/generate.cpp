@@ -94,11 +94,12 @@ void print_json(const std::vector<std::string>& prompts, const std::vector<Growi
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const Options& o) {
-  if (o.precision == "auto") return train::load_gpt(backend, o.model.file);
+nn::Gpt<AnyBackend> load_in_precision(AnyBackend& backend, const Options& o) {
+  if (o.precision == "auto") return load_model(backend, o.model);
   const DType dtype = o.precision == "bf16" ? DType::bf16 : DType::f32;
   auto model = nn::Gpt<AnyBackend>::blank(backend, train::read_gpt_config(o.model.file).with_dtype(dtype));
   model.load_state(train::read_weights(o.model.file));
+  if (o.model.int8) model.quantize();
   return model;
 }
 
@@ -121,7 +122,7 @@ int run(Options o) {
   std::vector<GrowingText> texts(prompts.size(), GrowingText(tokenizer, o.stops));
 
   AnyBackend backend(o.model.backend);
-  nn::Gpt<AnyBackend> model = load_model(backend, o);
+  nn::Gpt<AnyBackend> model = load_in_precision(backend, o);
   // One text appears as it grows. Several grow at once: each is shown when all are there.
   const bool streams = !o.json && texts.size() == 1;
   if (streams) show(o.prompts[0]);
@@ -193,7 +194,8 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
       "  ferrite gpt generate --model m.safetensors --tokenizer vocab.bpe --prompt 'Q: why?' --stop 'Q:' "
       "--temperature 0\n"
       "  ferrite gpt generate --model m.safetensors --tokenizer vocab.bpe --prompt One Two --tokens 50 "
-      "--json");
+      "--json\n"
+      "  ferrite gpt generate --model gpt2.safetensors --tokenizer vocab.bpe --prompt 'Once' --int8");
   command->callback([&action, o] { action = [o] { return run(*o); }; });
 }
 

@@ -23,6 +23,7 @@ void add_gpt(CLI::App& app, Action& action) {
   add_gpt_bench(*gpt, action);
   add_gpt_import(*gpt, action);
   add_gpt_export(*gpt, action);
+  add_gpt_quantize(*gpt, action);
 }
 
 }  // namespace ferrite::cli

@@ -9,6 +9,7 @@ void add_gpt_tokens(CLI::App& gpt, Action& action);
 void add_gpt_tokenizer(CLI::App& gpt, Action& action);
 void add_gpt_import(CLI::App& gpt, Action& action);
 void add_gpt_export(CLI::App& gpt, Action& action);
+void add_gpt_quantize(CLI::App& gpt, Action& action);
 void add_gpt_bench(CLI::App& gpt, Action& action);
 void add_gpt_train(CLI::App& gpt, Action& action);
 void add_gpt_eval(CLI::App& gpt, Action& action);

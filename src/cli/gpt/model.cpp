@@ -5,6 +5,8 @@
 #include "cli/backend_option.hpp"
 #include "cli/shared_files.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/train/gpt_file.hpp"
+#include "ferrite/train/stacks.hpp"
 
 namespace ferrite::cli::gpt {
 
@@ -13,7 +15,15 @@ CLI::Option* add_model_options(CLI::App& command, ModelOptions& options) {
       "--model", options.file,
       "A .safetensors file with the model's config: a checkpoint such as run/best.safetensors");
   add_backend_option(&command, options.backend, "Where the model runs");
+  command.add_flag("--int8", options.int8,
+                   "Round the weights to 8 bits first; files of `ferrite gpt quantize` are so already");
   return file;
+}
+
+nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const ModelOptions& options) {
+  nn::Gpt<AnyBackend> model = train::load_gpt(backend, options.file);
+  if (options.int8) model.quantize();
+  return model;
 }
 
 SharedModel shared_model() {
@@ -37,8 +47,8 @@ void check_tokenizer(const std::string& file, const text::BytePairTokenizer& tok
 }
 
 std::string describe(const nn::GptConfig& config) {
-  return fmt::format("{} layers, {} heads, dim {}, context {}, {} tokens", config.layers, config.heads,
-                     config.dim, config.context, config.vocab);
+  return fmt::format("{} layers, {} heads, dim {}, context {}, {} tokens{}", config.layers, config.heads,
+                     config.dim, config.context, config.vocab, config.quantized ? ", int8" : "");
 }
 
 }  // namespace ferrite::cli::gpt

@@ -5,16 +5,19 @@
 
 #include "cli/command.hpp"
 #include "ferrite/nn/gpt.hpp"
+#include "ferrite/stacks/any_backend.hpp"
 #include "ferrite/text/bpe.hpp"
 
 namespace ferrite::cli::gpt {
 
-/// The options --model and --backend.
+/// The options --model, --backend and --int8.
 struct ModelOptions {
   std::string file, backend = "auto";
+  bool int8 = false;
 };
-/// The option --model, which the caller may make required, and --backend.
+/// The option --model, which the caller may make required, --backend and --int8.
 CLI::Option* add_model_options(CLI::App& command, ModelOptions& options);
+nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const ModelOptions& options);
 
 /// The model that comes with ferrite, and its tokenizer: it has read Shakespeare (docs/gpt.md). Throws
 /// ValueError if the files are not there.

@@ -128,6 +128,11 @@ Converted export_hugging_face(const fs::path& model, const fs::path& folder, con
   const std::string what = fmt::format("[gpt export] {}", model.string());
   Converted result;
   result.model = train::read_gpt_config(model);
+  if (result.model.quantized)
+    throw ValueError(
+        fmt::format("{}: its weights have 8 bits, for which transformers has no GPT-2: export the model that "
+                    "it was made from",
+                    what));
   result.file = folder / "model.safetensors";
   LazyTensors source;  // views of the file
   for (const auto& [name, tensor] : train::read_weights(model))

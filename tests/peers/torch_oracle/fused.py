@@ -82,6 +82,13 @@ def linear(case, x, weight, *more):
     return (y, pre) if name in ("gelu", "silu") else y
 
 
+@oracle("quantized_linear")
+def quantized_linear(case, x, weight, scale, bias=None):
+    pre = F.linear(x.double(), (weight.double().T * scale.double()).T, None if bias is None else bias.double())
+    name = case["activation"]
+    return (pre if name == "none" else UNARY["gelu_tanh" if name == "gelu" else name](pre, 1)).to(x.dtype)
+
+
 def attention_mask(case, q, k, mask):
     """PyTorch aligns a causal mask with the first key; ferrite with the last."""
     if not case["causal"]:
