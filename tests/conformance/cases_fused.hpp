@@ -83,6 +83,26 @@ void add_attention_cases(Cases<B>& cases) {
             [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
   cases.add({"attention/additive_mask", {q, k, v, real({5, 6})}, floats, 10},
             [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
+  // Heads of queries that share keys and values, in groups and all of them; windows.
+  const Input grouped = real({2, 4, 5, 4}), one_k = real({2, 1, 6, 4}), one_v = real({2, 1, 6, 3});
+  cases.add(
+      Spec{"attention/grouped", {grouped, k, v}, floats, 10}.also(
+          {{{1, 6, 3, 2}, {1, 3, 3, 2}, {1, 3, 3, 2}},
+           {{2, 4, 5, 4}, {2, 2, 0, 4}, {2, 2, 0, 3}},
+           {{1, 0, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},
+           {{0, 4, 5, 4}, {0, 2, 6, 4}, {0, 2, 6, 3}}}),
+      [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_causal(true)); });
+  cases.add({"attention/multi_query", {grouped, one_k, one_v, boolean({4, 5, 6})}, floats, 10},
+            [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
+  cases.add(Spec{"attention/window", {q, k, v}, floats, 10}.also(
+                {{{1, 1, 7, 2}, {1, 1, 3, 2}, {1, 1, 3, 2}}, {{1, 1, 2, 2}, {1, 1, 9, 2}, {1, 1, 9, 3}}}),
+            [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_window(2)); });
+  cases.add(Spec{"attention/window_causal", {grouped, k, v, real({5, 6})}, floats, 10}.also(
+                {{{1, 2, 7, 2}, {1, 1, 3, 2}, {1, 1, 3, 2}, {7, 3}}}),
+            [](const auto& in) {
+              return attention(in[0], in[1], in[2], AttentionConfig{}.with_causal(true).with_window(3),
+                               in[3]);
+            });
   cases.add({"attention/scale", {q, k, v}, floats, 10},
             [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_scale(0.2)); });
   cases.add(Spec{"self_attention", {real({2, 5, 3, 2, 4})}, floats, 9}.also(
@@ -90,6 +110,9 @@ void add_attention_cases(Cases<B>& cases) {
             [](const auto& in) { return self_attention(in[0]); });
   cases.add(Spec{"self_attention/causal", {real({2, 5, 3, 2, 4})}, floats, 9}, [](const auto& in) {
     return self_attention(in[0], AttentionConfig{}.with_causal(true).with_scale(0.7));
+  });
+  cases.add(Spec{"self_attention/window", {real({2, 5, 3, 2, 4})}, floats, 9}, [](const auto& in) {
+    return self_attention(in[0], AttentionConfig{}.with_causal(true).with_window(2));
   });
 }
 

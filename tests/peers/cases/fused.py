@@ -114,8 +114,8 @@ def add_activation_backward(cases):
 
 
 def add_self_attention(cases):
-    for label, causal in (("plain", False), ("causal", True)):
-        attributes = {"causal": causal, "scale": 0.5}
+    for label, causal, window in (("plain", False, 0), ("causal", True, 0), ("window", True, 2)):
+        attributes = {"causal": causal, "scale": 0.5, "window": window}
         packed = lambda s: [s.real(2, 5, 3, 2, 4)]
         cases.add("self_attention", label, attributes, packed, FLOATS, grad=True, length=9)
 
@@ -150,17 +150,28 @@ def add_attention(cases):
 
         cases.add("attention_backward", label, attributes, backward, dtypes, torch=torch, length=length + shapes[0][2])
 
-    none, plain, causal = lambda s: [], {"causal": False, "scale": 0.5}, {"causal": True, "scale": 0.5}
+    none, plain = lambda s: [], {"causal": False, "scale": 0.5, "window": 0}
+    causal = {**plain, "causal": True}
     add("plain", plain, none)
     add("causal", causal, none)
-    add("scale", {"causal": False, "scale": 0.2}, none)
+    add("scale", {**plain, "scale": 0.2}, none)
     keeps_first = lambda s: [s.boolean(2, 1, 5, 6) | (np.arange(6) == 0)]
     add("bool_mask", plain, keeps_first)
     add("causal_bool_mask", causal, keeps_first)
     add("additive_mask", plain, lambda s: [s.real(5, 6)])
     add("square_causal", causal, none, ((1, 2, 7, 4),) * 3)
     add("one_query", causal, none, ((1, 2, 1, 4), (1, 2, 9, 4), (1, 2, 9, 4)))
-    add("long", {"causal": True, "scale": 0.25}, none, ((1, 1, 70, 16), (1, 1, 150, 16), (1, 1, 150, 8)), grad=False)
+    # Heads of queries that share keys and values, and windows: two-sided, and of the last keys.
+    grouped = ((2, 4, 5, 4), (2, 2, 6, 4), (2, 2, 6, 3))
+    add("grouped", causal, none, grouped)
+    add("grouped_mask", plain, keeps_first, grouped)
+    add("multi_query", plain, none, ((2, 3, 5, 4), (2, 1, 6, 4), (2, 1, 6, 3)))
+    add("window", {**plain, "window": 3}, none)
+    add("window_causal", {**causal, "window": 2}, none, grouped)
+    add("window_mask", {**causal, "window": 3}, lambda s: [s.boolean(2, 1, 5, 6) | np.eye(5, 6, 1, dtype=bool)])
+    many = ((1, 4, 70, 16), (1, 2, 150, 16), (1, 2, 150, 8))
+    add("window_long", {"causal": True, "scale": 0.25, "window": 40}, none, many, grad=False)
+    add("long", {**causal, "scale": 0.25}, none, ((1, 1, 70, 16), (1, 1, 150, 16), (1, 1, 150, 8)), grad=False)
     # Queries that see no key give 0: by causality with fewer keys than queries, and by the mask.
     add("no_key_causal", causal, none, ((1, 1, 5, 4), (1, 1, 3, 4), (1, 1, 3, 4)), torch=False, grad=False)
     add("no_key_masked", plain, lambda s: [np.arange(5).reshape(5, 1) % 2 == np.zeros((1, 6))], torch=False, grad=False)

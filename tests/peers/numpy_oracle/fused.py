@@ -113,14 +113,23 @@ def linear(case, x, weight, bias=0.0):
     return [(y, dtype), (pre, dtype)] if name in ("gelu", "silu") else [(y, dtype)]
 
 
+def shared(x, heads):
+    """Keys or values [B, K, S, D] for all heads of queries."""
+    return np.repeat(x, heads // x.shape[1], axis=1)
+
+
+def hidden_keys(case, t, s):
+    """Keys that causality or the window hide: [T, S]."""
+    ahead = np.arange(s) - (np.arange(t) + s - t)[:, None]
+    hidden = ahead > 0 if case["causal"] else np.zeros((t, s), bool)
+    return hidden | (np.abs(ahead) >= case["window"]) if case["window"] else hidden
+
+
 def attention_scores(case, q, k, mask):
     scores = q @ np.swapaxes(k, -1, -2) * case["scale"]
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
-    if case["causal"]:
-        t, s = scores.shape[-2:]
-        scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
-    return scores
+    return np.where(hidden_keys(case, *scores.shape[-2:]), -np.inf, scores)
 
 
 def weights_of(scores, lse):
@@ -129,18 +138,24 @@ def weights_of(scores, lse):
 
 @oracle("attention")
 def attention(case, q, k, v, mask=None):
-    scores = attention_scores(case, q, k, mask)
+    scores = attention_scores(case, q, shared(k, q.shape[1]), mask)
     lse = special.logsumexp(scores, axis=-1)
-    return [(weights_of(scores, lse) @ v, case.dtypes[0]), (lse, statistics_dtype(case.dtypes[0]))]
+    return [(weights_of(scores, lse) @ shared(v, q.shape[1]), case.dtypes[0]), (lse, statistics_dtype(case.dtypes[0]))]
 
 
 @oracle("attention_backward")
 def attention_backward(case, do, q, k, v, o, lse, mask=None):
+    shape, k, v = k.shape, shared(k, q.shape[1]), shared(v, q.shape[1])
     p = weights_of(attention_scores(case, q, k, mask), lse)
     dp = do @ np.swapaxes(v, -1, -2)
     ds = p * (dp - np.sum(do * o, axis=-1, keepdims=True)) * case["scale"]
     dtype = case.dtypes[1]
-    return [(ds @ k, dtype), (np.swapaxes(ds, -1, -2) @ q, dtype), (np.swapaxes(p, -1, -2) @ do, dtype)]
+
+    def of_group(x):
+        return x.reshape(shape[0], shape[1], -1, shape[2], x.shape[-1]).sum(axis=2)
+
+    dk, dv = of_group(np.swapaxes(ds, -1, -2) @ q), of_group(np.swapaxes(p, -1, -2) @ do)
+    return [(ds @ k, dtype), (dk, dtype), (dv, dtype)]
 
 
 def heads_of(packed):

@@ -81,22 +81,27 @@ def linear(case, x, weight, bias=None):
 
 
 def attention_mask(case, q, k, mask):
-    """PyTorch aligns a causal mask with the first key; ferrite with the last."""
-    if not case["causal"]:
+    """PyTorch aligns a causal mask with the first key; ferrite with the last. It has no windows."""
+    if not case["causal"] and not case["window"]:
         return mask
     t, s = q.shape[-2], k.shape[-2]
-    causal = torch.ones(t, s, dtype=torch.bool).tril(s - t)
-    return causal if mask is None else mask & causal
+    seen = torch.ones(t, s, dtype=torch.bool)
+    if case["causal"]:
+        seen = seen.tril(s - t)
+    if case["window"]:
+        seen = seen.triu(s - t - case["window"] + 1).tril(s - t + case["window"] - 1)
+    return seen if mask is None else mask & seen
 
 
 def attend(case, q, k, v, mask):
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=attention_mask(case, q, k, mask), scale=case["scale"])
+    full = attention_mask(case, q, k, mask)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=full, scale=case["scale"], enable_gqa=True)
 
 
 @oracle("attention")
 def attention(case, q, k, v, mask=None):
     full = attention_mask(case, q, k, mask)
-    scores = q @ k.mT * case["scale"]
+    scores = q @ k.repeat_interleave(q.shape[1] // k.shape[1], dim=1).mT * case["scale"]
     if full is not None:
         scores = scores.masked_fill(~full, -torch.inf) if full.dtype == torch.bool else scores + full
     return attend(case, q, k, v, mask), torch.logsumexp(scores, dim=-1)
