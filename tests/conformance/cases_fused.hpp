@@ -117,6 +117,32 @@ void add_attention_cases(Cases<B>& cases) {
 }
 
 template <class B>
+void add_rope_cases(Cases<B>& cases) {
+  for (const RopePairs pairs : {RopePairs::halves, RopePairs::neighbours}) {
+    const std::string name = "rope/" + std::string(to_string(pairs));
+    const auto table = [](const auto& x) {
+      return rope_frequencies(x.backend(), RopeConfig{100}, x.size(-1), x.dtype());
+    };
+    cases.add(Spec{name, {real({2, 5, 3, 8})}, floats, 2}.also(
+                  {{{2, 0, 3, 8}}, {{0, 5, 3, 8}}, {{1, 1, 1, 2}}, {{1, 3, 9, 32}}, {{5, 3, 4}}}),
+              [=](const auto& in) { return rope(in[0], table(in[0]), 3, -3, pairs); });
+    cases.add(Spec{name + "/axis", {real({2, 3, 5, 6})}, floats, 2}.also({{{3, 4}}, {{2, 1, 5, 16}}}),
+              [=](const auto& in) { return rope(in[0], table(in[0]), 0, -2, pairs); });
+    cases.add({name + "/positions", {real({2, 5, 3, 4}), index({5}, 9)}, floats, 2},
+              [=](const auto& in) { return rope(in[0], table(in[0]), in[1], 1, pairs); });
+  }
+}
+
+template <class B>
+void add_gated_activation_cases(Cases<B>& cases) {
+  for (const Activation act : {Activation::none, Activation::gelu, Activation::silu, Activation::tanh})
+    cases.add(
+        Spec{"gated_activation/" + std::string(op::to_string(act)), {real({3, 8}), real({3, 8})}, floats, 2}
+            .also({{{0, 8}, {0, 8}}, {{}, {}}, {{3, 5, 7}, {3, 5, 7}}, {{16}, {16}}}),
+        [act](const auto& in) { return gated_activation(in[0], in[1], act); });
+}
+
+template <class B>
 void add_loss_cases(Cases<B>& cases) {
   cases.add({"softmax_cross_entropy", {real({6, 5}), index({6}, 5)}, floats, 30},
             [](const auto& in) { return softmax_cross_entropy(in[0], in[1]); });
@@ -198,6 +224,8 @@ void add_fused_cases(Cases<B>& cases) {
   add_linear_cases(cases);
   add_activation_backward_cases(cases);
   add_attention_cases(cases);
+  add_rope_cases(cases);
+  add_gated_activation_cases(cases);
   add_loss_cases(cases);
   add_linear_loss_cases(cases);
   add_spatial_cases(cases);

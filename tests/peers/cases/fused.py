@@ -14,6 +14,8 @@ def add_to(cases):
     add_activation_backward(cases)
     add_attention(cases)
     add_self_attention(cases)
+    add_rope(cases)
+    add_gated_activation(cases)
     add_losses(cases)
     add_dropout(cases)
 
@@ -125,6 +127,39 @@ def add_self_attention(cases):
             return [s.real(*o.shape), *inputs, o, lse]
 
         cases.add("self_attention_backward", label, attributes, backward, FLOATS, length=14)
+
+
+def add_rope(cases):
+    def add(label, shape, axis=-3, start=0, inverse=False, positions=None, dtypes=FLOATS, theta=100.0):
+        frequencies = theta ** -(np.arange(0, shape[-1], 2) / shape[-1])
+        for pairs in ("halves", "neighbours"):
+            attributes = {"axis": axis, "start": start, "pairs": pairs, "inverse": inverse}
+
+            def inputs(s):
+                table = s.of(frequencies, "f64" if s.dtype == "f64" else "f32")
+                s.context["constants"] = (1,)
+                return [s.real(*shape), table] + ([np.array(positions)] if positions else [])
+
+            cases.add("rope", f"{label}/{pairs}", attributes, inputs, dtypes, grad=True, length=2)
+
+    add("heads_inside", (2, 5, 3, 8))
+    add("heads_outside", (2, 3, 5, 6), axis=-2, start=7)
+    add("axis_0", (4, 2), axis=0)
+    add("inverse", (2, 5, 3, 8), inverse=True)
+    add("positions", (1, 4, 2, 16), positions=[3, 0, 9, 5])
+    # Far enough for f32 angles to be coarse: their bits are part of the definition.
+    add("far", (1, 2, 2, 8), start=131070, theta=500000.0, dtypes=["f64"])
+
+
+def add_gated_activation(cases):
+    for activation in ("none", "relu", "gelu", "silu", "tanh", "sigmoid"):
+        attributes = {"activation": activation}
+        inputs = lambda s: [s.real(3, 5), s.real(3, 5)]
+        cases.add("gated_activation", activation, attributes, inputs, FLOATS, grad=True, length=2)
+        wide = lambda s: [s.real(7, 320, low=-9.0, high=9.0), s.real(7, 320)]
+        cases.add("gated_activation", f"{activation}/wide", attributes, wide, FLOATS, length=2)
+        backward = lambda s: [s.real(3, 8), s.real(3, 8), s.real(3, 8)]
+        cases.add("gated_activation_backward", activation, attributes, backward, FLOATS, length=2)
 
 
 def add_attention(cases):

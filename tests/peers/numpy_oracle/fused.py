@@ -175,6 +175,40 @@ def self_attention_backward(case, do, packed, o, lse):
     return [(np.stack([np.swapaxes(gradient, 1, 2) for gradient, _ in gradients], axis=2), case.dtypes[1])]
 
 
+@oracle("rope")
+def rope(case, x, frequencies, positions=None):
+    axis = case["axis"] % x.ndim
+    count, half = x.shape[axis], x.shape[-1] // 2
+    if positions is None:
+        positions = case["start"] + np.arange(count)
+    angle = (positions[:, None] * frequencies).reshape(count, *[1] * (x.ndim - 2 - axis), half)
+    turn = np.exp(-1j * angle if case["inverse"] else 1j * angle)
+    halves = case["pairs"] == "halves"
+    y = (x[..., :half] + 1j * x[..., half:] if halves else x[..., ::2] + 1j * x[..., 1::2]) * turn
+    parts = [y.real, y.imag]
+    return [(np.concatenate(parts, -1) if halves else np.stack(parts, -1).reshape(x.shape), case.dtypes[0])]
+
+
+def gate_of(case):
+    """The activation and its derivative by its input."""
+    name = {"gelu": "gelu_tanh"}.get(case["activation"], case["activation"])
+    if name == "none":
+        return lambda x: x, np.ones_like
+    f = lambda x: UNARY[name](x, 1)
+    return f, lambda x: DERIVATIVE[name](f(x) if name in ("tanh", "sigmoid") else x, 1)
+
+
+@oracle("gated_activation")
+def gated_activation(case, gate, up):
+    return [(gate_of(case)[0](gate) * up, case.dtypes[0])]
+
+
+@oracle("gated_activation_backward")
+def gated_activation_backward(case, dy, gate, up):
+    f, slope = gate_of(case)
+    return [(dy * up * slope(gate), case.dtypes[1]), (dy * f(gate), case.dtypes[2])]
+
+
 @oracle("activation_backward")
 def activation_backward(case, saved, dy):
     d, dtype = dy * DERIVATIVE[case["fn"]](saved, case["alpha"]), case.dtypes[0]

@@ -123,6 +123,38 @@ def self_attention_backward(case, do, packed, o, lse):
     return gradient_of(lambda packed: self_attention(case, packed)[0], [packed], do)
 
 
+@oracle("rope")
+def rope(case, x, frequencies, positions=None):
+    axis = case["axis"] % x.ndim
+    count, half = x.shape[axis], x.shape[-1] // 2
+    if positions is None:
+        positions = case["start"] + torch.arange(count)
+    angle = (positions[:, None] * frequencies).reshape(count, *[1] * (x.ndim - 2 - axis), half)
+    if case["inverse"]:
+        angle = -angle
+    if case["pairs"] == "halves":  # as transformers writes it
+        angle = torch.cat((angle, angle), dim=-1)
+        turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+        return x * angle.cos() + turned * angle.sin()
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], half, 2))
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
+
+
+def gate_of(case):
+    name = {"gelu": "gelu_tanh"}.get(case["activation"], case["activation"])
+    return (lambda x: x) if name == "none" else lambda x: UNARY[name](x, 1)
+
+
+@oracle("gated_activation")
+def gated_activation(case, gate, up):
+    return gate_of(case)(gate) * up
+
+
+@oracle("gated_activation_backward")
+def gated_activation_backward(case, dy, gate, up):
+    return gradient_of(lambda gate, up: gate_of(case)(gate) * up, [gate, up], dy)
+
+
 @oracle("activation_backward")
 def activation_backward(case, saved, dy):
     d = gradient_of(lambda x: UNARY[case["fn"]](x, case["alpha"]), [saved], dy)[0]
