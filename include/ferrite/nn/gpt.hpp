@@ -1,4 +1,4 @@
-// Gpt: the language model GPT-2 (Radford et al., 2019).
+// Gpt: language models of transformer blocks: GPT-2 (Radford et al., 2019) and, by its config, Llamas.
 //
 //   Rng rng(1);
 //   nn::Gpt<B> model(backend, nn::GptConfig::gpt2(), rng);
@@ -7,66 +7,21 @@
 // generate.hpp writes text with it.
 #pragma once
 
-#include "ferrite/nn/transformer.hpp"
+#include "ferrite/nn/gpt_config.hpp"
 
 namespace ferrite::nn {
 
-/// The sizes of a Gpt. The defaults are those of the smallest GPT-2.
-struct FERRITE_API GptConfig {
-  /// Tokens that there are.
-  std::int64_t vocab = 50257;
-  /// Most positions of a text that the model sees at once.
-  std::int64_t context = 1024;
-  std::int64_t layers = 12;
-  /// Of each layer; must divide dim.
-  std::int64_t heads = 12;
-  /// Features of a position.
-  std::int64_t dim = 768;
-  /// The probability with which elements of the embeddings and of every branch are zeroed in training.
-  double dropout = 0;
-  DType dtype = DType::f32;
-
-  static GptConfig gpt2() { return {}; }
-  static GptConfig gpt2_medium() { return gpt2().with_layers(24).with_heads(16).with_dim(1024); }
-  static GptConfig gpt2_large() { return gpt2().with_layers(36).with_heads(20).with_dim(1280); }
-  static GptConfig gpt2_xl() { return gpt2().with_layers(48).with_heads(25).with_dim(1600); }
-
-  GptConfig with_vocab(std::int64_t v) const { return detail::with(*this, &GptConfig::vocab, v); }
-  GptConfig with_context(std::int64_t v) const { return detail::with(*this, &GptConfig::context, v); }
-  GptConfig with_layers(std::int64_t v) const { return detail::with(*this, &GptConfig::layers, v); }
-  GptConfig with_heads(std::int64_t v) const { return detail::with(*this, &GptConfig::heads, v); }
-  GptConfig with_dim(std::int64_t v) const { return detail::with(*this, &GptConfig::dim, v); }
-  GptConfig with_dropout(double v) const { return detail::with(*this, &GptConfig::dropout, v); }
-  GptConfig with_dtype(DType v) const { return detail::with(*this, &GptConfig::dtype, v); }
-
-  /// Rows of the token table: a multiple of 128, which products like. Those beyond the vocabulary belong to
-  /// no token: their scores are cut off, and they get no gradient.
-  std::int64_t padded_vocab() const { return (vocab + 127) / 128 * 128; }
-  /// Without the rows that pad the vocabulary: the count that is published.
-  std::int64_t parameter_count() const;
-
-  /// Throws ValueError for sizes below 1, heads that do not divide dim, a dropout outside [0, 1], and a dtype
-  /// that is not floating.
-  void check() const;
-  /// A JSON object with every member. Files of models hold it in their metadata (train/gpt_file.hpp).
-  std::string to_json() const;
-  /// Throws ParseError, in which `name` stands for the source, unless the text is what to_json writes and
-  /// passes `check`.
-  static GptConfig from_json(std::string_view text, std::string_view name);
-
-  friend bool operator==(const GptConfig&, const GptConfig&) = default;
-};
-
-/// Token and position embeddings, blocks, a norm; the table of the token embeddings is also the output
-/// projection. Initialised as GPT-2: weights N(0, 0.02), those that are added to the residual stream divided
+/// Token embeddings, those of positions unless they are rotations, blocks, a norm, and the output projection.
+/// Initialised as GPT-2: weights N(0, 0.02), those that are added to the residual stream divided
 /// by sqrt(2 layers), biases 0.
 template <class B>
 class Gpt final : public Module<B> {
  public:
-  Embedding<B> tokens;     // [padded vocab, dim]; also the output projection
-  Embedding<B> positions;  // [context, dim]
+  Embedding<B> tokens;                    // [padded vocab, dim]
+  std::optional<Embedding<B>> positions;  // [context, dim]
   std::vector<TransformerBlock<B>> blocks;
-  LayerNorm<B> norm;
+  Norm<B> norm;
+  std::optional<Embedding<B>> head;  // [padded vocab, dim], unless that is `tokens`
 
   /// Throws as GptConfig::check does.
   Gpt(B& backend, const GptConfig& config, Rng& rng)
@@ -81,9 +36,10 @@ class Gpt final : public Module<B> {
 
   void visit(Visitor<B>& v) override {
     v.child("tokens", tokens);
-    v.child("positions", positions);
+    if (positions) v.child("positions", *positions);
     for (std::size_t i = 0; i < blocks.size(); ++i) v.child("blocks." + std::to_string(i), blocks[i]);
     v.child("norm", norm);
+    if (head) v.child("head", *head);
     v.child("dropout", dropout_);
   }
 
@@ -103,13 +59,13 @@ class Gpt final : public Module<B> {
     return norm.forward(x);
   }
   /// The scores of all tokens to come next, from features. # Shapes: x [..., dim] -> [..., vocab]
-  Tensor<B> project(const Tensor<B>& x) { return slice(linear(x, tokens.weight), -1, 0, config_.vocab); }
+  Tensor<B> project(const Tensor<B>& x) { return slice(linear(x, projection()), -1, 0, config_.vocab); }
   /// # Shapes: ids integer [N, T] -> [N, T, vocab]
   Tensor<B> logits(const Tensor<B>& ids) { return project(features(ids)); }
   Tensor<B> logits(const Tensor<B>& ids, KvCache<B>& cache) { return project(features(ids, cache)); }
   /// The mean cross entropy. # Shapes: ids, targets integer [N, T] -> []
   Tensor<B> loss(const Tensor<B>& ids, const Tensor<B>& targets) {
-    return linear_cross_entropy(features(ids), tokens.weight, targets,
+    return linear_cross_entropy(features(ids), projection(), targets,
                                 CrossEntropyConfig{}.with_classes(config_.vocab));
   }
 
@@ -117,27 +73,23 @@ class Gpt final : public Module<B> {
   /// context.
   KvCache<B> make_cache(std::int64_t batch, std::int64_t capacity) {
     check_positions(capacity);
-    return {
-        tokens.weight.backend(),
-        KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
-            config_.dtype)};
+    const KvCacheConfig cache{config_.layers, batch, config_.key_heads(), capacity, config_.width_of_head()};
+    return {tokens.weight.backend(), cache.with_dtype(config_.dtype)};
   }
 
  private:
   Gpt(B& backend, const GptConfig& config, Rng& rng, const Initializer& init,
       const Initializer& residual_init)
       : tokens(backend, table(config, config.padded_vocab(), init), rng),
-        positions(backend, table(config, config.context, init), rng),
-        norm(backend, NormConfig{config.dim}.with_dtype(config.dtype)),
+        positions(config.rope ? std::nullopt
+                              : std::optional<Embedding<B>>(std::in_place, backend,
+                                                            table(config, config.context, init), rng)),
+        norm(backend, config.block().norm_config()),
         config_(config),
         dropout_(config.dropout, rng) {
-    const auto block = TransformerBlockConfig{config.dim, config.heads}
-                           .with_causal(true)
-                           .with_dropout(config.dropout)
-                           .with_dtype(config.dtype)
-                           .with_init(init)
-                           .with_residual_init(residual_init);
+    const auto block = config.block().with_init(init).with_residual_init(residual_init);
     for (std::int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(backend, block, rng);
+    if (!config.tied) head.emplace(backend, table(config, config.padded_vocab(), init), rng);
   }
   static EmbeddingConfig table(const GptConfig& config, std::int64_t rows, const Initializer& init) {
     config.check();
@@ -152,9 +104,11 @@ class Gpt final : public Module<B> {
     detail::check_rank("Gpt", "ids", ids.shape(), 2);
     const std::int64_t end = start + ids.size(1);
     check_positions(end);
-    return dropout_.forward(tokens.forward(ids) +
-                            positions.forward(arange(ids.backend(), start, end, 1, DType::i64)));
+    const Tensor<B> x = tokens.forward(ids);
+    if (!positions) return dropout_.forward(x);
+    return dropout_.forward(x + positions->forward(arange(ids.backend(), start, end, 1, DType::i64)));
   }
+  const Tensor<B>& projection() const { return head ? head->weight : tokens.weight; }
 
   GptConfig config_;
   Dropout<B> dropout_;
