@@ -1,4 +1,4 @@
-// softmax, layer_norm and rms_norm over the last axis, forward and backward.
+// softmax, layer_norm, rms_norm and gated_activation over the last axis, forward and backward; rope.
 #include "suite.hpp"
 
 namespace ferrite::bench {
@@ -47,12 +47,34 @@ void add_row_ops(Suite& suite) {
           return std::vector{draw(b, rng), x, weight, y[1]};
         },
         reach);
+
+    suite.add_op(
+        name("gated_activation"), op::GatedActivation{},
+        [=](auto& b, Rng& rng) {
+          return std::vector{draw(b, rng), draw(b, rng)};
+        },
+        reach);
+    suite.add_op(
+        name("gated_activation_backward"), op::GatedActivationBackward{},
+        [=](auto& b, Rng& rng) {
+          return std::vector{draw(b, rng), draw(b, rng), draw(b, rng)};
+        },
+        reach);
   };
   add(DType::f32, {1024, 768}, Reach::naive);
   for (const Shape& shape : {Shape{65536, 768}, Shape{8192, 8192}, Shape{8192, 50304}}) {
     add(DType::f32, shape, Reach::cuda);
     add(DType::bf16, shape, Reach::cuda);
   }
+  const Shape heads{8192, 40, 128};  // of queries and keys, position by position
+  for (const DType dtype : {DType::f32, DType::bf16})
+    suite.add_op(
+        row_name("rope", to_string(dtype), extents(heads)), op::Rope{},
+        [=](auto& b, Rng& rng) {
+          return std::vector{randn(b, heads, rng, 0, 1, dtype),
+                             rope_frequencies(b, RopeConfig{}, heads.back())};
+        },
+        Reach::cuda);
 }
 
 }  // namespace ferrite::bench

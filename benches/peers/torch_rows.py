@@ -95,6 +95,11 @@ def row_op(op, dtype, rows, columns):
             return x(), a, weight, *torch.native_layer_norm(a, (columns,), weight, weight, 1e-5)[1:]
         return Problem(make, lambda dy, a, weight, mean, rstd: layer_norm_backward(
             dy, a, (columns,), mean, rstd, weight, weight, (True, True, True)))
+    if op == "gated_activation":
+        return Problem(lambda: (x(), x()), lambda gate, up: F.silu(gate) * up)
+    if op == "gated_activation_backward":
+        return Problem(lambda: (x(), x(), x()), lambda dy, gate, up: (
+            torch.ops.aten.silu_backward(dy * up, gate), dy * F.silu(gate)))
     if op == "rms_norm":
         return Problem(lambda: (x(), w()), lambda a, weight: F.rms_norm(a, (columns,), weight, 1e-5))
 
@@ -103,6 +108,19 @@ def row_op(op, dtype, rows, columns):
         return dy, a, weight, F.rms_norm(a, (columns,), weight, 1e-5)
     return Problem(lambda: (x(), x(), w()), lambda dy, a, weight, y: torch.autograd.grad(
         y, (a, weight), dy, retain_graph=True), prepare, needs_grad=True)
+
+
+def rope(dtype, positions, heads, width):
+    """As transformers rotates queries and keys, with sines and cosines that are there already."""
+    def make():
+        angle = torch.outer(torch.arange(positions).float(), 10000.0 ** -(torch.arange(0, width, 2) / width))
+        angle = torch.cat((angle, angle), dim=-1)[:, None]
+        return draw(positions, heads, width, dtype=dtype), angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(x, c, s):
+        left, right = x.chunk(2, dim=-1)
+        return x * c + torch.cat((-right, left), dim=-1) * s
+    return Problem(make, rotate)
 
 
 def linear_cross_entropy(dtype, rows, length, classes):
@@ -333,6 +351,8 @@ def problem(name):
         return linear_cross_entropy(dtype, *extents)
     if op.startswith("cross_entropy"):
         return cross_entropy(op, dtype, *extents)
-    if op.removesuffix("_backward") in ("softmax", "layer_norm", "rms_norm"):
+    if op.removesuffix("_backward") in ("softmax", "layer_norm", "rms_norm", "gated_activation"):
         return row_op(op, dtype, *extents)
+    if op == "rope":
+        return rope(dtype, *extents)
     raise ValueError(f"{name}: no such row in PyTorch; add it to torch_rows.py")

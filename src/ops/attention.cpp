@@ -3,13 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "ops/attention_rules.hpp"
+
 namespace ferrite::op {
 
 namespace {
-Cost attention_cost(const Shape& q, const Shape& v, bool causal, double products, MetaSpan in, MetaSpan out) {
-  const double pairs =
-      static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
-  Cost cost{products * pairs * static_cast<double>(q[3] + v[3]) * (causal ? 0.5 : 1), 0};
+/// `op` is Attention or AttentionBackward.
+template <class Op>
+Cost attention_cost(const Op& op, const Shape& q, const Shape& v, double products, MetaSpan in,
+                    MetaSpan out) {
+  double keys = static_cast<double>(v[2]) * (op.causal ? 0.5 : 1);
+  if (op.window > 0) keys = std::min(keys, static_cast<double>(op.window) * (op.causal ? 1 : 2));
+  const double queries = static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]);
+  Cost cost{products * queries * keys * static_cast<double>(q[3] + v[3]), 0};
   for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
   for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
   return cost;
@@ -21,9 +29,13 @@ Metas check_attention(std::string_view op, MetaSpan in) {
   detail::check_rank(op, "q", q, 4);
   detail::check_rank(op, "k", k, 4);
   detail::check_rank(op, "v", v, 4);
-  if (q[0] != k[0] || q[1] != k[1] || q[3] != k[3] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2])
-    throw ShapeError(fmt::format("[{}] q {}, k {}, v {}: need [B, H, T, D], [B, H, S, D] and [B, H, S, E]",
+  if (q[0] != k[0] || q[3] != k[3] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2])
+    throw ShapeError(fmt::format("[{}] q {}, k {}, v {}: need [B, H, T, D], [B, K, S, D] and [B, K, S, E]",
                                  op, ferrite::to_string(q), ferrite::to_string(k), ferrite::to_string(v)));
+  if (q[1] != k[1] && (k[1] == 0 || q[1] % k[1] != 0))
+    throw ShapeError(
+        fmt::format("[{}] q {} and k {}: the {} heads of k and v must divide the {} of q, which share them",
+                    op, ferrite::to_string(q), ferrite::to_string(k), k[1], q[1]));
   detail::check_floating(op, "q", in[0].dtype);
   if (in[1].dtype != in[0].dtype || in[2].dtype != in[0].dtype)
     throw DTypeError(fmt::format("[{}] q {}, k {}, v {}: need one dtype", op, ferrite::to_string(in[0].dtype),
@@ -43,11 +55,12 @@ Metas check_attention(std::string_view op, MetaSpan in) {
 
 Metas Attention::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 3, 4);
+  check_window(type_name, window);
   return check_attention(type_name, in);
 }
 
 Cost Attention::cost(MetaSpan in, MetaSpan out) const {
-  return attention_cost(in[0].shape, in[2].shape, causal, 2, in, out);
+  return attention_cost(*this, in[0].shape, in[2].shape, 2, in, out);
 }
 double Attention::reduction_length(MetaSpan in) const {
   return static_cast<double>(in[0].shape[3] + in[1].shape[2]);
@@ -55,6 +68,7 @@ double Attention::reduction_length(MetaSpan in) const {
 
 Metas AttentionBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 6, 7);
+  check_window(type_name, window);
   Metas forward{in[1], in[2], in[3]};
   if (in.size() > 6) forward.push_back(in[6]);
   const Metas results = check_attention(type_name, forward);
@@ -67,10 +81,12 @@ Metas AttentionBackward::infer(MetaSpan in) const {
   return {in[1], in[2], in[3]};
 }
 Cost AttentionBackward::cost(MetaSpan in, MetaSpan out) const {
-  return attention_cost(in[1].shape, in[3].shape, causal, 5, in, out);
+  return attention_cost(*this, in[1].shape, in[3].shape, 5, in, out);
 }
 double AttentionBackward::reduction_length(MetaSpan in) const {
-  return static_cast<double>(in[1].shape[2] + in[1].shape[3] + in[2].shape[2]);
+  const Shape &q = in[1].shape, &k = in[2].shape;
+  const double sharing = k[1] > 0 ? static_cast<double>(q[1] / k[1]) : 1;  // heads of q for each of k
+  return std::max(sharing, 1.0) * static_cast<double>(q[2]) + static_cast<double>(q[3] + k[2]);
 }
 
 }  // namespace ferrite::op

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/attention_rules.hpp"
+
 namespace ferrite::op {
 
 namespace {
@@ -48,18 +50,20 @@ Cost with_bytes(Cost cost, MetaSpan in, MetaSpan out) {
 
 Metas SelfAttention::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 1, 1);
+  check_window(type_name, window);
   parts_of(type_name, in[0]);
   return {result_of(in[0]), statistics_of(in[0])};
 }
 Cost SelfAttention::cost(MetaSpan in, MetaSpan out) const {
-  return with_bytes(Attention{causal, scale}.cost(parts_of(type_name, in[0]), {}), in, out);
+  return with_bytes(Attention{causal, scale, window}.cost(parts_of(type_name, in[0]), {}), in, out);
 }
 double SelfAttention::reduction_length(MetaSpan in) const {
-  return Attention{causal, scale}.reduction_length(parts_of(type_name, in[0]));
+  return Attention{causal, scale, window}.reduction_length(parts_of(type_name, in[0]));
 }
 
 Metas SelfAttentionBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 4, 4);
+  check_window(type_name, window);
   parts_of(type_name, in[1]);
   const Meta result = result_of(in[1]), statistics = statistics_of(in[1]);
   detail::check_shape(type_name, "gradient", in[0].shape, result.shape);
@@ -71,10 +75,11 @@ Metas SelfAttentionBackward::infer(MetaSpan in) const {
   return {in[1]};
 }
 Cost SelfAttentionBackward::cost(MetaSpan in, MetaSpan out) const {
-  return with_bytes(AttentionBackward{causal, scale}.cost(backward_parts(type_name, in), {}), in, out);
+  return with_bytes(AttentionBackward{causal, scale, window}.cost(backward_parts(type_name, in), {}), in,
+                    out);
 }
 double SelfAttentionBackward::reduction_length(MetaSpan in) const {
-  return AttentionBackward{causal, scale}.reduction_length(backward_parts(type_name, in));
+  return AttentionBackward{causal, scale, window}.reduction_length(backward_parts(type_name, in));
 }
 
 Meta part_of_packed(const Meta& packed) {

@@ -143,6 +143,26 @@ TEST_F(CudaAttention, NoKeysGiveNothing) {
   EXPECT_EQ(forward[1].to_vector<float>(), std::vector<float>(6, -std::numeric_limits<float>::infinity()));
 }
 
+TEST_F(CudaAttention, SharedHeadsAndWindows) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Gpu q = random({2, 6, 70, 32}, dtype), k = random({2, 2, 90, 32}, dtype),
+              v = random({2, 2, 90, 32}, dtype);
+    for (const op::Attention& op : {op::Attention{true, 0.2}, {false, 0.2, 20}, {true, 0.2, 33}}) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + " window " + std::to_string(op.window));
+      const double tolerance = 2 * tolerance_of(dtype, 122);
+      const auto got = eval_all(op, q, k, v);
+      const auto want = eval_all(op, truth(q), truth(k), truth(v));
+      expect_near(got[0], want[0], tolerance);
+      const op::AttentionBackward backward{op.causal, op.scale, op.window};
+      const Gpu grad = random(got[0].shape(), dtype);
+      const auto gradients = eval_all(backward, grad, q, k, v, got[0], got[1]);
+      const auto truths =
+          eval_all(backward, truth(grad), truth(q), truth(k), truth(v), truth(got[0]), truth(got[1]));
+      for (std::size_t i = 0; i < 3; ++i) expect_near(gradients[i], truths[i], 2 * tolerance, 0.1);
+    }
+  }
+}
+
 TEST_F(CudaAttention, OtherProblemsAreComposed) {
   const Meta wide{{1, 1, 4, 160}, DType::f32}, doubles{{1, 1, 4, 8}, DType::f64};
   EXPECT_FALSE(accepts(*cuda, op::Attention{}, std::vector{wide, wide, wide}));

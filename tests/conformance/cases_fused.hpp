@@ -113,6 +113,26 @@ void add_attention_cases(Cases<B>& cases) {
             [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
   cases.add({"attention/additive_mask", {q, k, v, real({5, 6})}, floats, 10},
             [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
+  // Heads of queries that share keys and values, in groups and all of them; windows.
+  const Input grouped = real({2, 4, 5, 4}), one_k = real({2, 1, 6, 4}), one_v = real({2, 1, 6, 3});
+  cases.add(
+      Spec{"attention/grouped", {grouped, k, v}, floats, 10}.also(
+          {{{1, 6, 3, 2}, {1, 3, 3, 2}, {1, 3, 3, 2}},
+           {{2, 4, 5, 4}, {2, 2, 0, 4}, {2, 2, 0, 3}},
+           {{1, 0, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},
+           {{0, 4, 5, 4}, {0, 2, 6, 4}, {0, 2, 6, 3}}}),
+      [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_causal(true)); });
+  cases.add({"attention/multi_query", {grouped, one_k, one_v, boolean({4, 5, 6})}, floats, 10},
+            [](const auto& in) { return attention(in[0], in[1], in[2], {}, in[3]); });
+  cases.add(Spec{"attention/window", {q, k, v}, floats, 10}.also(
+                {{{1, 1, 7, 2}, {1, 1, 3, 2}, {1, 1, 3, 2}}, {{1, 1, 2, 2}, {1, 1, 9, 2}, {1, 1, 9, 3}}}),
+            [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_window(2)); });
+  cases.add(Spec{"attention/window_causal", {grouped, k, v, real({5, 6})}, floats, 10}.also(
+                {{{1, 2, 7, 2}, {1, 1, 3, 2}, {1, 1, 3, 2}, {7, 3}}}),
+            [](const auto& in) {
+              return attention(in[0], in[1], in[2], AttentionConfig{}.with_causal(true).with_window(3),
+                               in[3]);
+            });
   cases.add({"attention/scale", {q, k, v}, floats, 10},
             [](const auto& in) { return attention(in[0], in[1], in[2], AttentionConfig{}.with_scale(0.2)); });
   cases.add(Spec{"self_attention", {real({2, 5, 3, 2, 4})}, floats, 9}.also(
@@ -121,6 +141,35 @@ void add_attention_cases(Cases<B>& cases) {
   cases.add(Spec{"self_attention/causal", {real({2, 5, 3, 2, 4})}, floats, 9}, [](const auto& in) {
     return self_attention(in[0], AttentionConfig{}.with_causal(true).with_scale(0.7));
   });
+  cases.add(Spec{"self_attention/window", {real({2, 5, 3, 2, 4})}, floats, 9}, [](const auto& in) {
+    return self_attention(in[0], AttentionConfig{}.with_causal(true).with_window(2));
+  });
+}
+
+template <class B>
+void add_rope_cases(Cases<B>& cases) {
+  for (const RopePairs pairs : {RopePairs::halves, RopePairs::neighbours}) {
+    const std::string name = "rope/" + std::string(to_string(pairs));
+    const auto table = [](const auto& x) {
+      return rope_frequencies(x.backend(), RopeConfig{100}, x.size(-1), x.dtype());
+    };
+    cases.add(Spec{name, {real({2, 5, 3, 8})}, floats, 2}.also(
+                  {{{2, 0, 3, 8}}, {{0, 5, 3, 8}}, {{1, 1, 1, 2}}, {{1, 3, 9, 32}}, {{5, 3, 4}}}),
+              [=](const auto& in) { return rope(in[0], table(in[0]), 3, -3, pairs); });
+    cases.add(Spec{name + "/axis", {real({2, 3, 5, 6})}, floats, 2}.also({{{3, 4}}, {{2, 1, 5, 16}}}),
+              [=](const auto& in) { return rope(in[0], table(in[0]), 0, -2, pairs); });
+    cases.add({name + "/positions", {real({2, 5, 3, 4}), index({5}, 9)}, floats, 2},
+              [=](const auto& in) { return rope(in[0], table(in[0]), in[1], 1, pairs); });
+  }
+}
+
+template <class B>
+void add_gated_activation_cases(Cases<B>& cases) {
+  for (const Activation act : {Activation::none, Activation::gelu, Activation::silu, Activation::tanh})
+    cases.add(
+        Spec{"gated_activation/" + std::string(op::to_string(act)), {real({3, 8}), real({3, 8})}, floats, 2}
+            .also({{{0, 8}, {0, 8}}, {{}, {}}, {{3, 5, 7}, {3, 5, 7}}, {{16}, {16}}}),
+        [act](const auto& in) { return gated_activation(in[0], in[1], act); });
 }
 
 template <class B>
@@ -206,6 +255,8 @@ void add_fused_cases(Cases<B>& cases) {
   add_quantized_linear_cases(cases);
   add_activation_backward_cases(cases);
   add_attention_cases(cases);
+  add_rope_cases(cases);
+  add_gated_activation_cases(cases);
   add_loss_cases(cases);
   add_linear_loss_cases(cases);
   add_spatial_cases(cases);

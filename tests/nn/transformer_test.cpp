@@ -70,6 +70,49 @@ TEST_P(Transformer, AResidualIsAddedToTheResult) {
   expect_error<ShapeError>([&] { ff.forward(x, slice(r, 1, 0, 1)); }, {"[linear]", "residual", "[2, 3, 4]"});
 }
 
+TEST_P(Transformer, SharedHeadsAreRepeatedOnes) {
+  Rng rng(3);
+  const auto config = MultiHeadAttentionConfig{12, 4}.with_causal(true).with_window(3).with_head_width(2);
+  MultiHeadAttention<B> shared(backend, config.with_kv_heads(2), rng), whole(backend, config, rng);
+  const auto repeated = [&](const Tensor<B>& rows) {  // those of heads: 4 of queries, 2 of keys, 2 of values
+    std::vector<Tensor<B>> parts{slice(rows, 0, 0, 8)};
+    for (const std::int64_t head : {4, 4, 5, 5, 6, 6, 7, 7})
+      parts.push_back(slice(rows, 0, 2 * head, 2 * head + 2));
+    return to_host(cat(parts, 0));
+  };
+  assign(whole.qkv.weight, repeated(shared.qkv.weight));
+  assign(whole.qkv.bias, repeated(shared.qkv.bias));
+  whole.proj.load_state(shared.proj.state());
+  const auto x = randn(backend, {2, 5, 12}, rng);
+  expect_values(shared.forward(x), whole.forward(x).template to_vector<double>(), 1e-6);
+}
+
+TEST_P(Transformer, RotationsSeeOnlyDistances) {
+  // Texts that begin with the same tokens: moved by two positions, the last of them sees the same.
+  Rng rng(3);
+  const auto config = MultiHeadAttentionConfig{8, 2}.with_causal(true).with_window(3).with_rope(RopeConfig{});
+  MultiHeadAttention<B> attn(backend, config, rng);
+  const auto text = randn(backend, {1, 6, 8}, rng);
+  const auto late = slice(attn.forward(text), 1, 4, 6),
+             early = slice(attn.forward(slice(text, 1, 2, 6)), 1, 2, 4);
+  expect_values(late, early.template to_vector<double>(), 1e-5);
+  MultiHeadAttention<B> blind(backend, config.with_rope(std::nullopt), rng);
+  blind.load_state(attn.state());
+  EXPECT_GT(max(abs(blind.forward(text) - attn.forward(text))).item(), 1e-3);
+}
+
+TEST_P(Transformer, PartsThatDoNotFitAreNamed) {
+  Rng rng(3);
+  const auto refuses = [&](const MultiHeadAttentionConfig& config, const char* part) {
+    expect_error<ValueError>([&] { MultiHeadAttention<B>(backend, config, rng); },
+                             {"[MultiHeadAttention]", part});
+  };
+  refuses({8, 3}, "heads must divide dim");
+  refuses(MultiHeadAttentionConfig{8, 4}.with_kv_heads(3), "these must divide those");
+  refuses(MultiHeadAttentionConfig{8, 4}.with_window(-1), "window -1");
+  refuses(MultiHeadAttentionConfig{12, 4}.with_rope(RopeConfig{}), "rope needs an even number");
+}
+
 TEST_P(Transformer, ABlockAddsToItsInput) {
   Rng rng(3);
   TransformerBlock<B> block(backend, {4, 1}, rng);

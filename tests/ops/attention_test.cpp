@@ -13,6 +13,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Extents {
   std::int64_t batch, heads, queries, keys, depth, width;
+  std::int64_t sharing = 1;  // heads of queries for each of keys and values
 };
 
 struct Inputs {
@@ -22,8 +23,8 @@ struct Inputs {
 
 Inputs inputs(const Extents& e, DType dtype, Storage storage = Storage::contiguous) {
   return {random({e.batch, e.heads, e.queries, e.depth}, dtype, storage, 1),
-          random({e.batch, e.heads, e.keys, e.depth}, dtype, storage, 2),
-          random({e.batch, e.heads, e.keys, e.width}, dtype, storage, 3),
+          random({e.batch, e.heads / e.sharing, e.keys, e.depth}, dtype, storage, 2),
+          random({e.batch, e.heads / e.sharing, e.keys, e.width}, dtype, storage, 3),
           random({e.batch, e.heads, e.queries, e.width}, dtype, storage, 4),
           {}};
 }
@@ -35,18 +36,21 @@ struct Results {
 Results naive(const op::Attention& op, const Inputs& in) {
   const Shape &s = in.q.shape(), &t = in.v.shape();
   const std::int64_t heads = s[0] * s[1], queries = s[2], depth = s[3], keys = t[2], width = t[3];
+  const std::int64_t sharing = s[1] / t[1];
   const Values q = values_of(in.q), k = values_of(in.k), v = values_of(in.v), grad = values_of(in.grad);
   Values mask;
   if (in.mask) mask = values_of(in.mask->with_layout(in.mask->layout().expand({s[0], s[1], queries, keys})));
   Results r{
       Values(grad.size(), 0.0), {}, Values(q.size(), 0.0), Values(k.size(), 0.0), Values(v.size(), 0.0)};
-  for (std::int64_t h = 0; h < heads; ++h) {
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const std::int64_t h = head / sharing;  // of keys and values
     for (std::int64_t i = 0; i < queries; ++i) {
-      const std::int64_t row = h * queries + i;
+      const std::int64_t row = head * queries + i, place = i + keys - queries;
       Values p(at(keys), -infinity);
       double top = -infinity, sum = 0;
       for (std::int64_t j = 0; j < keys; ++j) {
-        if (op.causal && j > i + keys - queries) continue;
+        if (op.causal && j > place) continue;
+        if (op.window > 0 && std::abs(place - j) >= op.window) continue;
         double score = 0;
         for (std::int64_t d = 0; d < depth; ++d)
           score += q[at(row * depth + d)] * k[at((h * keys + j) * depth + d)];
@@ -93,16 +97,19 @@ std::vector<Array> forward(const op::Attention& op, const Inputs& in) {
 }
 
 std::vector<Array> backward(const op::Attention& op, const Inputs& in, const std::vector<Array>& out) {
-  const op::AttentionBackward grad{op.causal, op.scale};
+  const op::AttentionBackward grad{op.causal, op.scale, op.window};
   return in.mask ? run(grad, {in.grad, in.q, in.k, in.v, out[0], out[1], *in.mask})
                  : run(grad, {in.grad, in.q, in.k, in.v, out[0], out[1]});
 }
 
 void expect_attention(const op::Attention& op, const Inputs& in) {
   SCOPED_TRACE(to_string(in.q.meta()) + " " + to_string(in.k.meta()) + " " + to_string(in.v.meta()) +
-               (op.causal ? " causal" : "") + (in.mask ? " mask " + to_string(in.mask->meta()) : ""));
+               (op.causal ? " causal" : "") + " window " + std::to_string(op.window) +
+               (in.mask ? " mask " + to_string(in.mask->meta()) : ""));
   const Results want = naive(op, in);
-  const double tolerance = sum_tolerance(in.q.dtype(), in.q.shape()[3] + in.k.shape()[2] + in.q.shape()[2]);
+  const std::int64_t sharing = in.q.shape()[1] / in.k.shape()[1];
+  const double tolerance =
+      sum_tolerance(in.q.dtype(), in.q.shape()[3] + in.k.shape()[2] + sharing * in.q.shape()[2]);
   const std::vector<Array> out = forward(op, in), gradients = backward(op, in, out);
   expect_close(out[0], want.o, tolerance);
   expect_close(out[1], want.lse, tolerance);
@@ -113,9 +120,10 @@ void expect_attention(const op::Attention& op, const Inputs& in) {
 
 const std::vector<Extents>& extents() {
   static const std::vector<Extents> all = {
-      {1, 1, 1, 1, 1, 1},     {2, 3, 5, 7, 4, 6},      {1, 2, 64, 128, 16, 16}, {1, 1, 65, 129, 8, 12},
-      {2, 1, 200, 70, 24, 9}, {1, 1, 70, 300, 17, 33}, {3, 7, 33, 33, 5, 5},    {1, 1, 150, 400, 64, 64},
-      {1, 2, 1, 260, 8, 8},   {1, 2, 90, 1, 8, 8},
+      {1, 1, 1, 1, 1, 1},       {2, 3, 5, 7, 4, 6},       {1, 2, 64, 128, 16, 16},  {1, 1, 65, 129, 8, 12},
+      {2, 1, 200, 70, 24, 9},   {1, 1, 70, 300, 17, 33},  {3, 7, 33, 33, 5, 5},     {1, 1, 150, 400, 64, 64},
+      {1, 2, 1, 260, 8, 8},     {1, 2, 90, 1, 8, 8},      {2, 4, 70, 150, 8, 6, 2}, {1, 6, 130, 130, 8, 8, 6},
+      {1, 20, 33, 40, 4, 4, 1}, {2, 12, 9, 300, 8, 8, 3},
   };
   return all;
 }
@@ -127,6 +135,28 @@ TEST(CpuAttention, AgreesWithTheLoopsForwardAndBackward) {
       expect_attention({true, 0.4}, inputs(e, dtype));
     }
   }
+}
+
+TEST(CpuAttention, WindowsHideWhatIsFartherAway) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  for (const Extents& e : extents()) {
+    for (const std::int64_t window :
+         {std::int64_t{1}, std::int64_t{5}, std::int64_t{64}, std::int64_t{130}, largest}) {
+      expect_attention({false, 0.4, window}, inputs(e, DType::f64));
+      expect_attention({true, 0.4, window}, inputs(e, DType::f32));
+    }
+    Inputs masked = inputs(e, DType::f32);
+    masked.mask = random({e.queries, e.keys}, DType::bool_);
+    expect_attention({true, 0.4, 7}, masked);
+  }
+}
+
+TEST(CpuAttention, HeadsOfKeysMustDivideThoseOfQueries) {
+  const Meta q{{1, 4, 3, 2}, DType::f32}, k{{1, 3, 3, 2}, DType::f32}, none{{1, 0, 3, 2}, DType::f32};
+  EXPECT_THROW(op::Attention{}.infer(Metas{q, k, k}), ShapeError);
+  EXPECT_THROW(op::Attention{}.infer(Metas{k, q, q}), ShapeError);
+  EXPECT_THROW(op::Attention{}.infer(Metas{q, none, none}), ShapeError);
+  EXPECT_THROW((op::Attention{false, 1, -1}.infer(Metas{q, q, q})), ValueError);
 }
 
 TEST(CpuAttention, TakesBoolAndFloatingMasksOfAnyBroadcastShape) {

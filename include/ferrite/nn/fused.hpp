@@ -10,7 +10,7 @@ namespace ferrite::nn {
 /// quantized weight.
 template <class B>
 struct FusedParts {
-  const LayerNorm<B>* norm = nullptr;
+  const Norm<B>* norm = nullptr;
   Tensor<B> scale = {};
   Tensor<B> bias = {};
   Activation activation = Activation::none;
@@ -23,8 +23,7 @@ struct FusedParts {
 template <class B>
 Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedParts<B>& parts) {
   if (parts.scale.defined()) {
-    const Tensor<B> normed =
-        parts.norm ? layer_norm(x, parts.norm->weight, parts.norm->bias, parts.norm->eps()) : x;
+    const Tensor<B> normed = parts.norm ? parts.norm->of(x) : x;
     const Tensor<B> y = quantized_linear(normed, weight, parts.scale, parts.bias, parts.activation);
     return parts.residual.defined() ? y + parts.residual : y;
   }
@@ -35,10 +34,10 @@ Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedP
   op.activation = parts.activation;
   std::vector<Tensor<B>> in = {rows(x), weight};
   if (parts.norm) {
-    op.norm = RowNorm::layer;
+    op.norm = parts.norm->bias.defined() ? RowNorm::layer : RowNorm::rms;
     op.eps = parts.norm->eps();
     in.push_back(parts.norm->weight);
-    in.push_back(parts.norm->bias);
+    if (parts.norm->bias.defined()) in.push_back(parts.norm->bias);
   }
   op.bias = parts.bias.defined();
   if (op.bias) in.push_back(parts.bias);
@@ -50,7 +49,7 @@ Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedP
 }
 /// The same with the weight, bias and activation of a layer.
 template <class B>
-Tensor<B> fused_linear(const Linear<B>& layer, const Tensor<B>& x, const LayerNorm<B>* norm,
+Tensor<B> fused_linear(const Linear<B>& layer, const Tensor<B>& x, const Norm<B>* norm,
                        const Tensor<B>& residual = {}) {
   return fused_linear(x, layer.weight,
                       FusedParts<B>{norm, layer.scale, layer.bias, layer.activation(), residual});

@@ -1,4 +1,4 @@
-// Gpt: the language model GPT-2 (Radford et al., 2019).
+// Gpt: language models of transformer blocks: GPT-2 (Radford et al., 2019) and, by its config, Llamas.
 //
 //   Rng rng(1);
 //   nn::Gpt<B> model(backend, nn::GptConfig::gpt2(), rng);
@@ -7,70 +7,22 @@
 // generate.hpp writes text with it.
 #pragma once
 
+#include "ferrite/nn/gpt_config.hpp"
 #include "ferrite/nn/quantize.hpp"
-#include "ferrite/nn/transformer.hpp"
 
 namespace ferrite::nn {
 
-/// The sizes of a Gpt. The defaults are those of the smallest GPT-2.
-struct FERRITE_API GptConfig {
-  /// Tokens that there are.
-  std::int64_t vocab = 50257;
-  /// Most positions of a text that the model sees at once.
-  std::int64_t context = 1024;
-  std::int64_t layers = 12;
-  /// Of each layer; must divide dim.
-  std::int64_t heads = 12;
-  /// Features of a position.
-  std::int64_t dim = 768;
-  /// The probability with which elements of the embeddings and of every branch are zeroed in training.
-  double dropout = 0;
-  DType dtype = DType::f32;
-  /// The matrices but the positions' are i8 with a scale for each row: for inference (see Gpt::quantize).
-  bool quantized = false;
-
-  static GptConfig gpt2() { return {}; }
-  static GptConfig gpt2_medium() { return gpt2().with_layers(24).with_heads(16).with_dim(1024); }
-  static GptConfig gpt2_large() { return gpt2().with_layers(36).with_heads(20).with_dim(1280); }
-  static GptConfig gpt2_xl() { return gpt2().with_layers(48).with_heads(25).with_dim(1600); }
-
-  GptConfig with_vocab(std::int64_t v) const { return detail::with(*this, &GptConfig::vocab, v); }
-  GptConfig with_context(std::int64_t v) const { return detail::with(*this, &GptConfig::context, v); }
-  GptConfig with_layers(std::int64_t v) const { return detail::with(*this, &GptConfig::layers, v); }
-  GptConfig with_heads(std::int64_t v) const { return detail::with(*this, &GptConfig::heads, v); }
-  GptConfig with_dim(std::int64_t v) const { return detail::with(*this, &GptConfig::dim, v); }
-  GptConfig with_dropout(double v) const { return detail::with(*this, &GptConfig::dropout, v); }
-  GptConfig with_dtype(DType v) const { return detail::with(*this, &GptConfig::dtype, v); }
-  GptConfig with_quantized(bool v) const { return detail::with(*this, &GptConfig::quantized, v); }
-
-  /// Rows of the token table: a multiple of 128, which products like. Those beyond the vocabulary belong to
-  /// no token: their scores are cut off, and they get no gradient.
-  std::int64_t padded_vocab() const { return (vocab + 127) / 128 * 128; }
-  /// Without the rows that pad the vocabulary: the count that is published.
-  std::int64_t parameter_count() const;
-
-  /// Throws ValueError for sizes below 1, heads that do not divide dim, a dropout outside [0, 1], and a dtype
-  /// that is not floating.
-  void check() const;
-  /// A JSON object with every member. Files of models hold it in their metadata (train/gpt_file.hpp).
-  std::string to_json() const;
-  /// Throws ParseError, in which `name` stands for the source, unless the text is what to_json writes and
-  /// passes `check`.
-  static GptConfig from_json(std::string_view text, std::string_view name);
-
-  friend bool operator==(const GptConfig&, const GptConfig&) = default;
-};
-
-/// Token and position embeddings, blocks, a norm; the table of the token embeddings is also the output
-/// projection. Initialised as GPT-2: weights N(0, 0.02), those that are added to the residual stream divided
+/// Token embeddings, those of positions unless they are rotations, blocks, a norm, and the output projection.
+/// Initialised as GPT-2: weights N(0, 0.02), those that are added to the residual stream divided
 /// by sqrt(2 layers), biases 0.
 template <class B>
 class Gpt final : public Module<B> {
  public:
-  Embedding<B> tokens;     // [padded vocab, dim]; also the output projection
-  Embedding<B> positions;  // [context, dim]
+  Embedding<B> tokens;                    // [padded vocab, dim]
+  std::optional<Embedding<B>> positions;  // [context, dim]
   std::vector<TransformerBlock<B>> blocks;
-  LayerNorm<B> norm;
+  Norm<B> norm;
+  std::optional<Embedding<B>> head;  // [padded vocab, dim], unless that is `tokens`
 
   /// Throws as GptConfig::check does.
   Gpt(B& backend, const GptConfig& config, Rng& rng)
@@ -82,19 +34,23 @@ class Gpt final : public Module<B> {
     return {backend, config, rng, Initializer::zeros(), Initializer::zeros()};
   }
   const GptConfig& config() const { return config_; }
+  /// Whether a cache may count on the device (KvCache::keep_read_on_device).
+  bool can_count_on_device() const { return !config_.rope && config_.window == 0 && !config_.gated; }
   /// Rounds the matrices but the positions' to 8 bits, row by row (see quantize_rows): a quarter of the
   /// memory, and faster texts. What is left to train are biases, norms and positions. Once is enough.
   void quantize() {
     tokens.quantize();
+    if (head) head->quantize();
     nn::quantize<B>(*this);
     config_.quantized = true;
   }
 
   void visit(Visitor<B>& v) override {
     v.child("tokens", tokens);
-    v.child("positions", positions);
+    if (positions) v.child("positions", *positions);
     for (std::size_t i = 0; i < blocks.size(); ++i) v.child("blocks." + std::to_string(i), blocks[i]);
     v.child("norm", norm);
+    if (head) v.child("head", *head);
     v.child("dropout", dropout_);
   }
 
@@ -117,17 +73,17 @@ class Gpt final : public Module<B> {
     // Only the last position is projected: over all of them the scores would fill gigabytes.
     const Tensor<B> last = select(unnormed(ids, cache), 1, ids.size(1) - 1);
     if (!cache.is_on_device()) return project(norm.forward(last));
-    const Tensor<B> all = fused_linear(last, tokens.weight, FusedParts<B>{&norm, tokens.scale});
+    const Tensor<B> all = fused_linear(last, output().weight, FusedParts<B>{&norm, output().scale});
     return slice(all, -1, 0, config_.vocab);
   }
   /// The scores of all tokens to come next, from features. # Shapes: x [..., dim] -> [..., vocab]
-  Tensor<B> project(const Tensor<B>& x) { return slice(tokens.project(x), -1, 0, config_.vocab); }
+  Tensor<B> project(const Tensor<B>& x) { return slice(output().project(x), -1, 0, config_.vocab); }
   /// # Shapes: ids integer [N, T] -> [N, T, vocab]
   Tensor<B> logits(const Tensor<B>& ids) { return project(features(ids)); }
   Tensor<B> logits(const Tensor<B>& ids, KvCache<B>& cache) { return project(features(ids, cache)); }
   /// The mean cross entropy. # Shapes: ids, targets integer [N, T] -> []
   Tensor<B> loss(const Tensor<B>& ids, const Tensor<B>& targets) {
-    return linear_cross_entropy(features(ids), tokens.table(), targets,
+    return linear_cross_entropy(features(ids), output().table(), targets,
                                 CrossEntropyConfig{}.with_classes(config_.vocab));
   }
 
@@ -140,31 +96,29 @@ class Gpt final : public Module<B> {
     if constexpr (requires { detail::kernel_backend(backend).lowered_dtype(); }) {
       if (dtype == DType::f32) dtype = detail::kernel_backend(backend).lowered_dtype();
     }
-    return {
-        backend,
-        KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
-            dtype)};
+    const KvCacheConfig cache{config_.layers, batch, config_.key_heads(), capacity, config_.width_of_head()};
+    return {backend, cache.with_dtype(dtype)};
   }
 
  private:
   Gpt(B& backend, const GptConfig& config, Rng& rng, const Initializer& init,
       const Initializer& residual_init)
       : tokens(backend, table(config, config.padded_vocab(), init), rng),
-        positions(backend, table(config, config.context, init), rng),
-        norm(backend, NormConfig{config.dim}.with_dtype(config.dtype)),
+        positions(config.rope ? std::nullopt
+                              : std::optional<Embedding<B>>(std::in_place, backend,
+                                                            table(config, config.context, init), rng)),
+        norm(backend, config.block().norm_config()),
         config_(config),
         dropout_(config.dropout, rng) {
-    const auto block = TransformerBlockConfig{config.dim, config.heads}
-                           .with_causal(true)
-                           .with_dropout(config.dropout)
-                           .with_dtype(config.dtype)
-                           .with_init(init)
-                           .with_residual_init(residual_init);
+    const auto block = config.block().with_init(init).with_residual_init(residual_init);
     if (config.quantized) tokens.quantize();
     for (std::int64_t i = 0; i < config.layers; ++i) {
       blocks.emplace_back(backend, block, rng);
       if (config.quantized) nn::quantize<B>(blocks.back());
     }
+    if (config.tied) return;
+    head.emplace(backend, table(config, config.padded_vocab(), init), rng);
+    if (config.quantized) head->quantize();
   }
   static EmbeddingConfig table(const GptConfig& config, std::int64_t rows, const Initializer& init) {
     config.check();
@@ -179,8 +133,10 @@ class Gpt final : public Module<B> {
     detail::check_rank("Gpt", "ids", ids.shape(), 2);
     const std::int64_t count = ids.size(1);
     check_positions(count + (cache ? cache->length() : 0));
+    const Tensor<B> x = tokens.forward(ids);
+    if (!positions) return dropout_.forward(x);
     const Tensor<B> at = cache ? cache->next_positions(count) : arange(ids.backend(), count);
-    return dropout_.forward(tokens.forward(ids) + positions.forward(at));
+    return dropout_.forward(x + positions->forward(at));
   }
   /// The residual stream behind the last block.
   Tensor<B> unnormed(const Tensor<B>& ids, KvCache<B>& cache) {
@@ -189,6 +145,7 @@ class Gpt final : public Module<B> {
     cache.advance(ids.size(1));
     return x;
   }
+  Embedding<B>& output() { return head ? *head : tokens; }
 
   GptConfig config_;
   Dropout<B> dropout_;

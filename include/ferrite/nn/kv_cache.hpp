@@ -10,7 +10,8 @@
 
 namespace ferrite::nn {
 
-/// KvCacheConfig{layers, batch, heads, capacity, width}: `capacity` positions of `batch` texts.
+/// KvCacheConfig{layers, batch, heads, capacity, width}: `capacity` positions of `batch` texts. Heads are
+/// those of keys and values.
 struct KvCacheConfig {
   std::int64_t layers = 0;
   std::int64_t batch = 1;
@@ -41,15 +42,17 @@ class KvCache {
     }
   }
 
-  /// # Shapes: q, k, v [batch, heads, T, width] -> [batch, heads, T, width]
+  /// # Shapes: q [batch, H, T, width], k, v [batch, heads, T, width] -> [batch, H, T, width]; heads divide H
   /// Stores the keys and values of the T positions that follow the `length` read so far. Each query sees the
-  /// positions up to its own. Throws ShapeError for other shapes, ValueError if the positions do not fit,
-  /// GradientError where a graph would be recorded.
-  Tensor<B> attend(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v) {
-    const std::int64_t end = checked_end(q);
-    if (is_on_device()) return attend_on_device(layer, q, k, v);
+  /// positions up to its own, or the last `window` of them if that is not 0. Throws ShapeError for other
+  /// shapes, ValueError if the positions do not fit, GradientError where a graph would be recorded.
+  Tensor<B> attend(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v,
+                   std::int64_t window = 0) {
+    const std::int64_t end = checked_end(q, k);
+    if (is_on_device()) return attend_on_device(layer, q, k, v, window);
     const Tensor<B> keys = stored(keys_.at(layer), k, end), values = stored(values_.at(layer), v, end);
-    return attention(cast(q, keys.dtype()), keys, values, AttentionConfig{}.with_causal(true));
+    return attention(cast(q, keys.dtype()), keys, values,
+                     AttentionConfig{}.with_causal(true).with_window(window));
   }
   /// Counts the positions of a pass as read.
   void advance(std::int64_t positions) {
@@ -82,9 +85,10 @@ class KvCache {
   const KvCacheConfig& config() const { return config_; }
 
  private:
-  std::int64_t checked_end(const Tensor<B>& q) const {
-    const std::int64_t t = q.rank() == 4 ? q.size(2) : 0;
-    detail::check_shape("KvCache", "q", q.shape(), {config_.batch, config_.heads, t, config_.width});
+  std::int64_t checked_end(const Tensor<B>& q, const Tensor<B>& k) const {
+    const std::int64_t t = q.rank() == 4 ? q.size(2) : 0, heads = q.rank() == 4 ? q.size(1) : 0;
+    detail::check_shape("KvCache", "q", q.shape(), {config_.batch, heads, t, config_.width});
+    detail::check_shape("KvCache", "k", k.shape(), {config_.batch, config_.heads, t, config_.width});
     if (!is_on_device() && length_ + t > config_.capacity)
       throw ValueError("[KvCache] " + std::to_string(length_) + " positions and " + std::to_string(t) +
                        " more: there is room for " + std::to_string(config_.capacity));
@@ -94,7 +98,10 @@ class KvCache {
     }
     return length_ + t;
   }
-  Tensor<B> attend_on_device(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v) {
+  Tensor<B> attend_on_device(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v,
+                             std::int64_t window) {
+    if (window != 0)
+      throw ValueError("[KvCache] a window, and what was read is counted on the device: not both");
     B backend = q.backend();
     const Tensor<B> seen = empty(backend, q.shape(), q.dtype());
     const auto array = [](const Tensor<B>& x) -> const Array& { return detail::kernel_array(x.primitive()); };

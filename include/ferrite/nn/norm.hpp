@@ -1,4 +1,4 @@
-// LayerNorm, RmsNorm, BatchNorm2d.
+// LayerNorm, RmsNorm, Norm (either of them), BatchNorm2d.
 #pragma once
 
 #include "ferrite/nn/init.hpp"
@@ -6,15 +6,21 @@
 
 namespace ferrite::nn {
 
+/// Whether a Norm is a LayerNorm or an RmsNorm.
+enum class NormKind : std::uint8_t { layer, rms };
+
 /// NormConfig{dim}: the extent of the last axis.
 struct NormConfig {
   std::int64_t dim = 0;
   /// Added to the variance (or mean square), so that rows of equal values do not divide by zero.
   double eps = 1e-5;
   DType dtype = DType::f32;
+  /// Of a Norm; the other layers are of one kind.
+  NormKind kind = NormKind::layer;
 
   NormConfig with_eps(double v) const { return detail::with(*this, &NormConfig::eps, v); }
   NormConfig with_dtype(DType v) const { return detail::with(*this, &NormConfig::dtype, v); }
+  NormConfig with_kind(NormKind v) const { return detail::with(*this, &NormConfig::kind, v); }
 };
 
 /// Zero mean and unit variance over the last axis, then scale and shift.
@@ -53,6 +59,33 @@ class RmsNorm final : public Layer<B> {
   void visit(Visitor<B>& v) override { v.parameter("weight", weight); }
   /// # Shapes: x [..., dim] -> the same
   Tensor<B> forward(const Tensor<B>& x) override { return rms_norm(x, weight, eps_); }
+  double eps() const { return eps_; }
+
+ private:
+  double eps_;
+};
+
+/// LayerNorm or RmsNorm, as the config says: for models that have either.
+template <class B>
+class Norm final : public Layer<B> {
+ public:
+  Tensor<B> weight;  // [dim], ones
+  Tensor<B> bias;    // [dim], zeros; undefined for rms
+
+  Norm(B& backend, const NormConfig& config)
+      : weight(parameter(ones(backend, {config.dim}, config.dtype), "weight")), eps_(config.eps) {
+    if (config.kind == NormKind::layer) bias = parameter(zeros(backend, {config.dim}, config.dtype), "bias");
+  }
+
+  void visit(Visitor<B>& v) override {
+    v.parameter("weight", weight);
+    v.parameter("bias", bias);
+  }
+  /// # Shapes: x [..., dim] -> the same
+  Tensor<B> forward(const Tensor<B>& x) override { return of(x); }
+  Tensor<B> of(const Tensor<B>& x) const {
+    return bias.defined() ? layer_norm(x, weight, bias, eps_) : rms_norm(x, weight, eps_);
+  }
   double eps() const { return eps_; }
 
  private:

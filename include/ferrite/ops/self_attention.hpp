@@ -17,6 +17,7 @@ struct FERRITE_API SelfAttention {
   static constexpr Positions lowered = {0};
   bool causal = false;
   double scale = 1;
+  std::int64_t window = 0;
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -25,13 +26,14 @@ struct FERRITE_API SelfAttention {
   static void attributes(auto& self, auto&& visit) {
     visit("causal", self.causal);
     visit("scale", self.scale);
+    visit("window", self.window);
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const auto part = [&](std::int64_t i) { return transpose(select(in[0], 2, i), 1, 2); };
     // Not attention as an op: of its results only the first would carry a gradient.
     const std::array parts = {part(0), part(1), part(2)};
-    const Tensors<B> results = Attention{causal, scale}.compose(b, TensorSpan<B>(parts));
+    const Tensors<B> results = Attention{causal, scale, window}.compose(b, TensorSpan<B>(parts));
     return {transpose(results[0], 1, 2), results[1]};
   }
   Saves saves() const { return {.inputs = {0}, .outputs = {0, 1}}; }  // packed; o, lse
@@ -45,6 +47,7 @@ struct FERRITE_API SelfAttentionBackward {
   static constexpr Positions lowered = {0, 1, 2};
   bool causal = false;
   double scale = 1;
+  std::int64_t window = 0;
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -55,13 +58,14 @@ struct FERRITE_API SelfAttentionBackward {
   static void attributes(auto& self, auto&& visit) {
     visit("causal", self.causal);
     visit("scale", self.scale);
+    visit("window", self.window);
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const auto part = [&](std::int64_t i) { return transpose(select(in[1], 2, i), 1, 2); };
     const std::array parts = {transpose(in[0], 1, 2), part(0), part(1), part(2),
                               transpose(in[2], 1, 2), in[3]};
-    const Tensors<B> gradients = AttentionBackward{causal, scale}.compose(b, TensorSpan<B>(parts));
+    const Tensors<B> gradients = AttentionBackward{causal, scale, window}.compose(b, TensorSpan<B>(parts));
     const auto of_part = [&](std::size_t i) { return transpose(gradients[i], 1, 2); };
     return {stack(std::vector<Tensor<B>>{of_part(0), of_part(1), of_part(2)}, 2)};
   }
@@ -69,7 +73,7 @@ struct FERRITE_API SelfAttentionBackward {
 
 template <class B>
 void SelfAttention::vjp(Vjp<B>& v) const {
-  v.into(0, SelfAttentionBackward{causal, scale}, v.grad(), v.input(0), v.output(0), v.output(1));
+  v.into(0, SelfAttentionBackward{causal, scale, window}, v.grad(), v.input(0), v.output(0), v.output(1));
 }
 
 /// For kernels: shape and dtype of queries, keys and values, [N, H, T, D] each; views of them; and a view of
@@ -97,8 +101,8 @@ template <class B>
 Tensor<B> self_attention(const Tensor<B>& packed, AttentionConfig config = {}) {
   detail::check_rank("self_attention", "packed", packed.shape(), 5);
   const double depth = static_cast<double>(packed.size(-1));
-  return eval(op::SelfAttention{config.causal, config.scale != 0 ? config.scale : 1.0 / std::sqrt(depth)},
-              packed);
+  const double scale = config.scale != 0 ? config.scale : 1.0 / std::sqrt(depth);
+  return eval(op::SelfAttention{config.causal, scale, config.window}, packed);
 }
 
 }  // namespace ferrite

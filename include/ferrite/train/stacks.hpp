@@ -20,6 +20,7 @@
   linkage nn::Embedding<B>;          \
   linkage nn::LayerNorm<B>;          \
   linkage nn::RmsNorm<B>;            \
+  linkage nn::Norm<B>;               \
   linkage nn::BatchNorm2d<B>;        \
   linkage nn::Conv2d<B>;             \
   linkage nn::MaxPool2d<B>;          \

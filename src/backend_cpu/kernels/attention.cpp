@@ -44,16 +44,16 @@ template <class T>
 void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::int64_t query,
             std::int64_t rows, std::int64_t width, T* block, T* o, T* lse) {
   Running<T> running[query_block];
-  const std::int64_t keys = scores.keys_seen(query + rows - 1);
-  for (std::int64_t key = 0; key < keys; key += key_block) {
-    const std::int64_t columns = std::min(key_block, keys - key);
+  const std::int64_t first = scores.first_key(query), end = scores.end_key(query + rows - 1);
+  for (std::int64_t key = first; key < end; key += key_block) {
+    const std::int64_t columns = std::min(key_block, end - key);
     scores.compute(head, query, rows, key, columns, block);
     for (std::int64_t i = 0; i < rows; ++i) {
       const T factor = weigh(running[i], block + i * columns, columns);
-      if (key > 0 && factor != T{1}) scale_row(o + i * width, width, factor);
+      if (key > first && factor != T{1}) scale_row(o + i * width, width, factor);
     }
-    gemm<T>(T{1}, Matrix<const T>(block, rows, columns), v.rows(head, key, columns),
-            Matrix<T>(o, rows, width), key > 0);
+    gemm<T>(T{1}, Matrix<const T>(block, rows, columns), v.rows(scores.key_head(head), key, columns),
+            Matrix<T>(o, rows, width), key > first);
   }
   for (std::int64_t i = 0; i < rows; ++i) {
     const bool sees_none = running[i].sum == T{0};
@@ -74,7 +74,7 @@ void run(Cpu& cpu, const op::Attention& op, Ins in, Outs out) {
   const std::int64_t heads = q[0] * q[1], queries = q[2], width = in[2].shape()[3];
   Destination o(cpu, out[0], false), lse(cpu, out[1], false);
   visit_wide(in[0].dtype(), [&]<class T>() {
-    const Scores<T> scores(cpu, in[0], in[1], in.size() > 3 ? &in[3] : nullptr, op.causal, op.scale);
+    const Scores<T> scores(cpu, op, in[0], in[1], in.size() > 3 ? &in[3] : nullptr);
     const Heads<T> v(cpu, in[2]);
     const std::int64_t blocks = (queries + query_block - 1) / query_block;
     parallel_for(heads * blocks, [&](std::int64_t index) {

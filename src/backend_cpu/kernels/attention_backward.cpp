@@ -34,20 +34,22 @@ struct Problem {
   std::int64_t queries, keys, depth, width;
   T scale;
 
-  /// Adds what the keys [begin, end) of one head contribute to its gradients.
+  /// Adds what the keys [begin, end) contribute to the gradients of one head of q and of those that it reads.
   void differentiate(std::int64_t head, std::int64_t begin, std::int64_t end, const T* delta, T* dq, T* dk,
                      T* dv) const {
+    const std::int64_t key_head = scores.key_head(head);
     const Scratch<T> blocks(2 * query_block * key_block);
     T *p = blocks.data(), *ds = p + query_block * key_block;
     for (std::int64_t key = begin; key < end; key += key_block) {
       const std::int64_t first = scores.first_query(key) / query_block * query_block;
-      for (std::int64_t query = first; query < queries; query += query_block) {
+      const std::int64_t last = scores.end_query(std::min(key + key_block, end) - 1);
+      for (std::int64_t query = first; query < last; query += query_block) {
         const std::int64_t rows = std::min(query_block, queries - query), at = head * queries + query;
-        const std::int64_t columns =
-            std::min({key_block, end - key, scores.keys_seen(query + rows - 1) - key});
+        const std::int64_t columns = std::min({key_block, end - key, scores.end_key(query + rows - 1) - key});
         const Matrix<const T> q_rows = scores.q().rows(head, query, rows);
-        const Matrix<const T> k_rows = scores.k().rows(head, key, columns);
-        const Matrix<const T> v_rows = v.rows(head, key, columns), grad_rows = grad.rows(head, query, rows);
+        const Matrix<const T> k_rows = scores.k().rows(key_head, key, columns);
+        const Matrix<const T> v_rows = v.rows(key_head, key, columns),
+                              grad_rows = grad.rows(head, query, rows);
         scores.compute(head, query, rows, key, columns, p);
         const Matrix<T> weights(p, rows, columns), dscores(ds, rows, columns);
         gemm<T>(T{1}, grad_rows, v_rows.transposed(), dscores, false);
@@ -75,7 +77,8 @@ struct Gradient {
 };
 
 template <class T>
-void backward(const Problem<T>& p, std::int64_t heads, Gradient<T> dq, Gradient<T> dk, Gradient<T> dv) {
+void backward(const Problem<T>& p, std::int64_t heads, std::int64_t key_heads, Gradient<T> dq, Gradient<T> dk,
+              Gradient<T> dv) {
   // sum(dp * p) of each query, which is also the product of its output and its gradient.
   const Scratch<T> delta(heads * p.queries);
   parallel_for(heads, [&](std::int64_t head) {
@@ -83,26 +86,30 @@ void backward(const Problem<T>& p, std::int64_t heads, Gradient<T> dq, Gradient<
       delta.data()[head * p.queries + t] =
           dot(p.grad.rows(head, t, 1).data, p.o.rows(head, t, 1).data, p.width);
   });
-  // Few heads are cut further by keys; each segment then has its own sum for dq.
+  // One task has all heads of q that share a head of k and v, so that no other adds to their gradients. Few
+  // heads are cut further by keys; each segment then has its own sum for dq.
   constexpr std::int64_t wanted_chunks = 16;
   const std::int64_t blocks = (p.keys + key_block - 1) / key_block, size = p.queries * p.depth;
-  const std::int64_t segments = std::clamp<std::int64_t>(wanted_chunks / std::max<std::int64_t>(heads, 1), 1,
-                                                         std::max<std::int64_t>(blocks, 1));
+  const std::int64_t sharing = p.scores.sharing(),
+                     wanted = wanted_chunks / std::max<std::int64_t>(key_heads, 1);
+  const std::int64_t segments = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(blocks, 1));
   const Scratch<T> sums((segments - 1) * heads * size);
-  parallel_for(heads * segments, [&](std::int64_t index) {
-    const std::int64_t head = index / segments, segment = index % segments;
+  parallel_for(key_heads * segments, [&](std::int64_t index) {
+    const std::int64_t key_head = index / segments, segment = index % segments;
     const std::int64_t begin = segment * blocks / segments * key_block;
     const std::int64_t end = std::min(p.keys, (segment + 1) * blocks / segments * key_block);
-    T* sum =
-        segment == 0 ? dq.data + head * size : sums.data() + (head * (segments - 1) + segment - 1) * size;
-    if (segment == 0)
-      dq.prepare(head * size, (head + 1) * size);
-    else
-      std::fill_n(sum, size, T{0});
-    dk.prepare((head * p.keys + begin) * p.depth, (head * p.keys + end) * p.depth);
-    dv.prepare((head * p.keys + begin) * p.width, (head * p.keys + end) * p.width);
-    p.differentiate(head, begin, end, delta.data(), sum, dk.data + head * p.keys * p.depth,
-                    dv.data + head * p.keys * p.width);
+    dk.prepare((key_head * p.keys + begin) * p.depth, (key_head * p.keys + end) * p.depth);
+    dv.prepare((key_head * p.keys + begin) * p.width, (key_head * p.keys + end) * p.width);
+    for (std::int64_t head = key_head * sharing; head < (key_head + 1) * sharing; ++head) {
+      T* sum =
+          segment == 0 ? dq.data + head * size : sums.data() + (head * (segments - 1) + segment - 1) * size;
+      if (segment == 0)
+        dq.prepare(head * size, (head + 1) * size);
+      else
+        std::fill_n(sum, size, T{0});
+      p.differentiate(head, begin, end, delta.data(), sum, dk.data + key_head * p.keys * p.depth,
+                      dv.data + key_head * p.keys * p.width);
+    }
   });
   if (segments == 1) return;
   parallel_for(heads, [&](std::int64_t head) {
@@ -124,18 +131,17 @@ void run(Cpu& cpu, const op::AttentionBackward& op, Ins in, Outs out, Accumulate
                              {cpu, out[2], accumulates(mask, 2)}};
   const Array lse = dense(cpu, in[5]);
   visit_wide(lse.dtype(), [&]<class T>() {
-    const Problem<T> problem{
-        Scores<T>(cpu, in[1], in[2], in.size() > 6 ? &in[6] : nullptr, op.causal, op.scale),
-        Heads<T>(cpu, in[3]),
-        Heads<T>(cpu, in[0]),
-        Heads<T>(cpu, in[4]),
-        lse.data<T>(),
-        q[2],
-        v[2],
-        q[3],
-        v[3],
-        static_cast<T>(op.scale)};
-    backward(problem, q[0] * q[1], Gradient<T>(gradients[0]), Gradient<T>(gradients[1]),
+    const Problem<T> problem{Scores<T>(cpu, op, in[1], in[2], in.size() > 6 ? &in[6] : nullptr),
+                             Heads<T>(cpu, in[3]),
+                             Heads<T>(cpu, in[0]),
+                             Heads<T>(cpu, in[4]),
+                             lse.data<T>(),
+                             q[2],
+                             v[2],
+                             q[3],
+                             v[3],
+                             static_cast<T>(op.scale)};
+    backward(problem, q[0] * q[1], v[0] * v[1], Gradient<T>(gradients[0]), Gradient<T>(gradients[1]),
              Gradient<T>(gradients[2]));
   });
   for (Destination& d : gradients) d.commit();

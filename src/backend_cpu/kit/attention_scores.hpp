@@ -34,18 +34,23 @@ class Heads {
   Array array_;
 };
 
-/// Scaled and masked scores, block by block.
+/// Scaled and masked scores, block by block. Heads are those of q.
 template <class T>
 class Scores {
  public:
-  Scores(Cpu& cpu, const Array& q, const Array& k, const Array* mask, bool causal, double scale)
+  /// `op` is Attention or AttentionBackward.
+  template <class Op>
+  Scores(Cpu& cpu, const Op& op, const Array& q, const Array& k, const Array* mask)
       : q_(cpu, q),
         k_(cpu, k),
         heads_(q.shape()[1]),
-        scale_(static_cast<T>(scale)),
-        causal_(causal),
+        sharing_(k.shape()[1] > 0 ? heads_ / k.shape()[1] : 1),
+        scale_(static_cast<T>(op.scale)),
+        causal_(op.causal),
         shift_(k.shape()[2] - q.shape()[2]),
-        keys_(k.shape()[2]) {
+        queries_(q.shape()[2]),
+        keys_(k.shape()[2]),
+        window_(op.window == 0 ? queries_ + keys_ : std::min(op.window, queries_ + keys_)) {
     if (!mask) return;
     mask_ = mask->with_layout(mask->layout().expand({q.shape()[0], heads_, q.shape()[2], keys_}));
   }
@@ -53,26 +58,36 @@ class Scores {
   const Heads<T>& q() const { return q_; }
   const Heads<T>& k() const { return k_; }
 
-  /// Keys [0, keys_seen(t)) are those that causality lets query t see.
-  std::int64_t keys_seen(std::int64_t query) const {
-    return causal_ ? std::clamp<std::int64_t>(query + shift_ + 1, 0, keys_) : keys_;
+  /// The heads of q that read one head of k and v, and which that is.
+  std::int64_t sharing() const { return sharing_; }
+  std::int64_t key_head(std::int64_t head) const { return head / sharing_; }
+
+  /// Keys [first_key(t), end_key(t)) are those that causality and the window let query t see.
+  std::int64_t first_key(std::int64_t query) const {
+    return std::clamp<std::int64_t>(query + shift_ - window_ + 1, 0, keys_);
   }
-  /// The first query that sees this key.
+  std::int64_t end_key(std::int64_t query) const {
+    return std::clamp<std::int64_t>(query + shift_ + (causal_ ? 1 : window_), 0, keys_);
+  }
+  /// Queries [first_query(s), end_query(s)) are those that see key s.
   std::int64_t first_query(std::int64_t key) const {
-    return causal_ ? std::max<std::int64_t>(key - shift_, 0) : 0;
+    return std::clamp<std::int64_t>(key - shift_ - (causal_ ? 0 : window_ - 1), 0, queries_);
+  }
+  std::int64_t end_query(std::int64_t key) const {
+    return std::clamp<std::int64_t>(key - shift_ + window_, 0, queries_);
   }
 
   /// Scores [rows, columns] of the queries from `query` on and the keys from `key` on; -infinity where
   /// hidden.
   void compute(std::int64_t head, std::int64_t query, std::int64_t rows, std::int64_t key,
                std::int64_t columns, T* scores) const {
-    gemm<T>(scale_, q_.rows(head, query, rows), k_.rows(head, key, columns).transposed(),
+    gemm<T>(scale_, q_.rows(head, query, rows), k_.rows(key_head(head), key, columns).transposed(),
             Matrix<T>(scores, rows, columns), false);
     for (std::int64_t i = 0; i < rows; ++i) {
       T* row = scores + i * columns;
       if (mask_.defined()) apply_mask(head, query + i, key, columns, row);
-      const std::int64_t seen = std::clamp<std::int64_t>(keys_seen(query + i) - key, 0, columns);
-      std::fill(row + seen, row + columns, hidden);
+      std::fill(row, row + std::clamp<std::int64_t>(first_key(query + i) - key, 0, columns), hidden);
+      std::fill(row + std::clamp<std::int64_t>(end_key(query + i) - key, 0, columns), row + columns, hidden);
     }
   }
 
@@ -93,10 +108,10 @@ class Scores {
   }
 
   Heads<T> q_, k_;
-  std::int64_t heads_;
+  std::int64_t heads_, sharing_;
   T scale_;
   bool causal_;
-  std::int64_t shift_, keys_;
+  std::int64_t shift_, queries_, keys_, window_;
   Array mask_;
 };
 

@@ -97,7 +97,8 @@ __global__ void __launch_bounds__(threads)
 
 constexpr int shared_floats(int most) { return 2 * tile_floats(most) + square_floats; }
 
-bool accepts(const Cuda& cuda, const op::Attention&, MetaSpan in) {
+bool accepts(const Cuda& cuda, const op::Attention& op, MetaSpan in) {
+  if (op.window > 0 || in[0].shape[1] != in[1].shape[1]) return false;
   return takes(cuda, in[0], in[2], in.size() > 3 ? &in[3] : nullptr, shared_floats);
 }
 

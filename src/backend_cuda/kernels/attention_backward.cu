@@ -149,7 +149,8 @@ __global__ void __launch_bounds__(threads)
 constexpr int query_floats(int most) { return 4 * tile_floats(most) + square_floats + 2 * tile; }
 constexpr int key_floats(int most) { return query_floats(most) + square_floats; }
 
-bool accepts(const Cuda& cuda, const op::AttentionBackward&, MetaSpan in) {
+bool accepts(const Cuda& cuda, const op::AttentionBackward& op, MetaSpan in) {
+  if (op.window > 0 || in[1].shape[1] != in[2].shape[1]) return false;
   for (std::size_t i = 0; i < 5; ++i)
     if (in[i].dtype != in[1].dtype) return false;
   return in[5].dtype == DType::f32 && takes(cuda, in[1], in[3], in.size() > 6 ? &in[6] : nullptr, key_floats);

@@ -30,8 +30,9 @@ int run(const Options& o) {
 
 void add_gpt_import(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* command =
-      gpt.add_subcommand("import", "Make a model file from GPT-2 weights of Hugging Face's transformers");
+  CLI::App* command = gpt.add_subcommand(
+      "import",
+      "Make a model file from weights of Hugging Face's transformers: GPT-2, Llama, Mistral, Qwen2");
   command
       ->add_option("--from", o->from,
                    "Folder with config.json and model.safetensors (or its shards), or a .safetensors file")
@@ -45,6 +46,7 @@ void add_gpt_import(CLI::App& gpt, Action& action) {
       "Weights go through memory one tensor at a time. A run that fails leaves no file.\n"
       "Examples:\n"
       "  ferrite gpt import --from hf_folder --out gpt2.safetensors\n"
+      "  ferrite gpt import --from Llama-3.2-1B --out llama.safetensors --dtype bf16\n"
       "  ferrite gpt import --from model.safetensors --out gpt2.safetensors --dtype bf16 --json");
   command->callback([&action, o] { action = [o] { return run(*o); }; });
 }

@@ -16,10 +16,10 @@ namespace {
 using io_detail::in_quotes;
 
 void add_tensors(const fs::path& file, LazyTensors& out) {
-  constexpr std::string_view prefix = "transformer.";
   for (auto& [name, tensor] : open_safetensors(file).tensors) {
-    const std::string_view plain =
-        name.starts_with(prefix) ? std::string_view(name).substr(prefix.size()) : std::string_view(name);
+    std::string_view plain = name;
+    for (const std::string_view prefix : {"transformer.", "model."})  // of a GPT-2, of a Llama
+      if (name.starts_with(prefix)) plain = std::string_view(name).substr(prefix.size());
     if (!out.emplace(plain, std::move(tensor)).second)
       throw ParseError(
           fmt::format("[gpt import] {}: the tensor {} is there twice", file.string(), in_quotes(plain)));

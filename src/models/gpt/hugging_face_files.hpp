@@ -15,8 +15,8 @@ std::optional<std::filesystem::path> find_config(const std::filesystem::path& fr
 /// One file, or all shards. Throws IoError if they are not there, ParseError for a bad index.
 std::vector<std::filesystem::path> weight_files(const std::filesystem::path& from);
 
-/// The tensors of all files, by their names without "transformer.". Throws ParseError for bad files, and if a
-/// tensor is there twice.
+/// The tensors of all files, by their names without "transformer." or "model.". Throws ParseError for bad
+/// files, and if a tensor is there twice.
 LazyTensors open_weights(const std::vector<std::filesystem::path>& files);
 
 }  // namespace ferrite::gpt

@@ -62,22 +62,34 @@ void transpose(std::span<T> matrix, std::size_t rows, std::size_t columns) {
 
 }  // namespace
 
-std::vector<TensorPair> tensor_pairs(const nn::GptConfig& model) {
+namespace {
+
+class Pairs {
+ public:
+  std::vector<TensorPair> all;
+
+  void add(const std::string& ours, const std::string& theirs, const Shape& shape) {
+    all.push_back({{ours, shape}, {{theirs, shape}}, Form::same});
+  }
+  void add_table(const std::string& ours, const std::string& theirs, const nn::GptConfig& model) {
+    all.push_back(
+        {{ours, {model.padded_vocab(), model.dim}}, {{theirs, {model.vocab, model.dim}}}, Form::resized});
+  }
+};
+
+std::vector<TensorPair> pairs_of_gpt2(const nn::GptConfig& model) {
   const std::int64_t dim = model.dim;
-  std::vector<TensorPair> out{
-      {"tokens.weight", "wte.weight", {model.padded_vocab(), dim}, {model.vocab, dim}, Form::resized},
-      {"positions.weight", "wpe.weight", {model.context, dim}, {model.context, dim}, Form::same}};
-  const auto add_vector = [&](const std::string& ours, const std::string& theirs, std::int64_t size) {
-    out.push_back({ours, theirs, {size}, {size}, Form::same});
-  };
+  Pairs pairs;
+  pairs.add_table("tokens.weight", "wte.weight", model);
+  pairs.add("positions.weight", "wpe.weight", {model.context, dim});
   const auto add_norm = [&](const std::string& ours, const std::string& theirs) {
-    add_vector(ours + ".weight", theirs + ".weight", dim);
-    add_vector(ours + ".bias", theirs + ".bias", dim);
+    pairs.add(ours + ".weight", theirs + ".weight", {dim});
+    pairs.add(ours + ".bias", theirs + ".bias", {dim});
   };
   const auto add_linear = [&](const std::string& ours, const std::string& theirs, std::int64_t in,
                               std::int64_t to) {
-    out.push_back({ours + ".weight", theirs + ".weight", {to, in}, {in, to}, Form::transposed});
-    add_vector(ours + ".bias", theirs + ".bias", to);
+    pairs.all.push_back({{ours + ".weight", {to, in}}, {{theirs + ".weight", {in, to}}}, Form::transposed});
+    pairs.add(ours + ".bias", theirs + ".bias", {to});
   };
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string ours = fmt::format("blocks.{}.", i), theirs = fmt::format("h.{}.", i);
@@ -89,7 +101,53 @@ std::vector<TensorPair> tensor_pairs(const nn::GptConfig& model) {
     add_linear(ours + "ff.down", theirs + "mlp.c_proj", 4 * dim, dim);
   }
   add_norm("norm", "ln_f");
-  return out;
+  return pairs.all;
+}
+
+std::vector<TensorPair> pairs_of_llama(const nn::GptConfig& model) {
+  const std::int64_t dim = model.dim, hidden = model.hidden_width(), width = model.width_of_head();
+  const std::int64_t queries = model.heads * width, keys = model.key_heads() * width;
+  Pairs pairs;
+  pairs.add_table("tokens.weight", "embed_tokens.weight", model);
+  const auto add_linear = [&](const std::string& ours, const std::string& theirs, std::int64_t in,
+                              std::int64_t to) {
+    pairs.add(ours + ".weight", theirs + ".weight", {to, in});
+    if (model.bias) pairs.add(ours + ".bias", theirs + ".bias", {to});
+  };
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const std::string ours = fmt::format("blocks.{}.", i), theirs = fmt::format("layers.{}.", i);
+    const std::string attention = theirs + "self_attn.";
+    pairs.add(ours + "norm1.weight", theirs + "input_layernorm.weight", {dim});
+    pairs.all.push_back({{ours + "attn.qkv.weight", {queries + 2 * keys, dim}},
+                         {{attention + "q_proj.weight", {queries, dim}},
+                          {attention + "k_proj.weight", {keys, dim}},
+                          {attention + "v_proj.weight", {keys, dim}}},
+                         Form::same});
+    if (model.qkv_bias.value_or(model.bias))
+      pairs.all.push_back({{ours + "attn.qkv.bias", {queries + 2 * keys}},
+                           {{attention + "q_proj.bias", {queries}},
+                            {attention + "k_proj.bias", {keys}},
+                            {attention + "v_proj.bias", {keys}}},
+                           Form::same});
+    add_linear(ours + "attn.proj", attention + "o_proj", queries, dim);
+    pairs.add(ours + "norm2.weight", theirs + "post_attention_layernorm.weight", {dim});
+    add_linear(ours + "ff.gate", theirs + "mlp.gate_proj", dim, hidden);
+    add_linear(ours + "ff.up", theirs + "mlp.up_proj", dim, hidden);
+    add_linear(ours + "ff.down", theirs + "mlp.down_proj", hidden, dim);
+  }
+  pairs.add("norm.weight", "norm.weight", {dim});
+  if (!model.tied) pairs.add_table("head.weight", "lm_head.weight", model);
+  return pairs.all;
+}
+
+}  // namespace
+
+std::vector<TensorPair> tensor_pairs(const nn::GptConfig& model) {
+  return model.rope ? pairs_of_llama(model) : pairs_of_gpt2(model);
+}
+
+TheirNames their_names(const nn::GptConfig& model) {
+  return model.rope ? TheirNames{"embed_tokens.weight", "model."} : TheirNames{"wte.weight", "transformer."};
 }
 
 void check_tensors(std::string_view what, const std::vector<NeededTensor>& needed, const LazyTensors& given) {
@@ -143,6 +201,22 @@ HostTensor arranged(const HostTensor& source, Form form, const Meta& target, std
     throw ValueError(fmt::format("[gpt] {} has values beyond {}: choose another dtype", in_quotes(name),
                                  to_string(target.dtype)));
   return out;
+}
+
+HostTensor joined(const std::vector<HostTensor>& parts, const Shape& shape) {
+  if (parts.size() == 1) return parts[0];
+  return HostTensor::make(parts[0].dtype(), shape, [&](std::span<std::byte> bytes) {
+    auto to = bytes.begin();
+    for (const HostTensor& part : parts) to = std::ranges::copy(part.bytes(), to).out;
+  });
+}
+
+HostTensor rows_of(const HostTensor& source, std::int64_t first, const Shape& shape) {
+  if (source.shape() == shape) return source;
+  const std::size_t row = source.bytes().size() / static_cast<std::size_t>(source.shape()[0]);
+  const auto bytes =
+      source.bytes().subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(shape[0]) * row);
+  return HostTensor::copy_of(source.dtype(), shape, bytes);
 }
 
 }  // namespace ferrite::gpt

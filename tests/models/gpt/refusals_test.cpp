@@ -82,15 +82,74 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsSayWhatIsMissing) {
   fs::remove(ours);
 
   spill(hf / "config.json", R"({"architectures": ["BertModel"], "model_type": "bert"})");
-  expect_refused<ValueError>({R"("BertModel" is not a GPT-2)"});
+  expect_refused<ValueError>({R"("BertModel" is not a GPT-2, a Llama)"});
   spill(hf / "config.json", "{}");
   expect_refused<ValueError>({"a model without a type is not a GPT-2"});
   // Said before the weights are looked at.
   fs::remove(hf / "model.safetensors");
-  spill(hf / "config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
-                               "num_attention_heads": 32, "num_key_value_heads": 8})");
-  expect_refused<ValueError>({R"("LlamaForCausalLM" is a Llama: it needs rms_norm, rope, swiglu, gqa ()",
-                              "ferrite has no such model yet"});
+  spill(hf / "config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})");
+  expect_refused<ParseError>({"config.json: has no 'vocab_size'"});
+}
+
+TEST_F(HuggingFace, LlamasWithPartsThatFerriteLacksAreRefused) {
+  const nlohmann::json plain{
+      {"model_type", "llama"},       {"vocab_size", 10},       {"hidden_size", 8},
+      {"intermediate_size", 12},     {"num_hidden_layers", 1}, {"num_attention_heads", 2},
+      {"max_position_embeddings", 6}};
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    nlohmann::json json = plain;
+    json[key] = value;
+    spill(hf / "config.json", json.dump());
+  };
+  with("hidden_act", "relu");
+  expect_refused<ValueError>({"'hidden_act'", "relu", "silu"});
+  with("rope_scaling", {{"type", "yarn"}, {"factor", 2.0}});
+  expect_refused<ValueError>({"'rope_type'", "yarn", "llama3"});
+  with("rope_scaling", {{"rope_type", "llama3"}, {"factor", 2.0}});
+  expect_refused<ParseError>({"has no 'low_freq_factor'"});
+  with("rope_scaling", 3);
+  expect_refused<ParseError>({"'rope_scaling' must be an object"});
+  with("rope_parameters", {{"rope_theta", -1.0}});
+  expect_refused<ValueError>({"theta -1"});
+  with("partial_rotary_factor", 0.5);
+  expect_refused<ValueError>({"'partial_rotary_factor'"});
+  with("mlp_bias", true);
+  expect_refused<ValueError>({"'mlp_bias'"});
+  with("tie_word_embeddings", "yes");
+  expect_refused<ParseError>({"'tie_word_embeddings' must be true or false"});
+  with("num_key_value_heads", 3);
+  expect_refused<ValueError>({"kv_heads must divide heads"});
+  with("head_dim", 3);
+  expect_refused<ValueError>({"rope needs an even number"});
+  with("hidden_size", 9);
+  expect_refused<ValueError>({"heads must divide dim"});
+  nlohmann::json qwen = plain;
+  qwen["model_type"] = "qwen2";
+  qwen["use_sliding_window"] = true;
+  spill(hf / "config.json", qwen.dump());
+  expect_refused<ValueError>({"'use_sliding_window'"});
+  // Every tensor must be there; without config.json it is no Llama.
+  spill(hf / "config.json", plain.dump());
+  write_safetensors(hf / "model.safetensors",
+                    {{}, {{"model.embed_tokens.weight", tensor(DType::f32, {10, 8}, 0)}}});
+  expect_refused<ValueError>({R"(missing "layers.0.input_layernorm.weight")"});
+  fs::remove(hf / "config.json");
+  expect_refused<ValueError>({R"(missing the matrix "wte.weight")", "need their config.json"});
+}
+
+TEST_F(HuggingFace, MixturesAreNotExported) {
+  const auto expect_not_exported = [&](const GptConfig& model, std::string_view part) {
+    write_safetensors(ours,
+                      {{{"gpt", model.to_json()}}, {{"tokens.weight", tensor(DType::f32, {128, 8}, 0)}}});
+    expect_error<ValueError>([&] { gpt::export_hugging_face(ours, back); }, {"[gpt export]", part});
+  };
+  const GptConfig plain{vocab, context, 1, heads, dim};
+  expect_not_exported(plain.with_gated(true), "neither the parts of a GPT-2 nor those of a Llama");
+  const GptConfig llama =
+      GptConfig::llama().with_vocab(vocab).with_context(context).with_layers(1).with_heads(2).with_dim(8);
+  expect_not_exported(llama.with_rope(RopeConfig{}.with_pairs(RopePairs::neighbours)), "neither");
+  expect_not_exported(llama.with_window(3).with_bias(true), "a window and biases");
+  expect_not_exported(llama.with_window(3).with_qkv_bias(true), "together with other biases or a window");
 }
 
 TEST_F(HuggingFace, ASourceIsNeverReplaced) {

@@ -14,6 +14,8 @@ def add_to(cases):
     add_activation_backward(cases)
     add_attention(cases)
     add_self_attention(cases)
+    add_rope(cases)
+    add_gated_activation(cases)
     add_losses(cases)
     add_dropout(cases)
 
@@ -120,8 +122,8 @@ def add_activation_backward(cases):
 
 
 def add_self_attention(cases):
-    for label, causal in (("plain", False), ("causal", True)):
-        attributes = {"causal": causal, "scale": 0.5}
+    for label, causal, window in (("plain", False, 0), ("causal", True, 0), ("window", True, 2)):
+        attributes = {"causal": causal, "scale": 0.5, "window": window}
         packed = lambda s: [s.real(2, 5, 3, 2, 4)]
         cases.add("self_attention", label, attributes, packed, FLOATS, grad=True, length=9)
 
@@ -131,6 +133,39 @@ def add_self_attention(cases):
             return [s.real(*o.shape), *inputs, o, lse]
 
         cases.add("self_attention_backward", label, attributes, backward, FLOATS, length=14)
+
+
+def add_rope(cases):
+    def add(label, shape, axis=-3, start=0, inverse=False, positions=None, dtypes=FLOATS, theta=100.0):
+        frequencies = theta ** -(np.arange(0, shape[-1], 2) / shape[-1])
+        for pairs in ("halves", "neighbours"):
+            attributes = {"axis": axis, "start": start, "pairs": pairs, "inverse": inverse}
+
+            def inputs(s):
+                table = s.of(frequencies, "f64" if s.dtype == "f64" else "f32")
+                s.context["constants"] = (1,)
+                return [s.real(*shape), table] + ([np.array(positions)] if positions else [])
+
+            cases.add("rope", f"{label}/{pairs}", attributes, inputs, dtypes, grad=True, length=2)
+
+    add("heads_inside", (2, 5, 3, 8))
+    add("heads_outside", (2, 3, 5, 6), axis=-2, start=7)
+    add("axis_0", (4, 2), axis=0)
+    add("inverse", (2, 5, 3, 8), inverse=True)
+    add("positions", (1, 4, 2, 16), positions=[3, 0, 9, 5])
+    # Far enough for f32 angles to be coarse: their bits are part of the definition.
+    add("far", (1, 2, 2, 8), start=131070, theta=500000.0, dtypes=["f64"])
+
+
+def add_gated_activation(cases):
+    for activation in ("none", "relu", "gelu", "silu", "tanh", "sigmoid"):
+        attributes = {"activation": activation}
+        inputs = lambda s: [s.real(3, 5), s.real(3, 5)]
+        cases.add("gated_activation", activation, attributes, inputs, FLOATS, grad=True, length=2)
+        wide = lambda s: [s.real(7, 320, low=-9.0, high=9.0), s.real(7, 320)]
+        cases.add("gated_activation", f"{activation}/wide", attributes, wide, FLOATS, length=2)
+        backward = lambda s: [s.real(3, 8), s.real(3, 8), s.real(3, 8)]
+        cases.add("gated_activation_backward", activation, attributes, backward, FLOATS, length=2)
 
 
 def add_attention(cases):
@@ -156,17 +191,28 @@ def add_attention(cases):
 
         cases.add("attention_backward", label, attributes, backward, dtypes, torch=torch, length=length + shapes[0][2])
 
-    none, plain, causal = lambda s: [], {"causal": False, "scale": 0.5}, {"causal": True, "scale": 0.5}
+    none, plain = lambda s: [], {"causal": False, "scale": 0.5, "window": 0}
+    causal = {**plain, "causal": True}
     add("plain", plain, none)
     add("causal", causal, none)
-    add("scale", {"causal": False, "scale": 0.2}, none)
+    add("scale", {**plain, "scale": 0.2}, none)
     keeps_first = lambda s: [s.boolean(2, 1, 5, 6) | (np.arange(6) == 0)]
     add("bool_mask", plain, keeps_first)
     add("causal_bool_mask", causal, keeps_first)
     add("additive_mask", plain, lambda s: [s.real(5, 6)])
     add("square_causal", causal, none, ((1, 2, 7, 4),) * 3)
     add("one_query", causal, none, ((1, 2, 1, 4), (1, 2, 9, 4), (1, 2, 9, 4)))
-    add("long", {"causal": True, "scale": 0.25}, none, ((1, 1, 70, 16), (1, 1, 150, 16), (1, 1, 150, 8)), grad=False)
+    # Heads of queries that share keys and values, and windows: two-sided, and of the last keys.
+    grouped = ((2, 4, 5, 4), (2, 2, 6, 4), (2, 2, 6, 3))
+    add("grouped", causal, none, grouped)
+    add("grouped_mask", plain, keeps_first, grouped)
+    add("multi_query", plain, none, ((2, 3, 5, 4), (2, 1, 6, 4), (2, 1, 6, 3)))
+    add("window", {**plain, "window": 3}, none)
+    add("window_causal", {**causal, "window": 2}, none, grouped)
+    add("window_mask", {**causal, "window": 3}, lambda s: [s.boolean(2, 1, 5, 6) | np.eye(5, 6, 1, dtype=bool)])
+    many = ((1, 4, 70, 16), (1, 2, 150, 16), (1, 2, 150, 8))
+    add("window_long", {"causal": True, "scale": 0.25, "window": 40}, none, many, grad=False)
+    add("long", {**causal, "scale": 0.25}, none, ((1, 1, 70, 16), (1, 1, 150, 16), (1, 1, 150, 8)), grad=False)
     # Queries that see no key give 0: by causality with fewer keys than queries, and by the mask.
     add("no_key_causal", causal, none, ((1, 1, 5, 4), (1, 1, 3, 4), (1, 1, 3, 4)), torch=False, grad=False)
     add("no_key_masked", plain, lambda s: [np.arange(5).reshape(5, 1) % 2 == np.zeros((1, 6))], torch=False, grad=False)

@@ -113,14 +113,23 @@ def linear(case, x, weight, *more):
     return [(y, dtype), (pre, dtype)] if name in ("gelu", "silu") else [(y, dtype)]
 
 
+def shared(x, heads):
+    """Keys or values [B, K, S, D] for all heads of queries."""
+    return np.repeat(x, heads // x.shape[1], axis=1)
+
+
+def hidden_keys(case, t, s):
+    """Keys that causality or the window hide: [T, S]."""
+    ahead = np.arange(s) - (np.arange(t) + s - t)[:, None]
+    hidden = ahead > 0 if case["causal"] else np.zeros((t, s), bool)
+    return hidden | (np.abs(ahead) >= case["window"]) if case["window"] else hidden
+
+
 def attention_scores(case, q, k, mask):
     scores = q @ np.swapaxes(k, -1, -2) * case["scale"]
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
-    if case["causal"]:
-        t, s = scores.shape[-2:]
-        scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
-    return scores
+    return np.where(hidden_keys(case, *scores.shape[-2:]), -np.inf, scores)
 
 
 def weights_of(scores, lse):
@@ -129,18 +138,24 @@ def weights_of(scores, lse):
 
 @oracle("attention")
 def attention(case, q, k, v, mask=None):
-    scores = attention_scores(case, q, k, mask)
+    scores = attention_scores(case, q, shared(k, q.shape[1]), mask)
     lse = special.logsumexp(scores, axis=-1)
-    return [(weights_of(scores, lse) @ v, case.dtypes[0]), (lse, statistics_dtype(case.dtypes[0]))]
+    return [(weights_of(scores, lse) @ shared(v, q.shape[1]), case.dtypes[0]), (lse, statistics_dtype(case.dtypes[0]))]
 
 
 @oracle("attention_backward")
 def attention_backward(case, do, q, k, v, o, lse, mask=None):
+    shape, k, v = k.shape, shared(k, q.shape[1]), shared(v, q.shape[1])
     p = weights_of(attention_scores(case, q, k, mask), lse)
     dp = do @ np.swapaxes(v, -1, -2)
     ds = p * (dp - np.sum(do * o, axis=-1, keepdims=True)) * case["scale"]
     dtype = case.dtypes[1]
-    return [(ds @ k, dtype), (np.swapaxes(ds, -1, -2) @ q, dtype), (np.swapaxes(p, -1, -2) @ do, dtype)]
+
+    def of_group(x):
+        return x.reshape(shape[0], shape[1], -1, shape[2], x.shape[-1]).sum(axis=2)
+
+    dk, dv = of_group(np.swapaxes(ds, -1, -2) @ q), of_group(np.swapaxes(p, -1, -2) @ do)
+    return [(ds @ k, dtype), (dk, dtype), (dv, dtype)]
 
 
 def heads_of(packed):
@@ -158,6 +173,40 @@ def self_attention(case, packed):
 def self_attention_backward(case, do, packed, o, lse):
     gradients = attention_backward(case, np.swapaxes(do, 1, 2), *heads_of(packed), np.swapaxes(o, 1, 2), lse)
     return [(np.stack([np.swapaxes(gradient, 1, 2) for gradient, _ in gradients], axis=2), case.dtypes[1])]
+
+
+@oracle("rope")
+def rope(case, x, frequencies, positions=None):
+    axis = case["axis"] % x.ndim
+    count, half = x.shape[axis], x.shape[-1] // 2
+    if positions is None:
+        positions = case["start"] + np.arange(count)
+    angle = (positions[:, None] * frequencies).reshape(count, *[1] * (x.ndim - 2 - axis), half)
+    turn = np.exp(-1j * angle if case["inverse"] else 1j * angle)
+    halves = case["pairs"] == "halves"
+    y = (x[..., :half] + 1j * x[..., half:] if halves else x[..., ::2] + 1j * x[..., 1::2]) * turn
+    parts = [y.real, y.imag]
+    return [(np.concatenate(parts, -1) if halves else np.stack(parts, -1).reshape(x.shape), case.dtypes[0])]
+
+
+def gate_of(case):
+    """The activation and its derivative by its input."""
+    name = {"gelu": "gelu_tanh"}.get(case["activation"], case["activation"])
+    if name == "none":
+        return lambda x: x, np.ones_like
+    f = lambda x: UNARY[name](x, 1)
+    return f, lambda x: DERIVATIVE[name](f(x) if name in ("tanh", "sigmoid") else x, 1)
+
+
+@oracle("gated_activation")
+def gated_activation(case, gate, up):
+    return [(gate_of(case)[0](gate) * up, case.dtypes[0])]
+
+
+@oracle("gated_activation_backward")
+def gated_activation_backward(case, dy, gate, up):
+    f, slope = gate_of(case)
+    return [(dy * up * slope(gate), case.dtypes[1]), (dy * f(gate), case.dtypes[2])]
 
 
 @oracle("activation_backward")

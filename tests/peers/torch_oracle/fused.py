@@ -90,22 +90,27 @@ def quantized_linear(case, x, weight, scale, bias=None):
 
 
 def attention_mask(case, q, k, mask):
-    """PyTorch aligns a causal mask with the first key; ferrite with the last."""
-    if not case["causal"]:
+    """PyTorch aligns a causal mask with the first key; ferrite with the last. It has no windows."""
+    if not case["causal"] and not case["window"]:
         return mask
     t, s = q.shape[-2], k.shape[-2]
-    causal = torch.ones(t, s, dtype=torch.bool).tril(s - t)
-    return causal if mask is None else mask & causal
+    seen = torch.ones(t, s, dtype=torch.bool)
+    if case["causal"]:
+        seen = seen.tril(s - t)
+    if case["window"]:
+        seen = seen.triu(s - t - case["window"] + 1).tril(s - t + case["window"] - 1)
+    return seen if mask is None else mask & seen
 
 
 def attend(case, q, k, v, mask):
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=attention_mask(case, q, k, mask), scale=case["scale"])
+    full = attention_mask(case, q, k, mask)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=full, scale=case["scale"], enable_gqa=True)
 
 
 @oracle("attention")
 def attention(case, q, k, v, mask=None):
     full = attention_mask(case, q, k, mask)
-    scores = q @ k.mT * case["scale"]
+    scores = q @ k.repeat_interleave(q.shape[1] // k.shape[1], dim=1).mT * case["scale"]
     if full is not None:
         scores = scores.masked_fill(~full, -torch.inf) if full.dtype == torch.bool else scores + full
     return attend(case, q, k, v, mask), torch.logsumexp(scores, dim=-1)
@@ -125,6 +130,38 @@ def self_attention(case, packed):
 @oracle("self_attention_backward")
 def self_attention_backward(case, do, packed, o, lse):
     return gradient_of(lambda packed: self_attention(case, packed)[0], [packed], do)
+
+
+@oracle("rope")
+def rope(case, x, frequencies, positions=None):
+    axis = case["axis"] % x.ndim
+    count, half = x.shape[axis], x.shape[-1] // 2
+    if positions is None:
+        positions = case["start"] + torch.arange(count)
+    angle = (positions[:, None] * frequencies).reshape(count, *[1] * (x.ndim - 2 - axis), half)
+    if case["inverse"]:
+        angle = -angle
+    if case["pairs"] == "halves":  # as transformers writes it
+        angle = torch.cat((angle, angle), dim=-1)
+        turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+        return x * angle.cos() + turned * angle.sin()
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], half, 2))
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
+
+
+def gate_of(case):
+    name = {"gelu": "gelu_tanh"}.get(case["activation"], case["activation"])
+    return (lambda x: x) if name == "none" else lambda x: UNARY[name](x, 1)
+
+
+@oracle("gated_activation")
+def gated_activation(case, gate, up):
+    return gate_of(case)(gate) * up
+
+
+@oracle("gated_activation_backward")
+def gated_activation_backward(case, dy, gate, up):
+    return gradient_of(lambda gate, up: gate_of(case)(gate) * up, [gate, up], dy)
 
 
 @oracle("activation_backward")
