@@ -1,4 +1,4 @@
-// Attention on the GPU: sizes around its tiles of 64, masks of every kind, layouts, sinks.
+// Attention on the GPU: sizes around its tiles, masks of every kind, shared heads, windows, layouts, sinks.
 #include "backend_cuda/contraction_support.hpp"
 
 namespace ferrite::testing {
@@ -6,8 +6,9 @@ namespace {
 
 struct CudaAttention : CudaContraction {
   /// The keys of a query that sees none of them get weight 0 everywhere, forward and backward.
-  void expect_attention(const Gpu& q, const Gpu& k, const Gpu& v, bool causal, const Gpu& mask = {}) {
-    const op::Attention op{causal, 0.3};
+  void expect_attention(const Gpu& q, const Gpu& k, const Gpu& v, bool causal, const Gpu& mask = {},
+                        std::int64_t window = 0) {
+    const op::Attention op{causal, 0.3, window};
     ASSERT_TRUE(mask.defined() || accepts(*cuda, op, std::vector{q.meta(), k.meta(), v.meta()}));
     const Truth tq = truth(q), tk = truth(k), tv = truth(v);
     const Truth tm = mask.defined() ? (mask.dtype() == DType::bool_ ? to(host, mask) : truth(mask)) : Truth();
@@ -17,7 +18,7 @@ struct CudaAttention : CudaContraction {
     expect_near(got[0], want[0], tolerance);
     expect_near(got[1], want[1], tolerance_of(DType::f32, q.size(3) + k.size(2)));
 
-    const op::AttentionBackward backward{causal, 0.3};
+    const op::AttentionBackward backward{causal, 0.3, window};
     const Gpu grad = random(got[0].shape(), q.dtype());
     const auto backward_of = [&](const auto& g, const auto& a, const auto& b, const auto& c, const auto& o,
                                  const auto& lse, const auto& m) {
@@ -144,21 +145,42 @@ TEST_F(CudaAttention, NoKeysGiveNothing) {
 }
 
 TEST_F(CudaAttention, SharedHeadsAndWindows) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Gpu q = random({2, 6, 70, 32}, dtype), k = random({2, 2, 90, 32}, dtype),
-              v = random({2, 2, 90, 32}, dtype);
-    for (const op::Attention& op : {op::Attention{true, 0.2}, {false, 0.2, 20}, {true, 0.2, 33}}) {
-      SCOPED_TRACE(std::string(to_string(dtype)) + " window " + std::to_string(op.window));
-      const double tolerance = 2 * tolerance_of(dtype, 122);
-      const auto got = eval_all(op, q, k, v);
-      const auto want = eval_all(op, truth(q), truth(k), truth(v));
-      expect_near(got[0], want[0], tolerance);
-      const op::AttentionBackward backward{op.causal, op.scale, op.window};
-      const Gpu grad = random(got[0].shape(), dtype);
-      const auto gradients = eval_all(backward, grad, q, k, v, got[0], got[1]);
-      const auto truths =
-          eval_all(backward, truth(grad), truth(q), truth(k), truth(v), truth(got[0]), truth(got[1]));
-      for (std::size_t i = 0; i < 3; ++i) expect_near(gradients[i], truths[i], 2 * tolerance, 0.1);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const std::int64_t d : {32, 128}) {
+      const Gpu q = random({2, 6, 70, d}, dtype), k = random({2, 2, 190, d}, dtype),
+                v = random({2, 2, 190, d}, dtype), keep = random({70, 190}) > 0.3;
+      for (const std::int64_t window : {0, 1, 33, 1000}) {
+        for (const bool causal : {false, true}) {
+          SCOPED_TRACE(std::string(to_string(dtype)) + " window " + std::to_string(window) +
+                       (causal ? " causal" : ""));
+          expect_attention(q, k, v, causal, {}, window);
+          expect_attention(q, k, v, causal, keep, window);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaAttention, ShortSequencesShareABlock) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const auto& [t, s, d] :
+         {std::array<std::int64_t, 3>{2, 2, 32}, {7, 16, 64}, {16, 5, 24}, {30, 32, 32}, {17, 40, 64}}) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d}));
+      expect_attention(random({5, 3, t, d}, dtype), random({5, 3, s, d}, dtype), random({5, 3, s, d}, dtype),
+                       false);
+      expect_attention(random({5, 3, t, d}, dtype), random({5, 1, s, d}, dtype), random({5, 1, s, d}, dtype),
+                       true, random({5, 1, t, s}) > 0);
+    }
+  }
+}
+
+TEST_F(CudaAttention, WideHeads) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const bool causal : {false, true}) {
+      expect_attention(random({1, 2, 70, 256}, dtype), random({1, 1, 90, 256}, dtype),
+                       random({1, 1, 90, 200}, dtype), causal);
+      expect_attention(random({1, 2, 130, 161}, dtype), random({1, 2, 130, 161}, dtype),
+                       random({1, 2, 130, 256}, dtype), causal, random({130, 130}, dtype));
     }
   }
 }

@@ -209,19 +209,22 @@ AttentionProblem AttentionProblem::of(const AttentionArrays& a, bool causal, dou
 namespace {
 
 /// Fewer products take as long as their launches, and a plan for every length of a prompt does not pay.
-/// Beyond `worth_comparing` own kernels, which do not use tensor cores, are never faster.
-constexpr double worth_a_plan = 1e7, worth_comparing = 1e9;
+constexpr double worth_a_plan = 1e7;
+/// For longer sequences own kernels are never faster.
+constexpr std::int64_t longest_compared = 128;
 
 double products_of(const AttentionArrays& a) {
   const Shape &q = a.q.shape(), &v = a.v.shape();
   return static_cast<double>(q[0] * q[1] * q[2]) * static_cast<double>(v[2] * (q[3] + v[3]));
 }
 
-/// Whether cuDNN may be asked: dtype, sizes, and arrays that lie as it wants them.
+}  // namespace
+
 bool suits_dnn(const AttentionArrays& a, bool causal) {
   const std::int64_t queries = a.q.shape()[2], keys = a.v.shape()[2], depth = a.q.shape()[3],
                      width = a.v.shape()[3];
-  if (size_of(a.q.dtype()) != 2 || a.lse.dtype() != DType::f32) return false;
+  if (size_of(a.q.dtype()) != 2 || a.lse.dtype() != DType::f32 || a.q.shape()[1] != a.k.shape()[1])
+    return false;
   if (depth % 8 != 0 || width % 8 != 0 || depth > 128 || width > 128 || queries < 2 || keys < 2) return false;
   if ((causal && queries != keys) || products_of(a) < worth_a_plan) return false;
   // Older versions of cuDNN give wrong gradients for rows beyond a multiple of 128.
@@ -230,6 +233,8 @@ bool suits_dnn(const AttentionArrays& a, bool causal) {
     if (!lies_well(*x)) return false;
   return a.lse.layout().is_contiguous();
 }
+
+namespace {
 
 void execute(Libraries& libraries, const Call& call, const AttentionPlan& plan, const AttentionArrays& a) {
   const Scratch<float> row_sums(call, plan.row_sums), dq_sums(call, plan.dq_elements);
@@ -261,7 +266,7 @@ std::shared_ptr<const AttentionPlan> AttentionPlans::get(Libraries& libraries, c
   if (entry.is_final) return entry.wins ? entry.plan : nullptr;
   const CompileScope compiling("plan " + text_of(p));
   if (!entry.plan) entry.plan = build(libraries, p);
-  entry.is_final = !entry.plan || products_of(arrays) > worth_comparing || !libraries.tuner().compares();
+  entry.is_final = !entry.plan || p.queries > longest_compared || !libraries.tuner().compares();
   if (entry.is_final) return entry.plan;
   const std::string names[] = {"cudnn", "own"};
   if (call.context().is_capturing()) {

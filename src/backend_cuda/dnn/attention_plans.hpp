@@ -53,6 +53,9 @@ class AttentionPlans {
   PlanMap<AttentionProblem, Entry> plans_;
 };
 
+/// Whether cuDNN may be asked: dtype, sizes, and arrays that lie as it wants them.
+bool suits_dnn(const AttentionArrays& arrays, bool causal);
+
 /// Queues attention, or its gradient, by cuDNN where that is possible and faster than `own`, which queues the
 /// same work. False if nothing was queued.
 bool attend_by_dnn(Cuda& cuda, const Call& call, const AttentionArrays& arrays, bool causal, double scale,

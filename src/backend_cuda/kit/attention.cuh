@@ -1,10 +1,8 @@
-// Shared by the attention kernels: tiles of 64 rows in shared memory, products of tiles, and scores. A block
-// has 16 x 16 threads; thread (x, y) owns rows y, y + 16, ... of a tile of results. All arithmetic is f32.
+// Shared by the attention kernels of f32: tiles of 64 rows in shared memory, and products of tiles. A block
+// has 16 x 16 threads; thread (x, y) owns rows y, y + 16, ... of a tile of results.
 #pragma once
 
-#include "backend_cuda/kit/shared_memory.hpp"
-#include "ferrite/cuda/call.hpp"
-#include "ferrite/cuda/device.cuh"
+#include "backend_cuda/kit/attention_16bit.hpp"
 
 namespace ferrite::cuda::attention {
 
@@ -12,63 +10,6 @@ constexpr int tile = 64, side = 16, threads = side * side, per_thread = tile / s
 /// Rows start 16 bytes apart in the banks, so that 8 threads reading 16 bytes of 8 rows do not collide.
 constexpr int padding = 4;
 constexpr int square_stride = tile + padding;
-constexpr float hidden = -std::numeric_limits<float>::infinity();
-
-/// [B, H, rows, columns] of any strides, in elements.
-template <class T>
-struct Heads {
-  T* data;
-  std::int64_t batch, head, row, column;
-
-  Heads(const Array& x)
-      : data(x.data<std::remove_const_t<T>>()),
-        batch(x.layout().strides[0]),
-        head(x.layout().strides[1]),
-        row(x.layout().strides[2]),
-        column(x.layout().strides[3]) {}
-  __device__ T* at(std::int64_t b, std::int64_t h) const { return data + b * batch + h * head; }
-};
-
-/// A bool mask keeps; the others are added.
-enum class MaskKind : std::uint8_t { none, keeps, f32, f16, bf16 };
-struct Mask {
-  const void* data = nullptr;
-  MaskKind kind = MaskKind::none;
-  std::int64_t batch = 0, head = 0, row = 0, column = 0;
-};
-
-/// The place where a block works, and the inputs of its scores.
-struct Problem {
-  std::int64_t heads, queries, keys;
-  int depth, width;  // columns of q and k, of v and o
-  bool causal;
-  float scale;
-  Mask mask;
-
-  /// Keys [0, keys_seen) are those that causality lets the query see.
-  __device__ std::int64_t keys_seen(std::int64_t query) const {
-    if (!causal) return keys;
-    const std::int64_t seen = query + keys - queries + 1;
-    return seen < 0 ? 0 : seen < keys ? seen : keys;
-  }
-  __device__ float score(float product, std::int64_t b, std::int64_t h, std::int64_t query,
-                         std::int64_t key) const {
-    if (query >= queries || key >= keys_seen(query)) return hidden;
-    const float value = product * scale;
-    if (mask.kind == MaskKind::none) return value;
-    const std::int64_t at = b * mask.batch + h * mask.head + query * mask.row + key * mask.column;
-    switch (mask.kind) {
-      case MaskKind::keeps:
-        return static_cast<const bool*>(mask.data)[at] ? value : hidden;
-      case MaskKind::f16:
-        return value + __half2float(static_cast<const __half*>(mask.data)[at]);
-      case MaskKind::bf16:
-        return value + __bfloat162float(static_cast<const __nv_bfloat16*>(mask.data)[at]);
-      default:
-        return value + static_cast<const float*>(mask.data)[at];
-    }
-  }
-};
 
 /// Loads rows [first, first + 64) of one head into shared memory, with zeros beyond the existing rows and
 /// columns.
@@ -171,14 +112,16 @@ constexpr int square_floats = tile * square_stride;
 
 // Host side.
 inline Problem problem_of(const Array& q, const Array& k, const Array& v, const Array* mask, bool causal,
-                          double scale) {
+                          std::int64_t window, double scale) {
   const Shape& shape = q.shape();
   Problem p{shape[1],
+            shape[1] / std::max<std::int64_t>(k.shape()[1], 1),
             shape[2],
             k.shape()[2],
             static_cast<int>(shape[3]),
             static_cast<int>(v.shape()[3]),
             causal,
+            std::min(window, shape[2] + k.shape()[2]),  // as good as any larger, and no sum overflows
             static_cast<float>(scale),
             {}};
   if (!mask) return p;
@@ -200,28 +143,29 @@ inline Problem problem_of(const Array& q, const Array& k, const Array& v, const 
   return p;
 }
 
-/// f32, f16 and bf16 with heads of up to 128 columns; masks of bool or any of these. floats(64 or 128): the
-/// shared memory of the largest kernel.
+/// f16 and bf16 with heads of up to 256 columns, f32 with up to 128; masks of bool or any of these.
+/// floats(64 or 128): the shared memory of the largest kernel of f32.
 template <class Floats>
-bool takes(const Cuda& cuda, const Meta& q, const Meta& v, const Meta* mask, Floats&& floats) {
-  const int columns = q.shape[3] <= 64 && v.shape[3] <= 64 ? 64 : 128;
-  if (static_cast<std::size_t>(floats(columns)) * sizeof(float) > most_shared_memory(cuda)) return false;
+bool takes(const Cuda& cuda, const Meta& q, const Meta& k, const Meta& v, const Meta* mask, Floats&& floats) {
+  const std::int64_t columns = std::max(q.shape[3], v.shape[3]), most = q.dtype == DType::f32 ? 128 : 256;
   const auto narrow = [](DType d) { return is_floating(d) && d != DType::f64; };
-  return narrow(q.dtype) && q.shape[3] <= 128 && v.shape[3] <= 128 &&
-         (!mask || mask->dtype == DType::bool_ || narrow(mask->dtype));
+  if (!narrow(q.dtype) || columns > most || (mask && mask->dtype != DType::bool_ && !narrow(mask->dtype)))
+    return false;
+  constexpr std::int64_t longest = std::int64_t{1} << 30;
+  if (q.shape[2] > longest || k.shape[2] > longest) return false;
+  const std::size_t bytes = q.dtype == DType::f32
+                                ? static_cast<std::size_t>(floats(columns <= 64 ? 64 : 128)) * sizeof(float)
+                                : tensor_core_bytes(columns);
+  return bytes <= most_shared_memory(cuda);
 }
 
-/// Calls f.template operator()<T, most>() with the dtype, and 64 or 128 as the room for columns.
+/// Calls f.template operator()<most>() with 64 or 128 as the room for columns.
 template <class F>
-void visit(DType dtype, int columns, F&& f) {
-  visit_floating(dtype, [&]<class T>() {
-    if constexpr (!std::is_same_v<T, double>) {
-      if (columns <= 64)
-        f.template operator()<T, 64>();
-      else
-        f.template operator()<T, 128>();
-    }
-  });
+void visit_columns(int columns, F&& f) {
+  if (columns <= 64)
+    f.template operator()<64>();
+  else
+    f.template operator()<128>();
 }
 
 /// Blocks of 16 x 16 threads with this many floats of shared memory, always the same for one kernel.

@@ -1,0 +1,8 @@
+#include "backend_cuda/kernels/attention_16bit.cuh"
+
+namespace ferrite::cuda::attention {
+
+template void attend<__nv_bfloat16>(const Call&, const Problem&, const Array&, const Array&, const Array&,
+                                    const Array&, const Array&);
+
+}  // namespace ferrite::cuda::attention
