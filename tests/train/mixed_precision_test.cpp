@@ -76,7 +76,9 @@ TEST(MixedPrecision, EveryOpOfATrainingStepAgreesWithTheReference) {
     const auto reports = inner.inner().reports();
     for (const ParityReport& report : reports) ADD_FAILURE() << to_string(dtype) << ": " << report.message();
     const std::string table = inner.inner().table();
-    for (const char* op : {"linear", "self_attention", "layer_norm", "linear_cross_entropy", "adamw"})
+    // The Cpu composes linear and attention in 16 bits: their parts are compared.
+    for (const char* op :
+         {"matmul", "layer_norm_backward", "linear_cross_entropy", "embedding_backward", "adamw"})
       EXPECT_NE(table.find(op), std::string::npos) << op << " was not compared:\n" << table;
   }
 }
