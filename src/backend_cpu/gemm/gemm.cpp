@@ -206,7 +206,7 @@ FERRITE_INLINE void add_columns(const T* columns, std::int64_t stride, const W* 
 template <class T, class W>
 void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x, const Matrix<W>& c,
                      bool add) {
-  constexpr std::int64_t chunk = 1 << 15, most_rows = 512;
+  constexpr std::int64_t chunk = 1 << 16, most_rows = 512;
   const std::int64_t k = a.columns;
   std::optional<Scratch<W>> dense;
   const W* vector = nullptr;
@@ -223,17 +223,17 @@ void multiply_vector(W alpha, const Matrix<const T>& a, const Matrix<const T>& x
   };
   if constexpr (std::is_same_v<T, W>) {
     if (a.column_stride == 1) {
+      // Neighbouring rows would be read in short pieces by turns: rows far apart make long streams.
       constexpr int at_once = 4;
-      parallel_ranges(c.rows,
-                      std::max<std::int64_t>(chunk / std::max<std::int64_t>(k, 1) / at_once, 1) * at_once,
+      parallel_ranges(c.rows, chunk / std::max<std::int64_t>(k, 1),
                       [&](std::int64_t begin, std::int64_t end) {
+                        const std::int64_t distance = (end - begin) / at_once;
                         W sums[at_once];
-                        std::int64_t i = begin;
-                        for (; i + at_once <= end; i += at_once) {
-                          multiply_rows<at_once>(&a(i, 0), a.row_stride, vector, k, sums);
-                          for (int r = 0; r < at_once; ++r) store(i + r, sums[r]);
+                        for (std::int64_t i = begin; i < begin + distance; ++i) {
+                          multiply_rows<at_once>(&a(i, 0), distance * a.row_stride, vector, k, sums);
+                          for (int r = 0; r < at_once; ++r) store(i + r * distance, sums[r]);
                         }
-                        for (; i < end; ++i) {
+                        for (std::int64_t i = begin + at_once * distance; i < end; ++i) {
                           multiply_rows<1>(&a(i, 0), a.row_stride, vector, k, sums);
                           store(i, sums[0]);
                         }
