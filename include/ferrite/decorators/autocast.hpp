@@ -86,8 +86,6 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
   /// bf16 or f16.
   DType lowered_dtype() const { return Base::state().dtype(); }
 
-  /// The 16-bit dtype.
-  DType lowered_dtype() const { return Base::state().dtype(); }
   /// x in 16 bits, if it is f32. For views of a parameter it is the same view of the copy.
   Array lower(const Array& x) {
     const DType dtype = lowered_dtype();
