@@ -106,12 +106,14 @@ def add_linear(cases):
         )
         wide = lambda s: [s.real(33, 130), s.real(70, 130), s.real(70)]
         cases.add("linear", f"{activation}/wide", attributes, wide, FLOATS, length=130)
-    for label, shape in (("residual", (5, 4, 3)), ("residual/wide", (33, 130, 70))):
-        n, i, o = shape
-        inputs = lambda s: [s.real(n, i), s.real(o, i), s.real(o), s.real(n, o)]
-        cases.add("linear", label, {"activation": "none"}, inputs, FLOATS, grad=i < 10, length=i)
-        no_bias = lambda s: [s.real(n, i), s.real(o, i), s.real(n, o)]
-        cases.add("linear", f"{label}/no_bias", {"activation": "none"}, no_bias, FLOATS, grad=i < 10, length=i)
+
+    def add_residual(label, n, i, o, grad):
+        for suffix, shapes in (("", [(n, i), (o, i), (o,), (n, o)]), ("/no_bias", [(n, i), (o, i), (n, o)])):
+            inputs = lambda s: [s.real(*shape) for shape in shapes]
+            cases.add("linear", label + suffix, {"activation": "none"}, inputs, FLOATS, grad=grad, length=i)
+
+    add_residual("residual", 5, 4, 3, grad=True)
+    add_residual("residual/wide", 33, 130, 70, grad=False)
     cases.add("linear", "empty", {"activation": "relu"}, lambda s: [s.real(0, 4), s.real(3, 4), s.real(3)], ["f32"])
 
 
