@@ -46,7 +46,9 @@ __device__ int pick(const NextTokenArgs<T>& args, token_choice::Memory& memory, 
   if (args.temperature == 0) return static_cast<int>(~static_cast<unsigned>(best));
   token_choice::Limit<unsigned> likely{0, args.vocab};
   if (args.top_k > 0 && args.top_k < args.vocab) likely = choice.likeliest(static_cast<unsigned>(args.top_k));
-  choice.weigh(likely, top, static_cast<float>(args.temperature));
+  // A temperature too small for f32 is not 0: (top - top) / 0 would be NaN.
+  const float temperature = fmaxf(static_cast<float>(args.temperature), std::numeric_limits<float>::min());
+  choice.weigh(likely, top, temperature);
   token_choice::Limit<float> heavy{0, args.vocab};
   if (args.top_p < 1) heavy = choice.heaviest(args.top_p);
   return choice.draw(heavy, uniform);
