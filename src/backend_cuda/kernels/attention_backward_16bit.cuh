@@ -110,11 +110,14 @@ __global__ void __launch_bounds__(Blocking::block)
 /// Which sums a pass over the queries makes: both do not fit into the registers for the widest heads.
 enum class Pass : std::uint8_t { dk, dv, both };
 
-/// Queries that pass by are those of all heads of a group.
-constexpr std::int64_t queries_passing(const Problem& p) { return p.queries * p.group; }
+/// The queries of every head of a group pass by, in tiles of their own.
+template <class Blocking>
+constexpr int query_buffers(const Problem& p) {
+  return p.group > 1 ? 2 : buffers_for(p.queries, Blocking::other);
+}
 template <class Blocking>
 constexpr int key_bytes(const Problem& p) {
-  const int buffers = buffers_for(queries_passing(p), Blocking::other);
+  const int buffers = query_buffers<Blocking>(p);
   return tile_bytes<Blocking::columns>(2 * Blocking::rows + 2 * Blocking::other * buffers) +
          2 * Blocking::other * buffers * static_cast<int>(sizeof(float));
 }
@@ -131,7 +134,7 @@ __global__ void __launch_bounds__(Blocking::block)
   const Place<Blocking> at(p.heads / p.group, tiles, total, false);
   T* const k_tile = at.template memory<T>(key_bytes<Blocking>(p));
   T* const v_tile = k_tile + Blocking::rows * stride;
-  const int buffers = buffers_for(queries_passing(p), other);
+  const int buffers = query_buffers<Blocking>(p);
   T* const q_tiles = v_tile + Blocking::rows * stride;
   T* const grad_tiles = q_tiles + buffers * other * stride;
   float* const lse_rows = reinterpret_cast<float*>(grad_tiles + buffers * other * stride);
