@@ -35,7 +35,9 @@ struct FERRITE_API Linear {
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
     // The sums stay wide on a backend that rounds the operands (Autocast): they are rounded once.
-    Tensor<B> pre = eval(Matmul{in[0].dtype()}, in[0], transpose(in[1], 0, 1));
+    const DType terms = promote(in[0].dtype(), in[1].dtype());
+    const Matmul product{is_floating(terms) ? std::optional(terms) : std::nullopt};
+    Tensor<B> pre = eval(product, in[0], transpose(in[1], 0, 1));
     for (std::size_t i = 2; i < in.size(); ++i) pre = pre + in[i];  // bias, residual
     if (activation == Activation::none) return {pre};
     const Tensor<B> y = eval(activation_op(activation), pre);
