@@ -94,7 +94,8 @@ class Decoder {
     std::vector<std::vector<std::int32_t>> tokens(steps, std::vector<std::int32_t>(batch));
     for (std::size_t i = 0; i < steps; ++i)
       for (std::size_t n = 0; n < batch; ++n)
-        std::memcpy(&tokens[i][n], bytes.data() + (n * steps + i) * sizeof(std::int32_t), sizeof(std::int32_t));
+        std::memcpy(&tokens[i][n], bytes.data() + (n * steps + i) * sizeof(std::int32_t),
+                    sizeof(std::int32_t));
     return tokens;
   }
   /// Waits for all steps; throws what went wrong on the device.

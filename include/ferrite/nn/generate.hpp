@@ -78,7 +78,8 @@ class FERRITE_API GeneratingTexts {
 /// device does not wait for it. `recorded`: steps are recorded and replayed, on a backend that can. The
 /// results do not depend on it.
 template <class B>
-std::vector<Generated> generate_on_device(Gpt<B>& model, const std::vector<std::vector<std::int32_t>>& prompts,
+std::vector<Generated> generate_on_device(Gpt<B>& model,
+                                          const std::vector<std::vector<std::int32_t>>& prompts,
                                           const GenerateConfig& config, const TokenCallback& on_token,
                                           bool recorded) {
   GeneratingTexts texts(prompts, model.config(), config);

@@ -129,9 +129,10 @@ class Gpt final : public Module<B> {
     if constexpr (requires { detail::kernel_backend(backend).lowered_dtype(); }) {
       if (dtype == DType::f32) dtype = detail::kernel_backend(backend).lowered_dtype();
     }
-    return {backend,
-            KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
-                dtype)};
+    return {
+        backend,
+        KvCacheConfig{config_.layers, batch, config_.heads, capacity, config_.dim / config_.heads}.with_dtype(
+            dtype)};
   }
 
  private:
