@@ -108,9 +108,7 @@ class FixedParameters {
   FixedParameters& operator=(const FixedParameters&) = delete;
 
  private:
-  static constexpr bool has_copies = requires(B& b) {
-    b.begin_fixed();
-  };
+  static constexpr bool has_copies = requires(B & b) { b.begin_fixed(); };
   BackendRef<B> backend_;
 };
 

@@ -58,10 +58,9 @@ struct FERRITE_API FusedLinear {
     if (norm == RowNorm::layer) x = layer_norm(x, in[2], in[3], eps);
     if (norm == RowNorm::rms) x = rms_norm(x, in[2], eps);
     const Linear product{activation};
-    const Tensor<B> y =
-        cast(bias ? eval(product, cast(x, inner), in[1], cast(in[bias_input()], inner))
-                  : eval(product, cast(x, inner), in[1]),
-             given);
+    const Tensor<B> y = cast(bias ? eval(product, cast(x, inner), in[1], cast(in[bias_input()], inner))
+                                  : eval(product, cast(x, inner), in[1]),
+                             given);
     return {residual ? y + in[residual_input()] : y};
   }
 };

@@ -31,7 +31,8 @@ struct FERRITE_API NextToken {
 
   Metas infer(MetaSpan in) const;
   Metas example(DType d) const {
-    return {{{2, 5}, d}, {{2, 4}, DType::i32}, {{2}, DType::i32}, {{2, 4}, DType::f64}, {{2, 5}, DType::bool_}};
+    return {
+        {{2, 5}, d}, {{2, 4}, DType::i32}, {{2}, DType::i32}, {{2, 4}, DType::f64}, {{2, 5}, DType::bool_}};
   }
   static void attributes(auto& self, auto&& visit) {
     visit("temperature", self.temperature);
