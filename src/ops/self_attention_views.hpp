@@ -24,7 +24,8 @@ template <class B>
 bool accepts_parts(const B& backend, const SelfAttentionBackward& op, MetaSpan in) {
   const Meta part = part_of_packed(in[1]);
   const Meta grad{part.shape, in[0].dtype}, o{part.shape, in[2].dtype};
-  return accepts(backend, AttentionBackward{op.causal, op.scale, op.window}, Metas{grad, part, part, part, o, in[3]});
+  return accepts(backend, AttentionBackward{op.causal, op.scale, op.window},
+                 Metas{grad, part, part, part, o, in[3]});
 }
 
 template <class B>
