@@ -107,8 +107,9 @@ class MultiHeadAttention final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& mask) {
     const auto config = AttentionConfig{}.with_causal(config_.causal).with_window(config_.window);
     if (is_plain() && !mask.defined()) {
+      const Tensor<B> all = projected(x);
       const Shape packed{x.size(0), x.size(1), 3, config_.heads, config_.width()};
-      return proj.forward(flatten(self_attention(reshape(all_heads(x), packed), config), 2));
+      return proj.forward(flatten(self_attention(reshape(all, packed), config), 2));
     }
     const auto [q, k, v] = parts(x, 0);
     return joined(attention(q, k, v, config, mask));
@@ -128,16 +129,16 @@ class MultiHeadAttention final : public Layer<B> {
   };
   /// Whether one op takes the projection as it is.
   bool is_plain() const { return config_.key_heads() == config_.heads && !config_.rope; }
-  /// [N, T, heads + 2 key_heads, width]
-  Tensor<B> all_heads(const Tensor<B>& x) {
+  /// [N, T, (heads + 2 key_heads) width]
+  Tensor<B> projected(const Tensor<B>& x) {
     detail::check_rank("MultiHeadAttention", "x", x.shape(), 3);
-    return reshape(qkv.forward(x),
-                   {x.size(0), x.size(1), config_.heads + 2 * config_.key_heads(), config_.width()});
+    return qkv.forward(x);
   }
   /// The first position of x is number `start` of the text.
   Parts parts(const Tensor<B>& x, std::int64_t start) {
-    const Tensor<B> all = all_heads(x);
     const std::int64_t queries = config_.heads, turning = queries + config_.key_heads();
+    const Tensor<B> all =
+        reshape(projected(x), {x.size(0), x.size(1), turning + config_.key_heads(), config_.width()});
     const Tensor<B> turned =
         config_.rope ? rope(slice(all, 2, 0, turning), frequencies_, start, -3, config_.rope->pairs) : all;
     // Each part is sliced first, then transposed: this way gradients go back into `all` without a copy of it.
