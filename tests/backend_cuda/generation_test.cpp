@@ -226,6 +226,8 @@ TEST_F(CudaGeneration, RecordedStepsAreSteps) {
   expect_recorded_steps_are_steps(Autocast<Cuda>(), small());
   expect_recorded_steps_are_steps(AnyBackend("cuda"), small().with_dtype(DType::f16));
   expect_recorded_steps_are_steps(*cuda, small().with_heads(8).with_dim(40));  // heads of 5: composed
+  const auto llama = nn::GptConfig::llama().with_vocab(300).with_context(48).with_layers(2).with_heads(4);
+  expect_recorded_steps_are_steps(*cuda, llama.with_kv_heads(2).with_dim(64).with_hidden(96));
 }
 
 TEST_F(CudaGeneration, TextsAreThoseOfTheCpu) {

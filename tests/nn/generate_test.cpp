@@ -4,6 +4,7 @@
 #include <map>
 
 #include "nn/nn_test.hpp"
+#include "nn/small_gpt.hpp"
 
 namespace ferrite::nn {
 namespace {
@@ -192,6 +193,21 @@ TEST_F(Generate, StepsOnADeviceGiveTheSameTexts) {
       EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i;
       EXPECT_EQ(texts[i].stopped, expected[i].stopped) << i;
       EXPECT_EQ(seen[i], expected[i].tokens) << i;
+    }
+  }
+}
+
+TEST_F(Generate, StepsOfALlamaGiveTheSameTexts) {
+  const std::vector<Ids> prompts = {{1, 2}, {3}, {4, 5, 6, 7, 8}};
+  Rng rng(3);
+  Gpt<Cpu> llama(backend, small_llama(), rng);
+  for (const bool quantized : {false, true}) {
+    if (quantized) llama.quantize();
+    for (const auto& config : {GenerateConfig{}.with_tokens(8).with_temperature(0),
+                               GenerateConfig{}.with_tokens(30).with_seed(2)}) {  // restarts
+      const auto expected = generate(llama, prompts, config);
+      const auto texts = generate_on_device(llama, prompts, config, {}, false);
+      for (std::size_t i = 0; i < prompts.size(); ++i) EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i;
     }
   }
 }

@@ -59,7 +59,7 @@ void expect_quantized_gpt(B backend, DType dtype, double most) {
   EXPECT_TRUE(model.config().quantized);
   EXPECT_EQ(model.tokens.weight.dtype(), DType::i8);
   EXPECT_EQ(model.blocks[1].ff.down.weight.dtype(), DType::i8);
-  EXPECT_EQ(model.positions.weight.dtype(), dtype);
+  EXPECT_EQ(model.positions->weight.dtype(), dtype);
   const auto scores = model.logits(ids);
   EXPECT_EQ(scores.dtype(), dtype);
   EXPECT_LT(distance(logits, scores.template to_vector<float>()), most);

@@ -111,7 +111,7 @@ class MultiHeadAttention final : public Layer<B> {
       const Shape packed{x.size(0), x.size(1), 3, config_.heads, config_.width()};
       return proj.forward(flatten(self_attention(reshape(qkv.forward(x), packed), config), 2), residual);
     }
-    const auto [q, k, v] = parts(qkv.forward(x), 0);
+    const auto [q, k, v] = parts(qkv.forward(x), nullptr);
     return joined(attention(q, k, v, config, mask), residual);
   }
   /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
@@ -119,13 +119,13 @@ class MultiHeadAttention final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer,
                     const Tensor<B>& residual = {}) {
     check_takes_cache(x);
-    const auto [q, k, v] = parts(qkv.forward(x), cache.length());
+    const auto [q, k, v] = parts(qkv.forward(x), &cache);
     return joined(cache.attend(layer, q, k, v, config_.window), residual);
   }
-  /// x + forward(norm(x), cache, layer), in fewer ops: for steps of few rows, without rope.
+  /// x + forward(norm(x), cache, layer), in fewer ops: for steps of one position.
   Tensor<B> step(const Tensor<B>& x, const Norm<B>& norm, KvCache<B>& cache, std::size_t layer) {
     check_takes_cache(x);
-    const auto [q, k, v] = parts(fused_linear(qkv, x, &norm), 0);
+    const auto [q, k, v] = parts(fused_linear(qkv, x, &norm), &cache);
     const Tensor<B> seen = cache.attend(layer, q, k, v, config_.window);
     return fused_linear(proj, flatten(transpose(seen, 1, 2), 2), {}, x);
   }
@@ -141,20 +141,28 @@ class MultiHeadAttention final : public Layer<B> {
     if (!config_.causal)
       throw ValueError("[MultiHeadAttention] a cache needs causal attention: with_causal(true)");
   }
-  /// Of the projection [N, T, (heads + 2 key_heads) width], whose first position is number `start` of the
-  /// text.
-  Parts parts(const Tensor<B>& projected, std::int64_t start) {
-    const Tensor<B> all = reshape(projected, {projected.size(0), projected.size(1),
-                                              config_.heads + 2 * config_.key_heads(), config_.width()});
+  /// Of the projection [N, T, (heads + 2 key_heads) width], whose positions follow those in the cache.
+  Parts parts(const Tensor<B>& projected, const KvCache<B>* cache) {
     const std::int64_t queries = config_.heads, turning = queries + config_.key_heads();
-    const Tensor<B> turned =
-        config_.rope ? rope(slice(all, 2, 0, turning), frequencies_, start, -3, config_.rope->pairs) : all;
+    const Tensor<B> all = reshape(
+        projected, {projected.size(0), projected.size(1), turning + config_.key_heads(), config_.width()});
+    const Tensor<B> turned = config_.rope ? rotated(slice(all, 2, 0, turning), cache) : all;
     // Each part is sliced first, then transposed: this way gradients go back into `all` without a copy of it.
     const auto part = [](const Tensor<B>& from, std::int64_t begin, std::int64_t end) {
       return transpose(slice(from, 2, begin, end), 1, 2);
     };
     return {part(turned, 0, queries), part(turned, queries, turning),
             part(all, turning, turning + config_.key_heads())};
+  }
+  /// # Shapes: heads [N, T, H, width] -> the same
+  Tensor<B> rotated(const Tensor<B>& heads, const KvCache<B>* cache) {
+    if (!cache || !cache->is_on_device())
+      return rope(heads, frequencies_, cache ? cache->length() : 0, -3, config_.rope->pairs);
+    if (heads.size(1) != 1)
+      throw ValueError(
+          "[MultiHeadAttention] rope, and what was read is counted on the device: one position at "
+          "a time");
+    return rope(heads, frequencies_, flatten(cache->next_positions(1)), 0, config_.rope->pairs);
   }
   Tensor<B> joined(const Tensor<B>& seen, const Tensor<B>& residual) {
     return proj.forward(flatten(transpose(seen, 1, 2), 2), residual);

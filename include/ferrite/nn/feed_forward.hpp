@@ -1,7 +1,7 @@
 // FeedForward.
 #pragma once
 
-#include "ferrite/nn/linear.hpp"
+#include "ferrite/nn/fused.hpp"
 
 namespace ferrite::nn {
 
@@ -62,6 +62,12 @@ class FeedForward final : public Layer<B> {
   Tensor<B> forward(const Tensor<B>& x, const Tensor<B>& residual) {
     if (!gate) return down.forward(up.forward(x), residual);
     return down.forward(gated_activation(gate->forward(x), up.forward(x), activation_), residual);
+  }
+  /// x + forward(norm(x)), in fewer ops: for steps of few rows.
+  Tensor<B> step(const Tensor<B>& x, const Norm<B>& norm) {
+    const Tensor<B> raised = fused_linear(up, x, &norm);
+    if (!gate) return fused_linear(down, raised, {}, x);
+    return fused_linear(down, gated_activation(fused_linear(*gate, x, &norm), raised, activation_), {}, x);
   }
 
  private:

@@ -3,7 +3,6 @@
 
 #include "ferrite/nn/attention.hpp"
 #include "ferrite/nn/feed_forward.hpp"
-#include "ferrite/nn/fused.hpp"
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/nn/sequential.hpp"
 
@@ -148,10 +147,8 @@ class TransformerBlock final : public Layer<B> {
   }
   /// The same with a cache for the attention.
   Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer) {
-    if (cache.is_on_device() && this->mode() == Mode::inference) {
-      const Tensor<B> seen = attn.step(x, norm1, cache, layer);
-      return fused_linear(ff.down, fused_linear(ff.up, seen, &norm2), {}, seen);
-    }
+    if (cache.is_on_device() && this->mode() == Mode::inference)
+      return ff.step(attn.step(x, norm1, cache, layer), norm2);
     return fed(added(x, dropout1_, [&](const Tensor<B>& residual) {
       return attn.forward(norm1.forward(x), cache, layer, residual);
     }));
