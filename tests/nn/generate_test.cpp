@@ -199,7 +199,6 @@ TEST_F(Generate, StepsOnADeviceGiveTheSameTexts) {
 
 TEST_F(Generate, StepsOfALlamaGiveTheSameTexts) {
   const std::vector<Ids> prompts = {{1, 2}, {3}, {4, 5, 6, 7, 8}};
-  Rng rng(3);
   Gpt<Cpu> llama(backend, small_llama(), rng);
   for (const bool quantized : {false, true}) {
     if (quantized) llama.quantize();
