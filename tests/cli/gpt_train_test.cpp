@@ -132,7 +132,9 @@ TEST_F(GptTrainCommand, TrainsInF16WithAScaledLoss) {
   expect_contains(reply.output, "autocast(f16)");
   const auto lines = lines_of("f16");
   EXPECT_LT(lines.back().at("loss").get<double>(), lines.front().at("loss").get<double>());
-  EXPECT_EQ(lines.back().at("loss_scale").get<double>(), 65536);
+  // It begins at 65536, and is halved where a gradient leaves the range of f16.
+  const auto scale = lines.back().at("loss_scale").get<double>();
+  EXPECT_TRUE(scale >= 1 && scale <= 65536) << scale;
 }
 
 TEST_F(GptTrainCommand, ABatchThatIsTooLargeIsToldWhatFits) {
