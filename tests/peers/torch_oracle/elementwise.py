@@ -28,7 +28,8 @@ def copy(case, x):
     if case["dtype"] == "bool":
         return x != 0
     # Beyond the range PyTorch's conversion is undefined; ferrite's saturates.
-    low, high = {"u8": (0, 255), "i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1)}[case["dtype"]]
+    bits = int(case["dtype"][1:])
+    low, high = (0, 2**bits - 1) if case["dtype"][0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if not x.is_floating_point():
         return x
     inside = torch.nan_to_num(x.clamp(low, high)).to(torch.int64)
