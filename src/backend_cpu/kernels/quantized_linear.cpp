@@ -28,8 +28,8 @@ struct Problem {
 
   /// Products of x and the weights from `column` on become results.
   void finish(float* products, std::int64_t column, std::int64_t n) const {
-    const float *const s = scale + column, *const b = bias + column;
-    if (bias)
+    const float *const s = scale + column, *const b = bias ? bias + column : nullptr;
+    if (b)
       for_each_index(n, [=](std::int64_t j) { products[j] = products[j] * s[j] + b[j]; });
     else
       for_each_index(n, [=](std::int64_t j) { products[j] *= s[j]; });
@@ -41,15 +41,16 @@ struct Problem {
   void for_column_ranges(F&& f) const {
     constexpr std::int64_t least = 1 << 14, most = 1 << 18, per_thread = 2;
     const std::int64_t share = columns * inner / (per_thread * num_threads());
-    parallel_ranges(columns, std::clamp(share, least, most) / std::max<std::int64_t>(inner, 1), f);
+    const std::int64_t grain = std::clamp(share, least, most) / std::max<std::int64_t>(inner, 1);
+    parallel_ranges(columns, std::max<std::int64_t>(grain, 1), f);
   }
 };
 
-[[maybe_unused]] bool is_finite(const float* x, std::int64_t n) {
+#if defined(FERRITE_DOTPROD)
+bool is_finite(const float* x, std::int64_t n) {
   return simd::sum<float>(n, [&](auto at) { return at(x) * 0.0f; }) == 0;
 }
 
-#if defined(FERRITE_DOTPROD)
 void multiply_few_bytes(const Problem& p) {
   const FixedPointRows x(p.x, p.rows, p.inner);
   p.for_column_ranges([&](std::int64_t begin, std::int64_t end) {
