@@ -174,6 +174,16 @@ TEST_F(CudaAttention, ShortSequencesShareABlock) {
   }
 }
 
+TEST_F(CudaAttention, MoreEntriesThanAGridIsDeep) {
+  const std::int64_t batch = 70'000;
+  const Gpu q = random({batch, 1, 8, 16}, DType::bf16), k = random({batch, 1, 8, 16}, DType::bf16),
+            v = random({batch, 1, 8, 16}, DType::bf16);
+  const auto last = [&](const Gpu& x) { return slice(x, 0, batch - 3, batch); };
+  const op::Attention op{false, 0.3};
+  expect_near(last(eval(op, q, k, v)), eval(op, truth(last(q)), truth(last(k)), truth(last(v))),
+              2 * tolerance_of(DType::bf16, 24));
+}
+
 TEST_F(CudaAttention, WideHeads) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const bool causal : {false, true}) {
