@@ -26,7 +26,7 @@ void check_scale(std::string_view what, double v, bool meets, std::string_view r
 }  // namespace
 
 void LossScalerConfig::check() const {
-  check_scale("initial", initial, initial >= 1, "must be a finite number of at least 1");
+  check_scale("initial", initial, initial >= 1 && initial <= std::ldexp(1.0, 64), "must lie in [1, 2^64]");
   check_scale("growth", growth, growth >= 1, "must be a finite number of at least 1");
   check_scale("backoff", backoff, backoff > 0 && backoff < 1, "must lie in (0, 1)");
   check_scale("growth interval", static_cast<double>(growth_interval), growth_interval >= 1,

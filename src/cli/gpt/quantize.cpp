@@ -21,6 +21,9 @@ struct Options {
 int run(const Options& o) {
   if (train::read_gpt_config(o.model).quantized)
     throw ValueError(fmt::format("[gpt quantize] {}: has weights of 8 bits already", o.model));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(o.model, o.out, ignored))
+    throw ValueError(fmt::format("[gpt quantize] --out {}: is the model itself: choose another file", o.out));
   AnyBackend backend("cpu");
   nn::Gpt<AnyBackend> model = train::load_gpt(backend, o.model);
   model.quantize();

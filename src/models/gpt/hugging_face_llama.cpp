@@ -45,7 +45,9 @@ void read_biases(const Config& config, LlamaFamily family, nn::GptConfig& model)
   if (family == LlamaFamily::qwen2) model.qkv_bias = true;
   if (family != LlamaFamily::llama) return;
   model.bias = config.flag("attention_bias", false);
-  config.require("mlp_bias", model.bias);
+  if (config.flag("mlp_bias", false) != model.bias)
+    config.refuse(
+        "'attention_bias' and 'mlp_bias' differ, and ferrite has biases everywhere or nowhere here");
 }
 
 std::int64_t read_window(const Config& config, LlamaFamily family) {
@@ -78,8 +80,9 @@ LlamaFamily family_of(const nn::GptConfig& model) {
 }  // namespace
 
 std::optional<LlamaFamily> llama_family(std::string_view type, std::string_view class_name) {
+  // As transformers does it: the class says something only where there is no type.
   for (const Names& names : all_names)
-    if (type == names.type || class_name == names.class_name) return names.family;
+    if (type.empty() ? class_name == names.class_name : type == names.type) return names.family;
   return std::nullopt;
 }
 
