@@ -174,6 +174,18 @@ TEST_F(CudaAttention, ShortSequencesShareABlock) {
   }
 }
 
+TEST_F(CudaAttention, LargeNegativeMasksHideKeysAsInfinityDoes) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Gpu q = random({1, 2, 70, 32}, dtype), k = random({1, 2, 150, 32}, dtype),
+              v = random({1, 2, 150, 32}, dtype);
+    for (const double mask : {-1e9, -1e10, -1e30}) {  // of the first tile of keys, and more
+      SCOPED_TRACE(std::string(to_string(dtype)) + " " + std::to_string(mask));
+      const Gpu padding = where(arange(*cuda, 150) < 64, full(*cuda, {150}, mask), zeros(*cuda, {150}));
+      expect_attention(q, k, v, false, padding);
+    }
+  }
+}
+
 TEST_F(CudaAttention, MoreEntriesThanAGridIsDeep) {
   const std::int64_t batch = 70'000;
   const Gpu q = random({batch, 1, 8, 16}, DType::bf16), k = random({batch, 1, 8, 16}, DType::bf16),

@@ -227,9 +227,9 @@ bool suits_dnn(const AttentionArrays& a, bool causal) {
     return false;
   if (depth % 8 != 0 || width % 8 != 0 || depth > 128 || width > 128 || queries < 2 || keys < 2) return false;
   if ((causal && queries != keys) || products_of(a) < worth_a_plan) return false;
-  // With more entries in a batch its kernels fail when they run: as deep as a grid may be.
+  // With more entries in a batch, or more heads, its kernels fail when they run: as deep as a grid may be.
   constexpr std::int64_t most_entries = 65535;
-  if (a.q.shape()[0] > most_entries) return false;
+  if (a.q.shape()[0] > most_entries || a.q.shape()[1] > most_entries) return false;
   // Older versions of cuDNN give wrong gradients for rows beyond a multiple of 128.
   if (a.grad.defined() && (queries % 128 != 0 || keys % 128 != 0) && cudnnGetVersion() <= 91500) return false;
   for (const Array* x : {&a.q, &a.k, &a.v, &a.o, &a.grad, &a.dq, &a.dk, &a.dv})

@@ -1,6 +1,6 @@
 // Attention of f16 and bf16 on tensor cores, any mask, sizes and layouts: for each tile of queries the keys
 // pass by tile by tile, with a running maximum and sum per query (Dao, FlashAttention-2, 2023). Scores are in
-// f32, in powers of 2; weights are rounded to 16 bits for the product with the values.
+// f32; weights are rounded to 16 bits for the product with the values.
 #pragma once
 
 #include "backend_cuda/kit/attention_16bit.hpp"
@@ -112,10 +112,12 @@ __global__ void __launch_bounds__(Blocking::block)
 
     Sums<n_tiles> s;
     multiply_rows<T, columns>(s, q, k_tiles + buffer * other * stride);
-    // The scale of a score is applied together with the shift; a negative one would turn the maximum around.
-    const bool plain = p.scale > 0 && p.all_seen(first, first + Blocking::rows, key, key + other);
-    const float scale = plain ? p.scale * log2_of_e : log2_of_e;
-    if (!plain) {
+    if (p.all_seen(first, first + Blocking::rows, key, key + other)) {
+#pragma unroll
+      for (int n = 0; n < n_tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[n][i] = __fmul_rn(s[n][i], p.scale);  // as the maximum sees it
+    } else {
       const int column = static_cast<int>(key) + at.lane % 4 * 2;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -132,16 +134,17 @@ __global__ void __launch_bounds__(Blocking::block)
       float highest = hidden;
 #pragma unroll
       for (int n = 0; n < n_tiles; ++n) highest = fmaxf(highest, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-      highest = fmaxf(top[half], row_max(highest) * scale);
+      highest = fmaxf(top[half], row_max(highest));
       const float shift = highest == hidden ? 0.0f : highest;
-      const float factor = power_of_2(top[half] - shift);
+      const float factor = power_of_2((top[half] - shift) * log2_of_e);
       top[half] = highest;
       float part = 0;
 #pragma unroll
       for (int n = 0; n < n_tiles; ++n)
 #pragma unroll
         for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          s[n][i] = power_of_2(fmaf(s[n][i], scale, -shift));
+          // The difference first: masks of -1e9 and beyond must leave the largest at 1.
+          s[n][i] = power_of_2((s[n][i] - shift) * log2_of_e);
           part += s[n][i];
         }
       sum[half] = sum[half] * factor + part;
@@ -160,7 +163,7 @@ __global__ void __launch_bounds__(Blocking::block)
     factor[half] = sees_none ? 0.0f : 1 / weight;
     const std::int64_t query = first + own_row + at.lane / 4 + half * 8;
     if (at.lane % 4 == 0 && query < p.queries)
-      *in.lse.at(at.b, at.h, query) = sees_none ? hidden : top[half] * ln_of_2 + logf(weight);
+      *in.lse.at(at.b, at.h, query) = sees_none ? hidden : top[half] + logf(weight);
   }
   store_rows<columns>(output, factor, in.o, in.o.at(at.b, at.h), first + own_row, p.queries, p.width,
                       in.in_packs, false, at.lane);

@@ -21,9 +21,9 @@ struct Gradient {
   bool in_packs, add;
 };
 
-/// The weight that belongs to a score (in powers of 2) of a query whose scores have this log-sum-exp.
+/// The weight that belongs to a score of a query whose scores have this log-sum-exp.
 __device__ __forceinline__ float weight(float score, float lse) {
-  return power_of_2(score - (lse == hidden ? 0.0f : lse * log2_of_e));
+  return power_of_2((score - (lse == hidden ? 0.0f : lse)) * log2_of_e);
 }
 
 /// Shared memory of one group.
@@ -95,16 +95,16 @@ __global__ void __launch_bounds__(Blocking::block)
         for (int i = 2 * half; i < 2 * half + 2; ++i) {
           const int column = static_cast<int>(key) + n * 8 + at.lane % 4 * 2 + i % 2;
           const float score = all ? s[n][i] * p.scale : p.score(s[n][i], line, column);
-          s[n][i] = weight(score * log2_of_e, lse[half]) * (dp[n][i] - delta[half]);
+          s[n][i] = weight(score, lse[half]) * (dp[n][i] - delta[half]) * p.scale;
         }
     }
     multiply_through<T, columns>(sum, s, k_tile, at.lane);
   }
   ptx::wait_for_copies<0>();
   if (at.idle) return;
-  const float scale[2] = {p.scale, p.scale};
-  store_rows<columns>(sum, scale, dq.to, dq.to.at(at.b, at.h), first + own_row, p.queries, p.depth,
-                      dq.in_packs, dq.add, at.lane);
+  const float one[2] = {1, 1};
+  store_rows<columns>(sum, one, dq.to, dq.to.at(at.b, at.h), first + own_row, p.queries, p.depth, dq.in_packs,
+                      dq.add, at.lane);
 }
 
 /// Which sums a pass over the queries makes: both do not fit into the registers for the widest heads.
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(Blocking::block)
           const int column = n * 8 + at.lane % 4 * 2 + i % 2;
           const float score =
               all ? s[n][i] * p.scale : p.score(s[n][i], line, static_cast<int>(query) + column);
-          s[n][i] = weight(score * log2_of_e, lse[column]);
+          s[n][i] = weight(score, lse[column]);
         }
     }
     if constexpr (wants_dv) multiply_through<T, columns>(dv_sum, s, grad_tile, at.lane);
@@ -205,15 +205,15 @@ __global__ void __launch_bounds__(Blocking::block)
 #pragma unroll
       for (int n = 0; n < n_tiles; ++n)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) s[n][i] *= dp[n][i] - delta[n * 8 + at.lane % 4 * 2 + i % 2];
+        for (int i = 0; i < 4; ++i) s[n][i] *= (dp[n][i] - delta[n * 8 + at.lane % 4 * 2 + i % 2]) * p.scale;
       multiply_through<T, columns>(dk_sum, s, q_tile, at.lane);
     }
   }
   ptx::wait_for_copies<0>();
   if (at.idle) return;
-  const float scale[2] = {p.scale, p.scale}, one[2] = {1, 1};
+  const float one[2] = {1, 1};
   if constexpr (wants_dk)
-    store_rows<columns>(dk_sum, scale, dk.to, dk.to.at(at.b, at.h), first + own_row, p.keys, p.depth,
+    store_rows<columns>(dk_sum, one, dk.to, dk.to.at(at.b, at.h), first + own_row, p.keys, p.depth,
                         dk.in_packs, dk.add, at.lane);
   if constexpr (wants_dv)
     store_rows<columns>(dv_sum, one, dv.to, dv.to.at(at.b, at.h), first + own_row, p.keys, p.width,

@@ -152,7 +152,7 @@ bool takes(const Cuda& cuda, const Meta& q, const Meta& k, const Meta& v, const 
   if (!narrow(q.dtype) || columns > most || (mask && mask->dtype != DType::bool_ && !narrow(mask->dtype)))
     return false;
   constexpr std::int64_t longest = std::int64_t{1} << 30;
-  if (q.shape[2] > longest || k.shape[2] > longest) return false;
+  if (q.shape[1] == 0 || q.shape[2] > longest || k.shape[2] > longest) return false;
   const std::size_t bytes = q.dtype == DType::f32
                                 ? static_cast<std::size_t>(floats(columns <= 64 ? 64 : 128)) * sizeof(float)
                                 : tensor_core_bytes(columns);

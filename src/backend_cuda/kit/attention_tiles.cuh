@@ -168,7 +168,7 @@ __device__ __forceinline__ float row_sum(float value) {
   return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
-constexpr float log2_of_e = 1.44269504088896340736f, ln_of_2 = 0.69314718055994530942f;
+constexpr float log2_of_e = 1.44269504088896340736f;
 /// 2^x within 2^-22, far below what 16 bits show.
 __device__ __forceinline__ float power_of_2(float x) {
   float y;
