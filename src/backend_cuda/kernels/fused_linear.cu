@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backend_cuda/kit/packs.cuh"
+#include "backend_cuda/kit/linear_parts.cuh"
 #include "backend_cuda/kit/shared_memory.hpp"
 
 namespace ferrite {
@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::int64_t most_extent = std::int64_t{1} << 30;  // what the kernel counts in 32 bits
 constexpr std::int64_t most_bytes = 128 << 10;               // of rows in shared memory
-
-/// Dense, and at a multiple of 16 bytes.
-Array aligned(Cuda& cuda, const Array& x) {
-  const Array rows = dense(cuda, x);
-  if (is_aligned(rows.data(), 16)) return rows;
-  const Array copy = cuda.allocate(rows.meta());
-  copy_into(cuda, rows, copy);
-  return copy;
-}
 
 }  // namespace
 
@@ -41,15 +32,15 @@ bool accepts(const Cuda& cuda, const op::FusedLinear&, MetaSpan in) {
 
 void run(Cuda& cuda, const op::FusedLinear& op, Ins in, Outs out) {
   const Call call(cuda, op_name(op));
-  const Array x = aligned(cuda, in[0]);
+  const Array x = in_packs(cuda, in[0]);
   Array weight = in[1];
   const Shape& strides = weight.layout().strides;
   const auto lanes = static_cast<std::int64_t>(16 / size_of(weight.dtype()));
   const bool is_plain = strides[1] == 1 && strides[0] >= weight.shape()[1] && strides[0] % lanes == 0 &&
                         is_aligned(weight.data(), 16);
-  if (!is_plain) weight = aligned(cuda, weight);
+  if (!is_plain) weight = in_packs(cuda, weight);
   const auto operand = [&](bool is_there, std::size_t i) {
-    return is_there ? aligned(cuda, in[i]) : Array();
+    return is_there ? in_packs(cuda, in[i]) : Array();
   };
   const Array norm_weight = operand(op.norm != RowNorm::none, 2),
               norm_bias = operand(op.norm == RowNorm::layer, 3), bias = operand(op.bias, op.bias_input()),

@@ -4,8 +4,7 @@
 #include "ferrite/ops/quantized_linear.hpp"
 
 #include "backend_cuda/gemm/gemm.hpp"
-#include "backend_cuda/kit/functions.cuh"
-#include "backend_cuda/kit/packs.cuh"
+#include "backend_cuda/kit/linear_parts.cuh"
 #include "ferrite/cuda/kernel.cuh"
 #include "ferrite/ops/fill.hpp"
 
@@ -32,23 +31,7 @@ struct FinishArgs {
 };
 
 template <class T>
-__device__ __forceinline__ float activated(Activation activation, float x) {
-  using Math = std::conditional_t<is_16_bit<T>, CoarseMath, DeviceMath<float>>;
-  switch (activation) {
-    case Activation::relu:
-      return formulas::unary(Math{}, UnaryFn::relu, x, 1.0f);
-    case Activation::gelu:
-      return formulas::unary(Math{}, UnaryFn::gelu_tanh, x, 1.0f);
-    case Activation::silu:
-      return formulas::unary(Math{}, UnaryFn::silu, x, 1.0f);
-    case Activation::tanh:
-      return formulas::unary(Math{}, UnaryFn::tanh, x, 1.0f);
-    case Activation::sigmoid:
-      return formulas::unary(Math{}, UnaryFn::sigmoid, x, 1.0f);
-    default:
-      return x;
-  }
-}
+using ActivationMath = std::conditional_t<is_16_bit<T>, CoarseMath, DeviceMath<float>>;
 
 template <class T>
 __device__ __forceinline__ void finish(const FinishArgs<T>& args, std::int64_t row, std::int64_t column,
@@ -56,7 +39,7 @@ __device__ __forceinline__ void finish(const FinishArgs<T>& args, std::int64_t r
   float value = product * args.scale[column];
   if (args.bias) value += convert_to<float>(args.bias[column]);
   if (args.wide_bias) value += args.wide_bias[column];
-  args.y[row * args.columns + column] = convert_to<T>(activated<T>(args.activation, value));
+  args.y[row * args.columns + column] = convert_to<T>(activate(ActivationMath<T>{}, args.activation, value));
 }
 
 /// Four 8-bit weights as floats. With its sign flipped a byte is unsigned: put below the bits of 2^23 it is
@@ -206,15 +189,6 @@ void multiply_many(Cuda& cuda, const Call& call, const Array& x, const Array& we
   const std::int64_t count = rows * columns;
   launch(call, finish_kernel<T>, divide_up(count, std::int64_t{block_threads}),
          FinishAllArgs<T>{products.data<float>(), count, finish}, Start::early);
-}
-
-/// Dense, and at a multiple of 16 bytes.
-Array in_packs(Cuda& cuda, const Array& x) {
-  const Array elements = dense(cuda, x);
-  if (is_aligned(elements.data(), 16)) return elements;
-  const Array copy = cuda.allocate(x.meta());
-  copy_into(cuda, elements, copy);
-  return copy;
 }
 
 }  // namespace

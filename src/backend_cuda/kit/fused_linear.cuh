@@ -3,9 +3,8 @@
 // by every block for itself: that is less work than another kernel. Sums are f32, in a fixed order.
 #pragma once
 
-#include "backend_cuda/kit/functions.cuh"
 #include "backend_cuda/kit/fused_linear.hpp"
-#include "backend_cuda/kit/packs.cuh"
+#include "backend_cuda/kit/linear_parts.cuh"
 #include "backend_cuda/kit/ptx.cuh"
 #include "backend_cuda/kit/shared_memory.hpp"
 #include "ferrite/cuda/launch.hpp"
@@ -37,24 +36,6 @@ __device__ __forceinline__ float4 load_four(const T* at) {
   const Pack<T, 4> four = load_pack<4>(at);
   return {convert_to<float>(four.lane[0]), convert_to<float>(four.lane[1]), convert_to<float>(four.lane[2]),
           convert_to<float>(four.lane[3])};
-}
-
-__device__ __forceinline__ float activate(Activation activation, float x) {
-  const DeviceMath<float> math{};
-  switch (activation) {
-    case Activation::relu:
-      return formulas::unary(math, UnaryFn::relu, x, 1.0f);
-    case Activation::gelu:
-      return formulas::unary(math, UnaryFn::gelu_tanh, x, 1.0f);
-    case Activation::silu:
-      return formulas::unary(math, UnaryFn::silu, x, 1.0f);
-    case Activation::tanh:
-      return formulas::unary(math, UnaryFn::tanh, x, 1.0f);
-    case Activation::sigmoid:
-      return formulas::unary(math, UnaryFn::sigmoid, x, 1.0f);
-    default:
-      return x;
-  }
 }
 
 /// The rows as f32 in shared memory: element 4 q + i of row n is component i of rows[place(n, q)]. The fours
@@ -183,7 +164,7 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<X
     for (int k = 0; k < args.parts; ++k)
       y += part_sums[c / per_warp * args.parts + k][n * per_warp + c % per_warp];
     if (args.bias) y += convert_to<float>(args.bias[column]);
-    y = activate(args.activation, y);
+    y = activate(DeviceMath<float>{}, args.activation, y);
     const std::int64_t place = std::int64_t{n} * args.columns + column;
     if (args.residual) y += convert_to<float>(args.residual[place]);
     args.y[place] = convert_to<X>(y);
