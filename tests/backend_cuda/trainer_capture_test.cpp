@@ -5,6 +5,7 @@
 
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/nn/gpt.hpp"
+#include "train/token_batch.hpp"
 #include "train/train_test.hpp"
 
 namespace ferrite::train {
@@ -13,23 +14,9 @@ namespace {
 using testing::expect_error;
 using testing::Recorder;
 using testing::same_bits;
+using testing::token_batch;
 
-/// Texts in which each token follows from the one before.
-data::HostBatch tokens(std::int64_t number, std::int64_t rows) {
-  constexpr std::int64_t length = 32, vocabulary = 61;
-  std::vector<std::int32_t> x, y;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t token = (number * 13 + row * 7) % vocabulary;
-    for (std::int64_t i = 0; i < length; ++i) {
-      x.push_back(static_cast<std::int32_t>(token));
-      token = (token * 5 + 3) % vocabulary;
-      y.push_back(static_cast<std::int32_t>(token));
-    }
-  }
-  const Shape shape{rows, length};
-  return {HostTensor::from(std::span<const std::int32_t>(x), shape),
-          HostTensor::from(std::span<const std::int32_t>(y), shape)};
-}
+constexpr std::int64_t length = 32;
 
 /// Every `odd`-th batch has fewer rows, unless it is 0.
 template <class B>
@@ -58,10 +45,11 @@ struct GptRun {
                                           .with_weight_decay(0.1)
                                           .with_no_decay(optim::biases_and_norms)
                                           .with_clip_norm(0.5)),
-        source("texts",
-               [odd](std::int64_t number) {
-                 return std::optional(tokens(number, odd > 0 && number % odd == odd - 1 ? 2 : 4));
-               }),
+        source(
+            "texts",
+            [odd](std::int64_t number) {
+              return std::optional(token_batch(number, odd > 0 && number % odd == odd - 1 ? 2 : 4, length));
+            }),
         trainer(model, optimizer, source, language_model(model), config) {
     trainer.add_observer(recorder);
   }
@@ -154,8 +142,8 @@ TEST_F(CudaTrainer, InMixedPrecisionOnABackendByName) {
 TEST_F(CudaTrainer, BatchesOfAnotherShapeEvaluationsAndLoadedWeightsChangeNothing) {
   using B = Autodiff<Autocast<Cuda>>;
   const auto train = [](GptRun<B>& run) {
-    data::Generated valid("texts",
-                          [](std::int64_t number) { return std::optional(tokens(1000 + number, 4)); });
+    data::Generated valid(
+        "texts", [](std::int64_t number) { return std::optional(token_batch(1000 + number, 4, length)); });
     run.trainer.validate_on(valid, 2);
     run.trainer.advance(8);
     NamedTensors halved;  // the host writes to parameters between two replays

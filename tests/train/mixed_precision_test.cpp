@@ -5,6 +5,7 @@
 
 #include "ferrite/decorators/autocast.hpp"
 #include "ferrite/decorators/parity.hpp"
+#include "train/token_batch.hpp"
 #include "train/train_test.hpp"
 
 namespace ferrite::train {
@@ -13,24 +14,7 @@ namespace {
 using testing::Recorder;
 using testing::same_bits;
 
-constexpr std::int64_t vocabulary = 61, length = 16;
-
-/// Texts in which each token follows from the one before.
-data::HostBatch tokens(std::int64_t number) {
-  constexpr std::int64_t rows = 4;
-  std::vector<std::int32_t> x, y;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t token = (number * 13 + row * 7) % vocabulary;
-    for (std::int64_t i = 0; i < length; ++i) {
-      x.push_back(static_cast<std::int32_t>(token));
-      token = (token * 5 + 3) % vocabulary;
-      y.push_back(static_cast<std::int32_t>(token));
-    }
-  }
-  const Shape shape{rows, length};
-  return {HostTensor::from(std::span<const std::int32_t>(x), shape),
-          HostTensor::from(std::span<const std::int32_t>(y), shape)};
-}
+constexpr std::int64_t length = 16;
 
 template <class B>
 struct GptRun {
@@ -46,7 +30,7 @@ struct GptRun {
       : backend(std::move(on)),
         model(backend,
               nn::GptConfig{}
-                  .with_vocab(vocabulary)
+                  .with_vocab(testing::token_vocabulary)
                   .with_context(length)
                   .with_layers(2)
                   .with_heads(2)
@@ -57,7 +41,8 @@ struct GptRun {
                                           .with_betas(0.9, 0.95)
                                           .with_no_decay(optim::biases_and_norms)
                                           .with_clip_norm(1)),
-        source("texts", [](std::int64_t number) { return std::optional(tokens(number)); }),
+        source("texts",
+               [](std::int64_t number) { return std::optional(testing::token_batch(number, 4, length)); }),
         trainer(model, optimizer, source, language_model(model), config) {
     trainer.add_observer(recorder);
   }
