@@ -29,6 +29,8 @@ RopeConfig read_rope(const Config& config) {
   given.require("partial_rotary_factor", 1.0);
   config.require("partial_rotary_factor", 1.0);
   const std::string type = given.text(given.find("rope_type") ? "rope_type" : "type");
+  if (type.empty() && given.find("factor"))
+    config.refuse("the scaling of rotations has a 'factor' and no 'rope_type' that says how");
   if (type.empty() || type == "default") return rope;
   if (type == "linear") return rope.with_scaling(RopeScaling::linear(given.number("factor")));
   if (type != "llama3")
