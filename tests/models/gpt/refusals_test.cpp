@@ -107,6 +107,8 @@ TEST_F(HuggingFace, LlamasWithPartsThatFerriteLacksAreRefused) {
   expect_refused<ValueError>({"'rope_type'", "yarn", "llama3"});
   with("rope_scaling", {{"rope_type", "llama3"}, {"factor", 2.0}});
   expect_refused<ParseError>({"has no 'low_freq_factor'"});
+  with("rope_scaling", {{"low_freq_factor", 1.0}, {"factor", 2.0}});
+  expect_refused<ValueError>({"'factor'", "'rope_type'"});
   with("rope_scaling", 3);
   expect_refused<ParseError>({"'rope_scaling' must be an object"});
   with("rope_parameters", {{"rope_theta", -1.0}});
