@@ -55,9 +55,9 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   Suite suite;
-  for (const auto add :
-       {add_matmul, add_elementwise, add_lazy, add_reduce, add_row_ops, add_cross_entropy, add_convolution,
-        add_optimizer, add_overhead, add_training, add_tokenizer, add_priors, add_launch, add_linear_algebra})
+  for (const auto add : {add_matmul, add_elementwise, add_lazy, add_reduce, add_row_ops, add_cross_entropy,
+                         add_attention, add_convolution, add_optimizer, add_overhead, add_training,
+                         add_tokenizer, add_priors, add_launch, add_linear_algebra})
     add(suite);
   const Reach reach = backend == "cuda" ? Reach::cuda : backend == "cpu" ? Reach::cpu : Reach::naive;
   const std::regex filter(pattern);

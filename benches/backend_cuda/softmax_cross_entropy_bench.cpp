@@ -59,8 +59,9 @@ void add_cross_entropy(Suite& suite) {
   add(DType::f32, 8192, 50304, Reach::cuda);
   add(DType::bf16, 8192, 50304, Reach::cuda);
   suite.add("cross_entropy_both/bf16/32768x50304", [] { return whole_loss(32768, 50304); });
-  suite.add("linear_cross_entropy_both/bf16/32768x768x50304",
-            [] { return whole_linear_loss(32768, 768, 50304); });
+  for (const std::int64_t rows : {32768, 65536})
+    suite.add(row_name("linear_cross_entropy_both", "bf16", extents({rows, 768, 50304})),
+              [rows] { return whole_linear_loss(rows, 768, 50304); });
 }
 
 }  // namespace ferrite::bench

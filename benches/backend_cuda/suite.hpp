@@ -217,6 +217,7 @@ void add_lazy(Suite& suite);
 void add_reduce(Suite& suite);
 void add_row_ops(Suite& suite);
 void add_cross_entropy(Suite& suite);
+void add_attention(Suite& suite);
 void add_convolution(Suite& suite);
 void add_optimizer(Suite& suite);
 void add_overhead(Suite& suite);

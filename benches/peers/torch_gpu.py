@@ -103,7 +103,7 @@ def summarize(report):
         op, *rest = row["name"].split("/")
         ours, theirs = bars.seconds(row, "cuda"), bars.seconds(row, "torch")
         row["ratio"] = theirs / ours if ours and theirs else None
-        row["bound"] = "flops" if op.startswith(("matmul", "conv2d")) else "bytes"
+        row["bound"] = "flops" if op.startswith(("matmul", "conv2d", "attention", "linear_cross_entropy")) else "bytes"
         ceiling = gemm.get(rest[0], 0) if row["bound"] == "flops" else copy
         reached = rate(row, "cuda", row["bound"])
         row["share"] = reached / ceiling if reached and ceiling else None

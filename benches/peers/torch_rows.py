@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 import torch
+import torch.nn.attention as sdpa
 import torch.nn.functional as F
 
 from torch_training import torch_models
@@ -121,6 +122,65 @@ def rope(dtype, positions, heads, width):
         left, right = x.chunk(2, dim=-1)
         return x * c + torch.cat((-right, left), dim=-1) * s
     return Problem(make, rotate)
+
+
+def attention(op, dtype, kind, batch, heads, queries, columns, keys):
+    """By the fastest of PyTorch's kernels that take the case, chosen when its inputs are prepared."""
+    kernels = [sdpa.SDPBackend.FLASH_ATTENTION, sdpa.SDPBackend.CUDNN_ATTENTION, sdpa.SDPBackend.EFFICIENT_ATTENTION]
+    causal, grouped, backward = kind in ("causal", "grouped"), kind == "grouped", op == "attention_backward"
+    chosen = []
+
+    def attend(q, k, v, mask=None):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped)
+
+    def make():
+        key_heads = heads // 4 if grouped else heads
+        inputs = [draw(batch, n, length, columns, dtype=dtype).requires_grad_(backward)
+                  for n, length in ((heads, queries), (key_heads, keys), (key_heads, keys))]
+        if kind == "mask":
+            inputs.append(torch.rand(queries, keys) > 0.25)
+        if kind == "bias":
+            inputs.append(draw(queries, keys, dtype=dtype))
+        return (*inputs, draw(batch, heads, queries, columns, dtype=dtype)) if backward else tuple(inputs)
+
+    def gradients(o, do, inputs):
+        return torch.autograd.grad(o, inputs[:3], do, retain_graph=True)
+
+    def prepare_with(kernel, inputs):
+        """What `call` takes: the kernel, and for the gradient a forward pass by the same kernel."""
+        if not backward:
+            return kernel, inputs
+        *inputs, do = inputs
+        with sdpa.sdpa_kernel(kernel):
+            return kernel, attend(*inputs), do, inputs
+
+    def call(kernel, *rest):
+        if backward:
+            return gradients(*rest)
+        with sdpa.sdpa_kernel(kernel):
+            return attend(*rest[0])
+
+    def seconds(kernel, inputs):
+        try:
+            prepared = prepare_with(kernel, inputs)
+            call(*prepared)
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            for _ in range(3):
+                call(*prepared)
+            end.record()
+            end.synchronize()
+            return start.elapsed_time(end)
+        except RuntimeError:  # this kernel does not take the case
+            return math.inf
+
+    def prepare(*inputs):
+        if inputs[0].dtype == torch.float64:
+            return prepare_with(sdpa.SDPBackend.MATH, inputs)
+        if not chosen:
+            chosen.append(min(kernels, key=lambda kernel: seconds(kernel, inputs)))
+        return prepare_with(chosen[0], inputs)
+    return Problem(make, call, prepare, needs_grad=backward)
 
 
 def linear_cross_entropy(dtype, rows, length, classes):
@@ -341,6 +401,8 @@ def problem(name):
         return reduce(op, dtype, *rest[1:])
     image, _, outputs = size.partition("_to_")
     extents = [int(n) for n in image.split("x")]
+    if op.removesuffix("_backward") == "attention":
+        return attention(op, dtype, rest[1], *extents, int(outputs or extents[2]))
     if op.startswith("conv2d"):
         return conv2d(op, dtype, extents, int(outputs))
     if op.startswith("max_pool2d"):
