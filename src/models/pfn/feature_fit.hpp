@@ -1,0 +1,53 @@
+// One feature of a TableEncoder: how the cells of a column become numbers.
+#pragma once
+
+#include "ferrite/models/pfn/table_encoder.hpp"
+
+namespace ferrite::pfn::detail {
+
+enum class FeatureKind : std::uint8_t { number, category, date, month, weekday, hour };
+constexpr int feature_kinds = 6;
+
+/// How texts such as 31/01/2024 are read, beside those of ISO 8601.
+enum class DateOrder : std::uint8_t { none, year_first, month_first, day_first };
+constexpr int date_orders = 4;
+
+struct FeatureFit {
+  std::string column;
+  FeatureKind kind = FeatureKind::number;
+  /// Of numbers and dates: (value - offset) * scale.
+  double offset = 0, scale = 1;
+  DateOrder date_order = DateOrder::none;
+  std::vector<std::string> categories;
+  bool has_others = false;  // one more category, for all that are not named
+
+  Feature feature() const;
+};
+
+/// Cells that could not be encoded.
+struct LostCells {
+  std::int64_t unknown = 0;     // categories that the train table does not have
+  std::int64_t unreadable = 0;  // texts where numbers or dates were
+  std::int64_t infinite = 0;
+};
+
+/// The cells of a column as a feature; NaN is missing.
+std::vector<float> encode(const RawColumn& column, const FeatureFit& fit, LostCells& lost);
+
+/// What became of a column of the train table.
+struct ColumnVerdict {
+  enum Kind : std::uint8_t { used, empty, constant, identifier } kind = used;
+  std::vector<FeatureFit> features;
+  std::int64_t infinite = 0;
+  std::int64_t joined = 0;       // categories that became one
+  bool ambiguous_dates = false;  // day and month could be either way
+};
+ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category);
+
+/// Seconds since 1970 of a text; NaN if it is no date.
+double read_date(std::string_view text, DateOrder order);
+/// The order in which all these texts are dates; `none` if some are not. `ambiguous` if two orders are
+/// possible; then months are taken to come first, unless points separate the parts.
+DateOrder date_order_of(std::span<const std::string> texts, bool& ambiguous);
+
+}  // namespace ferrite::pfn::detail

@@ -1,0 +1,165 @@
+// The target of a table: classes or numbers, and every reason why it can be neither.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "ferrite/core/error.hpp"
+#include "io/csv_value.hpp"
+#include "models/pfn/encoder_state.hpp"
+#include "models/quantile_tokenizer/table_text.hpp"
+
+namespace ferrite::pfn::detail {
+
+namespace {
+
+using quantile_tokenizer::is_date;
+using quantile_tokenizer::printable;
+
+/// The different values of a target, and the rows that have one.
+struct TargetValues {
+  std::vector<std::string> names;  // texts by bytes, numbers by value
+  std::int64_t rows = 0;
+  bool integers = true;
+};
+
+TargetValues values_of(const RawColumn& column) {
+  TargetValues values;
+  if (column.is_text()) {
+    std::vector<bool> seen(column.text.distinct.size());
+    for (const std::int32_t code : column.text.codes) {
+      if (code < 0) continue;
+      ++values.rows;
+      seen[static_cast<std::size_t>(code)] = true;
+    }
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      if (seen[i]) values.names.push_back(column.text.distinct[i]);
+    std::sort(values.names.begin(), values.names.end());
+    values.integers = false;
+    return values;
+  }
+  std::set<double> numbers;
+  for (const double value : column.numbers) {
+    if (!std::isfinite(value)) continue;
+    ++values.rows;
+    numbers.insert(value + 0.0);
+    values.integers = values.integers && value == std::trunc(value) && !is_date(column.kind);
+  }
+  for (const double value : numbers) values.names.push_back(number_text(value));
+  return values;
+}
+
+Task decide(const RawColumn& column, const TargetValues& values, const EncoderConfig& config,
+            std::vector<std::string>& notices) {
+  const std::string name = printable(column.name);
+  const auto different = static_cast<std::int64_t>(values.names.size());
+  if (config.task) {
+    if (column.is_text() && *config.task == Task::regression)
+      throw ValueError(
+          fmt::format("[pfn.fit] target '{}', such as '{}': regression needs numbers; name texts that mean a "
+                      "missing value, or ask for classification",
+                      name, printable(values.names.front())));
+    return *config.task;
+  }
+  if (column.is_text()) return Task::classification;
+  if (is_date(column.kind))
+    notices.push_back(
+        fmt::format("the target '{}' has dates: they are predicted as seconds since 1970", name));
+  const bool few = different <= config.integer_classes && 2 * different <= values.rows;
+  if (!values.integers || !few) return Task::regression;
+  if (different > 2)
+    notices.push_back(fmt::format(
+        "the target '{}' has {} different integers, which are taken as classes; ask for regression if they "
+        "are amounts",
+        name, different));
+  return Task::classification;
+}
+
+}  // namespace
+
+std::string named(std::span<const std::string> names) {
+  constexpr std::size_t most = 5;
+  std::string out;
+  for (const std::string& name : names.first(std::min(names.size(), most)))
+    out += (out.empty() ? "'" : ", '") + printable(name) + "'";
+  return names.size() > most ? fmt::format("{} and {} more", out, names.size() - most) : out;
+}
+
+TargetFit fit_target(const Table& train, const std::string& target, const EncoderConfig& config,
+                     std::vector<std::string>& notices) {
+  const std::string name = printable(target);
+  const RawColumn* const column = train.find(target);
+  if (!column) {
+    std::vector<std::string> all;
+    for (const RawColumn& c : train.columns()) all.push_back(c.name);
+    throw ValueError(
+        fmt::format("[pfn.fit] target '{}': there is no such column; choose one of {}", name, named(all)));
+  }
+  const TargetValues values = values_of(*column);
+  if (values.rows == 0)
+    throw ValueError(fmt::format(
+        "[pfn.fit] target '{}', {} rows: all are missing; choose another target or fill in what is known",
+        name, train.rows()));
+  if (values.rows < 2)
+    throw ValueError(fmt::format(
+        "[pfn.fit] target '{}': one row has a target and at least two are needed; add rows", name));
+  if (values.names.size() < 2)
+    throw ValueError(
+        fmt::format("[pfn.fit] target '{}' is '{}' in every row: there is nothing to learn; choose another "
+                    "target or add rows with other values",
+                    name, printable(values.names.front())));
+  TargetFit fit{target, decide(*column, values, config, notices), {}};
+  if (fit.task == Task::classification) {
+    const auto classes = static_cast<std::int64_t>(values.names.size());
+    const std::string_view advice = column->is_text() ? "choose a target that repeats"
+                                                      : "ask for regression or choose a target that repeats";
+    if (classes == values.rows)
+      throw ValueError(
+          fmt::format("[pfn.fit] target '{}': every row has a class of its own, as names and "
+                      "numbers of rows have; {}",
+                      name, advice));
+    if (classes > config.most_classes)
+      throw ValueError(
+          fmt::format("[pfn.fit] target '{}', {} classes: at most {} are possible; join classes, "
+                      "or {}",
+                      name, classes, config.most_classes, advice));
+    fit.class_names = values.names;
+  }
+  if (values.rows < train.rows())
+    notices.push_back(fmt::format("{} of {} rows have no target '{}' and are left out of training",
+                                  train.rows() - values.rows, train.rows(), name));
+  return fit;
+}
+
+std::vector<std::int32_t> class_codes(const RawColumn& column, const TargetFit& fit, std::int64_t& unknown) {
+  RawColumn given = column;  // the classes are the categories of the target
+  FeatureFit classes;
+  classes.kind = FeatureKind::category;
+  classes.categories = fit.class_names;
+  if (is_date(given.kind)) given.kind = FieldKind::number;  // as they were named
+  LostCells lost;
+  std::vector<std::int32_t> codes;
+  for (const float code : encode(given, classes, lost))
+    codes.push_back(std::isnan(code) ? -1 : static_cast<std::int32_t>(code));
+  unknown += lost.unknown;
+  return codes;
+}
+
+std::vector<double> target_numbers(const RawColumn& column) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> values = column.numbers;
+  if (column.is_text()) {
+    std::vector<double> distinct;
+    for (const std::string& text : column.text.distinct)
+      distinct.push_back(io_detail::parse_number(text).value_or(none));
+    for (const std::int32_t code : column.text.codes)
+      values.push_back(code < 0 ? none : distinct[static_cast<std::size_t>(code)]);
+  }
+  for (double& value : values)
+    if (!std::isfinite(value)) value = none;
+  return values;
+}
+
+}  // namespace ferrite::pfn::detail

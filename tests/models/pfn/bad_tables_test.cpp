@@ -1,0 +1,145 @@
+// Tables that cannot be learned from are refused with the column's name and what to do; others lose what is
+// of no use, and say so.
+#include <chrono>
+#include <numeric>
+
+#include "ferrite/core/rng.hpp"
+#include "pfn_tables.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+using pfn::EncoderConfig;
+using pfn::Table;
+using pfn::TableEncoder;
+using pfn::Task;
+
+std::string fit_error(const std::string& text, const EncoderConfig& config = {}) {
+  const Table table = csv_table(text);
+  return value_error([&] { TableEncoder::fit(table, "y", config); });
+}
+
+TEST(BadTargets, AreRefusedByName) {
+  expect_part(fit_error("a,b\n1,2\n2,3\n"), "target 'y': there is no such column; choose one of 'a', 'b'");
+  expect_part(fit_error("a,y\n1,\n2,NA\n"), "target 'y', 2 rows: all are missing; choose another target");
+  expect_part(fit_error("a,y\n1,5\n2,5\n"), "target 'y' is '5' in every row: there is nothing to learn");
+  expect_part(fit_error("a,y\n1,u\n2,u\n"), "target 'y' is 'u' in every row");
+  expect_part(fit_error("a,y\n1,5\n"),
+              "target 'y': one row has a target and at least two are needed; add rows");
+  expect_part(fit_error("a,y\n1,u\n2,v\n3,w\n"), "target 'y': every row has a class of its own");
+  expect_part(fit_error("a,y\n1,u\n2,v\n3,u\n", EncoderConfig{}.with_task(Task::regression)),
+              "target 'y', such as 'u': regression needs numbers");
+  expect_part(fit_error("a,y\n1,1\n2,2\n3,3\n4,1\n",
+                        EncoderConfig{}.with_task(Task::classification).with_most_classes(2)),
+              "target 'y', 3 classes: at most 2 are possible");
+  expect_part(fit_error("y\n1\n2\n"), "no column is left to predict it from: the table has no other");
+  expect_part(fit_error("a,b,y\n1,,1\n1,,2\n"), "all others are constant, empty or names of rows");
+  EXPECT_EQ(fit_error("a,y\n1,1.5\n2,2.5\n3,3.5\n"),
+            "no ValueError");  // numbers are unique per row: regression
+}
+
+TEST(BadTargets, RowsWithoutOneAreLeftOut) {
+  const Table table = csv_table("a,c,y\n1,u,2.5\n2,v,\n3,u,3.5\n4,w,inf\n5,u,1\n");
+  const TableEncoder encoder = TableEncoder::fit(table, "y");
+  EXPECT_NOTICE(encoder.notices(), "2 of 5 rows have no target 'y' and are left out of training");
+  EXPECT_NOTICE(encoder.notices(), "column 'c' is constant");  // in the rows that are left
+  const auto train = encoder.transform_train(table);
+  EXPECT_EQ(train.targets, (std::vector<double>{2.5, 3.5, 1}));
+  EXPECT_EQ(cells(train, "a"), (std::vector<float>{1, 3, 5}));
+  EXPECT_EQ(encoder.transform(table).rows, 5);
+  EXPECT_THROW(encoder.transform(table).check_targets("test"), ValueError);
+  EXPECT_NO_THROW(train.check_targets("test"));
+}
+
+TEST(BadColumns, InfinitiesAreMissing) {
+  const Table table = csv_table("a,b,y\n1,inf,0\ninf,-inf,1\n-inf,inf,0\n2,inf,1\n");
+  const TableEncoder encoder = TableEncoder::fit(table, "y");
+  EXPECT_EQ(cells(encoder.transform(table), "a"), (std::vector<float>{1, -99, -99, 2}));
+  EXPECT_NOTICE(encoder.notices(), "columns 'a', 'b' have infinities: they are taken as missing");
+  EXPECT_NOTICE(encoder.notices(), "column 'b' has no values: dropped");
+}
+
+TEST(BadColumns, FreeTextKeepsItsMostFrequentCategories) {
+  std::vector<std::string> words;
+  std::vector<double> target;
+  for (int i = 0; i < 300; ++i) {
+    words.push_back(i % 3 == 0 ? "often" : i % 3 == 1 && i < 30 ? "at times" : "rare " + std::to_string(i));
+    target.push_back(i % 2);
+  }
+  Table table;
+  table.add_texts("words", words).add_numbers("y", target);
+  const TableEncoder encoder = TableEncoder::fit(table, "y");
+  EXPECT_NOTICE(encoder.notices(), "column 'words' has more than 100 categories");
+  EXPECT_EQ(encoder.features()[0].categories, 3);
+  const std::vector<float> codes = cells(encoder.transform(table), "words");
+  EXPECT_EQ((std::vector<float>(codes.begin(), codes.begin() + 3)), (std::vector<float>{1, 0, 2}));
+  Table other;
+  const std::vector<std::string> unseen{"unseen"};
+  other.add_texts("words", unseen);
+  EXPECT_EQ(cells(encoder.transform(other), "words"), (std::vector<float>{2}));  // one of the others
+}
+
+/// Ten thousand columns of which four tell something about the target.
+Table wide_table(Task task) {
+  constexpr std::int64_t rows = 200, columns = 10'000;
+  Table table;
+  std::vector<double> target(rows);
+  for (std::int64_t r = 0; r < rows; ++r)
+    target[static_cast<std::size_t>(r)] =
+        task == Task::regression ? normal_at<double>({3, 1}, static_cast<std::uint64_t>(r)) : r % 3;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    std::vector<double> values(rows);
+    for (std::size_t r = 0; r < values.size(); ++r) {
+      values[r] = normal_at<double>({7, static_cast<std::uint64_t>(c)}, r);
+      if (c % 2500 == 1000) values[r] += 2 * target[r];
+    }
+    table.add_numbers("c" + std::to_string(c), std::move(values));
+  }
+  table.add_numbers("y", target);
+  return table;
+}
+
+TEST(BadColumns, OfTenThousandTheBestAreKept) {
+  for (const Task task : {Task::classification, Task::regression}) {
+    const Table table = wide_table(task);
+    const auto start = std::chrono::steady_clock::now();
+    const TableEncoder encoder = TableEncoder::fit(table, "y", EncoderConfig{}.with_task(task));
+    const auto encoded = encoder.transform(table);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(time.count(), 20) << "seconds";  // it takes about one, and more under a sanitizer
+    EXPECT_EQ(encoded.columns(), 500);
+    for (const char* name : {"c1000", "c3500", "c6000", "c8500"})
+      EXPECT_EQ(cells(encoded, name).size(), 200u) << name;
+    EXPECT_TRUE(encoded.notices.empty()) << encoded.notices.front();  // known columns are no strangers
+    EXPECT_NOTICE(encoder.notices(), "of 10000 columns, the 500 that tell most about 'y' are used");
+    EXPECT_NOTICE(encoder.notices(), task == Task::classification ? "mutual information" : "variance");
+  }
+}
+
+TEST(BadColumns, ColumnsAreChosenBeyondChanceAndInTheirOrder) {
+  // A category with a row or two each seems to tell everything; the correction knows better.
+  Table table;
+  std::vector<std::string> names;
+  std::vector<double> noise, signal, target;
+  for (int i = 0; i < 120; ++i) {
+    names.push_back("n" + std::to_string(i % 80));
+    noise.push_back(uniform_at<double>({1, 1}, static_cast<std::uint64_t>(i)));
+    target.push_back(uniform_at<double>({1, 2}, static_cast<std::uint64_t>(i)) < 0.5);
+    signal.push_back(target.back() + 2 * uniform_at<double>({1, 3}, static_cast<std::uint64_t>(i)));
+  }
+  table.add_texts("names", names).add_numbers("noise", noise).add_numbers("signal", signal);
+  table.add_numbers("y", target);
+  const TableEncoder encoder = TableEncoder::fit(table, "y", EncoderConfig{}.with_most_columns(1));
+  EXPECT_EQ(encoder.features()[0].name, "signal");
+}
+
+TEST(BadFiles, WhatIsNoTableIsRefusedByTheReader) {
+  EXPECT_THROW(csv_table(""), ParseError);
+  EXPECT_THROW(csv_table("a,b\n1,2\n3\n"), ParseError);
+  EXPECT_THROW(csv_table("a,b\n"), ParseError);
+  EXPECT_THROW(pfn::read_table("nowhere.csv"), IoError);
+  EXPECT_THROW(pfn::read_table("table.docx"), ValueError);
+}
+
+}  // namespace
+}  // namespace ferrite::testing
