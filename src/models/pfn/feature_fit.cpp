@@ -214,7 +214,7 @@ ColumnVerdict fit_categories(const RawColumn& column, const EncoderConfig& confi
 Feature FeatureFit::feature() const {
   static constexpr std::string_view parts[] = {"", "", "", " (month)", " (weekday)", " (hour)"};
   const bool is_category = kind == FeatureKind::category;
-  return {column + std::string(parts[static_cast<std::size_t>(kind)]), is_category,
+  return {column + std::string(parts[static_cast<std::size_t>(kind)]), column, is_category,
           is_category ? static_cast<std::int64_t>(categories.size()) + has_others : 0};
 }
 

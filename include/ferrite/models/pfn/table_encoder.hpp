@@ -61,6 +61,7 @@ struct EncoderConfig {
 /// A column of an encoded table.
 struct Feature {
   std::string name;
+  std::string column;  // of the table that it came from
   bool is_category = false;
   std::int64_t categories = 0;  // codes are less than this
   friend bool operator==(const Feature&, const Feature&) = default;

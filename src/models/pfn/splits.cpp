@@ -1,0 +1,117 @@
+#include "ferrite/models/pfn/splits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/core/rng.hpp"
+
+namespace ferrite::pfn {
+
+namespace {
+
+/// The rows of each class in random order. Without classes all rows are of one.
+std::vector<std::vector<std::int64_t>> shuffled_classes(std::span<const std::int32_t> classes,
+                                                        std::int64_t rows, std::uint64_t seed) {
+  std::vector<std::vector<std::int64_t>> of_class(1);
+  for (const std::int64_t row : random_permutation(rows, {seed, 0})) {
+    const auto c = classes.empty() ? 0 : static_cast<std::size_t>(classes[static_cast<std::size_t>(row)]);
+    if (of_class.size() <= c) of_class.resize(c + 1);
+    of_class[c].push_back(row);
+  }
+  return of_class;
+}
+
+/// All rows in as many parts, dealt class by class.
+std::vector<std::vector<std::int64_t>> dealt(std::span<const std::int32_t> classes, std::int64_t rows,
+                                             std::int64_t parts, std::uint64_t seed) {
+  std::vector<std::vector<std::int64_t>> out(static_cast<std::size_t>(parts));
+  std::size_t next = 0;
+  for (const auto& rows_of_class : shuffled_classes(classes, rows, seed))
+    for (const std::int64_t row : rows_of_class) out[next++ % out.size()].push_back(row);
+  for (auto& part : out) std::sort(part.begin(), part.end());
+  return out;
+}
+
+/// As many rows: of every class the first, then what gives each its share.
+std::vector<std::int64_t> sampled(std::span<const std::int32_t> classes, std::int64_t rows,
+                                  std::int64_t count, std::uint64_t seed) {
+  std::vector<std::pair<double, std::int64_t>> order;  // when the row's turn comes
+  for (const auto& rows_of_class : shuffled_classes(classes, rows, seed))
+    for (std::size_t i = 0; i < rows_of_class.size(); ++i)
+      order.emplace_back(static_cast<double>(i) / static_cast<double>(rows_of_class.size()),
+                         rows_of_class[i]);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(order[static_cast<std::size_t>(i)].second);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<Fold> folds_from(std::span<const std::int32_t> classes, std::int64_t rows, std::int64_t folds,
+                             std::uint64_t seed) {
+  if (folds < 2 || folds > rows)
+    throw ValueError(
+        fmt::format("[folds] {} folds of {} rows: there must be at least 2 and at most one for "
+                    "each row; ask for other folds or add rows",
+                    folds, rows));
+  for (const std::int32_t c : classes)
+    if (c < 0) throw ValueError(fmt::format("[folds] class {}: leave out rows without a class", c));
+  std::vector<Fold> out;
+  for (auto& test : dealt(classes, rows, folds, seed)) {
+    Fold fold;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    std::set_difference(all.begin(), all.end(), test.begin(), test.end(), std::back_inserter(fold.train));
+    fold.test = std::move(test);
+    out.push_back(std::move(fold));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Fold> stratified_folds(std::span<const std::int32_t> classes, std::int64_t folds,
+                                   std::uint64_t seed) {
+  return folds_from(classes, static_cast<std::int64_t>(classes.size()), folds, seed);
+}
+
+std::vector<Fold> plain_folds(std::int64_t rows, std::int64_t folds, std::uint64_t seed) {
+  return folds_from({}, rows, folds, seed);
+}
+
+std::vector<Fold> folds_of(const EncodedTable& table, std::int64_t folds, std::uint64_t seed) {
+  table.check_targets("folds");
+  return folds_from(table.classes, table.rows, folds, seed);
+}
+
+Contexts contexts_of(const EncodedTable& train, const ContextConfig& config, std::uint64_t seed) {
+  train.check_targets("contexts");
+  const std::int64_t least = std::max<std::int64_t>(2, train.class_count());
+  if (config.most_rows < least)
+    throw ValueError(
+        fmt::format("[contexts] most_rows {}: must be at least {}, so that every class has a row",
+                    config.most_rows, least));
+  Contexts contexts;
+  if (train.rows <= config.most_rows) {
+    contexts.rows.emplace_back(static_cast<std::size_t>(train.rows));
+    std::iota(contexts.rows[0].begin(), contexts.rows[0].end(), std::int64_t{0});
+    return contexts;
+  }
+  if (config.policy == ContextPolicy::sample) {
+    contexts.rows.push_back(sampled(train.classes, train.rows, config.most_rows, seed));
+    contexts.notice =
+        fmt::format("of {} train rows, samples of {} are read at a time", train.rows, config.most_rows);
+  } else {
+    const std::int64_t parts = (train.rows - 1) / config.most_rows + 1;
+    contexts.rows = dealt(train.classes, train.rows, parts, seed);
+    contexts.notice = fmt::format("the {} train rows are read in {} parts, whose predictions are averaged",
+                                  train.rows, parts);
+  }
+  return contexts;
+}
+
+}  // namespace ferrite::pfn
