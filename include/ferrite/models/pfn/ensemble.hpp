@@ -1,0 +1,64 @@
+// Members of an ensemble: each sees the table with columns and classes in another order, and some see numbers
+// in another scale. All of it is fitted on the train rows alone.
+#pragma once
+
+#include "ferrite/models/pfn/table_encoder.hpp"
+
+namespace ferrite::pfn {
+
+/// What happens to features that are numbers. Missing cells stay missing.
+///   none    nothing
+///   normal  quantiles of the train rows become those of a normal distribution
+///   tails   beyond three (robust) deviations from the median numbers grow by their logarithm only
+enum class NumberScale : std::uint8_t { none, normal, tails };
+FERRITE_API std::string_view to_string(NumberScale scale);
+constexpr int count_of(NumberScale) { return 3; }
+
+struct MemberConfig {
+  std::uint64_t seed = 0;  // of the orders
+  bool permute_columns = true;
+  bool permute_classes = true;
+  NumberScale numbers = NumberScale::none;
+};
+/// Member `index` of an ensemble of any size. The first sees the table as it is; of the others, every second
+/// one has normal numbers, and the rest take turns between none and tails.
+FERRITE_API MemberConfig member_config(std::uint64_t seed, std::int64_t index);
+
+/// The scale of one feature: linear between knots and constant outside, or one that compresses tails.
+struct FERRITE_API FeatureScale {
+  NumberScale kind = NumberScale::none;
+  std::vector<double> values, scores;  // of knots, ascending
+  double centre = 0, deviation = 1;
+
+  float operator()(float value) const;
+  static FeatureScale fit(NumberScale kind, std::vector<double> train_values);
+};
+
+/// The quantile of the standard normal distribution, for a level in (0, 1); exact to about 1e-15.
+FERRITE_API double normal_quantile(double level);
+
+/// A value.
+class FERRITE_API EnsembleMember {
+ public:
+  /// `train` needs no targets.
+  static EnsembleMember fit(const EncodedTable& train, const MemberConfig& config);
+
+  /// The table as the member sees it: features, classes and their names in its order. ValueError if the table
+  /// has other features than the train table.
+  EncodedTable transform(const EncodedTable& table) const;
+  /// Probabilities [rows, classes] of the member's classes, by the classes of the table.
+  std::vector<double> restore(std::span<const double> probabilities) const;
+
+  /// The whole fit as JSON, and back. ParseError for anything that to_json did not write.
+  std::string to_json() const;
+  static EnsembleMember from_json(std::string_view text);
+
+ private:
+  void check() const;
+
+  std::vector<std::int64_t> columns_;  // of each feature of the member: its place in the table
+  std::vector<std::int64_t> classes_;  // of each class of the member: its place in the table
+  std::vector<FeatureScale> scales_;   // of each feature of the member
+};
+
+}  // namespace ferrite::pfn

@@ -1,0 +1,131 @@
+// Members of ensembles see the same table in other orders and scales, and give probabilities back in its own.
+#include "ferrite/models/pfn/ensemble.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/core/rng.hpp"
+#include "sklearn_reference.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+using pfn::EnsembleMember;
+using pfn::FeatureScale;
+using pfn::MemberConfig;
+using pfn::NumberScale;
+
+TEST(EnsembleMember, PermutesColumnsAndClassesTogether) {
+  const ReferenceTable table("wine");
+  const EnsembleMember member = EnsembleMember::fit(table.train, {.seed = 3});
+  const pfn::EncodedTable seen = member.transform(table.test);
+  EXPECT_NE(seen.features, table.test.features);
+  for (std::size_t c = 0; c < seen.features.size(); ++c)
+    for (std::size_t old = 0; old < seen.features.size(); ++old)
+      if (table.test.features[old] == seen.features[c]) {
+        EXPECT_EQ(seen.row(5)[c], table.test.row(5)[old]);
+      }
+  std::vector<double> certain(static_cast<std::size_t>(3 * seen.rows));
+  for (std::size_t r = 0; r < seen.classes.size(); ++r) {
+    EXPECT_EQ(seen.class_names[static_cast<std::size_t>(seen.classes[r])],
+              table.test.class_names[static_cast<std::size_t>(table.test.classes[r])]);
+    certain[3 * r + static_cast<std::size_t>(seen.classes[r])] = 1;
+  }
+  const std::vector<double> back = member.restore(certain);
+  for (std::size_t r = 0; r < seen.classes.size(); ++r)
+    EXPECT_EQ(back[3 * r + static_cast<std::size_t>(table.test.classes[r])], 1);
+  EXPECT_EQ(EnsembleMember::fit(table.train, {.seed = 3}).transform(table.test).x, seen.x);
+  EXPECT_THROW(member.transform(ReferenceTable("iris").test), ValueError);
+  EXPECT_THROW(member.restore(std::vector<double>(4)), ValueError);
+}
+
+TEST(EnsembleMember, TheFirstSeesTheTableAsItIs) {
+  const ReferenceTable table("mixed");
+  const EnsembleMember member = EnsembleMember::fit(table.train, pfn::member_config(5, 0));
+  const pfn::EncodedTable seen = member.transform(table.test);
+  EXPECT_EQ(seen.features, table.test.features);
+  EXPECT_EQ(seen.classes, table.test.classes);
+  EXPECT_EQ(std::memcmp(seen.x.data(), table.test.x.data(), 4 * seen.x.size()), 0);  // NaN included
+  int scales[3] = {};
+  for (int i = 0; i < 8; ++i) ++scales[static_cast<int>(pfn::member_config(5, i).numbers)];
+  EXPECT_EQ(scales[0], 2);
+  EXPECT_EQ(scales[1], 4);
+  EXPECT_EQ(scales[2], 2);
+}
+
+TEST(EnsembleMember, ScalesNumbersAloneAndComesBackFromItsText) {
+  const ReferenceTable table("mixed");
+  for (const NumberScale scale : {NumberScale::normal, NumberScale::tails}) {
+    const EnsembleMember member =
+        EnsembleMember::fit(table.train, {.seed = 1, .permute_columns = false, .numbers = scale});
+    const pfn::EncodedTable seen = member.transform(table.test);
+    for (std::int64_t r = 0; r < seen.rows; ++r)
+      for (std::size_t c = 0; c < seen.features.size(); ++c) {
+        const float before = table.test.row(r)[c], after = seen.row(r)[c];
+        EXPECT_EQ(std::isnan(before), std::isnan(after));
+        if (std::isnan(before)) continue;
+        if (seen.features[c].is_category)
+          EXPECT_EQ(before, after);
+        else
+          EXPECT_LT(std::abs(after), 6);
+      }
+    const EnsembleMember back = EnsembleMember::from_json(member.to_json());
+    EXPECT_EQ(std::memcmp(back.transform(table.test).x.data(), seen.x.data(), 4 * seen.x.size()), 0);
+  }
+  for (const char* text : {"", "{}", "{\"columns\": [1], \"classes\": [], \"scales\": []}"})
+    EXPECT_THROW(EnsembleMember::from_json(text), ParseError) << text;
+}
+
+TEST(FeatureScale, QuantilesBecomeNormal) {
+  std::vector<double> values;
+  for (std::uint64_t i = 0; i < 5000; ++i) values.push_back(std::exp(3 * normal_at<double>({1, 1}, i)));
+  const FeatureScale scale = FeatureScale::fit(NumberScale::normal, values);
+  EXPECT_LE(scale.values.size(), 1000u);
+  double sum = 0, squares = 0;
+  for (const double v : values) {
+    const auto z = static_cast<double>(scale(static_cast<float>(v)));
+    sum += z;
+    squares += z * z;
+  }
+  EXPECT_NEAR(sum / 5000, 0, 0.01);
+  EXPECT_NEAR(squares / 5000, 1, 0.02);
+  EXPECT_EQ(scale(-5), scale(0));  // outside, the ends
+  EXPECT_LT(scale(1e30f), 5);
+  EXPECT_TRUE(std::isnan(scale(NAN)));
+  // Values that are equal share the middle of their ranks.
+  const FeatureScale half = FeatureScale::fit(NumberScale::normal, {0, 0, 1, 1});
+  EXPECT_NEAR(half(0), pfn::normal_quantile(0.25), 1e-6);
+  EXPECT_NEAR(half(0.5f), 0, 1e-6);
+  EXPECT_EQ(FeatureScale::fit(NumberScale::normal, {NAN, NAN})(3), 3);
+  EXPECT_EQ(FeatureScale::fit(NumberScale::normal, {2, 2})(3), 0);
+}
+
+TEST(FeatureScale, TailsGrowByTheirLogarithm) {
+  std::vector<double> values(101);
+  std::iota(values.begin(), values.end(), 0.0);
+  const FeatureScale scale = FeatureScale::fit(NumberScale::tails, values);
+  EXPECT_NEAR(scale(50), 0, 1e-6);
+  EXPECT_NEAR(scale(75), 1.349 / 2, 1e-3);
+  const double far = (1e6 - 50) / (50 / 1.349);
+  EXPECT_NEAR(scale(1e6f), 3 + std::log1p(far - 3), 1e-4);
+  EXPECT_LT(scale(-1e6f), -3);
+  EXPECT_EQ(FeatureScale::fit(NumberScale::tails, {4, 4, 4})(5), 1);
+}
+
+TEST(FeatureScale, QuantilesAreThoseOfScipy) {
+  const auto& expected = sklearn_reference()["normal_quantiles"];
+  for (std::size_t i = 0; i < expected["levels"].size(); ++i) {
+    const double value = expected["values"][i].get<double>();
+    EXPECT_NEAR(pfn::normal_quantile(expected["levels"][i].get<double>()), value,
+                1e-14 * std::max(1.0, std::abs(value)))
+        << expected["levels"][i];
+  }
+  EXPECT_TRUE(std::isnan(pfn::normal_quantile(0)));
+}
+
+}  // namespace
+}  // namespace ferrite::testing
