@@ -67,7 +67,8 @@ std::vector<double> ClassCodes::decode(std::span<const double> probabilities, st
         fmt::format("[class_codes] {} probabilities: {} codings of {} rows and {} symbols need {}",
                     probabilities.size(), codings(), rows, symbols_, symbol_of_.size() * height * width));
   constexpr double least = 1e-300;
-  constexpr int steps = 100;
+  // Ten steps: of symbols that are a little wrong, more would fit the errors. The product alone is too sure.
+  constexpr int steps = 10;
   std::vector<double> out(height * count);
   parallel_ranges(rows, 16, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> given(symbol_of_.size() * width), mass(width), next(count);

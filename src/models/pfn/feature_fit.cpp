@@ -116,7 +116,8 @@ void fit_range(FeatureFit& fit, double least, double greatest) {
     fit.offset = least;
     reach = range;
   }
-  if (reach > 0 && (reach < 1e-15 || reach > 1e15)) fit.scale = std::ldexp(1.0, -std::ilogb(reach));
+  if (reach > 0 && (reach < 1e-15 || reach > 1e15))
+    fit.scale = std::ldexp(1.0, std::min(-std::ilogb(reach), 1000));
 }
 
 ColumnVerdict fit_values(const RawColumn& column, FeatureFit fit, const EncoderConfig& config) {

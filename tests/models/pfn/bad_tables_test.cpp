@@ -133,6 +133,54 @@ TEST(BadColumns, ColumnsAreChosenBeyondChanceAndInTheirOrder) {
   EXPECT_EQ(encoder.features()[0].name, "signal");
 }
 
+/// A column of any kind, with odd numbers and missing cells.
+pfn::RawColumn odd_column(const std::string& name, std::int64_t rows, RandomKey key) {
+  const auto draw = [&](std::uint64_t i, std::int64_t below) { return integer_at(key, i, 0, below); };
+  const double odd[] = {0, -0.0, 1, 1e300, -1e300, 5e-324, INFINITY, -INFINITY, NAN, 3, 1e17, 2};
+  const char* const words[] = {"", "a", "b", "\xc3\xa9", "01/02/2024", "2024-01-01", "7", " ", "A"};
+  const std::int64_t kind = draw(0, 4), choices = draw(1, 9) + 1;
+  pfn::RawColumn column{name, kind == 1 ? pfn::FieldKind::date_time : pfn::FieldKind::number, {}, {}};
+  std::vector<std::string> texts;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto i = static_cast<std::uint64_t>(r) + 2;
+    column.numbers.push_back(kind == 2 ? static_cast<double>(draw(i, choices)) : odd[draw(i, choices + 3)]);
+    texts.emplace_back(words[draw(i, choices)]);
+  }
+  if (kind != 3) return column;
+  return *Table().add_texts(name, texts).find(name);
+}
+
+TEST(BadColumns, AnyTableIsRefusedOrGivesNumbers) {
+  int fitted = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const std::int64_t rows = integer_at({seed, 0}, 0, 1, 12);
+    Table table, other;
+    for (std::uint64_t c = 0; c < 4; ++c) {
+      const std::string name = c == 3 ? "y" : "c" + std::to_string(c);
+      table.add(odd_column(name, rows, {seed, c + 1}));
+      other.add(odd_column(name, 9, {seed, c + 9}));  // kinds may be others
+    }
+    try {
+      const TableEncoder encoder = TableEncoder::fit(table, "y");
+      ++fitted;
+      const auto train = encoder.transform_train(table);
+      train.check_targets("test");
+      for (const auto& encoded : {train, TableEncoder::from_json(encoder.to_json()).transform(other)})
+        for (std::size_t i = 0; i < encoded.x.size(); ++i) {
+          const pfn::Feature& feature = encoded.features[i % encoded.features.size()];
+          const float x = encoded.x[i];
+          EXPECT_FALSE(std::isinf(x)) << "seed " << seed;
+          if (feature.is_category && !std::isnan(x)) {
+            EXPECT_TRUE(x >= 0 && x < static_cast<float>(feature.categories)) << "seed " << seed;
+          }
+        }
+    } catch (const ValueError& e) {
+      EXPECT_TRUE(std::string(e.what()).find("'y'") != std::string::npos) << e.what();
+    }
+  }
+  EXPECT_GT(fitted, 100);
+}
+
 TEST(BadFiles, WhatIsNoTableIsRefusedByTheReader) {
   EXPECT_THROW(csv_table(""), ParseError);
   EXPECT_THROW(csv_table("a,b\n1,2\n3\n"), ParseError);

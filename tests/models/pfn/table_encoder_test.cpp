@@ -171,6 +171,13 @@ TEST(Table, TakesRowsAndRefusesWhatDoesNotFit) {
   EXPECT_EQ(part.find("a")->numbers, (std::vector<double>{3, 1}));
   EXPECT_EQ(part.find("b")->text.codes, (std::vector<std::int32_t>{-1, 0}));
   EXPECT_EQ(part.find("b")->text.distinct, (std::vector<std::string>{"x"}));
+  pfn::TableConfig small_chunks;
+  small_chunks.chunk_bytes = 16;
+  std::string text = "w\n";
+  for (int i = 0; i < 50; ++i) text += i % 3 ? "word\n" : i % 2 ? "other\n" : "third\n";
+  const pfn::RawColumn joined = *csv_table(text, small_chunks).find("w");
+  EXPECT_EQ(joined.text.distinct, (std::vector<std::string>{"third", "word", "other"}));
+  for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(joined.text.codes[i], i % 3 ? 1 : i % 2 ? 2 : 0) << i;
   const std::vector<std::int64_t> outside{3};
   EXPECT_THROW(table.take(outside), ValueError);
   Table other;

@@ -30,10 +30,11 @@ class FERRITE_API ClassCodes {
   /// Labels of one coding for rows of these classes. ValueError for a class that there is not.
   std::vector<std::int32_t> encode(std::int64_t coding, std::span<const std::int32_t> classes) const;
 
-  /// `probabilities` holds [rows, symbols()] of every coding, one after the other. Gives those of classes
-  /// [rows, classes] which make the symbols most likely, beginning from the normalised product over a class's
-  /// symbols: the product itself where the symbols of a round are independent, and the classes'
-  /// probabilities where the symbols' agree with each other. Rows of zeros give equal probabilities.
+  /// `probabilities` holds [rows, symbols()] of every coding, one after the other. Begins from the normalised
+  /// product over a class's symbols and takes some steps towards those probabilities of classes [rows,
+  /// classes] which make the symbols most likely. So independent symbols of a round give their product, and
+  /// symbols that agree with each other give about the classes' own probabilities. A row of zeros counts as
+  /// equal symbols.
   /// # Shapes: [codings, rows, symbols] -> [rows, classes]
   std::vector<double> decode(std::span<const double> probabilities, std::int64_t rows) const;
 
