@@ -68,6 +68,11 @@ Table& Table::add(RawColumn column) {
   if (!columns_.empty() && rows_of(column) != rows_)
     throw ValueError(fmt::format("[table] column '{}', {} rows: the table has {}", printable(column.name),
                                  rows_of(column), rows_));
+  for (const std::int32_t code : column.text.codes)
+    if (code < -1 || code >= static_cast<std::int32_t>(column.text.distinct.size()))
+      throw ValueError(fmt::format("[table] column '{}', code {}: must lie between -1 and {}",
+                                   printable(column.name), code,
+                                   static_cast<std::int64_t>(column.text.distinct.size()) - 1));
   rows_ = rows_of(column);
   places_.emplace(column.name, columns_.size());
   columns_.push_back(std::move(column));

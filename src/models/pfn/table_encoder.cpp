@@ -55,6 +55,8 @@ EncodedTable EncodedTable::take(std::span<const std::int64_t> taken) const {
   EncodedTable out{task, features, class_names, static_cast<std::int64_t>(taken.size()), {}, {}, {}, {}};
   out.x.reserve(taken.size() * features.size());
   for (const std::int64_t r : taken) {
+    if (r < 0 || r >= rows)
+      throw ValueError(fmt::format("[encoded_table] row {}: the table has rows 0 to {}", r, rows - 1));
     out.x.insert(out.x.end(), x.begin() + r * columns(), x.begin() + (r + 1) * columns());
     if (!classes.empty()) out.classes.push_back(classes[static_cast<std::size_t>(r)]);
     if (!targets.empty()) out.targets.push_back(targets[static_cast<std::size_t>(r)]);

@@ -184,6 +184,9 @@ TEST(Table, TakesRowsAndRefusesWhatDoesNotFit) {
   other.add_numbers("a", {1, 2});
   EXPECT_THROW(other.add_numbers("a", {1, 2}), ValueError);
   EXPECT_THROW(other.add_numbers("b", {1}), ValueError);
+  EXPECT_THROW(other.add({"c", pfn::FieldKind::text, {}, {{0, 1}, {"x"}}}), ValueError);
+  const auto encoded = TableEncoder::fit(csv_table(mixed), "y").transform(csv_table(mixed));
+  EXPECT_THROW(encoded.take(std::vector<std::int64_t>{4}), ValueError);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class FERRITE_API EnsembleMember {
   static EnsembleMember fit(const EncodedTable& train, const MemberConfig& config);
 
   /// The table as the member sees it: features, classes and their names in its order. ValueError if the table
-  /// has other features than the train table.
+  /// has another number of features or classes than the train table.
   EncodedTable transform(const EncodedTable& table) const;
   /// Probabilities [rows, classes] of the member's classes, by the classes of the table.
   std::vector<double> restore(std::span<const double> probabilities) const;

@@ -40,6 +40,7 @@ class FERRITE_API Table {
   Table& add_dates(std::string name, std::vector<double> seconds);
   /// Empty texts are missing.
   Table& add_texts(std::string name, std::span<const std::string> values);
+  /// Also ValueError for codes of texts that it does not have.
   Table& add(RawColumn column);
 
   std::int64_t rows() const { return rows_; }

@@ -88,7 +88,7 @@ struct FERRITE_API EncodedTable {
   const float* row(std::int64_t r) const { return x.data() + r * columns(); }
   /// One for each feature, 0 or 1, as a network takes them.
   std::vector<std::uint8_t> is_category() const;
-  /// The rows of these places, in this order, without notices.
+  /// The rows of these places, in this order, without notices; ValueError for a place that there is not.
   EncodedTable take(std::span<const std::int64_t> rows) const;
   /// ValueError, in the name of `who`, unless there are rows and every one has a target.
   void check_targets(std::string_view who) const;
@@ -98,10 +98,10 @@ namespace detail {
 struct EncoderState;
 }
 
-/// A value. Numbers are moved and scaled only where f32 could not tell them apart or hold them. Dates become
-/// days since the first of the train table. Texts become codes of the train table's texts in the order of
-/// their bytes. Infinities are missing. Columns that are constant, have no value, or have another text in
-/// every row are dropped.
+/// A value. Numbers are moved and scaled only where f32 could not tell them apart or hold them, and kept
+/// within 1e30. Dates become days since the first of the train table. Texts become codes of the train table's
+/// texts in the order of their bytes. Infinities are missing. Columns that are constant, have no value, or
+/// have another text in every row are dropped.
 class FERRITE_API TableEncoder {
  public:
   /// Rows without a target are left out. Throws ValueError naming the column, and what to do, for a target
