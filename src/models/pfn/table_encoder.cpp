@@ -41,10 +41,6 @@ void tell_lost(const std::vector<detail::FeatureFit>& fits, const std::vector<de
 
 }  // namespace
 
-std::string_view to_string(Task task) {
-  return task == Task::classification ? "classification" : "regression";
-}
-
 std::vector<std::uint8_t> EncodedTable::is_category() const {
   std::vector<std::uint8_t> flags;
   for (const Feature& feature : features) flags.push_back(feature.is_category);

@@ -7,11 +7,11 @@
 
 #include "ferrite/core/config.hpp"
 #include "ferrite/models/pfn/table.hpp"
+#include "ferrite/models/priors/config.hpp"
 
 namespace ferrite::pfn {
 
-enum class Task : std::uint8_t { classification, regression };
-FERRITE_API std::string_view to_string(Task task);
+using priors::Task;
 
 struct EncoderConfig {
   /// Decided by the target if it is not given: texts and few different integers are classes.
