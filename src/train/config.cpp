@@ -26,6 +26,7 @@ void TrainerConfig::check() const {
   check_at_least("keep_checkpoints", keep_checkpoints, 1);
   check_at_least("patience", patience, 0);
   check_at_least("check_every", check_every, 0);
+  check_at_least("recorded_kinds", recorded_kinds, 1);
   if (!(min_delta >= 0) || !std::isfinite(min_delta))
     throw ValueError(fmt::format("[trainer] min_delta {}: must be a finite number of at least 0", min_delta));
   for (const char* own : {"optimizer", "schedule", "data", "micro_batches", "format", "checksum"})

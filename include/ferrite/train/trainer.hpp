@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -34,6 +35,12 @@ class Trainer final : public TrainerBase {
     prepare_capture();
   }
 
+  /// How batches get to the backend; without it their elements are copied. The loading must outlive the
+  /// trainer.
+  void load_by(Loading<B>& loading) {
+    loading_ = &loading;
+    recordings_.clear();
+  }
   /// Every evaluation measures it, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
   void validate_on(data::Dataset dataset) {
@@ -79,6 +86,11 @@ class Trainer final : public TrainerBase {
     Tensor<B> value;
   };
   enum class Step : std::uint8_t { done, skipped, out_of_data };
+  struct Recording {
+    int eager_steps = 2;  // before it is made
+    std::unique_ptr<CapturedStep<B>> step;
+    Tensor<typename optim::Optimizer<B>::Kernels> gradient_norm;  // which replays fill
+  };
 
   void compare_parameters();
   void relay_notices() {
@@ -90,8 +102,8 @@ class Trainer final : public TrainerBase {
   Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads);
   void prepare_loss_scaler();
   void prepare_capture();
-  void capture(const std::vector<data::HostBatch>& batches);
-  bool replay(const std::vector<data::HostBatch>& batches);
+  void capture(Recording& recording, const std::vector<data::HostBatch>& batches);
+  const Recording* replay(const std::vector<data::HostBatch>& batches);
   std::optional<BadLoss> read_losses();
   void settle();
   void tell_progress();
@@ -110,13 +122,13 @@ class Trainer final : public TrainerBase {
   std::vector<UnreadLoss> unread_;  // losses that are still only on the device
   std::size_t relayed_ = 0;         // notices of the optimiser
 
-  // With capture: steps until the next recording, what was recorded, and the gradient norm that replays fill.
-  static constexpr int eager_steps = 2;
+  // With capture: a recording for each kind of batches (Loading::kind), and the one that the last step ran.
   bool captures_ = false;
-  int steps_to_capture_ = eager_steps;
-  std::unique_ptr<CapturedStep<B>> captured_;
-  Tensor<typename optim::Optimizer<B>::Kernels> captured_norm_;
-  bool replayed_ = false;  // the last step
+  std::map<std::string, Recording> recordings_;
+  const Recording* replayed_ = nullptr;
+
+  Loading<B> copies_;
+  Loading<B>* loading_ = &copies_;
 };
 
 /// An optimiser of another model would train parameters that no checkpoint holds.
@@ -206,7 +218,7 @@ Evaluation Trainer<B>::measure(Next&& next) {
   // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
   Rewind<B> rewind(model_, own_rngs_);
   while (const std::optional<data::HostBatch> host = next()) {
-    const data::Batch<B> batch = data::to_batch(*backend_, *host);
+    const data::Batch<B> batch = loading_->load(*backend_, *host);
     const Prediction<B> prediction = apply_(batch);
     for (auto& metric : metrics_) metric->add(prediction, batch);
   }
@@ -257,8 +269,8 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
   };
-  captured_.reset();  // the optimiser gets new tensors
-  steps_to_capture_ = eager_steps;
+  recordings_.clear();  // the optimiser gets new tensors
+  replayed_ = nullptr;
   try {
     seek(c.position);
     optimizer_.load_state(c.optimizer);
