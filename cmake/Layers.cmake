@@ -19,3 +19,4 @@ ferrite_layer(priors FOLDERS models/priors USES data stacks interop backend_cpu 
 ferrite_layer(quantile_tokenizer FOLDERS models/quantile_tokenizer USES data stacks)
 ferrite_layer(irsynth FOLDERS models/irsynth USES stacks backend_cuda)
 ferrite_layer(gpt FOLDERS models/gpt USES train)                   # weights of GPT-2, from transformers and back
+ferrite_layer(pfn FOLDERS models/pfn USES train priors)            # prior-fitted networks
