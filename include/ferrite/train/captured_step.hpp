@@ -7,6 +7,7 @@
 
 #include "ferrite/backend/record.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/tensor/assign.hpp"
 #include "ferrite/train/loading.hpp"
 
 namespace ferrite::train {
@@ -24,13 +25,13 @@ class CapturedStep {
   /// nothing changed.
   CapturedStep(B& backend, nn::Module<B>& model, Loading<B>& loading,
                const std::vector<data::HostBatch>& batches, const Body& body)
-      : backend_(backend), loading_(loading) {
+      : loading_(loading) {
     for (const data::HostBatch& batch : batches) inputs_.push_back(loading.load(backend, batch));
     collect_buffers(model);
     try {
       step_ = record(backend, [&] {
         for (const Tensor<B>& loss : body(inputs_)) losses_.push_back(loss.detach());
-        for (const Buffer& buffer : buffers_) write(*buffer.place, buffer.fixed);
+        for (const Buffer& buffer : buffers_) assign(buffer.fixed, *buffer.place);
       });
     } catch (...) {
       put_buffers_back();
@@ -44,7 +45,7 @@ class CapturedStep {
   std::vector<Tensor<B>> run(const std::vector<data::HostBatch>& batches) {
     for (std::size_t i = 0; i < batches.size(); ++i) loading_.load_into(batches[i], inputs_[i]);
     for (const Buffer& buffer : buffers_)  // a step that was not a replay has put another in its place
-      if (buffer_of(*buffer.place) != buffer_of(buffer.fixed)) write(*buffer.place, buffer.fixed);
+      if (buffer_of(*buffer.place) != buffer_of(buffer.fixed)) assign(buffer.fixed, *buffer.place);
     put_buffers_back();
     step_->replay();
     std::vector<Tensor<B>> losses;
@@ -74,13 +75,7 @@ class CapturedStep {
   void put_buffers_back() {
     for (const Buffer& buffer : buffers_) *buffer.place = buffer.fixed;
   }
-  void write(const Tensor<B>& from, const Tensor<B>& to) {
-    const Array* in[] = {&detail::kernel_array(from.primitive())};
-    Array out = detail::kernel_array(to.primitive());
-    evaluate_in_place(detail::kernel_backend(*backend_), op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1));
-  }
 
-  BackendRef<B> backend_;
   Loading<B>& loading_;
   std::vector<data::Batch<B>> inputs_;
   std::vector<Buffer> buffers_;

@@ -61,6 +61,9 @@ priors::Config CourseConfig::prior_of(const TableSizes& sizes) const {
   config.rows = {rows, rows};
   config.features = {columns, columns};
   config.train_share = {share, share};
+  // Every class has rows of both kinds: short tables have fewer classes.
+  const auto most = static_cast<int>(std::min(sizes.rows.train, sizes.rows.query) / 2);
+  config.post.classes.max = std::clamp(most, config.post.classes.min, config.post.classes.max);
   return config;
 }
 

@@ -6,10 +6,13 @@
 //   trainer.load_by(batches);
 #pragma once
 
+#include <numeric>
+
 #include "ferrite/data/source.hpp"
 #include "ferrite/models/pfn/course.hpp"
 #include "ferrite/models/pfn/network.hpp"
 #include "ferrite/models/priors/priors.hpp"
+#include "ferrite/tensor/assign.hpp"
 #include "ferrite/train/trainer.hpp"
 
 namespace ferrite::pfn {
@@ -28,6 +31,13 @@ class PriorBatches final : public data::BatchSource, public train::Loading<B> {
   bool can_seek() const override { return true; }
   void seek(data::LoaderPosition position) override { next_ = position.batch; }
   std::int64_t batch_size() const override { return course_.sizes_of(next_).tables; }
+
+  /// Batches that no run comes to, for evaluations. *this must outlive them.
+  data::Generated held_out() const {
+    constexpr std::int64_t far = std::int64_t{1} << 32;
+    return data::Generated("held out: " + describe(),
+                           [this](std::int64_t number) { return std::optional(order(far + number)); });
+  }
 
   std::string kind(const data::HostBatch& host) const override {
     const auto sizes = host.y.as<std::int64_t>();
