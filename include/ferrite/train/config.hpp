@@ -85,6 +85,12 @@ struct TrainerConfig {
   Capture capture = Capture::never;
   /// How many shapes of batches are recorded, the first that come. Each recording has memory of its own.
   int recorded_kinds = 1;
+  /// An exponential average of the weights (WeightAverage) keeps this share of itself in every step; 0: none.
+  /// Evaluations measure the averaged weights, and `read_weights` reads them from checkpoints. The weights
+  /// that are trained do not depend on it.
+  double average = 0;
+  /// Steps between two updates of the average, each for as many steps at once.
+  std::int64_t average_every = 10;
   /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
   /// resume only from a checkpoint that says the same.
   std::map<std::string, std::string> settings = {};
@@ -133,6 +139,10 @@ struct TrainerConfig {
   }
   TrainerConfig with_recorded_kinds(int v) const {
     return detail::with(*this, &TrainerConfig::recorded_kinds, v);
+  }
+  TrainerConfig with_average(double keep, std::int64_t every = 10) const {
+    return detail::with(detail::with(*this, &TrainerConfig::average, keep), &TrainerConfig::average_every,
+                        every);
   }
   TrainerConfig with_setting(const std::string& name, std::string value) const {
     TrainerConfig config = *this;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "ferrite/data/loader.hpp"
@@ -14,6 +15,7 @@
 #include "ferrite/train/non_finite.hpp"
 #include "ferrite/train/rewind.hpp"
 #include "ferrite/train/trainer_base.hpp"
+#include "ferrite/train/weight_average.hpp"
 
 namespace ferrite::train {
 
@@ -33,6 +35,7 @@ class Trainer final : public TrainerBase {
     relay_notices();
     prepare_loss_scaler();
     prepare_capture();
+    if (config_.average > 0) average_.emplace(model_);
   }
 
   /// How batches get to the backend; without it their elements are copied. The loading must outlive the
@@ -127,6 +130,7 @@ class Trainer final : public TrainerBase {
   std::map<std::string, Recording> recordings_;
   const Recording* replayed_ = nullptr;
 
+  std::optional<WeightAverage<B>> average_;
   Loading<B> copies_;
   Loading<B>* loading_ = &copies_;
 };
@@ -197,6 +201,8 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
       notice("[trainer] stopped at step " + std::to_string(step_) + ": the source has no more batches");
       outcome = Outcome::out_of_data;
     }
+    if (average_ && due(config_.average_every))
+      average_->update(std::pow(config_.average, static_cast<double>(config_.average_every)));
     const bool last = step_ == end || outcome == Outcome::out_of_data;
     if (step_ % config_.report_every == 0 || last) tell_progress();
     if (outcome == Outcome::out_of_data) break;
@@ -214,6 +220,8 @@ template <class Next>
 Evaluation Trainer<B>::measure(Next&& next) {
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
+  std::optional<typename WeightAverage<B>::Scope> averaged;
+  if (average_) averaged.emplace(*average_);
   for (auto& metric : metrics_) metric->reset();
   // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
   Rewind<B> rewind(model_, own_rngs_);
@@ -252,6 +260,7 @@ template <class B>
 Checkpoint Trainer<B>::snapshot() {
   Checkpoint c;
   c.model = model_.state();
+  if (average_) c.average = average_->state();
   c.optimizer = optimizer_.state();
   for (const auto& [name, rng] : rngs()) c.rngs[name] = {rng->seed(), rng->position()};
   c.settings = settings(optimizer_.name());
@@ -265,7 +274,8 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   const std::map<std::string, Rng*> generators = rngs();
   check_resumable(path, c, optimizer_.name(), generators);
   const data::LoaderPosition before = source_.position();
-  const NamedTensors optimizer_before = optimizer_.state();
+  const NamedTensors optimizer_before = optimizer_.state(),
+                     average_before = average_ ? average_->state() : NamedTensors();
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
   };
@@ -274,10 +284,12 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   try {
     seek(c.position);
     optimizer_.load_state(c.optimizer);
+    if (average_) average_->load_state(c.average);
     model_.load_state(c.model);
   } catch (...) {
     seek(before);
     optimizer_.load_state(optimizer_before);
+    if (average_) average_->load_state(average_before);
     throw;
   }
   for (const auto& [name, rng] : generators) rng->set_position(c.rngs.at(name).stream);
