@@ -217,8 +217,11 @@ class Network final : public nn::Module<B> {
     return labels.size(1);
   }
   void check_context(const Context<B>& context, const Tensor<B>& x) const {
-    const Shape scale{x.size(0), 1, x.size(2)};
-    detail::check_shape("Pfn", "columns of the context", context.columns.mean.shape(), scale);
+    const auto& [magnitude, mean, deviation] = context.columns;
+    for (const Tensor<B>* scale : {&magnitude, &mean, &deviation})
+      detail::check_shape("Pfn", "columns of the context", scale->shape(), {x.size(0), 1, x.size(2)});
+    detail::check_shape("Pfn", "is_category of the context", context.is_category.shape(),
+                        {x.size(0), x.size(2)});
     if (context.layers.size() != blocks.size())
       throw ValueError("[Pfn] a context of " + std::to_string(context.layers.size()) +
                        " layers: the network has " + std::to_string(blocks.size()));
