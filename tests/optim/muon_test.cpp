@@ -168,9 +168,7 @@ TEST_P(Muons, PoorMatricesGiveFiniteSteps) {
     EXPECT_TRUE(all(isfinite(p.tensor)).item() != 0);
     // A matrix on its side moves as it does upright.
     expect_values(transpose(q.tensor, 0, 1), p.tensor.to_vector<double>(), 1e-5);
-    if (g.values == none.values) {
-      expect_values(p.tensor, start.values, 1e-6);
-    }
+    if (g.values == none.values) expect_values(p.tensor, start.values, 1e-6);
   }
   // A step along one line has one singular value.
   const auto p = leaf("p", none, DType::f32);
@@ -194,6 +192,17 @@ TEST_P(Muons, ClippingAndDivisorsComeFirst) {
   double length = 0;
   for (const double v : state.at("p.momentum").as<double>()) length += v * v;
   EXPECT_NEAR(std::sqrt(length), 0.01, 1e-6);
+}
+
+TEST_P(Muons, WithoutMomentumOnlyTheGradientCounts) {
+  const Matrix start = drawn(3, 4, 1), g = drawn(3, 4, 2);
+  const auto p = leaf("p", start);
+  Muon<B> muon({p},
+               MuonConfig{}.with_lr(0.1).with_weight_decay(0).with_momentum(0).with_nesterov(Nesterov::no));
+  muon.step(gradients({{p, drawn(3, 4, 3)}}));
+  const Matrix before{3, 4, p.tensor.to_vector<double>()};
+  muon.step(gradients({{p, g}}));
+  expect_values(p.tensor, mixed(1, before, -0.1, newton_schulz(g)).values, 1e-12);
 }
 
 TEST_P(Muons, ParametersWithoutGradientStay) {

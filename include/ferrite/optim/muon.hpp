@@ -111,7 +111,8 @@ class Muon final : public Optimizer<B> {
         return stack(list);
       };
       Tensor<Exact> along = stacked(2 * n);
-      if (config_.nesterov == Nesterov::yes)
+      // Without momentum the step of SGD leaves v as it is, at 0.
+      if (config_.nesterov == Nesterov::yes || config_.momentum == 0)
         along = cast(stacked(n), dtype) * Tensor<Exact>(backend, in[3 * n]) + along * config_.momentum;
       const Tensor<Exact> turned =
           orthogonalized(cast(along, config_.dtype.value_or(dtype)), config_.iterations);

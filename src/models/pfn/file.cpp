@@ -19,15 +19,13 @@ Config config_in(const std::filesystem::path& path, const char* key, std::string
 NamedTensors rounded(const NamedTensors& tensors, DType dtype) {
   detail::check_floating("Pfn", "dtype", dtype);
   NamedTensors result;
-  for (const auto& [name, tensor] : tensors) {
-    if (!is_floating(tensor.dtype())) {
-      result.emplace(name, tensor);
-      continue;
-    }
-    result.emplace(name, HostTensor::make(dtype, tensor.shape(), [&](std::span<std::byte> bytes) {
-                     detail::convert_elements(tensor.dtype(), tensor.bytes().data(), dtype, bytes.data(),
-                                              tensor.numel());
-                   }));
+  for (const auto& entry : tensors) {
+    const HostTensor& from = entry.second;
+    const auto convert = [&](std::span<std::byte> bytes) {
+      detail::convert_elements(from.dtype(), from.bytes().data(), dtype, bytes.data(), from.numel());
+    };
+    result.emplace(entry.first,
+                   is_floating(from.dtype()) ? HostTensor::make(dtype, from.shape(), convert) : from);
   }
   return result;
 }

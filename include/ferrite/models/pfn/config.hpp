@@ -54,9 +54,9 @@ struct FERRITE_API Config {
   /// Scores of a row: classes or bins.
   std::int64_t outputs() const { return task == Task::classification ? classes : bins; }
 
-  /// Throws ValueError for sizes below 1 (registers below 0, bins below 4, classes below 2), heads that do
-  /// not divide dim, offsets that are negative or none, an eps that is not above 0, and a dtype that is not
-  /// floating.
+  /// Throws ValueError for sizes below 1 (registers below 0, bins below 4, classes below 2) or above 2^20,
+  /// heads that do not divide dim, offsets that are negative or none, an eps that is not above 0, and a dtype
+  /// that is not floating.
   void check() const;
   /// A JSON object with all members. Files of networks hold it in their metadata (models/pfn/file.hpp).
   std::string to_json() const;

@@ -4,11 +4,10 @@
 //
 //   nn::Pfn<B> model(backend, pfn::Config{}, rng);
 //   model.loss(x, is_category, labels, targets, classes).backward();
-//   const auto logits = model.forward(x, is_category, labels);     // of the rows of x behind the labelled
-//   ones
+//   const auto logits = model.forward(x, is_category, labels);  // of the rows behind the labelled ones
 //
 //   const auto context = model.forward_context(x_train, is_category, labels);
-//   const auto more = model.predict(context, x_query);             // the same numbers, as often as you like
+//   const auto more = model.predict(context, x_query);  // of any rows, now or later
 //
 // Every cell of a table is a token, and the label of a row is one more cell. Blocks of attention go along the
 // rows and along the columns in turn. Along a column, rows see the train rows and the registers alone, so a
@@ -28,10 +27,10 @@ Tensor<B> without_absent_classes(const Tensor<B>& logits, const Tensor<B>& class
   return where(arange(logits.backend(), logits.size(2)) < count, logits, -1e30);
 }
 
-// Shapes of all members: N datasets with C columns; R rows, of which the first T are train rows; Q query
-// rows. x is floating, category codes being numbers; a cell that is not finite is missing. is_category [N, C]
-// has 1 for columns of categories and 0 for others. Labels are integers in [0, classes) for classification,
-// floating for regression. A shape that does not fit is a ShapeError, a dtype a DTypeError.
+/// Shapes of all members: N datasets with C columns; R rows, of which the first T are train rows; Q query
+/// rows. x is floating, category codes being numbers; a cell that is not finite is missing. is_category [N,
+/// C] has 1 for columns of categories and 0 for others. Labels are integers in [0, classes) for
+/// classification, floating for regression. A shape that does not fit is a ShapeError, a dtype a DTypeError.
 template <class B>
 class Network final : public nn::Module<B> {
  public:
@@ -152,8 +151,8 @@ class Network final : public nn::Module<B> {
     }
     return context;
   }
-  /// The scores of any number of rows, each of which is predicted by itself. Equal to those of forward, to
-  /// the bit where the backend's products do not depend on the number of rows.
+  /// The scores of any number of rows, each of which is predicted by itself: forward is forward_context and
+  /// then predict.
   /// # Shapes: x [N, Q, C] -> f32 [N, Q, outputs] (f64 for f64)
   /// Throws ShapeError and ValueError if the context is of other columns or of another network.
   Tensor<B> predict(const Context<B>& context, const Tensor<B>& x) {
@@ -218,8 +217,11 @@ class Network final : public nn::Module<B> {
     return labels.size(1);
   }
   void check_context(const Context<B>& context, const Tensor<B>& x) const {
-    const Shape scale{x.size(0), 1, x.size(2)};
-    detail::check_shape("Pfn", "columns of the context", context.columns.mean.shape(), scale);
+    const auto& [magnitude, mean, deviation] = context.columns;
+    for (const Tensor<B>* scale : {&magnitude, &mean, &deviation})
+      detail::check_shape("Pfn", "columns of the context", scale->shape(), {x.size(0), 1, x.size(2)});
+    detail::check_shape("Pfn", "is_category of the context", context.is_category.shape(),
+                        {x.size(0), x.size(2)});
     if (context.layers.size() != blocks.size())
       throw ValueError("[Pfn] a context of " + std::to_string(context.layers.size()) +
                        " layers: the network has " + std::to_string(blocks.size()));
