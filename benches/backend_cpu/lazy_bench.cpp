@@ -8,7 +8,7 @@ constexpr std::int64_t elements = std::int64_t{1} << 24;
 
 const auto draw = [](auto& b, Rng& rng) { return std::vector{randn(b, {elements}, rng)}; };
 
-/// Eight ops, one tensor; the bar is a ratio of 4.
+/// Eight ops, one tensor; the ratio should be 4 or more.
 void chain8(benchmark::State& state) {
   bench_fused(state, draw, [](const auto& in) {
     const auto& x = in[0];

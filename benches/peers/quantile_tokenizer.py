@@ -2,8 +2,9 @@
 
     ./dev bench --peer tokenizer        (or: python3 benches/peers/quantile_tokenizer.py --build build/release)
 
-1,000,000 x 20, 100 bins, exact: f32, which have 9 digits in CSV, and f64, which have 17. Prints a table with the bars of the project and writes JSON. Times are medians; the
-rounds of the libraries alternate. Needs NumPy, pandas and scikit-learn in the Python that runs it.
+1,000,000 x 20, 100 bins, exact: f32, which have 9 digits in CSV, and f64, which have 17. Prints a table with the least ratios
+that are asked for, and writes JSON. Times are medians; the rounds of the libraries alternate. Needs NumPy, pandas and
+scikit-learn in the Python that runs it.
 """
 
 import argparse

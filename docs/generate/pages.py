@@ -47,7 +47,7 @@ PAGES = [
         ("Initial values", ["nn/init.hpp"]),
     ]),
     ("optimisers", "Optimisers", "training.md", "All are in `ferrite::optim`.", [
-        ("Optimisers", ["optim/sgd.hpp", "optim/adam.hpp", "optim/optimizer.hpp"]),
+        ("Optimisers", ["optim/sgd.hpp", "optim/adam.hpp", "optim/muon.hpp", "optim/optimizer.hpp"]),
         ("Settings", ["optim/config.hpp"]),
         ("Losses in f16", ["optim/loss_scaler.hpp"]),
         ("Learning rates", ["optim/schedule.hpp"]),
@@ -112,13 +112,16 @@ PAGES = [
         ("The tree", ["kernel/type.hpp", "kernel/ir.hpp", "kernel/builtin.hpp", "kernel/simplify.hpp",
                       "kernel/structure.hpp"]),
     ]),
-    ("models", "Models", "quantile_tokenizer.md priors.md irsynth.md gpt_weights.md", "What stands on all of it.", [
+    ("models", "Models", "quantile_tokenizer.md priors.md pfn.md irsynth.md gpt_weights.md", "What stands on all of it.", [
         ("Quantile tokenizer", ["models/quantile_tokenizer/quantile_tokenizer.hpp",
                                 "models/quantile_tokenizer/table_tokenizer.hpp", "models/quantile_tokenizer/config.hpp",
                                 "models/quantile_tokenizer/table.hpp", "models/quantile_tokenizer/shards.hpp",
                                 "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/ops.hpp", "models/priors/config.hpp",
                     "models/priors/stream.hpp", "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
+        ("Prior-fitted networks", ["models/pfn/network.hpp", "models/pfn/config.hpp", "models/pfn/context.hpp",
+                                   "models/pfn/file.hpp", "models/pfn/label_bins.hpp", "models/pfn/columns.hpp",
+                                   "models/pfn/block.hpp"]),
         ("Tables for the prior-fitted network", ["models/pfn/table_encoder.hpp", "models/pfn/table.hpp", "models/pfn/ensemble.hpp",
                                                  "models/pfn/class_codes.hpp", "models/pfn/splits.hpp",
                                                  "models/pfn/metrics.hpp", "models/pfn/baselines.hpp",

@@ -20,6 +20,7 @@
 #include "ferrite/nn/transformer.hpp"
 #include "ferrite/ops/all.hpp"
 #include "ferrite/optim/adam.hpp"
+#include "ferrite/optim/muon.hpp"
 #include "ferrite/optim/schedule.hpp"
 #include "ferrite/optim/sgd.hpp"
 #include "ferrite/stacks.hpp"

@@ -66,6 +66,19 @@ void SgdConfig::check() const {
     throw ValueError("[sgd] nesterov with momentum 0: needs a momentum");
 }
 
+void MuonConfig::check() const {
+  OptimizerSettings::check("muon");
+  check_below_one("muon", "momentum", momentum);
+  if (nesterov == Nesterov::yes && momentum == 0)
+    throw ValueError("[muon] nesterov with momentum 0: needs a momentum");
+  if (iterations < 1 || iterations > 100)
+    throw ValueError(fmt::format("[muon] {} iterations: must lie in [1, 100]", iterations));
+  if (dtype && !is_floating(*dtype))
+    throw ValueError(fmt::format("[muon] dtype {}: must be floating", to_string(*dtype)));
+  check_not_negative("muon", "scale of AdamW's learning rate", adam_lr_scale);
+  check_adam("muon", beta1, beta2, eps);
+}
+
 void check_adam(std::string_view optimizer, double beta1, double beta2, double eps) {
   check_below_one(optimizer, "beta1", beta1);
   check_below_one(optimizer, "beta2", beta2);

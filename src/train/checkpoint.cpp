@@ -91,6 +91,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   file.metadata = checkpoint.settings;
   file.metadata[std::string(format_key)] = format_name;
   file.tensors = with_prefix("model.", checkpoint.model);
+  file.tensors.merge(with_prefix("average.", checkpoint.average));
   file.tensors.merge(with_prefix("optimizer.", checkpoint.optimizer));
   for (const auto& [name, key] : checkpoint.rngs) {
     file.tensors.emplace("rng." + name, integers({std::bit_cast<std::int64_t>(key.seed),
@@ -111,6 +112,7 @@ Checkpoint read_checkpoint(const fs::path& path) {
   Checkpoint result;
   result.settings = std::move(file.metadata);
   result.model = strip_prefix("model.", file.tensors);
+  result.average = strip_prefix("average.", file.tensors);
   result.optimizer = strip_prefix("optimizer.", file.tensors);
   const NamedTensors rngs = strip_prefix("rng.", file.tensors);
   for (const auto& item : rngs) {
@@ -134,7 +136,9 @@ NamedTensors read_weights(const fs::path& path) {
   SafeTensors file = read_safetensors(path);
   if (!is_checkpoint(file)) return std::move(file.tensors);
   check_sum(path, file);
-  return strip_prefix("model.", file.tensors);
+  NamedTensors weights = strip_prefix("average.", file.tensors);
+  weights.merge(strip_prefix("model.", file.tensors));  // whatever has no average
+  return weights;
 }
 
 void write_weights(const fs::path& path, const NamedTensors& weights,

@@ -166,6 +166,8 @@ std::map<std::string, std::string> TrainerBase::settings(std::string_view optimi
       {"schedule", config_.schedule ? config_.schedule->describe() : "none"},
       {"data", source_.describe()},
       {"micro_batches", std::to_string(config_.micro_batches)}};
+  if (config_.average > 0)
+    all["average"] = fmt::format("{} every {} steps", config_.average, config_.average_every);
   all.insert(config_.settings.begin(), config_.settings.end());
   return all;
 }

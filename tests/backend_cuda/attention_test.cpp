@@ -112,6 +112,39 @@ TEST_F(CudaAttention, MasksOfEveryKind) {
   }
 }
 
+TEST_F(CudaAttention, LongMasks) {
+  const double hidden = -std::numeric_limits<double>::infinity();
+  for (const auto& [t, s, d] :
+       {std::array<std::int64_t, 3>{256, 256, 64}, {384, 256, 128}, {256, 200, 32}, {256, 256, 256}}) {
+    SCOPED_TRACE(to_string(Shape{t, s, d}));
+    const Gpu q = random({2, 4, t, d}, DType::bf16), k = random({2, 4, s, d}, DType::bf16),
+              v = random({2, 4, s, d}, DType::bf16);
+    const Gpu keep = random({2, 1, t, s}) > 0.2, of_queries = random({2, 4, t, 1}) > 0,
+              of_keys = random({2, 1, 1, s}) > 0;
+    expect_attention(q, k, v, false, keep);
+    expect_attention(q, k, v, t == s, of_keys);
+    expect_attention(q, k, v, false, of_queries);  // some queries see nothing
+    expect_attention(q, k, v, false, zeros(*cuda, {t, s}, DType::bool_));
+    const Gpu added = random({t, s}, DType::bf16);
+    expect_attention(q, k, v, t == s, added);
+    expect_attention(q, k, v, false, where(keep, added, full(*cuda, {}, hidden, DType::bf16)));
+    expect_attention(q, k, v, false, where(of_queries, added, full(*cuda, {}, -1e30, DType::bf16)));
+    expect_attention(q, k, v, false, random({4, t, s}));  // f32, which is not rounded
+  }
+}
+
+TEST_F(CudaAttention, LongSequencesWithSharedHeads) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const std::int64_t d : {64, 128}) {
+      const Gpu q = random({2, 6, 256, d}, dtype), k = random({2, 2, 256, d}, dtype),
+                v = random({2, 2, 256, d}, dtype);
+      expect_attention(q, k, v, false);
+      expect_attention(q, k, v, true);
+      expect_attention(q, k, v, true, random({256, 256}) > 0.2);
+    }
+  }
+}
+
 TEST_F(CudaAttention, Layouts) {
   const auto interleaved = [&](std::int64_t rows) { return transpose(random({2, rows, 3, 32}), 1, 2); };
   expect_attention(interleaved(70), interleaved(80), interleaved(80), true);

@@ -156,13 +156,18 @@ TEST_F(CudaTrainer, BatchesOfAnotherShapeEvaluationsAndLoadedWeightsChangeNothin
     run.trainer.fit();
   };
   const auto config = twenty_steps().with_evaluate_every(5);
-  GptRun<B> eager(B(), config, 0.1, 4), captured(B(), config.with_capture(), 0.1, 4);
-  train(eager);
-  train(captured);
-  expect_same(eager, captured);
-  ASSERT_EQ(eager.recorder.evaluations.size(), captured.recorder.evaluations.size());
-  for (std::size_t i = 0; i < eager.recorder.evaluations.size(); ++i)
-    EXPECT_EQ(eager.recorder.evaluations[i].second["loss"], captured.recorder.evaluations[i].second["loss"]);
+  for (const int kinds : {1, 2}) {
+    SCOPED_TRACE(std::to_string(kinds) + " kinds of batches are recorded");
+    GptRun<B> eager(B(), config, 0.1, 4),
+        captured(B(), config.with_capture().with_recorded_kinds(kinds), 0.1, 4);
+    train(eager);
+    train(captured);
+    expect_same(eager, captured);
+    ASSERT_EQ(eager.recorder.evaluations.size(), captured.recorder.evaluations.size());
+    for (std::size_t i = 0; i < eager.recorder.evaluations.size(); ++i)
+      EXPECT_EQ(eager.recorder.evaluations[i].second["loss"],
+                captured.recorder.evaluations[i].second["loss"]);
+  }
 }
 
 TEST_F(CudaTrainer, RunningStatisticsGoOnInsideTheGraph) {

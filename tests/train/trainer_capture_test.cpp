@@ -1,5 +1,7 @@
 // Captured training on a stand-in for a GPU: a backend that notes the kernels of the CPU and runs them again.
 // On a GPU, tests/backend_cuda/trainer_capture_test.cpp does the same with graphs.
+#include <numeric>
+
 #include "ferrite/decorators/decorator.hpp"
 #include "train/train_test.hpp"
 
@@ -128,6 +130,61 @@ TEST(CapturedTraining, ABatchOfAnotherShapeRunsOpByOp) {
   captured.trainer.fit();
   EXPECT_EQ(captured.replays(), 16);
   expect_same(eager, captured);
+}
+
+TEST(CapturedTraining, BatchesOfSeveralShapesHaveRecordingsOfTheirOwn) {
+  const auto config = warm_cosine(40).with_report_every(1);
+  TapeRun eager(config, 60), captured(config.with_capture().with_recorded_kinds(2), 60);
+  eager.trainer.fit();
+  captured.trainer.fit();
+  EXPECT_EQ(captured.replays(), 36);  // of 35 large batches and 5 small ones all but two each
+  expect_same(eager, captured);
+  expect_error<ValueError>([] { TapeRun(warm_cosine(4).with_recorded_kinds(0)); }, {"recorded_kinds 0"});
+}
+
+/// The batches of the source only say where the rows begin; they lie on the backend all the time.
+class RowsOnTheBackend final : public Loading<B> {
+ public:
+  explicit RowsOnTheBackend(B& backend, const data::Dataset& all)
+      : x_(from_host(backend, all.x())), y_(from_host(backend, all.y())) {}
+  data::Batch<B> load(B&, const data::HostBatch& host) override {
+    const std::int64_t first = host.x.as<std::int64_t>()[0];
+    return {clone(slice(x_, 0, first, first + 8)), clone(slice(y_, 0, first, first + 8))};
+  }
+  void load_into(const data::HostBatch& host, const data::Batch<B>& into) override {
+    const data::Batch<B> rows = load(into.x.backend(), host);
+    assign(into.x, to_host(rows.x));
+    assign(into.y, to_host(rows.y));
+  }
+
+ private:
+  Tensor<B> x_, y_;
+};
+
+TEST(CapturedTraining, BatchesMayBeMadeOnTheBackend) {
+  const auto config = warm_cosine(20).with_report_every(1);
+  const data::Dataset all = points(96, 5);
+  const auto train = [&](bool loads, const TrainerConfig& how) {
+    auto run = std::make_unique<TapeRun>(how);
+    RowsOnTheBackend rows(run->backend, all);
+    data::Generated source("rows", [&](std::int64_t number) {
+      const std::int64_t first = number % 12 * 8;
+      std::vector<std::int64_t> numbers(8);
+      std::iota(numbers.begin(), numbers.end(), first);
+      if (!loads) return std::optional(all.rows(numbers));
+      const auto order = HostTensor::from(std::span<const std::int64_t>(&first, 1), {1});
+      return std::optional(data::HostBatch{order, order});
+    });
+    Trainer<B> trainer(run->net, run->optimizer, source, supervised(run->net, cross_entropy), how);
+    if (loads) trainer.load_by(rows);
+    trainer.fit();
+    return run;
+  };
+  const auto copied = train(false, config), loaded = train(true, config),
+             replayed = train(true, config.with_capture());
+  EXPECT_EQ(replayed->replays(), 18);
+  EXPECT_TRUE(same_bits(copied->net.state(), loaded->net.state()));
+  EXPECT_TRUE(same_bits(copied->net.state(), replayed->net.state()));
 }
 
 TEST(CapturedTraining, EvaluationsAndResumptionsChangeNothing) {

@@ -74,6 +74,51 @@ TEST_P(Course, MayBeProlonged) {
   EXPECT_NE(shorter.trainer.notices().at(0).find("nothing is left to train"), std::string::npos);
 }
 
+TEST_P(Course, KeepsAnAverageOfTheWeights) {
+  const ScratchFolder folder;
+  const auto plain = warm_cosine(30).with_evaluate_every(10), config = plain.with_average(0.9, 2);
+  PointsRun without(GetParam(), plain), whole(GetParam(), config), first(GetParam(), config),
+      second(GetParam(), config);
+  Recorder recorder;
+  whole.trainer.add_observer(recorder);
+  for (PointsRun* run : {&without, &whole, &first, &second}) run->trainer.validate_on(points(30, 6));
+  // By its definition, from the weights after every second step.
+  std::vector<double> average;
+  const auto weights = [](PointsRun& run) {
+    const NamedTensors state = run.net.state();
+    const auto values = state.at("head.weight").as<float>();
+    return std::vector<double>(values.begin(), values.end());
+  };
+  average = weights(whole);
+  for (int step = 2; step <= 30; step += 2) {
+    whole.trainer.advance(2);
+    const std::vector<double> now = weights(whole);
+    for (std::size_t i = 0; i < now.size(); ++i) average[i] = 0.81 * average[i] + 0.19 * now[i];
+  }
+  whole.trainer.save(folder / "whole.safetensors");
+  const NamedTensors averaged = read_weights(folder / "whole.safetensors");
+  const auto saved = averaged.at("head.weight").as<float>();
+  for (std::size_t i = 0; i < average.size(); ++i) EXPECT_NEAR(saved[i], average[i], 1e-5);
+  EXPECT_TRUE(averaged.contains("norm.running_mean"));  // which has no average
+  // Training does not depend on it; evaluations measure it.
+  without.trainer.fit();
+  EXPECT_TRUE(same_bits(whole.net.state(), without.net.state()));
+  PointsRun judge(GetParam(), plain);
+  judge.net.load_state(averaged);
+  judge.noise.set_position(whole.noise.position());
+  EXPECT_EQ(judge.trainer.evaluate(points(30, 6))["loss"], recorder.evaluations.back().second["loss"]);
+  // It resumes to the bit; and not in a run without one.
+  first.trainer.advance(13);
+  first.trainer.save(folder / "first.safetensors");
+  second.trainer.resume(folder / "first.safetensors");
+  second.trainer.fit();
+  second.trainer.save(folder / "second.safetensors");
+  EXPECT_TRUE(same_bits(read_weights(folder / "second.safetensors"), averaged));
+  PointsRun other(GetParam(), plain.with_average(0.5));
+  expect_error<ValueError>([&] { other.trainer.resume(folder / "first.safetensors"); }, {"average is"});
+  expect_error<ValueError>([&] { PointsRun(GetParam(), plain.with_average(1)); }, {"average 1"});
+}
+
 TEST_P(Course, FollowsAScheduleOfTheUsers) {
   const auto factor = [](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); };
   PointsRun run(GetParam(), TrainerConfig{}.with_steps(5).with_schedule(

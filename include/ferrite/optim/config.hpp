@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ferrite/core/config.hpp"
+#include "ferrite/core/dtype.hpp"
 #include "ferrite/core/shape.hpp"
 
 namespace ferrite::optim {
@@ -102,6 +103,44 @@ struct AdamConfig : AdamFamilyConfig<AdamConfig> {};
 /// Decay is subtracted from the parameter, apart from the gradient.
 struct AdamWConfig : AdamFamilyConfig<AdamWConfig> {
   AdamWConfig() { weight_decay = 0.01; }
+};
+
+/// What the step of a matrix is multiplied by. aspect: sqrt(max(1, rows / columns)), so that every output of
+/// a layer moves alike. adam: 0.2 sqrt(max(rows, columns)), with which a step is about as large as AdamW's
+/// and wants the same learning rate and decay (Liu et al., 2025).
+enum class MuonScale : std::uint8_t { aspect, adam };
+
+/// PyTorch's defaults. Settings of AdamW are for the parameters that are no matrices.
+struct FERRITE_API MuonConfig : OptimizerConfig<MuonConfig> {
+  double momentum = 0.95;
+  Nesterov nesterov = Nesterov::yes;
+  MuonScale scale = MuonScale::aspect;
+  /// Of Newton and Schulz: more make the singular values no more alike.
+  int iterations = 5;
+  /// What the iterations compute in. Absent: f32, or f64 for f64 parameters. bf16 is faster on GPUs.
+  std::optional<DType> dtype = std::nullopt;
+  /// Parameters of two axes are matrices; with a selector only those that it picks. Tables of embeddings
+  /// and output layers learn better with AdamW.
+  Selector matrices;
+  /// AdamW's learning rate as a multiple of Muon's.
+  double adam_lr_scale = 1;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+
+  MuonConfig() { weight_decay = 0.1; }
+  MuonConfig with_momentum(double v) const { return with(&MuonConfig::momentum, v); }
+  MuonConfig with_nesterov(Nesterov v) const { return with(&MuonConfig::nesterov, v); }
+  MuonConfig with_scale(MuonScale v) const { return with(&MuonConfig::scale, v); }
+  MuonConfig with_iterations(int v) const { return with(&MuonConfig::iterations, v); }
+  MuonConfig with_dtype(std::optional<DType> v) const { return with(&MuonConfig::dtype, v); }
+  MuonConfig with_matrices(Selector v) const { return with(&MuonConfig::matrices, std::move(v)); }
+  MuonConfig with_adam_lr_scale(double v) const { return with(&MuonConfig::adam_lr_scale, v); }
+  MuonConfig with_betas(double first, double second) const {
+    return with(&MuonConfig::beta1, first).with(&MuonConfig::beta2, second);
+  }
+  MuonConfig with_eps(double v) const { return with(&MuonConfig::eps, v); }
+  void check() const;
 };
 
 /// How the scale of a loss follows the gradients. The defaults are PyTorch's.

@@ -22,6 +22,14 @@ struct Update {
   double weight_decay = 0;
   std::int64_t step = 1;                       // number of updates of these parameters, including this one
   std::optional<DType> copies = std::nullopt;  // of the copies that are written along with the parameters
+  std::uint32_t slots = 0;                     // bit s: these parameters have slot s
+};
+
+/// A tensor that an optimiser has for every parameter, or for those that the selector picks.
+struct Slot {
+  std::string name;
+  Selector selects;
+  Slot(const char* slot_name, Selector selector = {}) : name(slot_name), selects(std::move(selector)) {}
 };
 
 /// Whether the per-parameter tensors of an optimiser carry information between steps.
@@ -106,18 +114,20 @@ class Optimizer {
 
  protected:
   Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
-            const OptimizerSettings& settings, std::vector<std::string> slots, Memory memory);
+            const OptimizerSettings& settings, std::vector<Slot> slots, Memory memory);
 
-  /// Runs the op. in: parameters, gradients, each slot's tensors, clip factor []; out: parameters, slots, and
-  /// with update.copies the copies.
+  /// Runs the op. in: parameters, gradients, the tensors of each slot that they have (update.slots), clip
+  /// factor [], and the schedule if it is on the device; out: parameters, slots, and with update.copies the
+  /// copies.
   virtual void apply(Kernels& kernels, const Update& update, Ins in, Outs out) = 0;
   /// Whether `apply` knows what to do with copies. Without it products cast parameters after every step.
   virtual bool writes_copies() const { return false; }
 
  private:
   /// Parameters that one call can take together: of one group, updated equally often, all of them with a
-  /// 16-bit copy or none.
-  using Calls = std::map<std::tuple<std::size_t, std::int64_t, bool>, std::vector<std::size_t>>;
+  /// 16-bit copy or none, and with the same slots.
+  using Calls =
+      std::map<std::tuple<std::size_t, std::int64_t, bool, std::uint32_t>, std::vector<std::size_t>>;
 
   void list_parameters(std::string_view name);
   void check_first(const Gradients<Inner>& grads);
@@ -141,6 +151,19 @@ class Optimizer {
   void advance_schedule(const Tensor<Kernels>& clip);
   void run(const Update& update, const std::vector<std::size_t>& members, const Step& step,
            const Array& clip);
+  /// Calls use(name, array) for every tensor of the slots.
+  template <class Use>
+  void for_each_slot(Use&& use) const {
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (slots_[s][i].defined()) use(parameters_[i].name + "." + slot_names_[s], slots_[s][i]);
+  }
+  std::uint32_t slots_of(std::size_t parameter) const {
+    std::uint32_t bits = 0;
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      if (slots_[s][parameter].defined()) bits |= 1u << s;
+    return bits;
+  }
   std::vector<StateEntry> entries() const;
   void write_learning_rate() {
     kernels().copy_from_host(schedule_.with_layout(schedule_.layout().slice(0, 0, 1, 1)), &lr_);
@@ -155,7 +178,7 @@ class Optimizer {
   Array schedule_;                   // f64 [2]: learning rate, steps since it was made; or undefined
   Array advance_;                    // what a step adds to it
   std::vector<std::string> slot_names_;
-  std::vector<std::vector<Array>> slots_;  // per slot and parameter
+  std::vector<std::vector<Array>> slots_;  // per slot and parameter; undefined where it has none
   Memory memory_;
   double lr_;
   Tensor<Kernels> norm_;
@@ -166,13 +189,8 @@ class Optimizer {
 
 template <class B>
 Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
-                        const OptimizerSettings& settings, std::vector<std::string> slots, Memory memory)
-    : parameters_(std::move(parameters)),
-      settings_(settings),
-      slot_names_(std::move(slots)),
-      slots_(slot_names_.size()),
-      memory_(memory),
-      lr_(settings.lr) {
+                        const OptimizerSettings& settings, std::vector<Slot> slots, Memory memory)
+    : parameters_(std::move(parameters)), settings_(settings), memory_(memory), lr_(settings.lr) {
   list_parameters(name);
   steps_.assign(parameters_.size(), 0);
   Shape largest;
@@ -182,9 +200,15 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
   const auto zeros_of = [&](const Shape& shape, DType dtype) {
     return zeros(kernels(), shape, wide_dtype(dtype)).primitive();
   };
-  for (auto& slot : slots_) {
+  for (const Slot& given : slots) {
+    slot_names_.push_back(given.name);
+    std::vector<Array>& slot = slots_.emplace_back();
     std::map<DType, Array> shared;
     for (const auto& p : parameters_) {
+      if (given.selects && !given.selects(p.name, p.tensor.shape())) {
+        slot.emplace_back();
+        continue;
+      }
       if (memory_ == Memory::kept) {
         slot.push_back(zeros_of(p.tensor.shape(), p.tensor.dtype()));
         continue;
@@ -233,13 +257,13 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
     all.gradients[i] = detail::kernel_array(found[i].primitive());
     all.copies[i] = copy_of(parameters_[i]);
     if (!schedule_.defined()) ++steps_[i];
-    calls[{groups_[i], steps_[i], all.copies[i].defined()}].push_back(i);
+    calls[{groups_[i], steps_[i], all.copies[i].defined(), slots_of(i)}].push_back(i);
   }
   const Tensor<Kernels> clip = clip_factor(all.gradients, divisor);
   if (schedule_.defined()) advance_schedule(clip);
   for (const auto& [key, members] : calls) {
-    const auto& [group_index, steps, has_copies] = key;
-    Update update{schedule_.defined() ? 1.0 : lr_, settings_.weight_decay, steps};
+    const auto& [group_index, steps, has_copies, slots] = key;
+    Update update{schedule_.defined() ? 1.0 : lr_, settings_.weight_decay, steps, std::nullopt, slots};
     if (group_index < settings_.groups.size()) {
       const ParameterGroup& group = settings_.groups[group_index];
       update.lr *= group.lr_scale;
@@ -345,6 +369,7 @@ void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& mem
   for (std::size_t i : members) in.push_back(&step.gradients[i]);
   for (const auto& slot : slots_) {
     for (std::size_t i : members) {
+      if (!slot[i].defined()) continue;
       in.push_back(&slot[i]);
       out.push_back(slot[i]);
     }
@@ -390,9 +415,7 @@ std::vector<StateEntry> Optimizer<B>::entries() const {
     list.push_back({"loss_scale.good_updates", {{}, DType::f32}});
   }
   if (memory_ == Memory::scratch) return list;
-  for (std::size_t s = 0; s < slots_.size(); ++s)
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      list.push_back({parameters_[i].name + "." + slot_names_[s], slots_[s][i].meta()});
+  for_each_slot([&](std::string name, const Array& slot) { list.push_back({std::move(name), slot.meta()}); });
   return list;
 }
 
@@ -408,10 +431,9 @@ NamedTensors Optimizer<B>::state() const {
     result.emplace("loss_scale.good_updates", to_host(scaler_->good_updates()));
   }
   if (memory_ == Memory::scratch) return result;
-  for (std::size_t s = 0; s < slots_.size(); ++s)
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      result.emplace(parameters_[i].name + "." + slot_names_[s],
-                     to_host(Tensor<Kernels>(kernels(), slots_[s][i])));
+  for_each_slot([&](std::string name, const Array& slot) {
+    result.emplace(std::move(name), to_host(Tensor<Kernels>(kernels(), slot)));
+  });
   return result;
 }
 
@@ -425,10 +447,9 @@ void Optimizer<B>::load_state(const NamedTensors& state) {
     assign(scaler_->good_updates(), state.find("loss_scale.good_updates")->second);
   }
   if (memory_ == Memory::kept) {
-    for (std::size_t s = 0; s < slots_.size(); ++s)
-      for (std::size_t i = 0; i < parameters_.size(); ++i)
-        assign(Tensor<Kernels>(kernels(), slots_[s][i]),
-               state.find(parameters_[i].name + "." + slot_names_[s])->second);
+    for_each_slot([&](const std::string& name, const Array& slot) {
+      assign(Tensor<Kernels>(kernels(), slot), state.find(name)->second);
+    });
   }
   lr_ = lr;
   const bool on_device = schedule_.defined();

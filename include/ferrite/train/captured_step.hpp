@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "ferrite/backend/record.hpp"
-#include "ferrite/data/batch.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/tensor/assign.hpp"
+#include "ferrite/train/loading.hpp"
 
 namespace ferrite::train {
 
@@ -19,17 +20,18 @@ class CapturedStep {
   /// Losses [] of the batches, in their order. Also updates the parameters.
   using Body = std::function<std::vector<Tensor<B>>(const std::vector<data::Batch<B>>&)>;
 
-  /// Records body on tensors that later batches are copied into; nothing is trained yet. The model must
-  /// outlive it and keep its parts. Throws what `record` and the body throw, with nothing changed.
-  CapturedStep(B& backend, nn::Module<B>& model, const std::vector<data::HostBatch>& batches,
-               const Body& body)
-      : backend_(backend) {
-    for (const data::HostBatch& batch : batches) inputs_.push_back(data::to_batch(backend, batch));
+  /// Records body on tensors that later batches are loaded into; nothing is trained yet. The model and the
+  /// loading must outlive it, and the model keep its parts. Throws what `record` and the body throw, with
+  /// nothing changed.
+  CapturedStep(B& backend, nn::Module<B>& model, Loading<B>& loading,
+               const std::vector<data::HostBatch>& batches, const Body& body)
+      : loading_(loading) {
+    for (const data::HostBatch& batch : batches) inputs_.push_back(loading.load(backend, batch));
     collect_buffers(model);
     try {
       step_ = record(backend, [&] {
         for (const Tensor<B>& loss : body(inputs_)) losses_.push_back(loss.detach());
-        for (const Buffer& buffer : buffers_) write(*buffer.place, buffer.fixed);
+        for (const Buffer& buffer : buffers_) assign(buffer.fixed, *buffer.place);
       });
     } catch (...) {
       put_buffers_back();
@@ -38,24 +40,12 @@ class CapturedStep {
     put_buffers_back();
   }
 
-  /// Whether the batches are as many, and of the shapes and dtypes, as those it was recorded with.
-  bool fits(const std::vector<data::HostBatch>& batches) const {
-    return std::ranges::equal(batches, inputs_, [](const data::HostBatch& host, const data::Batch<B>& input) {
-      return alike(host.x, input.x) && alike(host.y, input.y) &&
-             std::ranges::equal(host.more, input.more, alike);
-    });
-  }
-
-  /// Trains on the batches, which must fit, and does not wait for the device. The losses are copies, which
-  /// stay as they are.
+  /// Trains on batches of the kinds it was recorded with, as many, and does not wait for the device. The
+  /// losses are copies, which stay as they are.
   std::vector<Tensor<B>> run(const std::vector<data::HostBatch>& batches) {
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-      assign(inputs_[i].x, batches[i].x);
-      assign(inputs_[i].y, batches[i].y);
-      for (std::size_t k = 0; k < batches[i].more.size(); ++k) assign(inputs_[i].more[k], batches[i].more[k]);
-    }
+    for (std::size_t i = 0; i < batches.size(); ++i) loading_.load_into(batches[i], inputs_[i]);
     for (const Buffer& buffer : buffers_)  // a step that was not a replay has put another in its place
-      if (buffer_of(*buffer.place) != buffer_of(buffer.fixed)) write(*buffer.place, buffer.fixed);
+      if (buffer_of(*buffer.place) != buffer_of(buffer.fixed)) assign(buffer.fixed, *buffer.place);
     put_buffers_back();
     step_->replay();
     std::vector<Tensor<B>> losses;
@@ -71,9 +61,6 @@ class CapturedStep {
     Tensor<B> fixed;
   };
 
-  static bool alike(const HostTensor& host, const Tensor<B>& tensor) {
-    return host.dtype() == tensor.dtype() && host.shape() == tensor.shape();
-  }
   static const void* buffer_of(const Tensor<B>& tensor) {
     return detail::kernel_array(tensor.primitive()).buffer().get();
   }
@@ -88,13 +75,8 @@ class CapturedStep {
   void put_buffers_back() {
     for (const Buffer& buffer : buffers_) *buffer.place = buffer.fixed;
   }
-  void write(const Tensor<B>& from, const Tensor<B>& to) {
-    const Array* in[] = {&detail::kernel_array(from.primitive())};
-    Array out = detail::kernel_array(to.primitive());
-    evaluate_in_place(detail::kernel_backend(*backend_), op::Copy{to.dtype()}, Ins(in, 1), Outs(&out, 1));
-  }
 
-  BackendRef<B> backend_;
+  Loading<B>& loading_;
   std::vector<data::Batch<B>> inputs_;
   std::vector<Buffer> buffers_;
   std::vector<Tensor<B>> losses_;

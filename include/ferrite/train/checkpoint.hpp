@@ -14,11 +14,13 @@
 
 namespace ferrite::train {
 
-/// In the file, tensors are called "model.NAME", "optimizer.NAME", "rng.NAME" (seed and position, i64 [2])
-/// and "trainer.step", "trainer.position", "trainer.best", "trainer.stale"; `settings` are the file's
-/// metadata, beside a checksum of all bytes.
+/// In the file, tensors are called "model.NAME", "average.NAME", "optimizer.NAME", "rng.NAME" (seed and
+/// position, i64 [2]) and "trainer.step", "trainer.position", "trainer.best", "trainer.stale"; `settings` are
+/// the file's metadata, beside a checksum of all bytes.
 struct Checkpoint {
   NamedTensors model;
+  /// Averages of the model's parameters (WeightAverage); empty if the run has none.
+  NamedTensors average;
   NamedTensors optimizer;
   std::map<std::string, RandomKey> rngs;
   std::int64_t step = 0;
@@ -37,7 +39,8 @@ FERRITE_API void write_checkpoint(const std::filesystem::path& path, const Check
 FERRITE_API Checkpoint read_checkpoint(const std::filesystem::path& path);
 
 /// Only the weights, for inference: write_weights(path, net.state()) and net.load_state(read_weights(path)).
-/// Reads the model's tensors from a checkpoint, or all tensors from any other safetensors file.
+/// Reads the model's tensors from a checkpoint, averaged ones where it has them, or all tensors from any
+/// other safetensors file.
 FERRITE_API NamedTensors read_weights(const std::filesystem::path& path);
 FERRITE_API void write_weights(const std::filesystem::path& path, const NamedTensors& weights,
                                const std::map<std::string, std::string>& settings = {});

@@ -31,8 +31,9 @@ inline constexpr int max_skipped = 10;
 /// Whether a trainer records its step once and replays it, which spares the host the launching of every
 /// kernel. The first two steps run op by op, so that plans are chosen; then the step is recorded
 /// (backend/record.hpp). Results are the same bit for bit. Losses are read when a report, an evaluation, a
-/// checkpoint or `check_every` needs them, after the update. A batch of another shape runs op by op. Under
-/// capture the step function runs only once, so it must do all its work in ops.
+/// checkpoint or `check_every` needs them, after the update. Batches of other shapes have recordings of their
+/// own, as far as `recorded_kinds` allows; the rest run op by op. Under capture the step function runs only
+/// once for each recording, so it must do all its work in ops.
 enum class Capture : std::uint8_t {
   never,
   /// Op by op if the backend cannot record, and, with a notice, if the step cannot be recorded.
@@ -82,6 +83,14 @@ struct TrainerConfig {
   std::optional<optim::LossScalerConfig> loss_scaler = std::nullopt;
   /// Not with NonFinite::skip, which reads every loss before the update.
   Capture capture = Capture::never;
+  /// How many shapes of batches are recorded, the first that come. Each recording has memory of its own.
+  int recorded_kinds = 1;
+  /// An exponential average of the weights (WeightAverage) keeps this share of itself in every step; 0: none.
+  /// Evaluations measure the averaged weights, and `read_weights` reads them from checkpoints. The weights
+  /// that are trained do not depend on it.
+  double average = 0;
+  /// Steps between two updates of the average, each for as many steps at once.
+  std::int64_t average_every = 10;
   /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
   /// resume only from a checkpoint that says the same.
   std::map<std::string, std::string> settings = {};
@@ -127,6 +136,13 @@ struct TrainerConfig {
   }
   TrainerConfig with_capture(Capture v = Capture::required) const {
     return detail::with(*this, &TrainerConfig::capture, v);
+  }
+  TrainerConfig with_recorded_kinds(int v) const {
+    return detail::with(*this, &TrainerConfig::recorded_kinds, v);
+  }
+  TrainerConfig with_average(double keep, std::int64_t every = 10) const {
+    return detail::with(detail::with(*this, &TrainerConfig::average, keep), &TrainerConfig::average_every,
+                        every);
   }
   TrainerConfig with_setting(const std::string& name, std::string value) const {
     TrainerConfig config = *this;

@@ -10,6 +10,7 @@
 #include "ferrite/nn/sequential.hpp"
 #include "ferrite/nn/transformer.hpp"
 #include "ferrite/optim/adam.hpp"
+#include "ferrite/optim/muon.hpp"
 #include "ferrite/optim/sgd.hpp"
 #include "ferrite/stacks.hpp"
 #include "ferrite/train/trainer.hpp"
@@ -42,6 +43,7 @@
   linkage optim::Sgd<B>;                            \
   linkage optim::AdamFamily<B, optim::AdamConfig>;  \
   linkage optim::AdamFamily<B, optim::AdamWConfig>; \
+  linkage optim::Muon<B>;                           \
   linkage train::MeanLoss<B>;                       \
   linkage train::Accuracy<B>;                       \
   linkage train::Trainer<B>;

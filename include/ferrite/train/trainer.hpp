@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "ferrite/data/loader.hpp"
@@ -13,6 +15,7 @@
 #include "ferrite/train/non_finite.hpp"
 #include "ferrite/train/rewind.hpp"
 #include "ferrite/train/trainer_base.hpp"
+#include "ferrite/train/weight_average.hpp"
 
 namespace ferrite::train {
 
@@ -32,8 +35,15 @@ class Trainer final : public TrainerBase {
     relay_notices();
     prepare_loss_scaler();
     prepare_capture();
+    if (config_.average > 0) average_.emplace(model_);
   }
 
+  /// How batches get to the backend; without it their elements are copied. The loading must outlive the
+  /// trainer.
+  void load_by(Loading<B>& loading) {
+    loading_ = &loading;
+    recordings_.clear();
+  }
   /// Every evaluation measures it, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
   void validate_on(data::Dataset dataset) {
@@ -79,6 +89,11 @@ class Trainer final : public TrainerBase {
     Tensor<B> value;
   };
   enum class Step : std::uint8_t { done, skipped, out_of_data };
+  struct Recording {
+    int eager_steps = 2;  // before it is made
+    std::unique_ptr<CapturedStep<B>> step;
+    Tensor<typename optim::Optimizer<B>::Kernels> gradient_norm;  // which replays fill
+  };
 
   void compare_parameters();
   void relay_notices() {
@@ -90,8 +105,8 @@ class Trainer final : public TrainerBase {
   Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads);
   void prepare_loss_scaler();
   void prepare_capture();
-  void capture(const std::vector<data::HostBatch>& batches);
-  bool replay(const std::vector<data::HostBatch>& batches);
+  void capture(Recording& recording, const std::vector<data::HostBatch>& batches);
+  const Recording* replay(const std::vector<data::HostBatch>& batches);
   std::optional<BadLoss> read_losses();
   void settle();
   void tell_progress();
@@ -110,13 +125,14 @@ class Trainer final : public TrainerBase {
   std::vector<UnreadLoss> unread_;  // losses that are still only on the device
   std::size_t relayed_ = 0;         // notices of the optimiser
 
-  // With capture: steps until the next recording, what was recorded, and the gradient norm that replays fill.
-  static constexpr int eager_steps = 2;
+  // With capture: a recording for each kind of batches (Loading::kind), and the one that the last step ran.
   bool captures_ = false;
-  int steps_to_capture_ = eager_steps;
-  std::unique_ptr<CapturedStep<B>> captured_;
-  Tensor<typename optim::Optimizer<B>::Kernels> captured_norm_;
-  bool replayed_ = false;  // the last step
+  std::map<std::string, Recording> recordings_;
+  const Recording* replayed_ = nullptr;
+
+  std::optional<WeightAverage<B>> average_;
+  Loading<B> copies_;
+  Loading<B>* loading_ = &copies_;
 };
 
 /// An optimiser of another model would train parameters that no checkpoint holds.
@@ -185,6 +201,8 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
       notice("[trainer] stopped at step " + std::to_string(step_) + ": the source has no more batches");
       outcome = Outcome::out_of_data;
     }
+    if (average_ && due(config_.average_every))
+      average_->update(std::pow(config_.average, static_cast<double>(config_.average_every)));
     const bool last = step_ == end || outcome == Outcome::out_of_data;
     if (step_ % config_.report_every == 0 || last) tell_progress();
     if (outcome == Outcome::out_of_data) break;
@@ -202,11 +220,13 @@ template <class Next>
 Evaluation Trainer<B>::measure(Next&& next) {
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
+  std::optional<typename WeightAverage<B>::Scope> averaged;
+  if (average_) averaged.emplace(*average_);
   for (auto& metric : metrics_) metric->reset();
   // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
   Rewind<B> rewind(model_, own_rngs_);
   while (const std::optional<data::HostBatch> host = next()) {
-    const data::Batch<B> batch = data::to_batch(*backend_, *host);
+    const data::Batch<B> batch = loading_->load(*backend_, *host);
     const Prediction<B> prediction = apply_(batch);
     for (auto& metric : metrics_) metric->add(prediction, batch);
   }
@@ -240,6 +260,7 @@ template <class B>
 Checkpoint Trainer<B>::snapshot() {
   Checkpoint c;
   c.model = model_.state();
+  if (average_) c.average = average_->state();
   c.optimizer = optimizer_.state();
   for (const auto& [name, rng] : rngs()) c.rngs[name] = {rng->seed(), rng->position()};
   c.settings = settings(optimizer_.name());
@@ -253,19 +274,22 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   const std::map<std::string, Rng*> generators = rngs();
   check_resumable(path, c, optimizer_.name(), generators);
   const data::LoaderPosition before = source_.position();
-  const NamedTensors optimizer_before = optimizer_.state();
+  const NamedTensors optimizer_before = optimizer_.state(),
+                     average_before = average_ ? average_->state() : NamedTensors();
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
   };
-  captured_.reset();  // the optimiser gets new tensors
-  steps_to_capture_ = eager_steps;
+  recordings_.clear();  // the optimiser gets new tensors
+  replayed_ = nullptr;
   try {
     seek(c.position);
     optimizer_.load_state(c.optimizer);
+    if (average_) average_->load_state(c.average);
     model_.load_state(c.model);
   } catch (...) {
     seek(before);
     optimizer_.load_state(optimizer_before);
+    if (average_) average_->load_state(average_before);
     throw;
   }
   for (const auto& [name, rng] : generators) rng->set_position(c.rngs.at(name).stream);

@@ -13,7 +13,7 @@ typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
   const bool looks = looks_at_losses(backend_->device().kind);
   std::vector<data::HostBatch> batches;  // a replay takes all at once, other steps one by one
   std::int64_t rows = 0;
-  replayed_ = false;
+  replayed_ = nullptr;
   if (captures_) {
     for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
       std::optional<data::HostBatch> host = source_.pull();
@@ -56,7 +56,7 @@ typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
       std::erase_if(unread_, [&](const UnreadLoss& loss) { return loss.step > step_; });
       return Step::out_of_data;
     }
-    const data::Batch<B> batch = data::to_batch(*backend_, *host);
+    const data::Batch<B> batch = loading_->load(*backend_, *host);
     unread_.push_back({step_ + 1, learn(batch, grads)});
     rows += batch.size();
     if (!looks_at_losses(backend_->device().kind)) continue;
@@ -97,37 +97,43 @@ void Trainer<B>::prepare_capture() {
   if (captures_) optimizer_.keep_schedule_on_device();
 }
 
-/// Records the step; or none, with a notice or an error.
+/// Records the step on batches of one kind; none, with a notice or an error, if that fails.
 template <class B>
-void Trainer<B>::capture(const std::vector<data::HostBatch>& batches) {
+void Trainer<B>::capture(Recording& recording, const std::vector<data::HostBatch>& batches) {
   try {
-    captured_ = std::make_unique<CapturedStep<B>>(
-        *backend_, model_, batches, [this](const std::vector<data::Batch<B>>& inputs) {
+    recording.step = std::make_unique<CapturedStep<B>>(
+        *backend_, model_, *loading_, batches, [&](const std::vector<data::Batch<B>>& inputs) {
           Gradients<typename B::Inner> grads;
           std::vector<Tensor<B>> losses;
           for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads));
           optimizer_.step(grads, static_cast<double>(config_.micro_batches));
-          captured_norm_ = optimizer_.gradient_norm_tensor();
+          recording.gradient_norm = optimizer_.gradient_norm_tensor();
           return losses;
         });
   } catch (const Error& error) {
-    captured_norm_ = {};
+    recordings_.clear();
     refuse_capture(std::string("the step cannot be recorded: ") + error.what());
     captures_ = false;
   }
 }
 
-/// False if the step must run op by op.
+/// Trains by the recording for batches of this kind, and returns it; nothing if the step must run op by op.
 template <class B>
-bool Trainer<B>::replay(const std::vector<data::HostBatch>& batches) {
-  if (steps_to_capture_ > 0) {
-    --steps_to_capture_;
-    return false;
+const typename Trainer<B>::Recording* Trainer<B>::replay(const std::vector<data::HostBatch>& batches) {
+  std::string kind;
+  for (const data::HostBatch& batch : batches) kind += loading_->kind(batch) + ";";
+  if (!recordings_.contains(kind) && std::ssize(recordings_) >= config_.recorded_kinds) return nullptr;
+  Recording& recording = recordings_[kind];
+  if (recording.eager_steps > 0) {
+    --recording.eager_steps;
+    return nullptr;
   }
-  if (!captured_) capture(batches);
-  if (!captured_ || !captured_->fits(batches)) return false;
-  for (Tensor<B>& loss : captured_->run(batches)) unread_.push_back({step_ + 1, std::move(loss)});
-  return true;
+  if (!recording.step) {
+    capture(recording, batches);
+    if (!captures_) return nullptr;
+  }
+  for (Tensor<B>& loss : recording.step->run(batches)) unread_.push_back({step_ + 1, std::move(loss)});
+  return &recording;
 }
 
 /// Moves the losses into the report; returns the first that is not finite, if any.
@@ -160,8 +166,8 @@ void Trainer<B>::tell_progress() {
   settle();
   double norm = 0, scale = 0;
   if (!observers_.empty()) {  // reading them waits for the device
-    const bool captured = replayed_ && captured_norm_.defined();
-    norm = captured ? captured_norm_.template item<double>() : optimizer_.gradient_norm();
+    const bool captured = replayed_ && replayed_->gradient_norm.defined();
+    norm = captured ? replayed_->gradient_norm.template item<double>() : optimizer_.gradient_norm();
     if (optimizer_.scales_losses()) scale = optimizer_.loss_scale();
   }
   report(optimizer_.learning_rate(), norm, scale, backend_->memory_stats().peak);

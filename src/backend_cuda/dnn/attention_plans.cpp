@@ -48,7 +48,7 @@ class Builder {
   void forward() {
     const Id q = array(q_at, p_.queries, p_.depth), k = transposed(k_at, p_.keys, p_.depth),
              v = array(v_at, p_.keys, p_.width), o = array(o_at, p_.queries, p_.width), lse = row_array();
-    Id s = scaled(product(q, k));
+    Id s = biased(scaled(product(q, k)));
     if (p_.causal) s = masked(s);
     const Id top = row_value(), sum = row_value(), log = row_value();
     graph.reduce(CUDNN_REDUCE_TENSOR_MAX, top, s);
@@ -60,6 +60,7 @@ class Builder {
     graph.pointwise(CUDNN_POINTWISE_DIV, weights, e, sum);
     graph.matmul(weights, v, o);
     memory = {q, k, v, o, lse};
+    if (bias_ != 0) memory.push_back(bias_);
   }
 
   void backward() {
@@ -76,21 +77,22 @@ class Builder {
     graph.reduce(CUDNN_REDUCE_TENSOR_ADD, sums, products);
     graph.pointwise(CUDNN_POINTWISE_MUL, row_sums, sums, graph.scalar(1));
     // The weights again, and dv.
-    Id s = difference(scaled(product(q, k)), lse);
+    Id s = difference(biased(scaled(product(q, k))), lse);
     if (p_.causal) s = masked(s);
     const Id weights = exponential(s);
-    graph.matmul(flipped(weights), grad, dv);
+    product_into(dv, flipped(weights), grad, p_.width);
     // The gradient of the scores, and dk.
     const Id difference_of_rows = difference(product(grad, v), row_sums), unscaled = graph.value(pairs_);
     graph.pointwise(CUDNN_POINTWISE_MUL, unscaled, difference_of_rows, weights);
     const Id ds = scaled(unscaled);
-    graph.matmul(flipped(ds), q, dk);
+    product_into(dk, flipped(ds), q, p_.depth);
     // dq: written by the product itself, or summed in f32 in whatever order its parts arrive.
     const std::int64_t* strides = p_.strides[k_at];
-    const Id keys = graph.value({p_.batch, h, p_.keys, p_.depth}, {strides[0], strides[1], strides[2], 1},
-                                CUDNN_DATA_FLOAT);
+    const Id keys = graph.value({p_.batch, p_.key_heads, p_.keys, p_.depth},
+                                {strides[0], strides[1], strides[2], 1}, CUDNN_DATA_FLOAT);
     graph.reshape(keys, k);
     memory = {q, k, v, o, lse, grad, dq, dk, dv, row_sums};
+    if (bias_ != 0) memory.push_back(bias_);
     if (p_.same_bits) {
       graph.matmul(ds, keys, dq);
       return;
@@ -105,11 +107,17 @@ class Builder {
  private:
   Id array(Place place, std::int64_t rows, std::int64_t columns) {
     const std::int64_t* strides = p_.strides[place];
-    return graph.tensor({p_.batch, p_.heads, rows, columns}, {strides[0], strides[1], strides[2], 1}, type_);
+    return graph.tensor({p_.batch, heads_of(place), rows, columns}, {strides[0], strides[1], strides[2], 1},
+                        type_);
   }
   Id transposed(Place place, std::int64_t rows, std::int64_t columns) {
     const std::int64_t* strides = p_.strides[place];
-    return graph.tensor({p_.batch, p_.heads, columns, rows}, {strides[0], strides[1], 1, strides[2]}, type_);
+    return graph.tensor({p_.batch, heads_of(place), columns, rows}, {strides[0], strides[1], 1, strides[2]},
+                        type_);
+  }
+  std::int64_t heads_of(Place place) const {
+    const bool of_keys = place == k_at || place == v_at || place == dk_at || place == dv_at;
+    return of_keys ? p_.key_heads : p_.heads;
   }
   /// One f32 for each query.
   Id row_array() { return graph.tensor(rows_, row_strides(), CUDNN_DATA_FLOAT); }
@@ -120,6 +128,22 @@ class Builder {
     const Id s = graph.value(pairs_);
     graph.matmul(a, b, s);
     return s;
+  }
+  /// to = a b for every head of queries, summed over the heads that share keys.
+  void product_into(Id to, Id a, Id b, std::int64_t columns) {
+    if (p_.key_heads == p_.heads) return graph.matmul(a, b, to);
+    const std::int64_t h = p_.heads, n = p_.keys;
+    const Id each = graph.value({p_.batch, h, n, columns}, {h * n * columns, n * columns, columns, 1}, type_);
+    graph.matmul(a, b, each);
+    graph.reduce(CUDNN_REDUCE_TENSOR_ADD, to, each);
+  }
+  Id biased(Id s) {
+    if (p_.bias_batch == 0) return s;
+    const std::int64_t h = p_.bias_heads, t = p_.queries, pitch = (p_.keys + 7) / 8 * 8;
+    bias_ = graph.tensor({p_.bias_batch, h, t, p_.keys}, {h * t * pitch, t * pitch, pitch, 1}, type_);
+    const Id y = graph.value(pairs_);
+    graph.pointwise(CUDNN_POINTWISE_ADD, y, s, bias_);
+    return y;
   }
   Id scaled(Id s) {
     const Id y = graph.value(pairs_);
@@ -159,7 +183,7 @@ class Builder {
   const AttentionProblem& p_;
   cudnnDataType_t type_;
   Extents pairs_, rows_;
-  Id scale_ = 0;
+  Id scale_ = 0, bias_ = 0;
 };
 
 std::shared_ptr<const AttentionPlan> build(Libraries& libraries, const AttentionProblem& p) {
@@ -193,7 +217,8 @@ bool lies_well(const Array& x) {
 AttentionProblem AttentionProblem::of(const AttentionArrays& a, bool causal, double scale, bool same_bits) {
   AttentionProblem p{};
   p.batch = a.q.shape()[0], p.heads = a.q.shape()[1], p.queries = a.q.shape()[2], p.depth = a.q.shape()[3];
-  p.keys = a.v.shape()[2], p.width = a.v.shape()[3];
+  p.key_heads = a.k.shape()[1], p.keys = a.v.shape()[2], p.width = a.v.shape()[3];
+  if (a.bias.defined()) p.bias_batch = a.bias.shape()[0], p.bias_heads = a.bias.shape()[1];
   const Array* arrays[] = {&a.q, &a.k, &a.v, &a.o, &a.grad, &a.dq, &a.dk, &a.dv};
   for (int i = 0; i < 8; ++i)
     for (int axis = 0; arrays[i]->defined() && axis < 3; ++axis)
@@ -223,9 +248,8 @@ double products_of(const AttentionArrays& a) {
 bool suits_dnn(const AttentionArrays& a, bool causal) {
   const std::int64_t queries = a.q.shape()[2], keys = a.v.shape()[2], depth = a.q.shape()[3],
                      width = a.v.shape()[3];
-  if (size_of(a.q.dtype()) != 2 || a.lse.dtype() != DType::f32 || a.q.shape()[1] != a.k.shape()[1])
-    return false;
-  if (depth % 8 != 0 || width % 8 != 0 || depth > 128 || width > 128 || queries < 2 || keys < 2) return false;
+  if (size_of(a.q.dtype()) != 2 || a.lse.dtype() != DType::f32) return false;
+  if (depth % 8 != 0 || width % 8 != 0 || depth > 256 || width > 256 || queries < 2 || keys < 2) return false;
   if ((causal && queries != keys) || products_of(a) < worth_a_plan) return false;
   // With more entries in a batch, or more heads, its kernels fail when they run: as deep as a grid may be.
   constexpr std::int64_t most_entries = 65535;
@@ -237,6 +261,10 @@ bool suits_dnn(const AttentionArrays& a, bool causal) {
   return a.lse.layout().is_contiguous();
 }
 
+bool suits_dnn_with_mask(const AttentionArrays& a, bool causal) {
+  return a.q.shape()[2] > longest_compared && suits_dnn(a, causal);
+}
+
 namespace {
 
 void execute(Libraries& libraries, const Call& call, const AttentionPlan& plan, const AttentionArrays& a) {
@@ -246,16 +274,20 @@ void execute(Libraries& libraries, const Call& call, const AttentionPlan& plan, 
   if (plan.backward) {
     for (const Array* x : {&a.grad, &a.dq, &a.dk, &a.dv}) pointers.push_back(x->data<void>());
     pointers.push_back(row_sums.data());
-    if (plan.dq_elements > 0) pointers.push_back(dq_sums.data());
   }
+  if (a.bias.defined()) pointers.push_back(a.bias.data<void>());
+  if (plan.dq_elements > 0) pointers.push_back(dq_sums.data());
   for (const float& scalar : plan.scalars) pointers.push_back(const_cast<float*>(&scalar));
   execute(libraries, call, plan.plan, plan.ids, pointers);
 }
 
 std::string text_of(const AttentionProblem& p) {
-  return fmt::format("attention {}{}{} {} b {} h {} t {} s {} d {} e {}", p.backward ? "gradient" : "forward",
-                     p.causal ? " causal" : "", p.same_bits ? "" : " fastest", to_string(p.dtype), p.batch,
-                     p.heads, p.queries, p.keys, p.depth, p.width);
+  const std::string bias =
+      p.bias_batch > 0 ? fmt::format(" bias {} x {}", p.bias_batch, p.bias_heads) : std::string();
+  return fmt::format("attention {}{}{}{} {} b {} h {} / {} t {} s {} d {} e {}",
+                     p.backward ? "gradient" : "forward", p.causal ? " causal" : "",
+                     p.same_bits ? "" : " fastest", bias, to_string(p.dtype), p.batch, p.heads, p.key_heads,
+                     p.queries, p.keys, p.depth, p.width);
 }
 
 }  // namespace

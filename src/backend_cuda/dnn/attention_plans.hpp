@@ -17,17 +17,19 @@ class Libraries;
 
 /// The arrays of one call; those of the gradient are undefined in a forward pass.
 struct AttentionArrays {
-  Array q, k, v, o;        // [B, H, T, D], [B, H, S, D], [B, H, S, E], [B, H, T, E]
+  Array q, k, v, o;        // [B, H, T, D], [B, K, S, D], [B, K, S, E], [B, H, T, E]; K divides H
   Array lse;               // f32 [B, H, T], dense
   Array grad, dq, dk, dv;  // of o, q, k, v
+  Array bias;              // undefined, or what is added to the scores (attention_bias.hpp)
 };
 
 /// Everything a plan depends on. Strides are those of batch, head and row; columns are dense.
 struct AttentionProblem {
-  std::int64_t batch, heads, queries, keys, depth, width;
-  std::int64_t strides[8][3];  // q, k, v, o, grad, dq, dk, dv
-  std::uint32_t scale;         // the bits of a float
-  DType dtype;                 // f16 or bf16
+  std::int64_t batch, heads, key_heads, queries, keys, depth, width;
+  std::int64_t strides[8][3];           // q, k, v, o, grad, dq, dk, dv
+  std::int64_t bias_batch, bias_heads;  // 0: no bias
+  std::uint32_t scale;                  // the bits of a float
+  DType dtype;                          // f16 or bf16
   bool causal, backward;
   bool same_bits;  // the backward pass that sums dq in one order
 
@@ -55,6 +57,8 @@ class AttentionPlans {
 
 /// Whether cuDNN may be asked: dtype, sizes, and arrays that lie as it wants them.
 bool suits_dnn(const AttentionArrays& arrays, bool causal);
+/// The same for a problem with a mask. Short ones are left to own kernels, which read it as it is.
+bool suits_dnn_with_mask(const AttentionArrays& arrays, bool causal);
 
 /// Queues attention, or its gradient, by cuDNN where that is possible and faster than `own`, which queues the
 /// same work. False if nothing was queued.

@@ -1,6 +1,7 @@
 // Attention without a buffer of all scores: for each tile of queries the keys pass by tile by tile, with a
 // running maximum and sum per query (Milakov and Gimelshein 2018; Dao et al. 2022). The kernel here is that
 // of f32, in plain f32 arithmetic; 16 bits are attended by cuDNN or by attention_16bit.cuh.
+#include "backend_cuda/dnn/attention_bias.hpp"
 #include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/kit/attention.cuh"
 #include "ferrite/ops/attention.hpp"
@@ -121,8 +122,13 @@ void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {
   };
   AttentionArrays arrays;
   arrays.q = q, arrays.k = k, arrays.v = v, arrays.o = out[0], arrays.lse = lse;
-  const bool plain = !has_mask && op.window == 0;
-  if (!plain || !attend_by_dnn(cuda, call, arrays, op.causal, op.scale, own)) own();
+  const bool takes_bias = has_mask && op.window == 0 && suits_dnn_with_mask(arrays, op.causal);
+  if (takes_bias) arrays.bias = attention_bias(cuda, call, q, k, in[3]);
+  const bool expressible = op.window == 0 && (!has_mask || arrays.bias.defined());
+  if (!expressible || !attend_by_dnn(cuda, call, arrays, op.causal, op.scale, own))
+    own();
+  else if (has_mask)
+    clear_hidden_rows(call, out[0], lse);
   call.finish();
 }
 

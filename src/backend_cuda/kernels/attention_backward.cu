@@ -2,6 +2,7 @@
 // tile: one kernel goes through the keys for dq, another through the queries for dk and dv, so that every sum
 // has one owner and one order. The kernels here are those of f32; 16 bits are attended by cuDNN or by
 // attention_backward_16bit.cuh.
+#include "backend_cuda/dnn/attention_bias.hpp"
 #include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/kit/attention.cuh"
 #include "ferrite/ops/attention.hpp"
@@ -193,9 +194,15 @@ void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumula
     });
   };
   // cuDNN does not add to its results.
-  if (!has_mask && op.window == 0 && rows > 0 && p.keys > 0) {
-    AttentionArrays arrays{q, k, v, o, lse, grad, out[0], out[1], out[2]};
-    if (suits_dnn(arrays, op.causal)) {
+  if (op.window == 0 && rows > 0 && p.keys > 0) {
+    AttentionArrays arrays{q, k, v, o, lse, grad, out[0], out[1], out[2], {}};
+    bool suits = has_mask ? suits_dnn_with_mask(arrays, op.causal) : suits_dnn(arrays, op.causal);
+    if (suits && has_mask) {
+      arrays.bias = attention_bias(cuda, call, q, k, in[6]);
+      suits = arrays.bias.defined();
+      if (suits) arrays.lse = lse_without_hidden_rows(cuda, call, lse);
+    }
+    if (suits) {
       Array* const results[] = {&arrays.dq, &arrays.dk, &arrays.dv};
       for (std::size_t i = 0; i < 3; ++i)
         if (accumulates(mask, i)) *results[i] = cuda.allocate(out[i].meta());

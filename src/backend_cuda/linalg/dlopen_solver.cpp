@@ -4,18 +4,19 @@
 #include <cusolverDn.h>
 #include <fmt/format.h>
 
-#include "backend_cuda/runtime/lazy_library.hpp"
+#include "backend_cuda/runtime/dlopen_library.hpp"
 
 namespace ferrite::cuda {
 namespace {
 
-const LazyLibrary& triangles() {
-  static const LazyLibrary* const library = new LazyLibrary(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
+const DlopenLibrary& triangles() {
+  static const DlopenLibrary* const library =
+      new DlopenLibrary(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
   return *library;
 }
-const LazyLibrary& solver() {
-  static const LazyLibrary* const library =
-      new LazyLibrary(fmt::format("libcusolver.so.{}", CUSOLVER_VER_MAJOR));
+const DlopenLibrary& solver() {
+  static const DlopenLibrary* const library =
+      new DlopenLibrary(fmt::format("libcusolver.so.{}", CUSOLVER_VER_MAJOR));
   return *library;
 }
 

@@ -7,18 +7,18 @@
 #include <cudnn.h>
 #include <fmt/format.h>
 
-#include "backend_cuda/runtime/lazy_library.hpp"
+#include "backend_cuda/runtime/dlopen_library.hpp"
 
 namespace ferrite::cuda {
 namespace {
 
-const LazyLibrary& blas() {
-  static const LazyLibrary* const library =
-      new LazyLibrary(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR));
+const DlopenLibrary& blas() {
+  static const DlopenLibrary* const library =
+      new DlopenLibrary(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR));
   return *library;
 }
-const LazyLibrary& dnn() {
-  static const LazyLibrary* const library = new LazyLibrary(fmt::format("libcudnn.so.{}", CUDNN_MAJOR));
+const DlopenLibrary& dnn() {
+  static const DlopenLibrary* const library = new DlopenLibrary(fmt::format("libcudnn.so.{}", CUDNN_MAJOR));
   return *library;
 }
 

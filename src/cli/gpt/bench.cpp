@@ -18,7 +18,7 @@ using namespace gpt;
 struct Options {
   BenchOptions bench;
   std::string size = "gpt2", backend = "auto", precision = "auto";
-  bool json = false, decode = false;
+  bool json = false, decode = false, fastest = false;
 };
 
 /// Of a token: six for every parameter that multiplies, and the scores and weighted sums of attention.
@@ -36,6 +36,7 @@ nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend
                         {"batch", r.batch},
                         {"length", o.bench.length},
                         {"precision", bf16 ? "bf16" : "f32"},
+                        {"fastest", o.fastest},
                         {"backend", backend.describe()},
                         {"steps", r.steps},
                         {"seconds", r.seconds},
@@ -50,12 +51,13 @@ nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend
 }
 
 int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
+  const std::string precision =
+      std::string(bf16 ? "bf16" : "f32") + (o.bench.int8 ? " with int8 weights" : "");
   if (!o.json)
     fmt::print(
         "{} ({:.1f}M parameters) on {}, {}, prompts of {} tokens, texts of {}\n{:>6} {:>14} {:>12} {:>10}\n",
-        o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(),
-        bf16 ? "bf16" : "f32", o.bench.prompt_length, o.bench.length, "batch", "us / step", "tokens / s",
-        "memory");
+        o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(), precision,
+        o.bench.prompt_length, o.bench.length, "batch", "us / step", "tokens / s", "memory");
   for (const std::int64_t batch : o.bench.batches) {
     const DecodeResult r = bench_decode(backend, o.bench, batch, bf16 ? DType::bf16 : DType::f32);
     const double rate = static_cast<double>(r.measured) / r.seconds;
@@ -64,7 +66,7 @@ int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
                                 {"batch", batch},
                                 {"prompt_length", o.bench.prompt_length},
                                 {"length", o.bench.length},
-                                {"precision", bf16 ? "bf16" : "f32"},
+                                {"precision", precision},
                                 {"backend", backend.describe()},
                                 {"tokens", r.measured},
                                 {"seconds", r.seconds},
@@ -86,6 +88,7 @@ int run(Options o) {
   AnyBackend backend(o.backend);
   const bool bf16 =
       o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
+  if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
   if (o.decode) return run_decode(o, backend, bf16);
   double product_rate = 0;
   if (const Cuda* cuda = backend.get_if<Cuda>(); cuda && bf16)
@@ -146,6 +149,9 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();
+  command->add_flag("--int8", o->bench.int8, "With --decode: weights of 8 bits (ferrite gpt quantize)");
+  command->add_flag("--fastest", o->fastest,
+                    "Gradients whose last bits may change from run to run, on a GPU");
   command->add_flag("--json", o->json, "One JSON object for each batch");
   command->footer(
       "A step is what `ferrite gpt train` runs: forward, backward, clipping, AdamW; captured into a graph on "

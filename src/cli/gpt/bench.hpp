@@ -15,6 +15,7 @@ struct BenchOptions {
   std::int64_t length = 0, prompt_length = 16;
   double seconds = 5;
   std::uint64_t seed = 1;
+  bool int8 = false;  // weights of a model that writes
 };
 
 struct BenchResult {

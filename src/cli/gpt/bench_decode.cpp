@@ -35,6 +35,7 @@ DecodeResult bench_decode(const AnyBackend& on, const BenchOptions& o, std::int6
   AnyBackend backend = on;
   Rng rng(o.seed);
   nn::Gpt<AnyBackend> model(backend, o.model.with_dtype(dtype), rng);
+  if (o.int8) model.quantize();
   std::vector<std::vector<std::int32_t>> prompts(static_cast<std::size_t>(batch));
   for (std::size_t i = 0; i < prompts.size(); ++i)
     for (std::int64_t k = 0; k < o.prompt_length; ++k)

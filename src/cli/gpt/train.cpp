@@ -55,7 +55,8 @@ void complete(TrainOptions& o, const Sizes& sizes) {
 
 int run(TrainOptions o, const Sizes& sizes) {
   complete(o, sizes);
-  const AnyBackend backend(o.backend);
+  AnyBackend backend(o.backend);
+  if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
   if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
   const bool is_16bit = o.precision != "f32";
   try {
@@ -139,6 +140,8 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
                    "Of products: bf16, f16 (with a scaled loss) or f32; auto: bf16 on a GPU")
       ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
+  command->add_flag("--fastest", o->fastest,
+                    "Gradients whose last bits may change from run to run, on a GPU");
   command->add_option("--tokenizer", o->tokenizer, "For --sample-every: that of the data");
   command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin");
   command->add_flag("--quiet", o->quiet, "Print nothing but the texts");

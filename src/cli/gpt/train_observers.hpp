@@ -1,37 +1,14 @@
-// What `ferrite gpt train` prints while it trains.
+// The texts that `ferrite gpt train` lets a model write while it trains.
 #pragma once
 
 #include <fmt/format.h>
 
 #include "cli/gpt/train.hpp"
+#include "cli/progress_log.hpp"
 #include "ferrite/nn/generate.hpp"
 #include "ferrite/text/bpe.hpp"
-#include "ferrite/train/observer.hpp"
 
 namespace ferrite::cli::gpt {
-
-/// Lines instead of a bar, where the output is no terminal but a file that somebody reads later.
-class ProgressLog final : public train::Observer {
- public:
-  ProgressLog(std::FILE* stream, std::int64_t tokens_per_sample)
-      : stream_(stream), tokens_per_sample_(tokens_per_sample) {}
-  void on_progress(const train::Progress& progress) override {
-    print(to_string(progress, tokens_per_sample_));
-  }
-  void on_evaluation(std::int64_t step, const train::Evaluation& evaluation) override {
-    print(fmt::format("step {}  validation loss {:.4f}", step, evaluation["loss"]));
-  }
-  void on_notice(const std::string& text) override { print("notice: " + text); }
-
- private:
-  void print(const std::string& text) {
-    fmt::print(stream_, "{}\n", text);
-    std::fflush(stream_);
-  }
-
-  std::FILE* stream_;
-  std::int64_t tokens_per_sample_;
-};
 
 /// Lets the model write a text at the first report after every `every` steps. Training does not depend on
 /// it: the texts have random numbers of their own.

@@ -1,5 +1,5 @@
 // Finds and loads libraries of NVIDIA.
-#include "backend_cuda/runtime/lazy_library.hpp"
+#include "backend_cuda/runtime/dlopen_library.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace ferrite::cuda {
 
-LazyLibrary::LazyLibrary(std::string file) : file_(std::move(file)) {
+DlopenLibrary::DlopenLibrary(std::string file) : file_(std::move(file)) {
   const CompileScope loading("load " + file_);
   for (const std::string folder : {"", FERRITE_CUDA_LIBRARY_DIR "/", FERRITE_CUDNN_LIBRARY_DIR "/"}) {
     handle_ = dlopen((folder + file_).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -18,7 +18,7 @@ LazyLibrary::LazyLibrary(std::string file) : file_(std::move(file)) {
   }
 }
 
-void* LazyLibrary::find(const char* name) const {
+void* DlopenLibrary::find(const char* name) const {
   void* const function = handle_ ? dlsym(handle_, name) : nullptr;
   if (function) return function;
   throw BackendError(fmt::format("[cuda] {}: {}; install it, or add its folder to LD_LIBRARY_PATH", file_,

@@ -5,10 +5,10 @@
 
 namespace ferrite::cuda {
 
-class LazyLibrary {
+class DlopenLibrary {
  public:
   /// Looks where the system's loader looks, and where the library was at build time.
-  explicit LazyLibrary(std::string file);
+  explicit DlopenLibrary(std::string file);
   /// Throws BackendError if the library or the function is missing.
   void* find(const char* name) const;
 
@@ -20,7 +20,7 @@ class LazyLibrary {
 }  // namespace ferrite::cuda
 
 /// Defines a function that the library's header declares, hidden inside ferrite. `library` is a function of
-/// ferrite::cuda that returns a LazyLibrary.
+/// ferrite::cuda that returns a DlopenLibrary.
 #define FERRITE_FORWARD(library, Result, name, parameters, arguments)                                     \
   Result name parameters {                                                                                \
     static const auto function = reinterpret_cast<decltype(&name)>(ferrite::cuda::library().find(#name)); \

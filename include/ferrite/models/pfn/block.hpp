@@ -1,0 +1,96 @@
+// Block: one layer of a prior-fitted network.
+#pragma once
+
+#include "ferrite/models/pfn/config.hpp"
+#include "ferrite/nn/attention.hpp"
+#include "ferrite/nn/feed_forward.hpp"
+#include "ferrite/nn/norm.hpp"
+
+namespace ferrite::pfn {
+
+/// What the rows of a context show to other rows. # Shapes: [N, S, K, dim] each
+template <class B>
+struct KeyValues {
+  Tensor<B> key, value;
+};
+
+/// Three residual branches behind a norm each: attention among the cells of a row, attention among the rows
+/// of a column, and a feed-forward. The projections that end a branch start as 0.
+template <class B>
+class Block final : public nn::Module<B> {
+ public:
+  nn::RmsNorm<B> norm1;
+  nn::MultiHeadAttention<B> cells;
+  nn::RmsNorm<B> norm2;
+  nn::Linear<B> query, key, value, proj;  // among rows
+  nn::RmsNorm<B> norm3;
+  nn::FeedForward<B> ff;
+
+  Block(B& backend, const Config& config, Rng& rng)
+      : norm1(backend, norm(config)),
+        cells(backend,
+              nn::MultiHeadAttentionConfig{config.dim, config.heads()}
+                  .with_bias(false)
+                  .with_dtype(config.dtype)
+                  .with_residual_init(nn::Initializer::zeros()),
+              rng),
+        norm2(backend, norm(config)),
+        query(backend, projection(config, nn::Initializer::xavier_uniform()), rng),
+        key(backend, projection(config, nn::Initializer::xavier_uniform()), rng),
+        value(backend, projection(config, nn::Initializer::xavier_uniform()), rng),
+        proj(backend, projection(config, nn::Initializer::zeros()), rng),
+        norm3(backend, norm(config)),
+        ff(backend,
+           nn::FeedForwardConfig{config.dim, config.hidden}
+               .with_bias(false)
+               .with_dtype(config.dtype)
+               .with_residual_init(nn::Initializer::zeros()),
+           rng),
+        heads_(config.heads()),
+        width_(config.head_width) {}
+
+  void visit(nn::Visitor<B>& v) override {
+    v.child("norm1", norm1);
+    v.child("cells", cells);
+    v.child("norm2", norm2);
+    v.child("query", query);
+    v.child("key", key);
+    v.child("value", value);
+    v.child("proj", proj);
+    v.child("norm3", norm3);
+    v.child("ff", ff);
+  }
+
+  // # Shapes of all: x [N, R, K, dim], K cells in each of R rows.
+
+  /// The first branch.
+  Tensor<B> among_cells(const Tensor<B>& x) {
+    const Tensor<B> rows = flatten(x, 0, 1);
+    return reshape(cells.forward(norm1.forward(rows), {}, rows), x.shape());
+  }
+  /// What rows show to others, from norm2 of them.
+  KeyValues<B> shown(const Tensor<B>& normed) { return {key.forward(normed), value.forward(normed)}; }
+  /// The second branch, in which the rows look at those of a context, and the third.
+  Tensor<B> among_rows(const Tensor<B>& x, const Tensor<B>& normed, const KeyValues<B>& context) {
+    const Tensor<B> seen =
+        attention(columns(query.forward(normed)), columns(context.key), columns(context.value));
+    const Tensor<B> y = proj.forward(reshape(transpose(seen, 1, 2), x.shape()), x);
+    return ff.forward(norm3.forward(y), y);
+  }
+
+ private:
+  /// Every head of every column attends on its own. # Shapes: [N, R, K, dim] -> [N, K heads, R, width]
+  Tensor<B> columns(const Tensor<B>& x) const {
+    return transpose(reshape(x, {x.size(0), x.size(1), x.size(2) * heads_, width_}), 1, 2);
+  }
+  static nn::NormConfig norm(const Config& config) {
+    return nn::NormConfig{config.dim}.with_eps(config.eps).with_dtype(config.dtype);
+  }
+  static nn::LinearConfig projection(const Config& config, const nn::Initializer& init) {
+    return nn::LinearConfig{config.dim, config.dim}.with_bias(false).with_dtype(config.dtype).with_init(init);
+  }
+
+  std::int64_t heads_, width_;
+};
+
+}  // namespace ferrite::pfn

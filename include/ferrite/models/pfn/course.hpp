@@ -1,0 +1,77 @@
+// Course: the synthetic tables that a prior-fitted network learns from, batch by batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ferrite/core/config.hpp"
+#include "ferrite/core/export.hpp"
+#include "ferrite/models/priors/config.hpp"
+
+namespace ferrite::pfn {
+
+/// Rows of a table that are shown with their labels, and rows whose labels are to be predicted.
+struct RowCounts {
+  std::int64_t train = 0, query = 0;
+  friend bool operator==(const RowCounts&, const RowCounts&) = default;
+};
+
+/// The tables of one batch all have this size, so that nothing is padded.
+struct TableSizes {
+  std::int64_t tables = 0;
+  RowCounts rows;
+  std::int64_t columns = 0;
+  friend bool operator==(const TableSizes&, const TableSizes&) = default;
+};
+
+/// From batch `first` on, sizes are drawn from these lists, each entry as often as any other.
+struct Stage {
+  std::int64_t first = 0;
+  std::vector<RowCounts> rows;
+  std::vector<std::int64_t> columns;
+};
+
+/// What batch `number` holds depends on the config and the number alone: a run can go on from any batch.
+struct FERRITE_API CourseConfig {
+  /// Of the values. Its rows, features and train_share are those of the sizes that are drawn.
+  priors::Config prior;
+  /// In ascending order of `first`; the first begins at 0. Later ones usually have longer tables.
+  std::vector<Stage> stages;
+  /// Tables fill a batch until it has about this many cells, labels included.
+  std::int64_t cells = 100'000;
+  std::uint64_t seed = 1;
+
+  CourseConfig with_prior(const priors::Config& v) const {
+    return detail::with(*this, &CourseConfig::prior, v);
+  }
+  CourseConfig with_stages(std::vector<Stage> v) const {
+    return detail::with(*this, &CourseConfig::stages, std::move(v));
+  }
+  CourseConfig with_cells(std::int64_t v) const { return detail::with(*this, &CourseConfig::cells, v); }
+  CourseConfig with_seed(std::uint64_t v) const { return detail::with(*this, &CourseConfig::seed, v); }
+
+  /// For a run of so many batches of a network with so many registers: tables of up to 496 rows, and in the
+  /// last fifth of up to 1,136; 2 to 60 columns. Registers and train rows together are multiples of 128 rows
+  /// mostly, as are query rows: attention is fastest on those.
+  static CourseConfig standard(std::int64_t batches, std::int64_t registers);
+
+  /// The size of batch `number`.
+  TableSizes sizes_of(std::int64_t number) const;
+  /// The prior of tables of one size.
+  priors::Config prior_of(const TableSizes& sizes) const;
+  /// The first dataset of batch `number`, in the prior's numbering. No two batches share one.
+  std::int64_t first_dataset(std::int64_t number) const;
+  /// All sizes that the course can draw.
+  std::vector<TableSizes> all_sizes() const;
+  /// Every member, for checkpoints: a run resumes only with the same course.
+  std::string describe() const;
+  /// Throws ValueError that names the rule, also for sizes that the prior refuses.
+  void check() const;
+
+ private:
+  TableSizes sizes_with(const RowCounts& rows, std::int64_t columns) const;
+  const Stage& stage_of(std::int64_t number) const;
+};
+
+}  // namespace ferrite::pfn

@@ -1,0 +1,16 @@
+// ferrite pfn: prior-fitted networks, which predict tables they have never seen.
+#include "cli/pfn/pfn.hpp"
+
+namespace ferrite::cli {
+
+void add_pfn(CLI::App& app, Action& action) {
+  CLI::App* pfn = app.add_subcommand("pfn", "Tabular foundation models: training on synthetic tables");
+  pfn->require_subcommand(1);
+  pfn->footer(
+      "Examples:\n"
+      "  ferrite pfn train --steps 20000 --out run\n"
+      "  ferrite pfn train --steps 20000 --out run --resume");
+  add_pfn_train(*pfn, action);
+}
+
+}  // namespace ferrite::cli

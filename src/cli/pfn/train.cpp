@@ -1,0 +1,110 @@
+// ferrite pfn train: a tabular foundation model from synthetic tables.
+#include "cli/pfn/train.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/backend_option.hpp"
+#include "cli/pfn/pfn.hpp"
+#include "ferrite/core/error.hpp"
+#include "ferrite/train/checkpoint.hpp"
+
+namespace ferrite::cli {
+namespace {
+
+using namespace pfn;
+
+/// Fills in what follows from other options. Throws ValueError for what cannot be.
+void complete(TrainOptions& o) {
+  o.model.check();
+  o.course =
+      ferrite::pfn::CourseConfig::standard(o.steps, o.model.registers).with_cells(o.cells).with_seed(o.seed);
+  o.course.prior.task = o.model.task;
+  o.course.check();
+  if (o.lr == 0) o.lr = o.optimizer == "muon" ? 2e-3 : 1e-3;
+  if (o.warmup < 0) o.warmup = std::min<std::int64_t>(500, o.steps / 20);
+  if (!o.resume && train::CheckpointFolder(o.out).latest())
+    throw ValueError(fmt::format(
+        "[pfn train] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
+        o.out));
+}
+
+int run(TrainOptions o) {
+  complete(o);
+  AnyBackend backend(o.backend);
+  if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
+  return o.precision == "bf16" ? train_bf16(backend, o) : train_f32(backend, o);
+}
+
+}  // namespace
+
+void add_pfn_train(CLI::App& pfn, Action& action) {
+  auto o = std::make_shared<TrainOptions>();
+  auto task = std::make_shared<std::string>("classification");
+  CLI::App* command = pfn.add_subcommand("train", "Train a network on synthetic tables");
+  const auto count = [&](const char* name, std::int64_t& value, const char* help) {
+    return command->add_option(name, value, help)->check(whole_number)->capture_default_str();
+  };
+  command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
+      ->required();
+  count("--steps", o->steps, "Updates of the whole run")->check(CLI::PositiveNumber)->required();
+  command->add_option("--task", *task, "What the network predicts: classes, or numbers with their quantiles")
+      ->check(CLI::IsMember({"classification", "regression"}))
+      ->capture_default_str();
+  count("--layers", o->model.layers, "Blocks")->check(CLI::PositiveNumber);
+  count("--dim", o->model.dim, "Features of a cell; a multiple of 32")->check(CLI::PositiveNumber);
+  count("--hidden", o->model.hidden, "Features inside the feed-forward")->check(CLI::PositiveNumber);
+  count("--registers", o->model.registers, "Learned rows before those of a table");
+  count("--cells", o->cells, "Cells of a batch, about")->check(CLI::PositiveNumber);
+  command->add_option("--optimizer", o->optimizer, "muon: for matrices, with AdamW for the rest; or adamw")
+      ->check(CLI::IsMember({"muon", "adamw"}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--lr", o->lr,
+          "Largest learning rate, which falls along a cosine; default: 2e-3 for muon, 1e-3 for adamw")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--warmup", o->warmup, "Steps until it is reached; default: steps / 20, at most 500")
+      ->check(whole_number);
+  command->add_option("--weight-decay", o->weight_decay, "Of matrices")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--clip", o->clip, "Largest norm of the gradients")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--average", o->average,
+                   "Share of itself that an average of the weights keeps in a step; 0: no average")
+      ->capture_default_str();
+  command->add_option("--seed", o->seed, "Of the weights and of the tables")
+      ->check(whole_number)
+      ->capture_default_str();
+  count("--record", o->recorded,
+        "Sizes of tables whose steps are recorded on a GPU; each takes memory of its own");
+  count("--report-every", o->report_every, "Steps between reports")->check(CLI::PositiveNumber);
+  count("--evaluate-every", o->evaluate_every, "Steps between evaluations on tables kept apart");
+  count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);
+  count("--checkpoint-every", o->checkpoint_every, "Steps between checkpoints; 0: only at the end");
+  command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
+  add_backend_option(command, o->backend, "Where to train");
+  command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
+      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+      ->capture_default_str();
+  command->add_flag("--quiet", o->quiet, "Print nothing");
+  command->footer(
+      "The tables are drawn from ferrite's priors, on the device: no data is needed. Ctrl-C saves a "
+      "checkpoint\n"
+      "and ends the run; --resume goes on, as if it had not been interrupted. OUT/metrics.html shows how "
+      "the\n"
+      "run goes.\n"
+      "Examples:\n"
+      "  ferrite pfn train --steps 20000 --out run\n"
+      "  ferrite pfn train --steps 200 --layers 2 --dim 64 --hidden 128 --cells 5000 --out small");
+  command->callback([&action, o, task] {
+    action = [o, task] {
+      o->model.task = *task == "regression" ? priors::Task::regression : priors::Task::classification;
+      return run(*o);
+    };
+  });
+}
+
+}  // namespace ferrite::cli

@@ -1,0 +1,28 @@
+// What `ferrite pfn train` is asked to do, and the training itself for one kind of arithmetic.
+#pragma once
+
+#include <string>
+
+#include "ferrite/models/pfn/config.hpp"
+#include "ferrite/models/pfn/course.hpp"
+#include "ferrite/stacks/any_backend.hpp"
+
+namespace ferrite::cli::pfn {
+
+struct TrainOptions {
+  std::string out, backend = "auto", precision = "auto", optimizer = "muon";
+  ferrite::pfn::Config model;
+  ferrite::pfn::CourseConfig course;
+  std::int64_t steps = 0, warmup = -1, cells = 100'000, recorded = 0;
+  std::int64_t report_every = 50, evaluate_every = 1000, evaluate_batches = 20, checkpoint_every = 1000;
+  double lr = 0, weight_decay = 0.01, clip = 1, average = 0.999;
+  std::uint64_t seed = 1;
+  bool resume = false, quiet = false;
+};
+
+/// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16. Returns
+/// an exit code.
+int train_f32(const AnyBackend& backend, const TrainOptions& options);
+int train_bf16(const AnyBackend& backend, const TrainOptions& options);
+
+}  // namespace ferrite::cli::pfn

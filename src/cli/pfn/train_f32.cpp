@@ -1,0 +1,9 @@
+#include "cli/pfn/train_run.hpp"
+
+namespace ferrite::cli::pfn {
+
+int train_f32(const AnyBackend& backend, const TrainOptions& options) {
+  return train_on(Autodiff<AnyBackend>(backend), options);
+}
+
+}  // namespace ferrite::cli::pfn

@@ -1,0 +1,89 @@
+// The training of `ferrite pfn train`, for any differentiating backend.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/command.hpp"
+#include "cli/pfn/train.hpp"
+#include "cli/progress_log.hpp"
+#include "cli/stop_on_signal.hpp"
+#include "ferrite/models/pfn/file.hpp"
+#include "ferrite/models/pfn/prior_batches.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/optim/muon.hpp"
+#include "ferrite/train/metrics.hpp"
+#include "ferrite/train/stacks.hpp"
+
+namespace ferrite::cli::pfn {
+
+inline train::TrainerConfig trainer_config(const TrainOptions& o) {
+  const auto schedule = optim::Schedule::cosine(o.lr, o.steps, o.lr / 50);
+  auto config = train::TrainerConfig{}
+                    .with_steps(o.steps)
+                    .with_schedule(o.warmup > 0 ? schedule.with_warmup(o.warmup) : schedule)
+                    .with_report_every(o.report_every)
+                    .with_evaluate_every(o.evaluate_every)
+                    .with_checkpoints(o.out, o.checkpoint_every)
+                    .with_average(o.average)
+                    .with_setting(ferrite::pfn::setting, o.model.to_json());
+  return o.recorded == 0 ? config
+                         : config.with_capture(train::Capture::if_possible)
+                               .with_recorded_kinds(static_cast<int>(o.recorded));
+}
+
+template <class B>
+std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn<B>& model) {
+  if (o.optimizer == "muon")
+    return std::make_unique<optim::Muon<B>>(model.parameters(), optim::MuonConfig{}
+                                                                    .with_lr(o.lr)
+                                                                    .with_scale(optim::MuonScale::adam)
+                                                                    .with_matrices(optim::under("blocks"))
+                                                                    .with_betas(0.9, 0.98)
+                                                                    .with_weight_decay(o.weight_decay)
+                                                                    .with_no_decay(optim::biases_and_norms)
+                                                                    .with_clip_norm(o.clip));
+  return std::make_unique<optim::AdamW<B>>(model.parameters(), optim::AdamWConfig{}
+                                                                   .with_lr(o.lr)
+                                                                   .with_betas(0.9, 0.98)
+                                                                   .with_weight_decay(o.weight_decay)
+                                                                   .with_no_decay(optim::biases_and_norms)
+                                                                   .with_clip_norm(o.clip));
+}
+
+template <class B>
+int train_on(B backend, const TrainOptions& o) {
+  Rng rng(o.seed);
+  nn::Pfn<B> model(backend, o.model, rng);
+  const auto optimizer = optimizer_of(o, model);
+  ferrite::pfn::PriorBatches<B> batches(o.course);
+  data::Generated held_out = batches.held_out();
+  train::Trainer<B> trainer(model, *optimizer, batches, ferrite::pfn::table_model(model), trainer_config(o));
+  trainer.load_by(batches);
+  trainer.validate_on(held_out, o.evaluate_batches);
+
+  train::ProgressBar bar(o.quiet ? nullptr : stderr, Show::on_terminals);
+  ProgressLog log(stderr, 0);
+  train::RunMetrics metrics(o.out, train::MetricsConfig{}.with_title("ferrite pfn train: " + o.out));
+  trainer.add_observer(bar);
+  if (::isatty(::fileno(stderr)) != 1 && !o.quiet) trainer.add_observer(log);
+  trainer.add_observer(metrics);
+
+  const bool resumed = o.resume && trainer.resume_latest();
+  std::int64_t parameters = 0;
+  for (const auto& p : model.parameters()) parameters += p.tensor.numel();
+  if (!o.quiet)
+    fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}\n",
+               static_cast<double>(parameters) / 1e6, o.course.cells, backend.inner().describe(),
+               resumed ? fmt::format(", from step {}", trainer.step()) : "");
+  const StopOnSignal stop(trainer);
+  const train::Outcome outcome = trainer.fit();
+  if (!o.quiet) {
+    const auto newest = train::CheckpointFolder(o.out).latest();
+    fmt::print("{}{}\n", newest ? newest->string() : o.out,
+               outcome == train::Outcome::interrupted ? ": interrupted; --resume goes on from there" : "");
+  }
+  return success;
+}
+
+}  // namespace ferrite::cli::pfn

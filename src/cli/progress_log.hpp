@@ -1,0 +1,33 @@
+// ProgressLog: how a training run goes, line by line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "ferrite/train/observer.hpp"
+
+namespace ferrite::cli {
+
+/// Lines instead of a bar, where the output is no terminal but a file that somebody reads later.
+class ProgressLog final : public train::Observer {
+ public:
+  ProgressLog(std::FILE* stream, std::int64_t tokens_per_sample)
+      : stream_(stream), tokens_per_sample_(tokens_per_sample) {}
+  void on_progress(const train::Progress& progress) override {
+    print(to_string(progress, tokens_per_sample_));
+  }
+  void on_evaluation(std::int64_t step, const train::Evaluation& evaluation) override {
+    print(fmt::format("step {}  validation loss {:.4f}", step, evaluation["loss"]));
+  }
+  void on_notice(const std::string& text) override { print("notice: " + text); }
+
+ private:
+  void print(const std::string& text) {
+    fmt::print(stream_, "{}\n", text);
+    std::fflush(stream_);
+  }
+
+  std::FILE* stream_;
+  std::int64_t tokens_per_sample_;
+};
+
+}  // namespace ferrite::cli

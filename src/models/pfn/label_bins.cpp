@@ -1,0 +1,16 @@
+#include "ferrite/models/pfn/label_bins.hpp"
+
+namespace ferrite::pfn {
+
+std::vector<double> bin_borders(std::int64_t bins) {
+  std::vector<double> borders;
+  for (std::int64_t i = 1; i < bins; ++i) {
+    // The quantile function of Student's distribution has a closed form for 4 degrees of freedom.
+    const double p = static_cast<double>(i) / static_cast<double>(bins), root = 2 * std::sqrt(p * (1 - p));
+    const double excess = std::cos(std::acos(std::min(root, 1.0)) / 3) / root - 1;
+    borders.push_back(std::copysign(2 * std::sqrt(std::max(excess, 0.0)), p - 0.5));
+  }
+  return borders;
+}
+
+}  // namespace ferrite::pfn
