@@ -1,0 +1,80 @@
+// ferrite pfn train as a user runs it, on a tiny network.
+#include "cli/cli_test.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/models/pfn/file.hpp"
+#include "ferrite/train/checkpoint.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+struct PfnTrainCommand : ::testing::Test {
+  ScratchFolder folder;
+
+  std::string at(const std::string& name) const { return "'" + (folder / name).string() + "'"; }
+  Reply train(const std::string& out, const std::string& arguments) const {
+    return run_ferrite(
+        "pfn train --backend cpu --layers 1 --dim 32 --hidden 32 --registers 2 --cells 500 "
+        "--report-every 2 --evaluate-batches 1 --out " +
+        at(out) + " " + arguments);
+  }
+};
+
+TEST_F(PfnTrainCommand, ExplainsItselfWithExamples) {
+  const Reply help = run_ferrite("pfn train --help");
+  EXPECT_EQ(help.code, 0);
+  expect_contains(help.output, "Examples:\n  ferrite pfn train");
+  expect_contains(run_ferrite("pfn --help").output, "ferrite pfn train");
+}
+
+TEST_F(PfnTrainCommand, TrainsAndWritesANetworkWithItsAveragedWeights) {
+  for (const char* task : {"classification", "regression"}) {
+    const std::string out = std::string("run_") + task;
+    const Reply reply = train(out, std::string("--steps 6 --task ") + task);
+    ASSERT_EQ(reply.code, 0) << reply.output;
+    for (const char* part :
+         {"M parameters", "6/6  loss", "step 6  validation loss", "step-00000006.safetensors"})
+      expect_contains(reply.output, part);
+    EXPECT_TRUE(std::filesystem::exists(folder / out / "metrics.html"));
+    Cpu cpu;
+    const auto path = folder / out / "step-00000006.safetensors";
+    const auto model = pfn::load(cpu, path);
+    EXPECT_EQ(model.config().dim, 32);
+    EXPECT_EQ(to_string(model.config().task), task);
+    const train::Checkpoint checkpoint = train::read_checkpoint(path);
+    EXPECT_FALSE(checkpoint.average.empty());
+  }
+}
+
+TEST_F(PfnTrainCommand, GoesOnAsIfItHadNotBeenInterrupted) {
+  ASSERT_EQ(train("whole", "--steps 6 --checkpoint-every 4").code, 0);
+  std::filesystem::create_directories(folder / "resumed");
+  std::filesystem::copy(folder / "whole" / "step-00000004.safetensors",
+                        folder / "resumed" / "step-00000004.safetensors");
+  const Reply reply = train("resumed", "--steps 6 --checkpoint-every 4 --resume");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "from step 4");
+  const auto weights = [&](const char* out) {
+    return train::read_checkpoint(folder / out / "step-00000006.safetensors");
+  };
+  const train::Checkpoint whole = weights("whole"), resumed = weights("resumed");
+  for (const auto& [name, tensor] : whole.model)
+    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), resumed.model.at(name).bytes())) << name;
+  for (const auto& [name, tensor] : whole.average)
+    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), resumed.average.at(name).bytes())) << name;
+}
+
+TEST_F(PfnTrainCommand, BadOptionsAreRefusedWithAdvice) {
+  ASSERT_EQ(train("run", "--steps 1").code, 0);
+  const auto refused = [&](const Reply& reply, const char* part) {
+    EXPECT_EQ(reply.code, 2);
+    expect_contains(reply.output, part);
+  };
+  refused(train("run", "--steps 2"), "give --resume to go on with it, or another --out");
+  refused(run_ferrite("pfn train --steps 2 --dim 33 --out " + at("other")), "33");
+  refused(train("other", "--steps 0"), "--steps");
+  refused(train("other", "--steps 2 --optimizer adagrad"), "--optimizer");
+  refused(train("other", "--steps 2 --average 1"), "average 1");
+}
+
+}  // namespace
+}  // namespace ferrite::testing
