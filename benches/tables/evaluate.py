@@ -2,7 +2,7 @@
 """Cross-validates models on the real tables of the suite and compares them.
 
     venv/bin/python benches/tables/fetch.py --out build/tables
-    venv/bin/python benches/tables/evaluate.py --part validation --external "pfn=build/release/ferrite pfn predict"
+    venv/bin/python benches/tables/evaluate.py --part validation --external "NAME=COMMAND"
 
 Five stratified folds for each of three seeds. A table of more than 1,000 rows gives a stratified sample of 1,000; the
 seed decides on the sample, the folds and the models. All preprocessing is fitted on the train part of a fold.
@@ -154,7 +154,8 @@ def lines_of(options):
     """The last line of each fold: one that failed is run again, and then stands twice."""
     known = gzip.decompress(options.known.read_bytes()).decode() if options.known.is_file() else ""
     text = options.results.read_text() if options.results.exists() else ""
-    return {key(line): line for line in map(json.loads, [*known.splitlines(), *text.splitlines()])}
+    whole = text[:text.rfind("\n") + 1]  # a run that was killed may have left half a line
+    return {key(line): line for line in map(json.loads, [*known.splitlines(), *whole.splitlines()])}
 
 
 def run(options, rows, models):

@@ -29,36 +29,44 @@ TEST_F(PfnTrainCommand, ExplainsItselfWithExamples) {
 TEST_F(PfnTrainCommand, TrainsAndWritesANetworkWithItsAveragedWeights) {
   for (const char* task : {"classification", "regression"}) {
     const std::string out = std::string("run_") + task;
-    const Reply reply = train(out, std::string("--steps 6 --task ") + task);
+    const Reply reply = train(out, std::string("--steps 20 --task ") + task);
     ASSERT_EQ(reply.code, 0) << reply.output;
     for (const char* part :
-         {"M parameters", "6/6  loss", "step 6  validation loss", "step-00000006.safetensors"})
+         {"M parameters", "20/20  loss", "step 20  validation loss", "step-00000020.safetensors"})
       expect_contains(reply.output, part);
     EXPECT_TRUE(std::filesystem::exists(folder / out / "metrics.html"));
     Cpu cpu;
-    const auto path = folder / out / "step-00000006.safetensors";
+    const auto path = folder / out / "step-00000020.safetensors";
     const auto model = pfn::load(cpu, path);
     EXPECT_EQ(model.config().dim, 32);
     EXPECT_EQ(to_string(model.config().task), task);
     const train::Checkpoint checkpoint = train::read_checkpoint(path);
-    EXPECT_FALSE(checkpoint.average.empty());
+    ASSERT_FALSE(checkpoint.average.empty());
+    const auto differ = [&](const std::string& name) {
+      return !std::ranges::equal(checkpoint.average.at(name).bytes(), checkpoint.model.at(name).bytes());
+    };
+    EXPECT_TRUE(differ("output.weight"));
+    const NamedTensors loaded = train::read_weights(path);
+    EXPECT_TRUE(std::ranges::equal(loaded.at("output.weight").bytes(),
+                                   checkpoint.average.at("output.weight").bytes()));
   }
 }
 
 TEST_F(PfnTrainCommand, GoesOnAsIfItHadNotBeenInterrupted) {
-  ASSERT_EQ(train("whole", "--steps 6 --checkpoint-every 4").code, 0);
+  ASSERT_EQ(train("whole", "--steps 24 --checkpoint-every 16").code, 0);
   std::filesystem::create_directories(folder / "resumed");
-  std::filesystem::copy(folder / "whole" / "step-00000004.safetensors",
-                        folder / "resumed" / "step-00000004.safetensors");
-  const Reply reply = train("resumed", "--steps 6 --checkpoint-every 4 --resume");
+  std::filesystem::copy(folder / "whole" / "step-00000016.safetensors",
+                        folder / "resumed" / "step-00000016.safetensors");
+  const Reply reply = train("resumed", "--steps 24 --checkpoint-every 16 --resume");
   ASSERT_EQ(reply.code, 0) << reply.output;
-  expect_contains(reply.output, "from step 4");
+  expect_contains(reply.output, "from step 16");
   const auto weights = [&](const char* out) {
-    return train::read_checkpoint(folder / out / "step-00000006.safetensors");
+    return train::read_checkpoint(folder / out / "step-00000024.safetensors");
   };
   const train::Checkpoint whole = weights("whole"), resumed = weights("resumed");
   for (const auto& [name, tensor] : whole.model)
     EXPECT_TRUE(std::ranges::equal(tensor.bytes(), resumed.model.at(name).bytes())) << name;
+  ASSERT_FALSE(whole.average.empty());
   for (const auto& [name, tensor] : whole.average)
     EXPECT_TRUE(std::ranges::equal(tensor.bytes(), resumed.average.at(name).bytes())) << name;
 }

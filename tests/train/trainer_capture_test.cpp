@@ -184,6 +184,13 @@ TEST(CapturedTraining, BatchesMayBeMadeOnTheBackend) {
              replayed = train(true, config.with_capture());
   EXPECT_EQ(replayed->replays(), 18);
   EXPECT_TRUE(same_bits(copied->net.state(), loaded->net.state()));
+  // Another loading forgets the recordings; a stop right after it still reports.
+  TapeRun changed(config.with_capture());
+  changed.trainer.advance(5);
+  Loading<B> other;
+  changed.trainer.load_by(other);
+  changed.trainer.request_stop();
+  EXPECT_EQ(changed.trainer.advance(1), Outcome::interrupted);
   EXPECT_TRUE(same_bits(copied->net.state(), replayed->net.state()));
 }
 

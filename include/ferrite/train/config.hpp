@@ -85,7 +85,8 @@ struct TrainerConfig {
   Capture capture = Capture::never;
   /// How many shapes of batches are recorded, the first that come. Each recording has memory of its own.
   int recorded_kinds = 1;
-  /// An exponential average of the weights (WeightAverage) keeps this share of itself in every step; 0: none.
+  /// An exponential average of the weights (WeightAverage) keeps this share of itself in every step, and less
+  /// at the beginning of a run, where it is nearer to the mean of all weights so far; 0: no average.
   /// Evaluations measure the averaged weights, and `read_weights` reads them from checkpoints. The weights
   /// that are trained do not depend on it.
   double average = 0;

@@ -43,6 +43,7 @@ class Trainer final : public TrainerBase {
   void load_by(Loading<B>& loading) {
     loading_ = &loading;
     recordings_.clear();
+    replayed_ = nullptr;
   }
   /// Every evaluation measures it, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
@@ -113,6 +114,12 @@ class Trainer final : public TrainerBase {
   template <class Next>
   Evaluation measure(Next&& next);
   void evaluate_validation();
+  /// At first the average keeps less than the config says, so that the first weights are soon forgotten.
+  void update_average() {
+    const auto updates = static_cast<double>(step_ / config_.average_every);
+    const double keep = std::pow(config_.average, static_cast<double>(config_.average_every));
+    average_->update(std::min(keep, (1 + updates) / (10 + updates)));
+  }
   Checkpoint snapshot();
   std::map<std::string, Rng*> rngs() { return Rewind<B>(model_, own_rngs_).rngs(); }
 
@@ -201,8 +208,7 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
       notice("[trainer] stopped at step " + std::to_string(step_) + ": the source has no more batches");
       outcome = Outcome::out_of_data;
     }
-    if (average_ && due(config_.average_every))
-      average_->update(std::pow(config_.average, static_cast<double>(config_.average_every)));
+    if (result == Step::done && average_ && due(config_.average_every)) update_average();
     const bool last = step_ == end || outcome == Outcome::out_of_data;
     if (step_ % config_.report_every == 0 || last) tell_progress();
     if (outcome == Outcome::out_of_data) break;

@@ -53,7 +53,12 @@ class WeightAverage {
    public:
     explicit Scope(WeightAverage& average) : average_(average) {
       for (const auto& p : average.parameters_) kept_.push_back(clone(kernel_tensor(p.tensor)));
-      put(average.averages_);
+      try {
+        put(average.averages_);
+      } catch (...) {
+        put(kept_);
+        throw;
+      }
     }
     ~Scope() { put(kept_); }
     Scope(const Scope&) = delete;

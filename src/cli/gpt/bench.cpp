@@ -88,7 +88,9 @@ int run(Options o) {
   AnyBackend backend(o.backend);
   const bool bf16 =
       o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
-  if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
+  Cuda* const gpu = backend.get_if<Cuda>();
+  o.fastest = o.fastest && gpu;  // the CPU knows no other gradients
+  if (o.fastest) gpu->set_determinism(Determinism::fastest);
   if (o.decode) return run_decode(o, backend, bf16);
   double product_rate = 0;
   if (const Cuda* cuda = backend.get_if<Cuda>(); cuda && bf16)
@@ -138,7 +140,8 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command->add_option("--length", o->bench.length, "Tokens of a row; 0: the model's context")
       ->check(whole_number)
       ->capture_default_str();
-  command->add_flag("--decode", o->decode, "Measure how fast texts are written, not trained on");
+  auto* decode =
+      command->add_flag("--decode", o->decode, "Measure how fast texts are written, not trained on");
   command->add_option("--prompt-length", o->bench.prompt_length, "With --decode: tokens of a prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -149,9 +152,10 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();
-  command->add_flag("--int8", o->bench.int8, "With --decode: weights of 8 bits (ferrite gpt quantize)");
-  command->add_flag("--fastest", o->fastest,
-                    "Gradients whose last bits may change from run to run, on a GPU");
+  command->add_flag("--int8", o->bench.int8, "With --decode: weights of 8 bits (ferrite gpt quantize)")
+      ->needs(decode);
+  command->add_flag("--fastest", o->fastest, "Gradients whose last bits may change from run to run, on a GPU")
+      ->excludes(decode);
   command->add_flag("--json", o->json, "One JSON object for each batch");
   command->footer(
       "A step is what `ferrite gpt train` runs: forward, backward, clipping, AdamW; captured into a graph on "

@@ -91,11 +91,9 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "Print nothing");
   command->footer(
-      "The tables are drawn from ferrite's priors, on the device: no data is needed. Ctrl-C saves a "
-      "checkpoint\n"
-      "and ends the run; --resume goes on, as if it had not been interrupted. OUT/metrics.html shows how "
-      "the\n"
-      "run goes.\n"
+      "The tables are drawn from ferrite's priors, on the device: no data is needed. Ctrl-C saves a\n"
+      "checkpoint and ends the run; --resume goes on, as if it had not been interrupted. It needs the same\n"
+      "--steps, from which the sizes of the tables follow. OUT/metrics.html shows how the run goes.\n"
       "Examples:\n"
       "  ferrite pfn train --steps 20000 --out run\n"
       "  ferrite pfn train --steps 200 --layers 2 --dim 64 --hidden 128 --cells 5000 --out small");

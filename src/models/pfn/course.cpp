@@ -104,16 +104,17 @@ void CourseConfig::check() const {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (stages[i].rows.empty() || stages[i].columns.empty())
       throw ValueError(fmt::format("[pfn course] stage {}: no rows or no columns to draw from", i));
+    for (const RowCounts& rows : stages[i].rows)
+      if (rows.train < 1 || rows.query < 1)
+        throw ValueError(fmt::format("[pfn course] {} train rows and {} query rows: must be at least 1 each",
+                                     rows.train, rows.query));
+    for (const std::int64_t columns : stages[i].columns)
+      if (columns < 1) throw ValueError(fmt::format("[pfn course] {} columns: must be at least 1", columns));
     if (i > 0 && stages[i].first <= stages[i - 1].first)
       throw ValueError(fmt::format("[pfn course] stage {} begins at batch {}: must be after stage {}, at {}",
                                    i, stages[i].first, i - 1, stages[i - 1].first));
   }
-  for (const TableSizes& sizes : all_sizes()) {
-    if (sizes.rows.train < 1 || sizes.rows.query < 1)
-      throw ValueError(fmt::format("[pfn course] {} train rows and {} query rows: must be at least 1 each",
-                                   sizes.rows.train, sizes.rows.query));
-    prior_of(sizes).check();
-  }
+  for (const TableSizes& sizes : all_sizes()) prior_of(sizes).check();
 }
 
 }  // namespace ferrite::pfn

@@ -163,6 +163,26 @@ TEST_P(PfnOn, LabelsOfRegressionHaveAnyScale) {
   EXPECT_NEAR(model.loss(tables.x, tables.is_category, tables.labels, some).item(), first.item(), 1e-5);
 }
 
+TEST(Pfn, WithoutATargetThatCountsTheLossIsZero) {
+  using B = Autodiff<Cpu>;
+  B backend;
+  for (const pfn::Task task : {pfn::Task::classification, pfn::Task::regression}) {
+    auto model = lively_pfn(backend, small_pfn(task));
+    const Tables<B> tables(backend, task);
+    const auto none = task == pfn::Task::classification
+                          ? full(backend, tables.targets.shape(), -100, DType::i32)
+                          : full(backend, tables.targets.shape(), nan);
+    const auto loss = model.loss(tables.x, tables.is_category, tables.labels, none, tables.classes);
+    EXPECT_EQ(loss.item(), 0);
+    const auto gradients = loss.backward();
+    for (const auto& p : model.parameters()) {
+      const auto gradient = gradients.find(p.tensor);
+      if (!gradient.defined()) continue;
+      EXPECT_EQ(max(abs(gradient)).item<double>(), 0) << p.name;
+    }
+  }
+}
+
 TEST(Pfn, GradientsAreThoseOfDifferences) {
   using B = testing::Exact;
   B backend;

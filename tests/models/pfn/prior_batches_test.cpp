@@ -63,6 +63,8 @@ TEST(PfnCourse, WhatCannotBeIsRefused) {
   refused(small_course().with_stages({{0, {{4, 4}}, {2}}, {0, {{4, 4}}, {2}}}), "must be after stage 0");
   refused(small_course().with_stages({{0, {}, {2}}}), "no rows");
   refused(small_course().with_stages({{0, {{4, 0}}, {2}}}), "at least 1 each");
+  refused(small_course().with_stages({{0, {{0, 0}}, {2}}}), "at least 1 each");
+  refused(small_course().with_stages({{0, {{4, 4}}, {-1}}}), "-1 columns");
 }
 
 TEST(PfnPriorBatches, TablesAreThoseOfThePrior) {

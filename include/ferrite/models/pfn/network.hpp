@@ -105,7 +105,7 @@ class Network final : public nn::Module<B> {
   /// The mean cross entropy of the rows that have no label.
   /// # Shapes: as forward; targets [N, R - T] like the labels; classes integer [N], the classes that each
   /// dataset has, or undefined for all of them -> []
-  /// A target of -100, or NaN for regression, does not count.
+  /// A target of -100, or NaN for regression, does not count; if none does, the loss is 0.
   Tensor<B> loss(const Tensor<B>& x, const Tensor<B>& is_category, const Tensor<B>& labels,
                  const Tensor<B>& targets, const Tensor<B>& classes = {}) {
     const std::int64_t train = train_rows(x, labels);
@@ -116,12 +116,12 @@ class Network final : public nn::Module<B> {
     if (bins_) {
       const Tensor<B> column = cast(unsqueeze(targets, 2), wide());
       const Tensor<B> z = where(isnan(column), column, context.labels.standardise(column));
-      return softmax_cross_entropy(logits, bins_->of(squeeze(z, {2})),
-                                   CrossEntropyConfig{}.with_ignore_index(bins_->count()));
+      return mean_cross_entropy(logits, bins_->of(squeeze(z, {2})), bins_->count());
     }
-    if (!classes.defined()) return softmax_cross_entropy(logits, targets);
+    if (!classes.defined()) return mean_cross_entropy(logits, targets, CrossEntropyConfig{}.ignore_index);
     detail::check_shape("Pfn", "classes", classes.shape(), {x.size(0)});
-    return softmax_cross_entropy(without_absent_classes(logits, classes), targets);
+    return mean_cross_entropy(without_absent_classes(logits, classes), targets,
+                              CrossEntropyConfig{}.ignore_index);
   }
 
   /// # Shapes: x [N, T, C], labels [N, T], T at least 1
@@ -169,6 +169,12 @@ class Network final : public nn::Module<B> {
   }
 
  private:
+  static Tensor<B> mean_cross_entropy(const Tensor<B>& logits, const Tensor<B>& targets,
+                                      std::int64_t ignored) {
+    const auto sums = CrossEntropyConfig{}.with_ignore_index(ignored).with_reduction(Reduction::sum);
+    const Tensor<B> count = cast(sum(targets != ignored), logits.dtype());
+    return softmax_cross_entropy(logits, targets, sums) / maximum(count, 1);
+  }
   /// Of statistics and scores.
   DType wide() const { return wide_dtype(config_.dtype); }
   static Tensor<B> label_cells(const Tensor<B>& rows) {
