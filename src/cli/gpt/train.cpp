@@ -5,9 +5,9 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/gpt/gpt.hpp"
+#include "cli/training_run.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/text/bpe.hpp"
-#include "ferrite/train/checkpoint.hpp"
 
 namespace ferrite::cli {
 namespace {
@@ -47,10 +47,7 @@ void complete(TrainOptions& o, const Sizes& sizes) {
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(700, o.steps / 20);
   if (o.sample_every > 0 && o.tokenizer.empty())
     throw ValueError("[gpt train] --sample-every: needs the --tokenizer of the data");
-  if (!o.resume && train::CheckpointFolder(o.out).latest())
-    throw ValueError(fmt::format(
-        "[gpt train] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
-        o.out));
+  check_folder_of_run("gpt train", o.out, o.resume);
 }
 
 int run(TrainOptions o, const Sizes& sizes) {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "cli/gpt/train.hpp"
-#include "cli/progress_log.hpp"
 #include "ferrite/nn/generate.hpp"
 #include "ferrite/text/bpe.hpp"
+#include "ferrite/train/observer.hpp"
 
 namespace ferrite::cli::gpt {
 

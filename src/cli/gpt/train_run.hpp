@@ -1,19 +1,14 @@
 // The training of `ferrite gpt train`, for any differentiating backend.
 #pragma once
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <optional>
 
-#include "cli/command.hpp"
 #include "cli/gpt/model.hpp"
 #include "cli/gpt/train_observers.hpp"
 #include "cli/input_files.hpp"
-#include "cli/stop_on_signal.hpp"
+#include "cli/training_run.hpp"
 #include "ferrite/data/token_loader.hpp"
 #include "ferrite/train/gpt_file.hpp"
-#include "ferrite/train/metrics.hpp"
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite::cli::gpt {
@@ -57,16 +52,10 @@ int train_on(B backend, const TrainOptions& o) {
   train::Trainer<B> trainer(model, optimizer, ahead, train::language_model(model), trainer_config(o));
   if (valid) trainer.validate_on(*valid, std::min(o.evaluate_batches, valid->batches_per_epoch()));
 
-  const bool terminal = ::isatty(::fileno(stderr)) == 1;
-  train::ProgressBar bar(o.quiet ? nullptr : stderr, Show::on_terminals, o.length);
-  ProgressLog log(stderr, o.length);
-  train::RunMetrics metrics(o.out, train::MetricsConfig{}.with_tokens_per_sample(o.length).with_title(
-                                       "ferrite gpt train: " + o.out));
+  RunObservers observers("gpt train", o.out, o.quiet, o.length);
   std::optional<Samples<B>> samples;
   if (tokenizer && o.sample_every > 0) samples.emplace(model, *tokenizer, o.prompt, o.sample_every);
-  trainer.add_observer(bar);
-  if (!terminal && !o.quiet) trainer.add_observer(log);
-  trainer.add_observer(metrics);
+  observers.add_to(trainer);
   if (samples) trainer.add_observer(*samples);
 
   const bool resumed = o.resume && trainer.resume_latest();
@@ -75,14 +64,7 @@ int train_on(B backend, const TrainOptions& o) {
                describe(o.model), static_cast<double>(o.model.parameter_count()) / 1e6, loader.tokens(),
                o.batch * o.length * o.micro_batches, backend.inner().describe(),
                resumed ? fmt::format(", from step {}", trainer.step()) : "");
-  const StopOnSignal stop(trainer);
-  const train::Outcome outcome = trainer.fit();
-  if (!o.quiet) {
-    const auto newest = train::CheckpointFolder(o.out).latest();
-    fmt::print("{}{}\n", newest ? newest->string() : o.out,
-               outcome == train::Outcome::interrupted ? ": interrupted; --resume goes on from there" : "");
-  }
-  return success;
+  return fit(trainer, o.out, o.quiet);
 }
 
 }  // namespace ferrite::cli::gpt

@@ -5,8 +5,8 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/pfn/pfn.hpp"
+#include "cli/training_run.hpp"
 #include "ferrite/core/error.hpp"
-#include "ferrite/train/checkpoint.hpp"
 
 namespace ferrite::cli {
 namespace {
@@ -22,10 +22,7 @@ void complete(TrainOptions& o) {
   o.course.check();
   if (o.lr == 0) o.lr = o.optimizer == "muon" ? 2e-3 : 1e-3;
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(500, o.steps / 20);
-  if (!o.resume && train::CheckpointFolder(o.out).latest())
-    throw ValueError(fmt::format(
-        "[pfn train] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
-        o.out));
+  check_folder_of_run("pfn train", o.out, o.resume);
 }
 
 int run(TrainOptions o) {

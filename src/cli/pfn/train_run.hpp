@@ -1,18 +1,12 @@
 // The training of `ferrite pfn train`, for any differentiating backend.
 #pragma once
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include "cli/command.hpp"
 #include "cli/pfn/train.hpp"
-#include "cli/progress_log.hpp"
-#include "cli/stop_on_signal.hpp"
+#include "cli/training_run.hpp"
 #include "ferrite/models/pfn/file.hpp"
 #include "ferrite/models/pfn/prior_batches.hpp"
 #include "ferrite/optim/adam.hpp"
 #include "ferrite/optim/muon.hpp"
-#include "ferrite/train/metrics.hpp"
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite::cli::pfn {
@@ -62,12 +56,8 @@ int train_on(B backend, const TrainOptions& o) {
   trainer.load_by(batches);
   trainer.validate_on(held_out, o.evaluate_batches);
 
-  train::ProgressBar bar(o.quiet ? nullptr : stderr, Show::on_terminals);
-  ProgressLog log(stderr, 0);
-  train::RunMetrics metrics(o.out, train::MetricsConfig{}.with_title("ferrite pfn train: " + o.out));
-  trainer.add_observer(bar);
-  if (::isatty(::fileno(stderr)) != 1 && !o.quiet) trainer.add_observer(log);
-  trainer.add_observer(metrics);
+  RunObservers observers("pfn train", o.out, o.quiet);
+  observers.add_to(trainer);
 
   const bool resumed = o.resume && trainer.resume_latest();
   std::int64_t parameters = 0;
@@ -76,14 +66,7 @@ int train_on(B backend, const TrainOptions& o) {
     fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}\n",
                static_cast<double>(parameters) / 1e6, o.course.cells, backend.inner().describe(),
                resumed ? fmt::format(", from step {}", trainer.step()) : "");
-  const StopOnSignal stop(trainer);
-  const train::Outcome outcome = trainer.fit();
-  if (!o.quiet) {
-    const auto newest = train::CheckpointFolder(o.out).latest();
-    fmt::print("{}{}\n", newest ? newest->string() : o.out,
-               outcome == train::Outcome::interrupted ? ": interrupted; --resume goes on from there" : "");
-  }
-  return success;
+  return fit(trainer, o.out, o.quiet);
 }
 
 }  // namespace ferrite::cli::pfn

@@ -32,9 +32,9 @@ CourseConfig CourseConfig::standard(std::int64_t batches, std::int64_t registers
   prior.weights.mlp_scm = 0.6, prior.weights.tree_scm = 0.25, prior.weights.graph = 0.15;
   prior.post.categorical_share = 0.3;
   prior.post.missing_share = 0.1;
-  return CourseConfig{prior, {{0, shorter, columns}}}.with_stages(
-      batches < 5 ? std::vector<Stage>{{0, shorter, columns}}
-                  : std::vector<Stage>{{0, shorter, columns}, {batches - batches / 5, longer, columns}});
+  std::vector<Stage> stages = {{0, shorter, columns}};
+  if (batches >= 5) stages.push_back({batches - batches / 5, longer, columns});
+  return CourseConfig{}.with_prior(prior).with_stages(stages);
 }
 
 const Stage& CourseConfig::stage_of(std::int64_t number) const {
@@ -81,7 +81,10 @@ std::vector<TableSizes> CourseConfig::all_sizes() const {
 
 std::int64_t CourseConfig::first_dataset(std::int64_t number) const {
   std::int64_t most = 0;
-  for (const TableSizes& sizes : all_sizes()) most = std::max(most, sizes.tables);
+  for (const Stage& stage : stages)
+    for (const RowCounts& rows : stage.rows)
+      for (const std::int64_t columns : stage.columns)
+        most = std::max(most, sizes_with(rows, columns).tables);
   const std::int64_t group = prior.group_size;  // its datasets share laws, so they stay in one batch
   return number * ((most + group - 1) / group * group);
 }

@@ -1,0 +1,62 @@
+// What all commands that train have in common: where a run may begin, who is told how it goes, how it ends.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/command.hpp"
+#include "cli/progress_log.hpp"
+#include "cli/stop_on_signal.hpp"
+#include "ferrite/core/error.hpp"
+#include "ferrite/train/checkpoint.hpp"
+#include "ferrite/train/metrics.hpp"
+#include "ferrite/train/trainer.hpp"
+
+namespace ferrite::cli {
+
+/// Throws ValueError if the folder has checkpoints of another run, and this one does not go on with it.
+inline void check_folder_of_run(const std::string& command, const std::string& out, bool resume) {
+  if (!resume && train::CheckpointFolder(out).latest())
+    throw ValueError(fmt::format(
+        "[{}] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
+        command, out));
+}
+
+/// A bar on terminals and lines elsewhere, unless `quiet`; and the files of metrics in the folder of the run.
+class RunObservers {
+ public:
+  /// tokens_per_sample: 0 for samples that are no texts.
+  RunObservers(const std::string& command, const std::string& out, bool quiet,
+               std::int64_t tokens_per_sample = 0)
+      : bar_(quiet ? nullptr : stderr, Show::on_terminals, tokens_per_sample),
+        log_(stderr, tokens_per_sample),
+        metrics_(out, train::MetricsConfig{}
+                          .with_tokens_per_sample(tokens_per_sample)
+                          .with_title("ferrite " + command + ": " + out)),
+        logs_(!quiet && ::isatty(::fileno(stderr)) != 1) {}
+  void add_to(train::TrainerBase& trainer) {
+    trainer.add_observer(bar_);
+    if (logs_) trainer.add_observer(log_);
+    trainer.add_observer(metrics_);
+  }
+
+ private:
+  train::ProgressBar bar_;
+  ProgressLog log_;
+  train::RunMetrics metrics_;
+  bool logs_;
+};
+
+/// Trains to the end, or until Ctrl-C, and says where the newest checkpoint is. Returns an exit code.
+template <class B>
+int fit(train::Trainer<B>& trainer, const std::string& out, bool quiet) {
+  const StopOnSignal stop(trainer);
+  const train::Outcome outcome = trainer.fit();
+  if (quiet) return success;
+  const auto newest = train::CheckpointFolder(out).latest();
+  fmt::print("{}{}\n", newest ? newest->string() : out,
+             outcome == train::Outcome::interrupted ? ": interrupted; --resume goes on from there" : "");
+  return success;
+}
+
+}  // namespace ferrite::cli
