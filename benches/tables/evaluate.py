@@ -154,8 +154,10 @@ def lines_of(options):
     """The last line of each fold: one that failed is run again, and then stands twice."""
     known = gzip.decompress(options.known.read_bytes()).decode() if options.known.is_file() else ""
     text = options.results.read_text() if options.results.exists() else ""
-    whole = text[:text.rfind("\n") + 1]  # a run that was killed may have left half a line
-    return {key(line): line for line in map(json.loads, [*known.splitlines(), *whole.splitlines()])}
+    if text and not text.endswith("\n"):  # half a line, of a run that was killed
+        text = text[:text.rfind("\n") + 1]
+        options.results.write_text(text)
+    return {key(line): line for line in map(json.loads, [*known.splitlines(), *text.splitlines()])}
 
 
 def run(options, rows, models):
