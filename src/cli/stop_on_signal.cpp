@@ -1,25 +1,44 @@
 #include "cli/stop_on_signal.hpp"
 
 #include <atomic>
+#include <cstdint>
+#include <ctime>
 
 namespace ferrite::cli {
 
 namespace {
 
 std::atomic<train::TrainerBase*> current = nullptr;
-static_assert(std::atomic<train::TrainerBase*>::is_always_lock_free, "a handler may use nothing else");
+std::atomic<std::int64_t> requested_at = 0;  // in milliseconds of a clock; 0: not yet
+static_assert(std::atomic<train::TrainerBase*>::is_always_lock_free &&
+                  std::atomic<std::int64_t>::is_always_lock_free,
+              "a handler may use nothing else");
 
-void stop(int) {
-  if (train::TrainerBase* const trainer = current.load()) trainer->request_stop();
+std::int64_t milliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1 + std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+void stop(int signal) {
+  const std::int64_t now = milliseconds();
+  std::int64_t first = 0;
+  if (requested_at.compare_exchange_strong(first, now)) {
+    if (train::TrainerBase* const trainer = current.load()) trainer->request_stop();
+  } else if (now - first > 1000) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // comes when this handler returns
+  }
 }
 
 }  // namespace
 
 StopOnSignal::StopOnSignal(train::TrainerBase& trainer) {
   current = &trainer;
+  requested_at = 0;
   struct sigaction action {};
   action.sa_handler = stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // only the first
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, &interrupt_);
   ::sigaction(SIGTERM, &action, &terminate_);
 }

@@ -7,8 +7,9 @@
 
 namespace ferrite::cli {
 
-/// While it lives, the first SIGINT or SIGTERM asks the trainer to stop. A second one ends the program at
-/// once, as always. One at a time.
+/// While it lives, the first SIGINT or SIGTERM asks the trainer to stop. One that comes more than a second
+/// later ends the program at once, as always. Sooner it is the same request: timeout and mpirun signal a
+/// program and then its whole group. One at a time.
 class StopOnSignal {
  public:
   explicit StopOnSignal(train::TrainerBase& trainer);

@@ -118,6 +118,15 @@ TEST_F(GptTrainCommand, CtrlCSavesACheckpoint) {
   EXPECT_TRUE(train::CheckpointFolder(*folder / "stopped").latest());
 }
 
+TEST_F(GptTrainCommand, ASignalThatComesTwiceIsOneRequest) {
+  // As `timeout` sends it, to the program and then to its group.
+  const Reply stopped =
+      train("twice", "--steps 1000000",
+            R"(sh -c '"$@" & sleep 3; kill -TERM $!; sleep 0.05; kill -TERM $!; wait $!' sh)");
+  EXPECT_EQ(stopped.code, 0) << stopped.output;
+  EXPECT_TRUE(train::CheckpointFolder(*folder / "twice").latest());
+}
+
 TEST_F(GptTrainCommand, TrainsInMixedPrecision) {
   const Reply reply = train("bf16", "--steps 30 --report-every 10 --precision bf16");
   ASSERT_EQ(reply.code, 0) << reply.output;
