@@ -1,4 +1,5 @@
 // Attention in one kernel beside its composition, forward and backward.
+#include "ferrite/ops/attention.hpp"
 #include "random_tensor.hpp"
 #include "side_by_side.hpp"
 

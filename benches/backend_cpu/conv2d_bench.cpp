@@ -1,4 +1,5 @@
 // conv2d and its gradients in one kernel each beside their compositions.
+#include "ferrite/ops/conv2d.hpp"
 #include "random_tensor.hpp"
 #include "side_by_side.hpp"
 

@@ -1,7 +1,7 @@
 // A chain of ops by Lazy<Cpu>, as one kernel, beside the same ops of Cpu one by one.
 #pragma once
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 #include "side_by_side.hpp"
 
 namespace ferrite::bench {

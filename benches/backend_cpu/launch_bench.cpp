@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/ferrite.hpp"
 #include "ferrite/kernel/parse.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/tensor/launch.hpp"
 #include "side_by_side.hpp"
 

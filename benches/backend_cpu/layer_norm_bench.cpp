@@ -1,4 +1,5 @@
 // layer_norm and rms_norm, forward and backward, 4096 x 1024.
+#include "ferrite/ops/rms_norm.hpp"
 #include "memory_bound.hpp"
 
 namespace ferrite::bench {

@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cholesky.hpp"
+#include "ferrite/ops/svd.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace {
 

@@ -1,4 +1,5 @@
 // One optimiser step over a list of parameters, 16M elements in all: adamw, sgd and global_norm.
+#include "ferrite/ops/optimizer_steps.hpp"
 #include "memory_bound.hpp"
 
 namespace ferrite::bench {

@@ -1,7 +1,7 @@
 // Random f32 tensors and the two ways to run an op on them: as the backend does, and by its composition.
 #pragma once
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::bench {
 

@@ -1,4 +1,5 @@
 // softmax and log_softmax, forward and backward, 4096 x 1024.
+#include "ferrite/ops/softmax.hpp"
 #include "memory_bound.hpp"
 
 namespace ferrite::bench {

@@ -1,4 +1,5 @@
 // softmax_cross_entropy, forward and backward, 4096 x 1024.
+#include "ferrite/ops/softmax_cross_entropy.hpp"
 #include "memory_bound.hpp"
 
 namespace ferrite::bench {

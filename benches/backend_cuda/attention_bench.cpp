@@ -1,5 +1,6 @@
 // attention, forward and backward: sequences of a language model, the same with masks and with grouped heads,
 // and the many short sequences of a model of tables.
+#include "ferrite/ops/attention.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

@@ -1,4 +1,6 @@
 // conv2d 3x3 with its gradients, max_pool2d 2x2 and batch_norm.
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/conv2d.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

@@ -1,5 +1,7 @@
 // Factorisations of one large matrix and of batches of small ones. They wait for the GPU, to say which matrix
 // has none.
+#include "ferrite/ops/cholesky.hpp"
+#include "ferrite/ops/svd.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

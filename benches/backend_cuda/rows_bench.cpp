@@ -1,4 +1,8 @@
 // softmax, layer_norm, rms_norm and gated_activation over the last axis, forward and backward; rope.
+#include "ferrite/ops/gated_activation.hpp"
+#include "ferrite/ops/rms_norm.hpp"
+#include "ferrite/ops/rope.hpp"
+#include "ferrite/ops/softmax.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

@@ -1,5 +1,6 @@
 // softmax_cross_entropy: forward, backward, and both as a training step runs them, through autodiff; there
 // also linear_cross_entropy, with the product that makes the logits.
+#include "ferrite/ops/linear_cross_entropy.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/statistic.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::bench {
 

@@ -1,6 +1,8 @@
 // Whole training steps, forward, backward and AdamW, eager and as a captured graph: the models of
 // benches/training/training_bench.cpp. Steps follow each other without the host reading the loss.
 #include "ferrite/backend/cuda_graph.hpp"
+#include "ferrite/nn/conv.hpp"
+#include "ferrite/nn/transformer.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

@@ -2,7 +2,9 @@
 // benches/peers/torch_training.py.
 #include <benchmark/benchmark.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/nn/conv.hpp"
+#include "ferrite/nn/transformer.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

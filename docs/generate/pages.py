@@ -32,7 +32,7 @@ PAGES = [
         ("Pooling and dropout", ["ops/pool2d.hpp", "ops/dropout.hpp"]),
         ("Losses", ["ops/softmax_cross_entropy.hpp", "ops/linear_cross_entropy.hpp", "ops/pointwise_loss.hpp"]),
         ("Many tensors at once", ["ops/optimizer_steps.hpp"]),
-        ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
+        ("Writing an op", ["ops/op.hpp", "ops/attributes.hpp", "ops/op_list.hpp", "ops/list.hpp", "ops/formulas.hpp", "ops/standard_math.hpp"]),
     ]),
     ("layers", "Layers", "training.md gpt.md", "All are in `ferrite::nn`. A layer is made from a backend, a config and, where it "
      "draws weights, an `Rng`: `nn::Linear<B>(backend, nn::LinearConfig{784, 128}.with_bias(false), rng)`.", [
@@ -84,7 +84,7 @@ PAGES = [
         ("Names of usual stacks", ["stacks.hpp"]),
         ("Replay", ["stacks/replay.hpp", "stacks/replay_call.hpp"]),
         ("Writing a backend", ["backend/concept.hpp", "backend/foreign_use.hpp", "backend/handle.hpp", "backend/evaluate.hpp",
-                               "backend/op_table.hpp", "backend/compiled.hpp", "decorators/decorator.hpp",
+                               "backend/op_table.hpp", "backend/own_table.hpp", "backend/compiled.hpp", "decorators/decorator.hpp",
                                "tensor/backend_name.hpp", "tensor/error_model.hpp", "cpu/kernel.hpp", "cpu/rows.hpp",
                                "cpu/blocks.hpp", "cuda/call.hpp", "cuda/launch.hpp", "cuda/check.hpp"]),
     ]),

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ferrite/ferrite.hpp>
 
 #include "mish.hpp"
 

@@ -4,7 +4,8 @@
 // itself is not changed.
 #pragma once
 
-#include <ferrite/ferrite.hpp>
+#include <ferrite/ops/primitives.hpp>
+#include <ferrite/tensor/tensor.hpp>
 
 struct Mish {
   static constexpr std::string_view type_name = "mish";

@@ -3,6 +3,7 @@
 
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/autodiff/checkpoint.hpp"
+#include "ferrite/backend/own_table.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/data/dataset.hpp"
 #include "ferrite/data/loader.hpp"

@@ -10,6 +10,5 @@
 #include "ferrite/decorators/lazy.hpp"
 #include "ferrite/decorators/parity.hpp"
 #include "ferrite/decorators/profiled.hpp"
-#include "ferrite/ops/all.hpp"
 #include "ferrite/stacks/any_backend.hpp"
 #include "ferrite/tensor/tensor_data.hpp"

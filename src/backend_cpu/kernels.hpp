@@ -4,6 +4,7 @@
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/op_table.hpp"
 #include "ferrite/cpu/blocks.hpp"
+#include "ferrite/ops/list.hpp"
 
 namespace ferrite::cpu {
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
+#include "ferrite/ops/all.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::cli {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ferrite/io/safetensors.hpp"
-#include "ferrite/stacks/replay.hpp"
+#include "ferrite/stacks/replay_call.hpp"
 
 namespace ferrite {
 

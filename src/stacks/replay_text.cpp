@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ferrite/stacks/replay.hpp"
+#include "ferrite/stacks/replay_call.hpp"
 
 namespace ferrite {
 

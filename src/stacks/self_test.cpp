@@ -10,13 +10,8 @@
 
 namespace ferrite {
 
-namespace {
-
-using T = Tensor<Reference>;
-
-/// Values that every op takes: positive numbers below 1 in rising order (edges of bins), and 0 or 1 for
-/// integers. Linear algebra needs matrices that are far from singular: with a dominant diagonal.
 HostTensor example_input(const Meta& meta, std::uint64_t stream, bool is_matrix) {
+  using T = Tensor<Reference>;
   Reference reference;
   Rng rng(stream);
   const T uniform = rand(reference, meta.shape, rng, 0.1, 0.9, DType::f64);
@@ -28,6 +23,8 @@ HostTensor example_input(const Meta& meta, std::uint64_t stream, bool is_matrix)
   }
   return detail::download(reference, cast(x, meta.dtype).primitive());
 }
+
+namespace {
 
 /// The outputs of a call, in host memory.
 using Evaluate = std::function<Primitives<AnyBackend>(AnyBackend&, Ins)>;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/ops/all.hpp"
 #include "ferrite/ops/launch.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 

@@ -1,5 +1,8 @@
 // The graph: what is recorded, kept, reported and freed.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/statistic.hpp"
+#include "ferrite/stacks.hpp"
 
 #include <gtest/gtest.h>
 

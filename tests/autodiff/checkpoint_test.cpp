@@ -1,5 +1,7 @@
 // checkpoint: the same gradients with less memory.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/autodiff/checkpoint.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/stacks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,9 @@
 // Where a pass writes its gradients, and when it lets go of what was saved.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,7 @@
 // Gradients through kernels, by central differences and against the same formula written in ops.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/tensor/launch.hpp"
 
 namespace ferrite {

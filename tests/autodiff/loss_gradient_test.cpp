@@ -2,7 +2,8 @@
 // are those of the losses row by row.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

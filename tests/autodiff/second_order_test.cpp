@@ -1,5 +1,9 @@
 // Autodiff<Autodiff<B>>: gradients of gradients.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/stacks.hpp"
 
 #include <gtest/gtest.h>
 

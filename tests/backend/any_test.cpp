@@ -2,7 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/backend/own_table.hpp"
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/nn/sequential.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/pointwise_loss.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -3,7 +3,14 @@
 
 #include <cmath>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/optim/sgd.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

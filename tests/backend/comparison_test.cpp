@@ -6,7 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/svd.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,8 @@
 // A decorator of one's own: what Decorator leaves to write, and that a model trains on it.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,9 @@
 // A backend derived from another: what it adds must not change what the base takes.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,6 +1,14 @@
 // Parity over the real Cpu backend: right kernels pass a training run op by op, wrong ones are named.
 #include <gtest/gtest.h>
 
+#include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
 #include "ferrite/stacks.hpp"
 
 #include <unistd.h>

@@ -8,7 +8,10 @@
 
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/io/safetensors.hpp"
-#include "ferrite/ops/all.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/softmax.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {

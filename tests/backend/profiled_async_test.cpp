@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ferrite/backend/reference.hpp"
-#include "ferrite/ops/all.hpp"
+#include "ferrite/ops/softmax.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 #include "profiled_support.hpp"
 #include "scratch_folder.hpp"

@@ -10,7 +10,10 @@
 #include "decorators/profiled/launch_note.hpp"
 #include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/backend/reference.hpp"
-#include "ferrite/ops/all.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/sort.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 #include "profiled_support.hpp"
 

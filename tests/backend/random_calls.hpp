@@ -4,6 +4,14 @@
 #include <functional>
 #include <random>
 
+#include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/ops/linear_cross_entropy.hpp"
+#include "ferrite/ops/pointwise_loss.hpp"
+#include "ferrite/ops/rms_norm.hpp"
+#include "ferrite/ops/softmax.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::testing {

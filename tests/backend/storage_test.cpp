@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,5 +1,6 @@
 // Attention on the GPU: sizes around its tiles, masks of every kind, shared heads, windows, layouts, sinks.
 #include "backend_cuda/contraction_support.hpp"
+#include "ferrite/ops/self_attention.hpp"
 
 namespace ferrite::testing {
 namespace {

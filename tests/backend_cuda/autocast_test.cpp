@@ -6,7 +6,10 @@
 
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/nn/transformer.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -36,7 +36,7 @@ struct Candidates {
 
 struct AutotuneTest : ::testing::Test {
   ScratchFolder folder;
-  const std::filesystem::path file = folder / "deep/er/autotune.json";
+  const std::filesystem::path file = folder / "deep/er/autotune.jsonl";
   Autotuner tuner(std::string environment = "gpu 1") { return Autotuner(environment, {true, file}); }
 };
 
@@ -167,41 +167,48 @@ TEST_F(AutotuneTest, RecallMeasuresNothing) {
   EXPECT_EQ(tuner().recall("problem", names), 2u);
 }
 
-TEST_F(AutotuneTest, BadFilesAreIgnoredWithAWarningAndReplaced) {
+TEST_F(AutotuneTest, BadLinesAreLeftOutWithAWarning) {
   Candidates c{{3, 2, 1}};
   Autotuner writer = tuner();
-  c.choose(writer);
-  const std::string good = slurp(file);
-  ASSERT_TRUE(nlohmann::json::accept(good));
-  const std::vector<std::string> bad = {
-      "",
-      "\0\xff\xfe garbage",
-      good.substr(0, good.size() / 2),
-      good + "}",
-      "[]",
-      "null",
-      R"({"choices": {}})",
-      R"({"format": "something else", "choices": {}})",
-      R"({"format": "ferrite autotune 1"})",
-      R"({"format": "ferrite autotune 1", "choices": [1]})",
-      R"({"format": "ferrite autotune 1", "choices": {"gpu 1": 3}})",
-      R"({"format": "ferrite autotune 1", "choices": {"gpu 1": {"problem": 3}}})"};
-  for (const std::string& content : bad) {
-    SCOPED_TRACE(content);
-    spill(file, content);
+  c.choose(writer, "kept");
+  const std::string kept = slurp(file);
+  ASSERT_TRUE(nlohmann::json::accept(kept));
+  const std::vector<std::string> bad = {"\xff\xfe garbage",
+                                        kept.substr(0, kept.size() / 2),  // cut off
+                                        "[]",
+                                        "null",
+                                        R"({"environment": "gpu 1", "problem": "kept"})",
+                                        R"({"environment": "gpu 1", "problem": "kept", "candidate": 3})"};
+  for (const std::string& line : bad) {
+    SCOPED_TRACE(line);
+    spill(file, kept + line);
     Autotuner reader = tuner();
     c.measured = 0;
-    EXPECT_EQ(c.choose(reader), 2u);
-    EXPECT_EQ(c.measured, 3);
+    EXPECT_EQ(c.choose(reader, "kept"), 2u);
+    EXPECT_EQ(c.measured, 0);
     ASSERT_EQ(reader.warnings().size(), 1u);
-    EXPECT_NE(reader.warnings()[0].find(file.string()), std::string::npos) << reader.warnings()[0];
-    EXPECT_EQ(slurp(file), good) << "the next choice replaces it";
+    EXPECT_NE(reader.warnings()[0].find(file.string() + ": 1 lines"), std::string::npos)
+        << reader.warnings()[0];
+    EXPECT_EQ(c.choose(reader, "new"), 2u);
+    EXPECT_EQ(c.measured, 3);
+    Autotuner later = tuner();  // a line begins anew, whatever is before it
+    EXPECT_EQ(c.choose(later, "kept"), 2u);
+    EXPECT_EQ(c.choose(later, "new"), 2u);
+    EXPECT_EQ(c.measured, 3);
   }
+}
+
+TEST_F(AutotuneTest, AnEmptyFileIsFine) {
+  std::filesystem::create_directories(file.parent_path());
+  spill(file, "");
+  Autotuner reader = tuner();
+  EXPECT_EQ((Candidates{{3, 2, 1}}.choose(reader)), 2u);
+  EXPECT_TRUE(reader.warnings().empty());
 }
 
 TEST_F(AutotuneTest, AFileThatCannotBeWrittenIsGivenUp) {
   spill(folder / "file", "in the way");
-  Autotuner own("gpu", {true, folder / "file" / "autotune.json"});
+  Autotuner own("gpu", {true, folder / "file" / "autotune.jsonl"});
   Candidates c{{3, 2, 1}};
   EXPECT_EQ(c.choose(own, "one"), 2u);
   EXPECT_EQ(c.choose(own, "two"), 2u);
@@ -226,9 +233,9 @@ TEST(AutotuneOptions, ComeFromTheEnvironment) {
                                               "HOME"};
   for (const char* name : variables)
     before.push_back(std::getenv(name) ? std::optional<std::string>(std::getenv(name)) : std::nullopt);
-  EXPECT_EQ(with(nullptr, "/own", "/cache", "/home/me").file, "/own/autotune.json");
-  EXPECT_EQ(with(nullptr, nullptr, "/cache", "/home/me").file, "/cache/ferrite/autotune.json");
-  EXPECT_EQ(with(nullptr, "", nullptr, "/home/me").file, "/home/me/.cache/ferrite/autotune.json");
+  EXPECT_EQ(with(nullptr, "/own", "/cache", "/home/me").file, "/own/autotune.jsonl");
+  EXPECT_EQ(with(nullptr, nullptr, "/cache", "/home/me").file, "/cache/ferrite/autotune.jsonl");
+  EXPECT_EQ(with(nullptr, "", nullptr, "/home/me").file, "/home/me/.cache/ferrite/autotune.jsonl");
   EXPECT_EQ(with(nullptr, nullptr, nullptr, nullptr).file, "");
   EXPECT_TRUE(with(nullptr, nullptr, nullptr, nullptr).timing);
   EXPECT_TRUE(with("1", nullptr, nullptr, nullptr).timing);

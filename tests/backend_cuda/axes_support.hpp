@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::testing {
 

@@ -6,6 +6,10 @@
 #include "backend_cuda/axes_support.hpp"
 #include "backend_cuda/runtime/sample.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
+#include "ferrite/ops/bucketize.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/order_statistics.hpp"
+#include "ferrite/tensor/host.hpp"
 
 namespace ferrite::testing {
 namespace {

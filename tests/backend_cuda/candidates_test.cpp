@@ -2,6 +2,8 @@
 // its own (the choice is read once), against Reference. gemm_small_test.cpp reaches the variants of our
 // own products that no candidate list holds.
 #include "backend_cuda/contraction_support.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/linear.hpp"
 
 namespace ferrite::testing {
 namespace {

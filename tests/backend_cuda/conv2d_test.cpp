@@ -1,4 +1,5 @@
 // conv2d and its gradients on the GPU, at sizes where cuDNN's engines are timed in both layouts.
+#include "ferrite/ops/conv2d.hpp"
 #include "backend_cuda/contraction_support.hpp"
 
 namespace ferrite::testing {

@@ -9,6 +9,9 @@
 #include <memory>
 
 #include "backend_cuda/axes_support.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/softmax.hpp"
 
 namespace ferrite {
 namespace {

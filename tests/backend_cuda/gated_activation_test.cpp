@@ -1,4 +1,5 @@
 // gated_activation on the GPU: packs and single elements, layouts, sinks, large values.
+#include "ferrite/ops/gated_activation.hpp"
 #include "backend_cuda/contraction_support.hpp"
 
 namespace ferrite::testing {

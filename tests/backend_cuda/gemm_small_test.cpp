@@ -7,6 +7,7 @@
 
 #include "backend_cuda/contraction_support.hpp"
 #include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/ops/cat.hpp"
 
 namespace ferrite::testing {
 namespace {

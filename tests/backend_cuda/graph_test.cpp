@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite {
@@ -123,6 +123,28 @@ TEST_F(CudaGraphs, MemoryStaysFlatOverReplays) {
   for (int i = 0; i < 100; ++i) graph.replay();
   t.backend.inner().synchronize();
   EXPECT_EQ(t.backend.inner().memory_stats().in_use, before);
+}
+
+TEST_F(CudaGraphs, GraphsBesideEachOtherShareMemory) {
+  B backend;
+  Cuda& cuda = backend.inner();
+  const Tensor<B> x = ones(backend, {4'000'000}), y = ones(backend, {3'000'000});
+  Tensor<B> first, second;
+  const auto chain = [](const Tensor<B>& t) { return sum(exp(log(t * 2.0) * 3.0)); };
+  const auto all = CudaGraph::capture(cuda, [&] { first = chain(x); });
+  auto large = CudaGraph::capture(cuda, [&] { first = chain(x); });
+  auto small = CudaGraph::capture(
+      cuda, [&] { second = chain(y); }, &large);
+  EXPECT_LE(small.memory(), all.memory() + (1 << 20));
+  for (const double scale : {1.0, 2.0}) {
+    assign(x, full(backend, {4'000'000}, scale));
+    assign(y, full(backend, {3'000'000}, scale));
+    large.replay();
+    small.replay();
+    // What outlives a step is not overwritten by the other.
+    EXPECT_NEAR(first.item(), 4e6 * 8 * scale * scale * scale, 4e6 * scale * 1e-3);
+    EXPECT_NEAR(second.item(), 3e6 * 8 * scale * scale * scale, 3e6 * scale * 1e-3);
+  }
 }
 
 void expect_refused(Training& t, const std::function<void()>& step, std::string_view reason) {

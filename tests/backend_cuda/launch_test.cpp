@@ -9,7 +9,7 @@
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/backend/cuda_launch.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/tensor/launch.hpp"
 
 namespace ferrite {

@@ -1,4 +1,5 @@
 // linear_cross_entropy on the GPU: chunks, padding, gradients, wrong targets, capture.
+#include "ferrite/ops/linear_cross_entropy.hpp"
 #include "backend_cuda/contraction_support.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 

@@ -1,4 +1,5 @@
 // Linear on the GPU: every activation with and without its epilogue in cuBLASLt.
+#include "ferrite/ops/linear.hpp"
 #include "backend_cuda/contraction_support.hpp"
 
 namespace ferrite::testing {

@@ -7,7 +7,7 @@
 #include "backend_cuda/fake_device.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_memory_log.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::cuda {

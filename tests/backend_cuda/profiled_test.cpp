@@ -9,7 +9,9 @@
 
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/tensor/launch.hpp"
 #include "scratch_folder.hpp"
 

@@ -1,4 +1,5 @@
 // QuantizedLinear on the GPU: few rows, which have a kernel of their own, and many.
+#include "ferrite/ops/quantized_linear.hpp"
 #include "backend_cuda/contraction_support.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 

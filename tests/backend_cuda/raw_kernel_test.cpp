@@ -5,8 +5,8 @@
 
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
-#include "ferrite/ferrite.hpp"
 #include "ferrite/kernel/error.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -2,6 +2,7 @@
 // of the kernels (short and long rows, few and many columns, mixed axes), in several layouts, long, with
 // special values, accumulating.
 #include "backend_cuda/axes_support.hpp"
+#include "ferrite/ops/statistic.hpp"
 
 namespace ferrite::testing {
 namespace {

@@ -1,4 +1,5 @@
 // rope on the GPU: packs and single elements, axes, layouts, far positions, sinks.
+#include "ferrite/ops/rope.hpp"
 #include "backend_cuda/contraction_support.hpp"
 
 namespace ferrite::testing {

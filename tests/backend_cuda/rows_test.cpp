@@ -1,6 +1,10 @@
 // softmax, norms and cross entropy on the GPU: rows of every length that is taken in a way of its own (part
 // of a warp, a warp, a block, clusters of 2, 4 and 8, too long for registers), aligned or not.
 #include "backend_cuda/contraction_support.hpp"
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/rms_norm.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
 
 namespace ferrite::testing {
 namespace {

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/nn/gpt.hpp"
+#include "ferrite/optim/adam.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

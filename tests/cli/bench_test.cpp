@@ -60,6 +60,19 @@ TEST(BenchCommand, ListsItsRows) {
   expect_contains(some.output, "matmul/bf16/512");
 }
 
+TEST(BenchCommand, RunsAnExampleOfEveryOp) {
+  EXPECT_EQ(run_ferrite("bench --list").output.find("example"), std::string::npos);
+  const ScratchFolder folder;
+  const std::filesystem::path out = folder / "examples.json";
+  const Reply run =
+      run_ferrite("bench -q --sizes example --backends cpu --iterations 1 --warmup 0 --out " + out.string());
+  ASSERT_EQ(run.code, 0) << run.output;
+  const Json rows = Json::parse(text_of(out)).at("rows");
+  EXPECT_GE(rows.size(), 70u);  // ops that take f32
+  for (const Json& row : rows)
+    EXPECT_GT(row.at("results").at("cpu").at("seconds").get<double>(), 0) << row.at("name");
+}
+
 TEST(BenchCommand, WritesFiguresAndAPage) {
   const ScratchFolder folder;
   const std::string json_file = (folder / "run.json").string(), html_file = (folder / "run.html").string();

@@ -4,6 +4,7 @@
 
 #include "cli/cli_test.hpp"
 #include "ferrite/io/safetensors.hpp"
+#include "ferrite/ops/all.hpp"
 #include "ferrite/ops/attributes.hpp"
 #include "ferrite/ops/launch.hpp"
 #include "ferrite/stacks.hpp"

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "ferrite/interop/dlpack.hpp"
+#include "ferrite/ops/softmax.hpp"
 #include "lazy_test.hpp"
 #include "programs.hpp"
 

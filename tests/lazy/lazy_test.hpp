@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/statistic.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::lazy_tests {
 

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::lazy_tests {
 

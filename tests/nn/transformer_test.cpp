@@ -1,5 +1,7 @@
 // Attention and transformer blocks against their definitions.
 #include "ferrite/nn/transformer.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/triangle.hpp"
 
 #include "nn/nn_test.hpp"
 

@@ -1,7 +1,7 @@
 // Sums with a result that is wider than their terms: nothing is rounded to 16 bits on the way.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,7 @@
 // What ops say they move: an index reads what it picks, not all that it could pick from.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,5 +1,13 @@
 // Bad input: the error's type, and a message that says what was given and what is needed.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/ops/linear_cross_entropy.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/pointwise_loss.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/triangle.hpp"
+#include "ferrite/stacks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,14 @@
 // garbage.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/ops/pointwise_loss.hpp"
+#include "ferrite/ops/rms_norm.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,11 @@
 // The ops of a step of generation: what the conformance suite does not reach.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cached_attention.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/fused_linear.hpp"
+#include "ferrite/ops/next_token.hpp"
+#include "ferrite/stacks.hpp"
 #include "io/io_test.hpp"
 
 namespace ferrite {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,8 @@
 // Kernels launched on tensors: every backend and decorator, layouts, arguments that do not fit.
 #include <gtest/gtest.h>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/tensor/launch.hpp"
 
 namespace ferrite {

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cholesky.hpp"
+#include "ferrite/ops/einsum.hpp"
+#include "ferrite/ops/svd.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::linear_algebra_tests {
 

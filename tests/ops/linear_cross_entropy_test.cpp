@@ -2,7 +2,7 @@
 // and what becomes of them in mixed precision.
 #include "ferrite/ops/linear_cross_entropy.hpp"
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 #include "ops/fused_support.hpp"
 
 namespace ferrite::testing {

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,7 +1,8 @@
 // QuantizedLinear of the Cpu backend against loops in double, and the rounding of rows to 8 bits.
 #include "ferrite/ops/quantized_linear.hpp"
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
+#include "ferrite/tensor/host.hpp"
 #include "ops/contraction_support.hpp"
 
 namespace ferrite::testing {

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/pointwise_loss.hpp"
+#include "ferrite/ops/softmax.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::range_tests {

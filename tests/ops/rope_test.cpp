@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::testing {
 namespace {

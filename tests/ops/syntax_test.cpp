@@ -3,7 +3,8 @@
 
 #include <sstream>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/statistic.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

@@ -1,5 +1,6 @@
 // Tensors and host memory: creation, conversion, copies between backends, printing.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/triangle.hpp"
+#include "ferrite/stacks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 
 #include "ferrite/decorators/autocast.hpp"
 #include "ferrite/nn/linear.hpp"
+#include "ferrite/ops/svd.hpp"
 #include "ferrite/optim/adam.hpp"
 #include "nn/nn_test.hpp"
 

@@ -22,7 +22,7 @@ struct TapeConfig {};
 struct TapeState {
   explicit TapeState(const TapeConfig&) {}
   bool recording = false;
-  int replays = 0;
+  int replays = 0, recorded_beside = 0;
   std::vector<std::function<void()>> kernels;
   std::vector<Array> held;
 };
@@ -57,7 +57,8 @@ class Tape : public Decorator<Tape<B>, B, TapeConfig, TapeState> {
   }
 
   bool can_record() const { return true; }
-  std::unique_ptr<RecordedStep> record(const std::function<void()>& step) {
+  std::unique_ptr<RecordedStep> record(const std::function<void()>& step, const RecordedStep* beside) {
+    if (beside) ++state().recorded_beside;
     struct Notes final : RecordedStep {
       Tape tape;
       std::vector<std::function<void()>> kernels;
@@ -138,6 +139,7 @@ TEST(CapturedTraining, BatchesOfSeveralShapesHaveRecordingsOfTheirOwn) {
   eager.trainer.fit();
   captured.trainer.fit();
   EXPECT_EQ(captured.replays(), 36);  // of 35 large batches and 5 small ones all but two each
+  EXPECT_EQ(captured.backend.inner().state().recorded_beside, 1);  // the second, with the memory of the first
   expect_same(eager, captured);
   expect_error<ValueError>([] { TapeRun(warm_cosine(4).with_recorded_kinds(0)); }, {"recorded_kinds 0"});
 }

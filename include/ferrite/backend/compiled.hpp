@@ -3,7 +3,7 @@
 // compiled where they are used.
 #pragma once
 
-#include "ferrite/ops/list.hpp"
+#include "ferrite/ops/op_list.hpp"
 
 namespace ferrite {
 

@@ -27,11 +27,13 @@ namespace ferrite {
 /// would not repeat throw a BackendError that says why: copies from and to the host (item(), printing a
 /// tensor, from_vector) and waiting for the GPU. Run the step once before capturing, so that cuBLASLt and
 /// cuDNN choose their kernels. While a GPU captures, no other thread may use it.
+/// A graph that is captured `beside` another of the same GPU takes its memory from the same arena: what does
+/// not outlive a step lies in the same place in both, since they never run at the same time.
 class FERRITE_API CudaGraph {
  public:
   template <std::invocable F>
-  static CudaGraph capture(Cuda& cuda, F&& step) {
-    CudaGraph graph(begin(cuda));
+  static CudaGraph capture(Cuda& cuda, F&& step, const CudaGraph* beside = nullptr) {
+    CudaGraph graph(begin(cuda, beside));
     try {
       step();
     } catch (...) {
@@ -47,13 +49,13 @@ class FERRITE_API CudaGraph {
 
   /// Kernels and copies in the graph.
   std::size_t nodes() const;
-  /// Memory that the graph holds, in bytes.
+  /// Memory that the graph holds, with all that were captured beside it, in bytes.
   std::size_t memory() const;
 
  private:
   struct State;
   explicit CudaGraph(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  static std::shared_ptr<State> begin(Cuda& cuda);
+  static std::shared_ptr<State> begin(Cuda& cuda, const CudaGraph* beside);
   static void end(State& state);
   static void abandon(State& state) noexcept;
 

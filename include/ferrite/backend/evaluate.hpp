@@ -326,30 +326,13 @@ constexpr OpEntry<B> make_entry() {
 template <class B, class Op>
 inline constexpr OpEntry<B> own_entry = make_entry<B, Op>();
 
-template <class B, class... Ops>
-constexpr OpTable<B> make_table(OpList<Ops...>) {
-  return {make_entry<B, Ops>()...};
-}
-template <class B>
-inline constexpr OpTable<B> own_table = make_table<B>(op::Core{});
-
 }  // namespace detail
-
-/// What B does with every op of the list; the table of a stack that the library does not compile is compiled
-/// here.
-template <class B>
-const OpTable<B>& all_entries() {
-  if constexpr (CompiledStack<B>)
-    return op_table<B>();
-  else
-    return detail::own_table<B>;
-}
 
 /// What B does with ops of type Op: from the table of the stack, or compiled here.
 template <class B, class Op>
 const OpEntry<B>& op_entry() {
   if constexpr (InTable<B, Op>)
-    return op_table<B>()[op::Core::index_of<Op>()];
+    return op_table<B>()[OpPlace<Op>::value];
   else
     return detail::own_entry<B, Op>;
 }

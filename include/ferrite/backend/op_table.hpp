@@ -3,8 +3,8 @@
 // of its ops. AnyBackend, Parity, replay and `ferrite ops` use the same entries.
 #pragma once
 
-#include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "ferrite/backend/compiled.hpp"
@@ -57,16 +57,17 @@ struct OpEntry : OpKernels<B> {
   void (*compose_into)(B&, const void* op, Ins in, MetaSpan metas, MetaSpan results, Outs out) = nullptr;
 };
 
+/// The entries of all ops of the library, each at its OpPlace.
 template <class B>
-using OpTable = std::array<OpEntry<B>, op::Core::size>;
+using OpTable = std::span<const OpEntry<B>>;
 
 /// For a stack that the library compiles: defined in src/stacks/.
 template <CompiledStack B>
-FERRITE_API const OpTable<B>& op_table();
+FERRITE_API OpTable<B> op_table();
 
 /// Its entry for Op is in that table.
 template <class B, class Op>
-concept InTable = CompiledStack<B> && op::Core::contains<Op>;
+concept InTable = CompiledStack<B> && LibraryOp<Op>;
 
 namespace detail {
 
@@ -74,14 +75,14 @@ namespace detail {
 template <class B, class Op>
 void run_kernel(B& b, const Op& op, Ins in, Outs out) {
   if constexpr (InTable<B, Op>)
-    op_table<B>()[op::Core::index_of<Op>()].run(b, &op, in, out);
+    op_table<B>()[OpPlace<Op>::value].run(b, &op, in, out);
   else
     call_kernel(b, op, in, out);
 }
 template <class B, class Op>
 void run_kernel(B& b, const Op& op, Ins in, Outs out, Accumulate mask) {
   if constexpr (InTable<B, Op>)
-    op_table<B>()[op::Core::index_of<Op>()].run_adding(b, &op, in, out, mask);
+    op_table<B>()[OpPlace<Op>::value].run_adding(b, &op, in, out, mask);
   else
     call_kernel(b, op, in, out, mask);
 }

@@ -50,6 +50,7 @@ class RefreshedStep final : public RecordedStep {
     backend_->refresh();
     step_->replay();
   }
+  const RecordedStep& inner() const { return *step_; }
 
  private:
   BackendRef<B> backend_;
@@ -77,17 +78,22 @@ bool can_record(const B& backend) {
 /// keep their buffers, and those that it makes and that outlive it are filled by every replay. Throws
 /// BackendError if the backend cannot record, or for an action that a replay would not repeat, such as a copy
 /// to the host; the message names the op. A backend of another kind brings members can_record and record.
-FERRITE_API std::unique_ptr<RecordedStep> record(Cuda& backend, const std::function<void()>& step);
+/// `beside` is an earlier recording of the same backend: the two share the memory of what does not outlive a
+/// step, so that recordings for many sizes need as much as the largest.
+FERRITE_API std::unique_ptr<RecordedStep> record(Cuda& backend, const std::function<void()>& step,
+                                                 const RecordedStep* beside = nullptr);
 template <class B>
-std::unique_ptr<RecordedStep> record(B& backend, const std::function<void()>& step) {
-  if constexpr (requires { backend.record(step); }) {
-    return backend.record(step);
+std::unique_ptr<RecordedStep> record(B& backend, const std::function<void()>& step,
+                                     const RecordedStep* beside = nullptr) {
+  if constexpr (requires { backend.record(step, beside); }) {
+    return backend.record(step, beside);
+  } else if constexpr (detail::records_as_inner<B> && requires { backend.refresh(); }) {
+    using Refreshed = detail::RefreshedStep<B>;
+    const auto* const other = dynamic_cast<const Refreshed*>(beside);
+    return std::make_unique<Refreshed>(backend,
+                                       record(backend.inner(), step, other ? &other->inner() : nullptr));
   } else if constexpr (detail::records_as_inner<B>) {
-    auto recorded = record(backend.inner(), step);
-    if constexpr (requires { backend.refresh(); })
-      return std::make_unique<detail::RefreshedStep<B>>(backend, std::move(recorded));
-    else
-      return recorded;
+    return record(backend.inner(), step, beside);
   } else {
     detail::throw_cannot_record(backend.describe());
   }

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "ferrite/ops/list.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/primitives.hpp"
 
@@ -16,6 +15,9 @@ namespace kernel {
 class Kernel;
 struct Grid;
 }  // namespace kernel
+namespace op {
+struct Launch;
+}
 
 /// Runs only the primitives and user kernels. Every fused op is composed, so it is also the oracle of the
 /// fusions. Inputs are read whole before an output is written, so an output may share memory with an input in

@@ -3,6 +3,8 @@
 
 #include "ferrite/nn/fused.hpp"
 #include "ferrite/nn/kv_cache.hpp"
+#include "ferrite/ops/rope.hpp"
+#include "ferrite/ops/self_attention.hpp"
 
 namespace ferrite::nn {
 
@@ -185,7 +187,7 @@ class MultiHeadAttention final : public Layer<B> {
   }
 
   MultiHeadAttentionConfig config_;
-  Tensor<B> frequencies_;  // of rope; made from the config, so it is no part of the state
+  Tensor<B> frequencies_;  // of rope; made from the config, so the state does not have it
 };
 
 }  // namespace ferrite::nn

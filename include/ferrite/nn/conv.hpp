@@ -2,6 +2,9 @@
 #pragma once
 
 #include "ferrite/nn/linear.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/pool2d.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
 
 namespace ferrite::nn {
 

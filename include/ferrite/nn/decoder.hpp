@@ -10,6 +10,7 @@
 #include "ferrite/backend/late_copies.hpp"
 #include "ferrite/nn/gpt.hpp"
 #include "ferrite/nn/sampling.hpp"
+#include "ferrite/ops/next_token.hpp"
 
 namespace ferrite::nn {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ferrite/nn/fused.hpp"
+#include "ferrite/ops/gated_activation.hpp"
 
 namespace ferrite::nn {
 

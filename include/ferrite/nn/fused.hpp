@@ -3,6 +3,8 @@
 
 #include "ferrite/nn/linear.hpp"
 #include "ferrite/nn/norm.hpp"
+#include "ferrite/ops/fused_linear.hpp"
+#include "ferrite/ops/quantized_linear.hpp"
 
 namespace ferrite::nn {
 

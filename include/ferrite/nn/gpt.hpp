@@ -9,6 +9,7 @@
 
 #include "ferrite/nn/gpt_config.hpp"
 #include "ferrite/nn/quantize.hpp"
+#include "ferrite/ops/linear_cross_entropy.hpp"
 
 namespace ferrite::nn {
 
@@ -138,7 +139,7 @@ class Gpt final : public Module<B> {
     const Tensor<B> at = cache ? cache->next_positions(count) : arange(ids.backend(), count);
     return dropout_.forward(x + positions->forward(at));
   }
-  /// The residual stream behind the last block.
+  /// The residual stream after the last block.
   Tensor<B> unnormed(const Tensor<B>& ids, KvCache<B>& cache) {
     Tensor<B> x = embedded(ids, &cache);
     for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i].forward(x, cache, i);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ferrite/nn/module.hpp"
+#include "ferrite/ops/cached_attention.hpp"
 
 namespace ferrite::nn {
 
@@ -112,7 +113,7 @@ class KvCache {
     evaluate_in_place(detail::kernel_backend(backend), attend, Ins(in, 6), Outs(out, 3));
     return seen;
   }
-  /// Writes `rows` behind those of earlier passes; all up to `end`.
+  /// Writes `rows` after those of earlier passes. Returns all up to `end`.
   Tensor<B> stored(const Tensor<B>& all, const Tensor<B>& rows, std::int64_t end) {
     Array place = detail::kernel_array(slice(all, 2, length_, end).primitive());
     const Array* source[] = {&detail::kernel_array(rows.primitive())};

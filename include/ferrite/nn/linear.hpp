@@ -6,6 +6,7 @@
 
 #include "ferrite/nn/init.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/ops/quantized_linear.hpp"
 
 namespace ferrite::nn {
 

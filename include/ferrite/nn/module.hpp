@@ -11,7 +11,6 @@
 #include "ferrite/core/rng.hpp"
 #include "ferrite/nn/state.hpp"
 #include "ferrite/nn/visit_path.hpp"
-#include "ferrite/ops/all.hpp"
 #include "ferrite/tensor/host.hpp"
 
 namespace ferrite::nn {

@@ -3,6 +3,8 @@
 
 #include "ferrite/nn/init.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/rms_norm.hpp"
 
 namespace ferrite::nn {
 

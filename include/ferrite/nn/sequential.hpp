@@ -7,6 +7,8 @@
 #include "ferrite/nn/init.hpp"
 #include "ferrite/nn/layer_error.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/ops/linear.hpp"
 
 namespace ferrite::nn {
 

@@ -5,6 +5,7 @@
 #include "ferrite/nn/feed_forward.hpp"
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/nn/sequential.hpp"
+#include "ferrite/ops/rope.hpp"
 
 namespace ferrite::nn {
 

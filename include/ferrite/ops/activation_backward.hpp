@@ -14,7 +14,7 @@ namespace op {
 /// d = dy f'(saved), as UnaryBackward; sums = the sums of d over the rows, in the dtype of d or at least in
 /// `at_least`. Kernels add what they have before it is rounded to d.
 struct FERRITE_API ActivationBackward {
-  static constexpr std::string_view type_name = "activation_backward";
+  static constexpr LibraryName type_name = "activation_backward";
   UnaryFn fn = UnaryFn::neg;
   double alpha = 1;
   std::optional<DType> at_least = std::nullopt;

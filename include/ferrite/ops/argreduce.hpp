@@ -13,7 +13,7 @@ constexpr int count_of(ArgReduceFn) { return static_cast<int>(ArgReduceFn::argmi
 
 /// The first of equal elements wins; a NaN counts as the extreme, as in NumPy.
 struct FERRITE_API ArgReduce {
-  static constexpr std::string_view type_name = "argreduce";
+  static constexpr LibraryName type_name = "argreduce";
   ArgReduceFn fn = ArgReduceFn::argmax;
   int axis = -1;
   bool keepdim = false;

@@ -19,7 +19,7 @@ namespace op {
 /// keys is p = t + S - T. causal: it sees keys s <= p. window w > 0: only keys s with |p - s| < w. A query
 /// that sees no key gives 0.
 struct FERRITE_API Attention {
-  static constexpr std::string_view type_name = "attention";
+  static constexpr LibraryName type_name = "attention";
   static constexpr Positions lowered = {0, 1, 2};
   bool causal = false;
   double scale = 1;
@@ -91,7 +91,7 @@ struct FERRITE_API Attention {
 
 /// Inputs (do, q, k, v, o, lse[, mask]) -> dq, dk, dv.
 struct FERRITE_API AttentionBackward {
-  static constexpr std::string_view type_name = "attention_backward";
+  static constexpr LibraryName type_name = "attention_backward";
   static constexpr Positions lowered = {0, 1, 2, 3, 4};
   bool causal = false;
   double scale = 1;

@@ -9,7 +9,7 @@ namespace op {
 
 /// # Shapes: x [N, C, ...], weight [C], bias [C] -> y like x, mean [C], rstd [C] (biased variance)
 struct FERRITE_API BatchNorm {
-  static constexpr std::string_view type_name = "batch_norm";
+  static constexpr LibraryName type_name = "batch_norm";
   double eps = 1e-5;
 
   Metas infer(MetaSpan in) const;
@@ -39,7 +39,7 @@ struct FERRITE_API BatchNorm {
 
 /// Inputs (dy, x, weight, mean, rstd) -> dx like x, dweight [C], dbias [C].
 struct FERRITE_API BatchNormBackward {
-  static constexpr std::string_view type_name = "batch_norm_backward";
+  static constexpr LibraryName type_name = "batch_norm_backward";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

@@ -31,7 +31,7 @@ constexpr int count_of(ScalarSide) { return 3; }
 /// maximum and minimum return NaN if either operand is NaN. Comparisons and logic give bool. An output may
 /// have the buffer and layout of an input.
 struct FERRITE_API Binary {
-  static constexpr std::string_view type_name = "binary";
+  static constexpr LibraryName type_name = "binary";
   BinaryFn fn = BinaryFn::add;
   ScalarSide side = ScalarSide::none;
   Scalar scalar = 0;

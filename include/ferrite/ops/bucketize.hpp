@@ -32,7 +32,7 @@ namespace op {
 /// `dtype` (u8, u16, i32, i64): how many edges of its column are <= x (Closed::left) or < x (Closed::right),
 /// `missing` for NaN. Comparisons are exact, as if x were f64.
 struct FERRITE_API Bucketize {
-  static constexpr std::string_view type_name = "bucketize";
+  static constexpr LibraryName type_name = "bucketize";
   static constexpr bool takes_storage = true;  // as tokens
   Closed closed = Closed::left;
   std::int64_t missing = 0;

@@ -18,7 +18,7 @@ namespace op {
 /// outputs 1 and 2 the inputs 3 and 4. A read outside its range is an error of the caller: results are then
 /// undefined, but nothing beyond the cache is touched.
 struct FERRITE_API CachedAttention {
-  static constexpr std::string_view type_name = "cached_attention";
+  static constexpr LibraryName type_name = "cached_attention";
   static constexpr bool composes_as_given = true;
   double scale = 1;
 

@@ -12,7 +12,7 @@ namespace op {
 
 /// # Shapes: equal except for `axis`, whose extents add up. Dtypes promote.
 struct FERRITE_API Cat {
-  static constexpr std::string_view type_name = "cat";
+  static constexpr LibraryName type_name = "cat";
   static constexpr bool takes_storage = true;
   int axis = 0;
 

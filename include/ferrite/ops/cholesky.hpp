@@ -8,7 +8,7 @@ namespace op {
 
 /// # Shapes: A [..., N, N] -> L [..., N, N]; f32 or f64. Only the lower triangle of A is read.
 struct FERRITE_API Cholesky {
-  static constexpr std::string_view type_name = "cholesky";
+  static constexpr LibraryName type_name = "cholesky";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

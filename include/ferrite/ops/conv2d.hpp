@@ -67,7 +67,7 @@ struct FERRITE_API ConvGeometry {
 /// Computed in f32 (f64 for f64) with the bias, then rounded once. Under a weight that is not finite, a
 /// backend may count padding as 0 or give NaN.
 struct FERRITE_API Conv2d {
-  static constexpr std::string_view type_name = "conv2d";
+  static constexpr LibraryName type_name = "conv2d";
   static constexpr Positions lowered = {0, 1, 2};
   ConvGeometry geometry;
 
@@ -94,7 +94,7 @@ struct FERRITE_API Conv2d {
 
 /// dx of `input` shape from (dy, weight).
 struct FERRITE_API Conv2dInputGrad {
-  static constexpr std::string_view type_name = "conv2d_input_grad";
+  static constexpr LibraryName type_name = "conv2d_input_grad";
   static constexpr Positions lowered = {0, 1};
   ConvGeometry geometry;
   Shape input;
@@ -122,7 +122,7 @@ struct FERRITE_API Conv2dInputGrad {
 
 /// dweight of `weight` shape from (dy, x).
 struct FERRITE_API Conv2dWeightGrad {
-  static constexpr std::string_view type_name = "conv2d_weight_grad";
+  static constexpr LibraryName type_name = "conv2d_weight_grad";
   static constexpr Positions lowered = {0, 1};
   ConvGeometry geometry;
   Shape weight;

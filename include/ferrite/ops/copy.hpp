@@ -8,7 +8,7 @@ namespace ferrite {
 namespace op {
 
 struct FERRITE_API Copy {
-  static constexpr std::string_view type_name = "copy";
+  static constexpr LibraryName type_name = "copy";
   static constexpr bool takes_storage = true;
   DType dtype = DType::f32;
 

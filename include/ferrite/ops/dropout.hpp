@@ -10,7 +10,7 @@ namespace op {
 
 /// Element i (row-major) is kept where the uniform f32 draw i of (seed, stream) is >= p.
 struct FERRITE_API Dropout {
-  static constexpr std::string_view type_name = "dropout";
+  static constexpr LibraryName type_name = "dropout";
   double p = 0.5;
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;

@@ -12,7 +12,7 @@ namespace op {
 /// hold the eigenvectors as columns. The sign of an eigenvector is such that its largest element is positive.
 /// # Shapes: A [..., N, N] -> [..., N + 1, N]; f32 or f64. Only the lower triangle of A is read.
 struct FERRITE_API Eigh {
-  static constexpr std::string_view type_name = "eigh";
+  static constexpr LibraryName type_name = "eigh";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

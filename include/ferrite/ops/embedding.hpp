@@ -9,7 +9,7 @@ namespace op {
 
 /// # Shapes: x [d0, ..., dn], index [m] -> x with extent m on `axis`.
 struct FERRITE_API IndexSelect {
-  static constexpr std::string_view type_name = "index_select";
+  static constexpr LibraryName type_name = "index_select";
   static constexpr bool takes_storage = true;
   static constexpr bool composes_as_given = true;
   int axis = 0;
@@ -30,7 +30,7 @@ struct FERRITE_API IndexSelect {
 
 /// # Shapes: weight [V, C], ids integer [...] -> [..., C]. An id outside [-V, V) is a ValueError.
 struct FERRITE_API Embedding {
-  static constexpr std::string_view type_name = "embedding";
+  static constexpr LibraryName type_name = "embedding";
   static constexpr Positions lowered = {0};
   static constexpr bool takes_storage = true;
   static constexpr bool composes_as_given = true;
@@ -53,7 +53,7 @@ struct FERRITE_API Embedding {
 
 /// dweight [rows, C] from (dy [..., C], ids [...]); contributions are added in order of position.
 struct FERRITE_API EmbeddingBackward {
-  static constexpr std::string_view type_name = "embedding_backward";
+  static constexpr LibraryName type_name = "embedding_backward";
   static constexpr std::size_t index_input = 1;
   static constexpr bool composes_as_given = true;
   std::int64_t rows = 0;
@@ -88,7 +88,7 @@ void Embedding::vjp(Vjp<B>& v) const {
 /// # Shapes: ids integer [...] -> [..., classes], 1 at the id, 0 elsewhere. An id out of range gives all
 /// zeros.
 struct FERRITE_API OneHot {
-  static constexpr std::string_view type_name = "one_hot";
+  static constexpr LibraryName type_name = "one_hot";
   static constexpr bool composes_as_given = true;
   std::int64_t classes = 0;
   DType dtype = DType::f32;

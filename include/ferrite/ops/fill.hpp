@@ -8,7 +8,7 @@ namespace ferrite {
 namespace op {
 
 struct FERRITE_API Fill {
-  static constexpr std::string_view type_name = "fill";
+  static constexpr LibraryName type_name = "fill";
   static constexpr bool takes_storage = true;
   Shape shape;
   DType dtype = DType::f32;

@@ -23,7 +23,7 @@ FERRITE_API std::string_view to_string(RowNorm norm);
 /// norm), bias [O], residual [N, O] -> [N, O]
 /// All but the weight have one dtype, which is the result's. The product has the weight's.
 struct FERRITE_API FusedLinear {
-  static constexpr std::string_view type_name = "fused_linear";
+  static constexpr LibraryName type_name = "fused_linear";
   static constexpr bool composes_as_given = true;
   static constexpr Positions lowered = {1};
   RowNorm norm = RowNorm::none;

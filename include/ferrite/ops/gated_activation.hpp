@@ -12,7 +12,7 @@ namespace op {
 /// # Shapes: gate, up of one shape and dtype -> y like them
 /// y = f(gate) up. With Activation::none, f(gate) = gate.
 struct FERRITE_API GatedActivation {
-  static constexpr std::string_view type_name = "gated_activation";
+  static constexpr LibraryName type_name = "gated_activation";
   Activation activation = Activation::silu;
 
   Metas infer(MetaSpan in) const;
@@ -35,7 +35,7 @@ struct FERRITE_API GatedActivation {
 
 /// Inputs (dy, gate, up) -> dgate, dup.
 struct FERRITE_API GatedActivationBackward {
-  static constexpr std::string_view type_name = "gated_activation_backward";
+  static constexpr LibraryName type_name = "gated_activation_backward";
   Activation activation = Activation::silu;
 
   Metas infer(MetaSpan in) const;

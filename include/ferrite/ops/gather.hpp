@@ -9,7 +9,7 @@ namespace op {
 /// # Shapes: x [d0, ..., dn], index of the same rank, no longer than x on the other axes -> index's shape.
 /// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0. An index outside [-d, d) is a ValueError.
 struct FERRITE_API Gather {
-  static constexpr std::string_view type_name = "gather";
+  static constexpr LibraryName type_name = "gather";
   static constexpr bool takes_storage = true;
   int axis = 0;
 

@@ -10,7 +10,7 @@ namespace op {
 /// Computed as start + i * step in f64 (i64 for integer dtypes) and converted once, so that every backend
 /// rounds alike.
 struct FERRITE_API Iota {
-  static constexpr std::string_view type_name = "iota";
+  static constexpr LibraryName type_name = "iota";
   std::int64_t count = 0;
   DType dtype = DType::i64;
   Scalar start = 0;

@@ -46,10 +46,12 @@ namespace op {
 /// in: the array parameters of the kernel, in order. out: the arrays that it changes, with their final
 /// contents. An output that is not the array itself starts as a copy of it.
 struct FERRITE_API Launch {
-  static constexpr std::string_view type_name = "launch";
+  static constexpr LibraryName type_name = "launch";
   kernel::LaunchCall call;
 
-  std::string_view name() const { return call.kernel.defined() ? call.kernel.name() : type_name; }
+  std::string_view name() const {
+    return call.kernel.defined() ? call.kernel.name() : std::string_view(type_name);
+  }
   /// Throws ShapeError or DTypeError for arrays that do not fit their parameters. All floating arrays may be
   /// f64 instead of the kernel's dtype: Reference then computes in f64, as the oracle of the other backends.
   Metas infer(MetaSpan in) const;

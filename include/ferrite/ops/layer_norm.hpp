@@ -11,7 +11,7 @@ namespace op {
 /// # Shapes: x [..., C], weight [C], bias [C] -> y [..., C], mean [...], rstd [...]
 /// mean and rstd are f32 (f64 for f64 inputs) and are there for the backward.
 struct FERRITE_API LayerNorm {
-  static constexpr std::string_view type_name = "layer_norm";
+  static constexpr LibraryName type_name = "layer_norm";
   double eps = 1e-5;
 
   Metas infer(MetaSpan in) const;
@@ -34,7 +34,7 @@ struct FERRITE_API LayerNorm {
 
 /// Inputs (dy, x, weight, mean, rstd) -> dx like x, dweight [C], dbias [C].
 struct FERRITE_API LayerNormBackward {
-  static constexpr std::string_view type_name = "layer_norm_backward";
+  static constexpr LibraryName type_name = "layer_norm_backward";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

@@ -23,7 +23,7 @@ FERRITE_API Unary activation_op(Activation activation);
 /// and silu also the pre-activation [N, O], from which they are differentiated (the others use y).
 /// A residual is added: x W^T + b + residual, in f16 rounded once. It needs Activation::none.
 struct FERRITE_API Linear {
-  static constexpr std::string_view type_name = "linear";
+  static constexpr LibraryName type_name = "linear";
   static constexpr Positions lowered = {0, 1, 2, 3};
   Activation activation = Activation::none;
 

@@ -15,7 +15,7 @@ namespace op {
 /// has nothing left to compute. (For an f16 x the gradient is f32: in f16 it would underflow before a loss
 /// scale could raise it.)
 struct FERRITE_API LinearCrossEntropy {
-  static constexpr std::string_view type_name = "linear_cross_entropy";
+  static constexpr LibraryName type_name = "linear_cross_entropy";
   static constexpr Positions lowered = {0, 1};
   static constexpr bool composes_as_given = true;
   std::int64_t ignore_index = -100;

@@ -1,36 +1,11 @@
 // The list of ops. Every backend stack is compiled for it, `ferrite ops` shows it, replay files may name its
 // ops, and the conformance suite tests them. To add an op to the library, add a line here and its header to
-// ops/all.hpp. Models and programs have their own lists.
+// ops/all.hpp, and give it a LibraryName. Models and programs have their own lists.
 #pragma once
 
-#include <concepts>
-#include <cstddef>
+#include "ferrite/ops/op_list.hpp"
 
-namespace ferrite {
-
-/// Op types; a declaration is enough.
-template <class... Ops>
-struct OpList {
-  static constexpr std::size_t size = sizeof...(Ops);
-  template <class Op>
-  static constexpr bool contains = (... || std::same_as<Op, Ops>);
-  /// The place of an op of the list.
-  template <class Op>
-  static constexpr std::size_t index_of() {
-    static_assert(contains<Op>);
-    std::size_t index = 0;
-    bool found = false;
-    ((found = found || std::same_as<Op, Ops>, index += found ? 0 : 1), ...);
-    return index;
-  }
-  /// f.template operator()<Op>() for each.
-  template <class F>
-  static constexpr void for_each(F&& f) {
-    (f.template operator()<Ops>(), ...);
-  }
-};
-
-namespace op {
+namespace ferrite::op {
 
 // clang-format off
 using Core = OpList<
@@ -123,5 +98,4 @@ using Core = OpList<
     struct Launch>;
 // clang-format on
 
-}  // namespace op
-}  // namespace ferrite
+}  // namespace ferrite::op

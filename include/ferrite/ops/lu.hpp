@@ -12,7 +12,7 @@ namespace op {
 /// Row order[i] of A is row i of L U. L has ones on its diagonal and lies below it, U on it and above.
 /// # Shapes: A [..., M, N] -> L and U in one [..., M, N], order [..., M] (i64); f32 or f64.
 struct FERRITE_API Lu {
-  static constexpr std::string_view type_name = "lu";
+  static constexpr LibraryName type_name = "lu";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

@@ -11,7 +11,7 @@ namespace op {
 
 /// # Shapes: lhs [..., M, K], rhs [..., K, N] -> [..., M, N]; both at least 2-d, batch axes broadcast.
 struct FERRITE_API Matmul {
-  static constexpr std::string_view type_name = "matmul";
+  static constexpr LibraryName type_name = "matmul";
   static constexpr Positions lowered = {0, 1};
   std::optional<DType> at_least = {};  // the result's dtype: bf16 x bf16 -> f32
 

@@ -20,7 +20,7 @@ namespace op {
 /// have no finite maximum. The token becomes seen, ids[n] is it, and read[n] becomes p. Outputs may be the
 /// inputs of the same name. p must lie in the text: beyond it is a ValueError, reported late by a GPU.
 struct FERRITE_API NextToken {
-  static constexpr std::string_view type_name = "next_token";
+  static constexpr LibraryName type_name = "next_token";
   static constexpr bool composes_as_given = true;
   // As nn::GenerateConfig has them.
   double temperature = 1;

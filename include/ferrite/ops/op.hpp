@@ -1,6 +1,6 @@
 // An op is a plain struct of attributes with
 //
-//   static constexpr std::string_view type_name;        the name in the op list
+//   static constexpr std::string_view type_name;        its name; a LibraryName if it is in op::Core
 //   Metas infer(MetaSpan in) const;                      shape and dtype rule; throws if something is wrong
 //   static void attributes(auto& self, auto&& visit);    visit("axis", self.axis) for each attribute
 //
@@ -137,6 +137,20 @@ template <class B>
 using TensorSpan = std::span<const Tensor<B>>;
 template <class B>
 class Vjp;
+
+/// The name of an op of the library. This type says that the op is in op::Core (ops/list.hpp), which few
+/// files need to read: whoever adds an op compiles those alone again.
+struct LibraryName : std::string_view {
+  using std::string_view::string_view;
+};
+template <class Op>
+concept LibraryOp = std::same_as<decltype(Op::type_name), const LibraryName>;
+/// The place of such an op in op::Core. The linker finds it (src/ops/list.cpp): an op that has a LibraryName
+/// but is not in the list is an undefined reference.
+template <LibraryOp Op>
+struct OpPlace {
+  FERRITE_API static const std::size_t value;
+};
 
 template <class Op>
 std::string_view op_name(const Op& op) {

@@ -12,7 +12,7 @@ namespace op {
 
 /// sqrt of the sum of squares over all inputs, as an f32 scalar (f64 if every input is f64).
 struct FERRITE_API GlobalNorm {
-  static constexpr std::string_view type_name = "global_norm";
+  static constexpr LibraryName type_name = "global_norm";
   static constexpr bool composes_as_given = true;
 
   Metas infer(MetaSpan in) const;
@@ -41,7 +41,7 @@ struct FERRITE_API GlobalNorm {
 /// not change. Buffers are f32 (f64 for f64 parameters). v = momentum v + g + decay p; p -= lr (nesterov ? g
 /// + decay p + momentum v : v)
 struct FERRITE_API Sgd {
-  static constexpr std::string_view type_name = "sgd";
+  static constexpr LibraryName type_name = "sgd";
   static constexpr bool composes_as_given = true;
   double lr = 0.01;
   double momentum = 0;
@@ -83,7 +83,7 @@ struct FERRITE_API Sgd {
 /// f32 (f64 for f64 parameters). decoupled: AdamW's decay p -= lr decay p; otherwise Adam's, added to the
 /// gradient. With `copies`, a 16-bit dtype, the parameters are f32 and n more outputs get them rounded to it.
 struct FERRITE_API Adam {
-  static constexpr std::string_view type_name = "adam";
+  static constexpr LibraryName type_name = "adam";
   static constexpr bool composes_as_given = true;
   double lr = 1e-3;
   double beta1 = 0.9;

@@ -49,7 +49,7 @@ namespace op {
 /// count i64 [c], the number of elements of the column that are not NaN. If that is 0, lower and upper are
 /// NaN. Ranks are those of quantile_position; -0 may come back as 0.
 struct FERRITE_API OrderStatistics {
-  static constexpr std::string_view type_name = "order_statistics";
+  static constexpr LibraryName type_name = "order_statistics";
   static constexpr bool composes_as_given = true;
   QuantileMethod method = QuantileMethod::linear;
 

@@ -13,7 +13,7 @@ namespace op {
 
 /// # Shapes: extent n -> low + n + (n - 1) interior + high on every axis (lists as long as the rank).
 struct FERRITE_API Pad {
-  static constexpr std::string_view type_name = "pad";
+  static constexpr LibraryName type_name = "pad";
   Shape low;
   Shape high;
   Shape interior;

@@ -12,7 +12,7 @@ constexpr int count_of(LossFn) { return static_cast<int>(LossFn::bce_with_logits
 
 /// # Shapes: prediction and target alike -> the loss of every element. `delta` is huber's bend.
 struct FERRITE_API PointwiseLoss {
-  static constexpr std::string_view type_name = "pointwise_loss";
+  static constexpr LibraryName type_name = "pointwise_loss";
   LossFn fn = LossFn::mse;
   double delta = 1;
 
@@ -36,7 +36,7 @@ struct FERRITE_API PointwiseLoss {
 
 /// dprediction. Inputs (prediction, target, dloss).
 struct FERRITE_API PointwiseLossBackward {
-  static constexpr std::string_view type_name = "pointwise_loss_backward";
+  static constexpr LibraryName type_name = "pointwise_loss_backward";
   LossFn fn = LossFn::mse;
   double delta = 1;
 

@@ -38,7 +38,7 @@ struct FERRITE_API PoolGeometry {
 /// # Shapes: x [N, C, H, W] -> y [N, C, Ho, Wo], index i64 [N, C, Ho, Wo]: the place h W + w of the maximum
 /// in its plane (the first of equals; NaN counts as the maximum).
 struct FERRITE_API MaxPool2d {
-  static constexpr std::string_view type_name = "max_pool2d";
+  static constexpr LibraryName type_name = "max_pool2d";
   static constexpr bool composes_as_given = true;
   PoolGeometry geometry;
 
@@ -64,7 +64,7 @@ struct FERRITE_API MaxPool2d {
 
 /// dx of `input` shape from (dy, index). An index outside its plane [0, H W) is a ValueError.
 struct FERRITE_API MaxPool2dBackward {
-  static constexpr std::string_view type_name = "max_pool2d_backward";
+  static constexpr LibraryName type_name = "max_pool2d_backward";
   static constexpr bool composes_as_given = true;
   Shape input;
 
@@ -90,7 +90,7 @@ struct FERRITE_API MaxPool2dBackward {
 
 /// # Shapes: x [N, C, H, W] -> [N, C, Ho, Wo]. Padding counts as zeros in the mean.
 struct FERRITE_API AvgPool2d {
-  static constexpr std::string_view type_name = "avg_pool2d";
+  static constexpr LibraryName type_name = "avg_pool2d";
   PoolGeometry geometry;
 
   Metas infer(MetaSpan in) const;
@@ -108,7 +108,7 @@ struct FERRITE_API AvgPool2d {
 
 /// dx of `input` shape from dy.
 struct FERRITE_API AvgPool2dBackward {
-  static constexpr std::string_view type_name = "avg_pool2d_backward";
+  static constexpr LibraryName type_name = "avg_pool2d_backward";
   PoolGeometry geometry;
   Shape input;
 

@@ -10,7 +10,7 @@ namespace op {
 /// One output, so that both parts have a gradient: the elements of Q, then those of R.
 /// # Shapes: A [..., M, N] -> [..., M K + K N], K = min(M, N); f32 or f64
 struct FERRITE_API Qr {
-  static constexpr std::string_view type_name = "qr";
+  static constexpr LibraryName type_name = "qr";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

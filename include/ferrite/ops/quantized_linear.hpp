@@ -16,7 +16,7 @@ namespace op {
 /// has none.
 /// # Shapes: x [N, I], weight i8 [O, I], scale [O], bias [O] (optional) -> [N, O]
 struct FERRITE_API QuantizedLinear {
-  static constexpr std::string_view type_name = "quantized_linear";
+  static constexpr LibraryName type_name = "quantized_linear";
   static constexpr Positions lowered = {0};
   static constexpr std::size_t storage_input = 1;
   Activation activation = Activation::none;

@@ -12,7 +12,7 @@ enum class RandomFn : std::uint8_t { uniform, normal, bernoulli, integer };
 /// uniform: [low, high). normal: mean `low`, standard deviation `high`. bernoulli: 1 with probability `low`.
 /// integer: [low, high).
 struct FERRITE_API Random {
-  static constexpr std::string_view type_name = "random";
+  static constexpr LibraryName type_name = "random";
   RandomFn fn = RandomFn::uniform;
   Shape shape;
   DType dtype = DType::f32;

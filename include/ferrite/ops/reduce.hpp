@@ -20,7 +20,7 @@ constexpr int count_of(ReduceFn) { return static_cast<int>(ReduceFn::all) + 1; }
 /// Empty `axes` means all. sum and prod of nothing are 0 and 1; max and min of nothing are a ShapeError. max
 /// and min return NaN if any element is NaN.
 struct FERRITE_API Reduce {
-  static constexpr std::string_view type_name = "reduce";
+  static constexpr LibraryName type_name = "reduce";
   ReduceFn fn = ReduceFn::sum;
   Shape axes;
   bool keepdim = false;

@@ -9,7 +9,7 @@ namespace op {
 
 /// # Shapes: x [..., C], weight [C] -> y [..., C], rstd [...]
 struct FERRITE_API RmsNorm {
-  static constexpr std::string_view type_name = "rms_norm";
+  static constexpr LibraryName type_name = "rms_norm";
   double eps = 1e-5;
 
   Metas infer(MetaSpan in) const;
@@ -29,7 +29,7 @@ struct FERRITE_API RmsNorm {
 
 /// Inputs (dy, x, weight, rstd) -> dx like x, dweight [C].
 struct FERRITE_API RmsNormBackward {
-  static constexpr std::string_view type_name = "rms_norm_backward";
+  static constexpr LibraryName type_name = "rms_norm_backward";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

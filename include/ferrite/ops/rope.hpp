@@ -25,7 +25,7 @@ namespace op {
 /// Pair i at position p is rotated by p frequencies[i], or by the negative angle if `inverse`. Without
 /// positions, p = start + its index along the axis. Angles are computed in the dtype of the frequencies.
 struct FERRITE_API Rope {
-  static constexpr std::string_view type_name = "rope";
+  static constexpr LibraryName type_name = "rope";
   int axis = -3;
   std::int64_t start = 0;
   RopePairs pairs = RopePairs::halves;

@@ -7,7 +7,7 @@ namespace ferrite {
 namespace op {
 
 struct FERRITE_API Scan {
-  static constexpr std::string_view type_name = "scan";
+  static constexpr LibraryName type_name = "scan";
   int axis = -1;
   bool reverse = false;
 

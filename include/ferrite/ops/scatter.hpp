@@ -23,7 +23,7 @@ void add_source_gradient(Vjp<B>& v, int axis) {
 /// A copy of x with out[index[i][j]][j] = source[i][j] for axis 0. If several writes hit one element, the one
 /// with the highest index position wins, on every backend.
 struct FERRITE_API Scatter {
-  static constexpr std::string_view type_name = "scatter";
+  static constexpr LibraryName type_name = "scatter";
   static constexpr bool takes_storage = true;
   int axis = 0;
 

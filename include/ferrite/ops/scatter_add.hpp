@@ -9,7 +9,7 @@ namespace op {
 
 /// # Shapes: as scatter. Contributions to one element are added in index order: deterministic.
 struct FERRITE_API ScatterAdd {
-  static constexpr std::string_view type_name = "scatter_add";
+  static constexpr LibraryName type_name = "scatter_add";
   static constexpr std::size_t index_input = 1;
   int axis = 0;
 

@@ -13,7 +13,7 @@ namespace op {
 
 /// # Shapes: packed [N, T, 3, H, D] (queries, keys, values) -> o [N, T, H, D], lse [N, H, T] (as Attention's)
 struct FERRITE_API SelfAttention {
-  static constexpr std::string_view type_name = "self_attention";
+  static constexpr LibraryName type_name = "self_attention";
   static constexpr Positions lowered = {0};
   bool causal = false;
   double scale = 1;
@@ -43,7 +43,7 @@ struct FERRITE_API SelfAttention {
 
 /// Inputs (do, packed, o, lse) -> dpacked.
 struct FERRITE_API SelfAttentionBackward {
-  static constexpr std::string_view type_name = "self_attention_backward";
+  static constexpr LibraryName type_name = "self_attention_backward";
   static constexpr Positions lowered = {0, 1, 2};
   bool causal = false;
   double scale = 1;

@@ -10,7 +10,7 @@ namespace op {
 /// y = exp(x - max) / sum(exp(x - max)). A row of -inf gives NaN, as in PyTorch; an axis of extent 0 an empty
 /// result.
 struct FERRITE_API Softmax {
-  static constexpr std::string_view type_name = "softmax";
+  static constexpr LibraryName type_name = "softmax";
   int axis = -1;
 
   Metas infer(MetaSpan in) const;
@@ -30,7 +30,7 @@ struct FERRITE_API Softmax {
 
 /// dx = y (dy - sum(y dy)). Inputs (y, dy).
 struct FERRITE_API SoftmaxBackward {
-  static constexpr std::string_view type_name = "softmax_backward";
+  static constexpr LibraryName type_name = "softmax_backward";
   int axis = -1;
 
   Metas infer(MetaSpan in) const;
@@ -45,7 +45,7 @@ struct FERRITE_API SoftmaxBackward {
 
 /// y = x - logsumexp(x).
 struct FERRITE_API LogSoftmax {
-  static constexpr std::string_view type_name = "log_softmax";
+  static constexpr LibraryName type_name = "log_softmax";
   int axis = -1;
 
   Metas infer(MetaSpan in) const;
@@ -65,7 +65,7 @@ struct FERRITE_API LogSoftmax {
 
 /// dx = dy - exp(y) sum(dy). Inputs (y, dy).
 struct FERRITE_API LogSoftmaxBackward {
-  static constexpr std::string_view type_name = "log_softmax_backward";
+  static constexpr LibraryName type_name = "log_softmax_backward";
   int axis = -1;
 
   Metas infer(MetaSpan in) const;

@@ -9,6 +9,7 @@
 #include "ferrite/core/config.hpp"
 #include "ferrite/ops/embedding.hpp"
 #include "ferrite/ops/op.hpp"
+#include "ferrite/ops/pad.hpp"
 #include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {
@@ -39,7 +40,7 @@ Tensor<B> with_padding(const Tensor<B>& gradient, std::int64_t columns) {
 /// loss = lse - (1 - s) x[target] - s mean(x) with label smoothing s; 0 where target == ignore_index. Any
 /// other target that is not a class (classes_of) is a ValueError.
 struct FERRITE_API SoftmaxCrossEntropy {
-  static constexpr std::string_view type_name = "softmax_cross_entropy";
+  static constexpr LibraryName type_name = "softmax_cross_entropy";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::int64_t classes = 0;  // classes_of
@@ -75,7 +76,7 @@ struct FERRITE_API SoftmaxCrossEntropy {
 
 /// dlogits = dloss (softmax - target distribution). Inputs (dloss [N], logits, targets, lse).
 struct FERRITE_API SoftmaxCrossEntropyBackward {
-  static constexpr std::string_view type_name = "softmax_cross_entropy_backward";
+  static constexpr LibraryName type_name = "softmax_cross_entropy_backward";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::int64_t classes = 0;  // classes_of
@@ -117,7 +118,7 @@ void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
 /// are read once instead of twice. Inputs (logits, targets, scale []) -> loss [N], dlogits [N, C]. dlogits
 /// may be the buffer of the logits.
 struct FERRITE_API SoftmaxCrossEntropyWithGradient {
-  static constexpr std::string_view type_name = "softmax_cross_entropy_with_gradient";
+  static constexpr LibraryName type_name = "softmax_cross_entropy_with_gradient";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::int64_t classes = 0;  // classes_of
@@ -160,7 +161,7 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
 /// it is recorded for a backward pass, the gradient is computed along with it; a backward pass that starts at
 /// this loss then has nothing left to do.
 struct FERRITE_API CrossEntropyLoss {
-  static constexpr std::string_view type_name = "cross_entropy_loss";
+  static constexpr LibraryName type_name = "cross_entropy_loss";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   bool mean = true;

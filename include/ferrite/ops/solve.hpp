@@ -12,7 +12,7 @@ namespace op {
 /// the gradient.
 /// # Shapes: A [..., N, N], factors [..., N, N], order [..., N] (i64), B [..., N, K] -> X [..., N, K]
 struct FERRITE_API SolveFactored {
-  static constexpr std::string_view type_name = "solve_factored";
+  static constexpr LibraryName type_name = "solve_factored";
   bool transposed = false;
 
   Metas infer(MetaSpan in) const;
@@ -48,7 +48,7 @@ struct FERRITE_API SolveFactored {
 /// diagonal and lies above it in `factors`, and L on it and below.
 /// # Shapes: A [..., N, N], B [..., N, K] -> X [..., N, K], factors [..., N, N], order [..., N] (i64)
 struct FERRITE_API Solve {
-  static constexpr std::string_view type_name = "solve";
+  static constexpr LibraryName type_name = "solve";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

@@ -19,7 +19,7 @@ namespace op {
 
 /// Outputs (values, indices i64). NaN sorts last in ascending and first in descending order.
 struct FERRITE_API Sort {
-  static constexpr std::string_view type_name = "sort";
+  static constexpr LibraryName type_name = "sort";
   int axis = -1;
   bool descending = false;
 

@@ -19,7 +19,7 @@ constexpr int count_of(StatisticFn) { return static_cast<int>(StatisticFn::norm)
 /// the range of f16 although its mean does not. The norm of nothing is 0; any other statistic of nothing is a
 /// ShapeError.
 struct FERRITE_API Statistic {
-  static constexpr std::string_view type_name = "statistic";
+  static constexpr LibraryName type_name = "statistic";
   StatisticFn fn = StatisticFn::mean;
   Shape axes;
   bool keepdim = false;

@@ -3,6 +3,7 @@
 
 #include "ferrite/ops/eigh.hpp"
 #include "ferrite/ops/qr.hpp"
+#include "ferrite/ops/statistic.hpp"
 
 namespace ferrite {
 namespace op {
@@ -11,7 +12,7 @@ namespace op {
 /// descend; the largest element of each column of U is positive.
 /// # Shapes: A [..., M, N] -> [..., M K + K + K N], K = min(M, N); f32 or f64
 struct FERRITE_API Svd {
-  static constexpr std::string_view type_name = "svd";
+  static constexpr LibraryName type_name = "svd";
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;

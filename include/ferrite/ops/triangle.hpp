@@ -10,7 +10,7 @@ namespace op {
 
 /// # Shapes: [..., M, N] -> the same; elements outside the triangle become 0. `diagonal` shifts it right.
 struct FERRITE_API Triangle {
-  static constexpr std::string_view type_name = "triangle";
+  static constexpr LibraryName type_name = "triangle";
   static constexpr bool composes_as_given = true;
   bool lower = true;
   std::int64_t diagonal = 0;

@@ -30,7 +30,7 @@ namespace op {
 
 /// # Shapes: A [..., N, N], B [..., N, K] -> X [..., N, K], with equal batch axes; f32 or f64.
 struct FERRITE_API TriangularSolve {
-  static constexpr std::string_view type_name = "triangular_solve";
+  static constexpr LibraryName type_name = "triangular_solve";
   bool lower = true;
   bool transposed = false;
   bool unit_diagonal = false;

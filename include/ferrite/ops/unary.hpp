@@ -13,7 +13,7 @@ constexpr int count_of(UnaryFn) { return unary_fn_count; }
 
 /// alpha: slope of leaky_relu, scale of elu, sharpness of softplus; ignored by the others.
 struct FERRITE_API Unary {
-  static constexpr std::string_view type_name = "unary";
+  static constexpr LibraryName type_name = "unary";
   UnaryFn fn = UnaryFn::neg;
   double alpha = 1;
 
@@ -33,7 +33,7 @@ struct FERRITE_API Unary {
 
 /// dx = dy * f'(x), from x or y (see differentiates_from_output). Inputs (saved, dy).
 struct FERRITE_API UnaryBackward {
-  static constexpr std::string_view type_name = "unary_backward";
+  static constexpr LibraryName type_name = "unary_backward";
   UnaryFn fn = UnaryFn::neg;
   double alpha = 1;
 

@@ -12,7 +12,7 @@ namespace op {
 
 /// One extent of the shape may be -1: it is inferred. Copies only if no strides can express the result.
 struct FERRITE_API Reshape {
-  static constexpr std::string_view type_name = "reshape";
+  static constexpr LibraryName type_name = "reshape";
   Shape shape;
 
   Metas infer(MetaSpan in) const;
@@ -29,7 +29,7 @@ struct FERRITE_API Reshape {
 };
 
 struct FERRITE_API Permute {
-  static constexpr std::string_view type_name = "permute";
+  static constexpr LibraryName type_name = "permute";
   Shape order;
 
   Metas infer(MetaSpan in) const;
@@ -48,7 +48,7 @@ struct FERRITE_API Permute {
 
 /// `count` elements of one axis: start, start + step, ... A negative step walks backwards.
 struct FERRITE_API Slice {
-  static constexpr std::string_view type_name = "slice";
+  static constexpr LibraryName type_name = "slice";
   int axis = 0;
   std::int64_t start = 0;
   std::int64_t count = 0;
@@ -67,7 +67,7 @@ struct FERRITE_API Slice {
 };
 
 struct FERRITE_API Expand {
-  static constexpr std::string_view type_name = "expand";
+  static constexpr LibraryName type_name = "expand";
   Shape shape;
 
   Metas infer(MetaSpan in) const;
@@ -85,7 +85,7 @@ struct FERRITE_API Expand {
 
 /// Sliding windows along `axis`; the window's elements become a new last axis.
 struct FERRITE_API Windows {
-  static constexpr std::string_view type_name = "windows";
+  static constexpr LibraryName type_name = "windows";
   int axis = 0;
   std::int64_t size = 1;
   std::int64_t step = 1;
@@ -106,7 +106,7 @@ struct FERRITE_API Windows {
 /// The transpose of Windows: out[i] is the sum of all window elements that showed x[i].
 /// # Shapes: [..., windows, ..., size] -> [..., length, ...]
 struct FERRITE_API Fold {
-  static constexpr std::string_view type_name = "fold";
+  static constexpr LibraryName type_name = "fold";
   int axis = 0;
   std::int64_t length = 0;
   std::int64_t step = 1;

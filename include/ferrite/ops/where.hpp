@@ -11,7 +11,7 @@ namespace op {
 /// Inputs (condition, on_true, on_false), without the operand that is given as a scalar. The condition is
 /// bool; all three broadcast.
 struct FERRITE_API Where {
-  static constexpr std::string_view type_name = "where";
+  static constexpr LibraryName type_name = "where";
   ScalarSide side = ScalarSide::none;  // left: on_true is the scalar, right: on_false is
   Scalar scalar = 0;
 

@@ -1,6 +1,7 @@
 // Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019).
 #pragma once
 
+#include "ferrite/ops/optimizer_steps.hpp"
 #include "ferrite/optim/optimizer.hpp"
 
 namespace ferrite::optim {

@@ -1,6 +1,7 @@
 // Muon (Jordan et al., 2024): the step of a matrix is its momentum with all singular values made equal.
 #pragma once
 
+#include "ferrite/ops/cat.hpp"
 #include "ferrite/optim/optimizer.hpp"
 
 namespace ferrite::optim {

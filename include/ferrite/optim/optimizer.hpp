@@ -10,6 +10,7 @@
 
 #include "ferrite/data/finite.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/ops/optimizer_steps.hpp"
 #include "ferrite/optim/config.hpp"
 #include "ferrite/optim/loss_scaler.hpp"
 #include "ferrite/optim/notices.hpp"

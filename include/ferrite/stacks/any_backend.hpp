@@ -25,6 +25,12 @@
 
 namespace ferrite {
 
+namespace detail {
+/// For a stack that the library does not compile: include ferrite/backend/own_table.hpp.
+template <class B>
+struct OwnTable;
+}  // namespace detail
+
 /// A handle: copies are the same backend. Two objects are the same if the backends they hold are.
 class FERRITE_API AnyBackend {
  public:
@@ -35,7 +41,8 @@ class FERRITE_API AnyBackend {
   /// in its index: "cuda:1", "lazy-cuda:1". Throws ValueError for an unknown name, and whatever the backend's
   /// constructor throws: DeviceError says why there is no GPU.
   explicit AnyBackend(std::string_view name = "auto");
-  /// A backend of any type. Its ops are compiled here, unless the library has them (backend/compiled.hpp).
+  /// A backend of any type. Unless the library compiles its ops (backend/compiled.hpp), they are compiled
+  /// here, which needs backend/own_table.hpp.
   template <RunsKernels B>
   requires(!std::same_as<B, AnyBackend>) explicit AnyBackend(B backend)
       : model_(std::make_shared<ModelOf<B>>(std::move(backend))) {}
@@ -68,7 +75,10 @@ class FERRITE_API AnyBackend {
 
   // As backend/record.hpp has them, if the backend that it holds can.
   bool can_record() const { return model_->can_record(); }
-  std::unique_ptr<RecordedStep> record(const std::function<void()>& step) { return model_->record(step); }
+  std::unique_ptr<RecordedStep> record(const std::function<void()>& step,
+                                       const RecordedStep* beside = nullptr) {
+    return model_->record(step, beside);
+  }
   /// As backend/late_copies.hpp has it.
   std::unique_ptr<LateCopies> late_copies() { return model_->late_copies(); }
   /// Work is being recorded and does not run yet.
@@ -78,33 +88,32 @@ class FERRITE_API AnyBackend {
   /// that has a name, so that its kernels are found; on a backend of another type it is composed.
   template <class Op>
   Primitives<AnyBackend> evaluate(const Op& op, Ins in) {
-    if constexpr (op::Core::contains<Op>)
-      return model_->evaluate(op::Core::index_of<Op>(), &op, in);
+    if constexpr (LibraryOp<Op>)
+      return model_->evaluate(OpPlace<Op>::value, &op, in);
     else
       return evaluate_unlisted(op, in);
   }
   template <class Op>
-  requires op::Core::contains<Op>
+  requires LibraryOp<Op>
   void evaluate_in_place(const Op& op, Ins in, Outs out) {
-    model_->evaluate_in_place(op::Core::index_of<Op>(), &op, in, out);
+    model_->evaluate_in_place(OpPlace<Op>::value, &op, in, out);
   }
   /// True if it has a kernel that adds to outputs and accepts these inputs.
   template <class Op>
   bool adds(const Op& op, MetaSpan in) const {
-    return model_->adds(op::Core::index_of<Op>(), &op, in);
+    return model_->adds(OpPlace<Op>::value, &op, in);
   }
 
   // Ops of the list. An op for which the backend has no kernel is refused at run time.
   template <class Op>
-  requires op::Core::contains<Op>
+  requires LibraryOp<Op>
   friend bool accepts(const AnyBackend& b, const Op& op, MetaSpan in) {
-    return b.model_->accepts(op::Core::index_of<Op>(), &op, in);
+    return b.model_->accepts(OpPlace<Op>::value, &op, in);
   }
   template <class Op>
-  requires(op::Core::contains<Op> && !ViewOp<Op>) friend void run(AnyBackend& b, const Op& op, Ins in,
-                                                                  Outs out,
-                                                                  Accumulate mask = Accumulate::none) {
-    b.model_->run(op::Core::index_of<Op>(), &op, in, out, mask);
+  requires(LibraryOp<Op> && !ViewOp<Op>) friend void run(AnyBackend& b, const Op& op, Ins in, Outs out,
+                                                         Accumulate mask = Accumulate::none) {
+    b.model_->run(OpPlace<Op>::value, &op, in, out, mask);
   }
 
  private:
@@ -126,7 +135,8 @@ class FERRITE_API AnyBackend {
     virtual std::string report() const = 0;
     virtual Array settled(const Array& array) = 0;
     virtual bool can_record() const = 0;
-    virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step) = 0;
+    virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step,
+                                                 const RecordedStep* beside) = 0;
     virtual std::unique_ptr<LateCopies> late_copies() = 0;
     virtual bool is_capturing() const = 0;
     virtual Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) = 0;
@@ -186,8 +196,9 @@ class AnyBackend::ModelOf final : public Model {
       return array;
   }
   bool can_record() const override { return ferrite::can_record(b_); }
-  std::unique_ptr<RecordedStep> record(const std::function<void()>& step) override {
-    return ferrite::record(b_, step);
+  std::unique_ptr<RecordedStep> record(const std::function<void()>& step,
+                                       const RecordedStep* beside) override {
+    return ferrite::record(b_, step, beside);
   }
   std::unique_ptr<LateCopies> late_copies() override { return ferrite::late_copies(b_); }
   bool is_capturing() const override {
@@ -219,7 +230,12 @@ class AnyBackend::ModelOf final : public Model {
   }
 
  private:
-  static const OpEntry<B>& entry(std::size_t index) { return all_entries<B>()[index]; }
+  static const OpEntry<B>& entry(std::size_t index) {
+    if constexpr (CompiledStack<B>)
+      return op_table<B>()[index];
+    else
+      return detail::OwnTable<B>::entries()[index];
+  }
 
   B b_;
 };

@@ -32,15 +32,6 @@ struct FERRITE_API ReplayRequest {
   bool grad = false;                     // also the gradients of all floating inputs, from grad0 or ones
 };
 
-/// The results, as text or JSON.
-struct FERRITE_API ReplayResult : ReplayOutputs {
-  std::string op, attributes, backend;
-  std::string file_backend;   // the backend that the file names, empty if it names none
-  std::filesystem::path out;  // where the results were written, empty if nowhere
-  std::string text() const;
-  std::string json() const;
-};
-
 /// The status is an exit code: 0 if it agrees (or there was nothing to compare with), 1 if it differs or a
 /// kernel failed, 2 if a file or a call is wrong.
 struct FERRITE_API ReplayAnswer {

@@ -41,6 +41,15 @@ struct FERRITE_API ReplayOutputs {
   }
 };
 
+/// The results, as text or JSON.
+struct FERRITE_API ReplayResult : ReplayOutputs {
+  std::string op, attributes, backend;
+  std::string file_backend;   // the backend that the file names, empty if it names none
+  std::filesystem::path out;  // where the results were written, empty if nowhere
+  std::string text() const;
+  std::string json() const;
+};
+
 namespace detail {
 
 template <class B>

@@ -11,6 +11,11 @@
 
 namespace ferrite {
 
+/// An input of the example of an op (op_example), with values that every op takes: positive numbers below 1
+/// in rising order (edges of bins), and 0 or 1 for integers. Linear algebra needs matrices that are far from
+/// singular: `is_matrix` asks for a dominant diagonal. `stream` makes inputs differ.
+FERRITE_API HostTensor example_input(const Meta& meta, std::uint64_t stream, bool is_matrix);
+
 /// What a self-test saw.
 struct SelfTest {
   int ops = 0;                        // that were tested

@@ -120,8 +120,8 @@ struct ErasedOp {
 
   template <class Op>
   static ErasedOp of(const Op& op) {
-    if constexpr (op::Core::contains<Op>)
-      return {&op, &core_op_info(op::Core::index_of<Op>())};
+    if constexpr (LibraryOp<Op>)
+      return {&op, &core_op_info(OpPlace<Op>::value)};
     else
       return {&op, &OpAdapter<Op>::info};
   }

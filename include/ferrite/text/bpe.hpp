@@ -68,7 +68,7 @@ class FERRITE_API BytePairTokenizer {
                                              SpecialText special = SpecialText::ordinary) const;
 
   /// The bytes of all tokens; those of special tokens are their text. Parts of a sequence of tokens may not
-  /// be UTF-8: see TextStream. Throws ValueError for an id that is no token.
+  /// be UTF-8: see TextStream. Throws ValueError for an id that no token has.
   std::string decode(std::span<const Token> tokens) const;
   /// The bytes of one token, which live as long as the tokenizer or a copy of it; errors as `decode`.
   std::string_view bytes_of(Token token) const;
@@ -92,7 +92,7 @@ class FERRITE_API TextStream {
  public:
   explicit TextStream(BytePairTokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
 
-  /// What can be shown after this token; may be empty. Throws ValueError for an id that is no token.
+  /// What can be shown after this token; may be empty. Throws ValueError for an id that no token has.
   std::string push(Token token);
   /// The bytes that wait: the start of a character that was never completed.
   std::string finish();

@@ -21,18 +21,22 @@ class CapturedStep {
   using Body = std::function<std::vector<Tensor<B>>(const std::vector<data::Batch<B>>&)>;
 
   /// Records body on tensors that later batches are loaded into; nothing is trained yet. The model and the
-  /// loading must outlive it, and the model keep its parts. Throws what `record` and the body throw, with
-  /// nothing changed.
+  /// loading must outlive it, and the model keep its parts. `beside` is an earlier one, with which it shares
+  /// memory. Throws what `record` and the body throw, with nothing changed.
   CapturedStep(B& backend, nn::Module<B>& model, Loading<B>& loading,
-               const std::vector<data::HostBatch>& batches, const Body& body)
+               const std::vector<data::HostBatch>& batches, const Body& body,
+               const CapturedStep* beside = nullptr)
       : loading_(loading) {
     for (const data::HostBatch& batch : batches) inputs_.push_back(loading.load(backend, batch));
     collect_buffers(model);
     try {
-      step_ = record(backend, [&] {
-        for (const Tensor<B>& loss : body(inputs_)) losses_.push_back(loss.detach());
-        for (const Buffer& buffer : buffers_) assign(buffer.fixed, *buffer.place);
-      });
+      step_ = record(
+          backend,
+          [&] {
+            for (const Tensor<B>& loss : body(inputs_)) losses_.push_back(loss.detach());
+            for (const Buffer& buffer : buffers_) assign(buffer.fixed, *buffer.place);
+          },
+          beside ? beside->step_.get() : nullptr);
     } catch (...) {
       put_buffers_back();
       throw;

@@ -83,7 +83,8 @@ struct TrainerConfig {
   std::optional<optim::LossScalerConfig> loss_scaler = std::nullopt;
   /// Not with NonFinite::skip, which reads every loss before the update.
   Capture capture = Capture::never;
-  /// How many shapes of batches are recorded, the first that come. Each recording has memory of its own.
+  /// How many shapes of batches are recorded, the first that come. Recordings share the memory of their
+  /// activations.
   int recorded_kinds = 1;
   /// An exponential average of the weights (WeightAverage) keeps this share of itself in every step, and less
   /// at the beginning of a run, where it is nearer to the mean of all weights so far; 0: no average.

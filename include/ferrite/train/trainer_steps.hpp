@@ -100,16 +100,19 @@ void Trainer<B>::prepare_capture() {
 /// Records the step on batches of one kind; none, with a notice or an error, if that fails.
 template <class B>
 void Trainer<B>::capture(Recording& recording, const std::vector<data::HostBatch>& batches) {
+  const auto body = [&](const std::vector<data::Batch<B>>& inputs) {
+    Gradients<typename B::Inner> grads;
+    std::vector<Tensor<B>> losses;
+    for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads));
+    optimizer_.step(grads, static_cast<double>(config_.micro_batches));
+    recording.gradient_norm = optimizer_.gradient_norm_tensor();
+    return losses;
+  };
+  const CapturedStep<B>* beside = nullptr;
+  for (const auto& [kind, other] : recordings_)
+    if (other.step) beside = other.step.get();
   try {
-    recording.step = std::make_unique<CapturedStep<B>>(
-        *backend_, model_, *loading_, batches, [&](const std::vector<data::Batch<B>>& inputs) {
-          Gradients<typename B::Inner> grads;
-          std::vector<Tensor<B>> losses;
-          for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads));
-          optimizer_.step(grads, static_cast<double>(config_.micro_batches));
-          recording.gradient_norm = optimizer_.gradient_norm_tensor();
-          return losses;
-        });
+    recording.step = std::make_unique<CapturedStep<B>>(*backend_, model_, *loading_, batches, body, beside);
   } catch (const Error& error) {
     recordings_.clear();
     refuse_capture(std::string("the step cannot be recorded: ") + error.what());

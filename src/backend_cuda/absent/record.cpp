@@ -5,7 +5,7 @@
 
 namespace ferrite {
 
-std::unique_ptr<RecordedStep> record(Cuda&, const std::function<void()>&) {
+std::unique_ptr<RecordedStep> record(Cuda&, const std::function<void()>&, const RecordedStep*) {
   throw DeviceError("[cuda] " + cuda_unavailable_reason());
 }
 

@@ -1,13 +1,13 @@
 // Making, choosing and running the plans of products.
 #include "backend_cuda/gemm/plan_cache.hpp"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <mutex>
 #include <optional>
 
+#include "backend_cuda/gemm/plan_text.hpp"
 #include "backend_cuda/runtime/compile_times.hpp"
 #include "backend_cuda/runtime/libraries.hpp"
 #include "backend_cuda/runtime/stopwatch.hpp"
@@ -85,39 +85,6 @@ void init_layout(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, const GemmPr
   check(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
                                          sizeof stride),
         op);
-}
-
-/// Every configuration value of an algorithm: the same text means the same kernel.
-std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
-  std::string name;
-  for (const auto attribute :
-       {CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
-        CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING,
-        CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, CUBLASLT_ALGO_CONFIG_STAGES_ID}) {
-    std::int32_t value = -1;
-    std::size_t written = 0;
-    static_cast<void>(
-        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written));
-    name += fmt::format("{}{}", name.empty() ? "" : ".", value);
-  }
-  for (const auto attribute : {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID}) {
-    std::uint16_t value = 0;
-    std::size_t written = 0;
-    static_cast<void>(
-        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written));
-    name += fmt::format(".{}", value);
-  }
-  return name;
-}
-
-std::string text_of(const GemmProblem& p) {
-  return fmt::format(
-      "gemm {}{}{} {}x{}x{} batch {} ld {},{},{} stride {},{},{} {}{} epilogue {} align {},{},{}{}",
-      to_string(p.dtype), p.tf32 ? " tf32" : "",
-      p.result == p.dtype ? "" : fmt::format(" to {}", to_string(p.result)), p.m, p.n, p.k, p.batch, p.lda,
-      p.ldb, p.ldd, p.stride_a, p.stride_b, p.stride_d, p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N',
-      static_cast<int>(p.epilogue), p.align_a, p.align_b, p.align_d,
-      p.ldc == 0 ? "" : fmt::format(" plus C ld {} align {}", p.ldc, p.align_c));
 }
 
 /// The heuristic's proposals, best first; none where the product is not supported.
@@ -280,10 +247,25 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
     }
   };
   Autotuner& tuner = libraries.tuner();
-  const std::string text = text_of(p);
-  const auto choice = is_capturing ? tuner.recall(text, names) : tuner.choose(text, names, measure);
-  if (choice) plan = candidate(*choice);
-  return choice ? Choice::final : Choice::provisional;
+  const std::string text = text_of(p), kind = text_of(class_of(p));
+  auto choice = tuner.recall(text, names);
+  if (!choice) choice = chosen_for(kind, names);
+  if (!choice && !is_capturing) choice = tuner.choose(text, names, measure);
+  if (!choice) return Choice::provisional;
+  plan = candidate(*choice);
+  const std::lock_guard guard(lock_);
+  chosen_.try_emplace(kind, names[*choice]);
+  return Choice::final;
+}
+
+std::optional<std::size_t> PlanCache::chosen_for(const std::string& kind,
+                                                 std::span<const std::string> names) {
+  const std::lock_guard guard(lock_);
+  const auto known = chosen_.find(kind);
+  if (known == chosen_.end()) return std::nullopt;
+  const auto name = std::ranges::find(names, known->second);
+  if (name == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(name - names.begin());
 }
 
 bool PlanCache::run(Libraries& libraries, const Call& call, const GemmProblem& problem,

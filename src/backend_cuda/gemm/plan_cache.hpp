@@ -7,6 +7,9 @@
 #include <cublasLt.h>
 
 #include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
 
 #include "backend_cuda/gemm/gemm_small.hpp"
 #include "backend_cuda/gemm/plan_key.hpp"
@@ -22,7 +25,9 @@ class PlanCache {
  public:
   /// Queues the product; false, with nothing done, if there is no algorithm for it. The first call for a
   /// problem asks cuBLASLt's heuristic for candidates, adds our own and times them all on these arguments (on
-  /// a copy of D if it is added to). Nothing can be timed within a capture: there, a problem that was never
+  /// a copy of D if it is added to). A large problem that differs from a known one by a few per cent in size
+  /// takes the algorithm of that, if it is among its candidates: programs with tables or texts of many sizes
+  /// would do nothing but measure. Nothing can be timed within a capture: there, a problem that was never
   /// timed runs by the heuristic's first proposal, which is not kept. Run a step before capturing it.
   bool run(Libraries& libraries, const Call& call, const GemmProblem& problem,
            const GemmArguments& arguments);
@@ -45,11 +50,15 @@ class PlanCache {
               const GemmArguments& arguments);
   bool run_without_c(Libraries& libraries, const Call& call, const GemmProblem& problem,
                      const GemmArguments& arguments);
+  /// The algorithm that a problem of the same class has, by its place among `names`.
+  std::optional<std::size_t> chosen_for(const std::string& kind, std::span<const std::string> names);
   Choice select(Libraries& libraries, const Call& call, const GemmProblem& problem,
                 const GemmArguments& arguments, Plan& plan);
 
   SpinLock lock_;
   PlanMap<GemmProblem, Plan> plans_;
+  /// The names of algorithms that were chosen, by the text of class_of(problem).
+  std::unordered_map<std::string, std::string> chosen_;
 };
 
 }  // namespace ferrite::cuda

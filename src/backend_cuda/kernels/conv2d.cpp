@@ -6,7 +6,6 @@
 #include "backend_cuda/dnn/conv_plans.hpp"
 #include "backend_cuda/runtime/libraries.hpp"
 #include "ferrite/backend/cuda.hpp"
-#include "ferrite/ops/all.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {

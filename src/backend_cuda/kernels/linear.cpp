@@ -7,7 +7,6 @@
 
 #include "backend_cuda/gemm/gemm.hpp"
 #include "ferrite/backend/cuda.hpp"
-#include "ferrite/ops/all.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {

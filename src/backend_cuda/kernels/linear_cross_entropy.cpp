@@ -2,7 +2,6 @@
 #include "ferrite/ops/linear_cross_entropy.hpp"
 
 #include "backend_cuda/kit/cross_entropy.hpp"
-#include "ferrite/ops/all.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 #include "ops/linear_cross_entropy_chunks.hpp"
 

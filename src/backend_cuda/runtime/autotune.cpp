@@ -1,26 +1,29 @@
-// Choices and their file: {"format": "ferrite autotune 1", "choices": {environment: {problem: candidate}}}.
+// Choices and their file, with one line of JSON for each: {"environment", "problem", "candidate"}. Lines are
+// only ever added: processes share the file, and a choice costs the same however many there are.
 #include "backend_cuda/runtime/autotune.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "backend_cuda/runtime/compile_times.hpp"
 #include "core/hash.hpp"
-#include "ferrite/core/error.hpp"
-#include "ferrite/io/atomic_file.hpp"
 
 namespace ferrite::cuda {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view format_name = "ferrite autotune 1";
+constexpr std::string_view file_name = "autotune.jsonl";
 constexpr std::uintmax_t most_bytes = std::uintmax_t{64} << 20;
 
 std::string_view environment_variable(const char* name) {
@@ -35,40 +38,44 @@ std::string key_of(std::string_view problem, std::span<const std::string> names)
   return fmt::format("{} of {:016x}", problem, hash);
 }
 
-bool is_ours(const json& document) {
-  if (!document.is_object() || document.value("format", json()) != format_name) return false;
-  const auto choices = document.find("choices");
-  if (choices == document.end() || !choices->is_object()) return false;
-  return std::all_of(choices->begin(), choices->end(), [](const json& environment) {
-    return environment.is_object() && std::all_of(environment.begin(), environment.end(),
-                                                  [](const json& name) { return name.is_string(); });
-  });
-}
+/// A line of the file: all of them are strings.
+struct Line {
+  std::string environment, problem, candidate;
 
-json empty_document() { return {{"format", format_name}, {"choices", json::object()}}; }
+  static std::optional<Line> parse(const std::string& text) {
+    const json document = json::parse(text, nullptr, false);
+    if (!document.is_object()) return std::nullopt;
+    Line line;
+    for (const auto& [name, value] :
+         {std::pair("environment", &line.environment), std::pair("problem", &line.problem),
+          std::pair("candidate", &line.candidate)}) {
+      const auto found = document.find(name);
+      if (found == document.end() || !found->is_string()) return std::nullopt;
+      *value = found->get<std::string>();
+    }
+    return line;
+  }
+  std::string text() const {
+    const json document = {{"environment", environment}, {"problem", problem}, {"candidate", candidate}};
+    return document.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  }
+};
 
-/// The file's content, or an empty document; `problem` says what is wrong with an existing file.
-json read(const std::filesystem::path& path, std::string& problem) {
+/// Adds a line in one write, so that those of other processes stay whole. Returns what went wrong, if
+/// anything.
+std::string append(const std::filesystem::path& path, std::string line) {
   std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
-    return empty_document();
-  if (error || bytes > most_bytes) {
-    problem = error ? error.message() : fmt::format("{} bytes are too many", bytes);
-    return empty_document();
-  }
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(bytes), '\0');
-  if (!stream.read(text.data(), static_cast<std::streamsize>(bytes))) {
-    problem = "cannot be read";
-    return empty_document();
-  }
-  json document = json::parse(text, nullptr, false);
-  if (document.is_discarded())
-    problem = "is not JSON (corrupt or cut off)";
-  else if (!is_ours(document))
-    problem = fmt::format("is no file of the format \"{}\"", format_name);
-  return problem.empty() ? document : empty_document();
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  const int file = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return std::strerror(errno);
+  // A process may have died in the middle of a line.
+  const off_t size = ::lseek(file, 0, SEEK_END);
+  char last = '\n';
+  if (size > 0 && ::pread(file, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, 1, '\n');
+  const bool is_written = ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const std::string problem = is_written ? "" : std::strerror(errno);
+  ::close(file);
+  return problem;
 }
 
 /// Measures the candidates close to the best again, in turns: a GPU that warms up or changes its clock would
@@ -100,11 +107,11 @@ AutotuneOptions AutotuneOptions::from_environment() {
   if (!options.timing && autotune.size() > 2)
     std::from_chars(autotune.data() + 2, autotune.data() + autotune.size(), options.fixed);
   if (const auto own = environment_variable("FERRITE_CACHE_DIR"); !own.empty())
-    options.file = std::filesystem::path(own) / "autotune.json";
+    options.file = std::filesystem::path(own) / file_name;
   else if (const auto cache = environment_variable("XDG_CACHE_HOME"); !cache.empty())
-    options.file = std::filesystem::path(cache) / "ferrite" / "autotune.json";
+    options.file = std::filesystem::path(cache) / "ferrite" / file_name;
   else if (const auto home = environment_variable("HOME"); !home.empty())
-    options.file = std::filesystem::path(home) / ".cache" / "ferrite" / "autotune.json";
+    options.file = std::filesystem::path(home) / ".cache" / "ferrite" / file_name;
   return options;
 }
 
@@ -146,34 +153,37 @@ std::optional<std::size_t> Autotuner::recall(std::string_view problem, std::span
 
 void Autotuner::load() {
   if (std::exchange(loaded_, true) || options_.file.empty()) return;
-  std::string problem;
-  const json document = read(options_.file, problem);
-  if (!problem.empty()) warn(fmt::format("{}: {}; measured again", options_.file.string(), problem));
-  const json& environments = document.at("choices");
-  const auto own = environments.find(environment_);
-  if (own == environments.end()) return;
-  for (const auto& [key, name] : own->items()) choices_.emplace(key, name.get<std::string>());
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(options_.file, error);
+  if (error) return;  // there is none yet; one that cannot be made is found out by save
+  if (bytes > most_bytes) {
+    warn(fmt::format("{}: {} bytes are too many; begun anew", options_.file.string(), bytes));
+    std::filesystem::remove(options_.file, error);
+    return;
+  }
+  std::ifstream stream(options_.file, std::ios::binary);
+  std::size_t bad = 0;
+  for (std::string text; std::getline(stream, text);) {
+    const std::optional<Line> line = Line::parse(text);
+    if (!line)
+      ++bad;
+    else if (line->environment == environment_)
+      choices_[line->problem] = line->candidate;
+  }
+  if (bad > 0)
+    warn(fmt::format("{}: {} lines are not choices (corrupt or cut off); left out", options_.file.string(),
+                     bad));
 }
 
 void Autotuner::save(const std::string& key, const std::string& name) {
   const std::lock_guard guard(mutex_);
   choices_[key] = name;
   if (options_.file.empty()) return;
-  try {
-    if (options_.file.has_parent_path()) std::filesystem::create_directories(options_.file.parent_path());
-    std::string problem;                           // load() has reported it
-    json document = read(options_.file, problem);  // other processes may have added to it
-    json& own = document["choices"][environment_];
-    for (const auto& [known_key, known_name] : choices_) own.emplace(known_key, known_name);
-    own[key] = name;
-    AtomicFile file(options_.file);
-    file.write(document.dump(1, ' ', false, json::error_handler_t::replace));
-    file.commit();
-  } catch (const std::exception& error) {
-    warn(fmt::format("{}: cannot be written ({}); choices are kept for this process alone",
-                     options_.file.string(), error.what()));
-    options_.file.clear();
-  }
+  const std::string problem = append(options_.file, Line{environment_, key, name}.text());
+  if (problem.empty()) return;
+  warn(fmt::format("{}: cannot be written ({}); choices are kept for this process alone",
+                   options_.file.string(), problem));
+  options_.file.clear();
 }
 
 void Autotuner::warn(std::string text) { warnings_.push_back("[autotune] " + std::move(text)); }

@@ -27,13 +27,13 @@ struct AutotuneOptions {
   std::size_t fixed = 0;
 
   /// FERRITE_AUTOTUNE=0 switches timing off; "0:3" does too and takes candidate 3 everywhere, which lets
-  /// tests run each of them. The file is autotune.json in $FERRITE_CACHE_DIR, or else in ferrite/ under
+  /// tests run each of them. The file is autotune.jsonl in $FERRITE_CACHE_DIR, or else in ferrite/ under
   /// $XDG_CACHE_HOME or ~/.cache; there is none without a home folder.
   FERRITE_API static AutotuneOptions from_environment();
 };
 
-/// Any thread may use it. A file that is corrupt, truncated or foreign counts as empty and is replaced at the
-/// next choice; one that cannot be written is given up. Both only leave a warning.
+/// Any thread may use it. Lines of the file that are corrupt, cut off or foreign are left out; a file that
+/// cannot be written is given up. Both only leave a warning.
 class FERRITE_API Autotuner {
  public:
   /// Seconds that candidate i takes; infinity if it cannot run.

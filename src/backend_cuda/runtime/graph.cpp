@@ -69,8 +69,10 @@ const std::uint64_t* stream_offset(const Call& call, RandomKey key) {
 }  // namespace cuda
 
 struct CudaGraph::State {
-  explicit State(Cuda& cuda)
-      : context(cuda.context()), arena(cuda::Pool::make_arena(context.common_pool())) {}
+  State(Cuda& cuda, const State* beside)
+      : context(cuda.context()),
+        arena(beside ? beside->arena
+                     : std::shared_ptr<cuda::Pool>(cuda::Pool::make_arena(context.common_pool()))) {}
   ~State() {
     if (executable) static_cast<void>(cudaGraphExecDestroy(executable));
     if (graph) static_cast<void>(cudaGraphDestroy(graph));
@@ -101,7 +103,7 @@ struct CudaGraph::State {
   }
 
   cuda::DeviceContext& context;
-  cuda::PoolHandle arena;
+  std::shared_ptr<cuda::Pool> arena;
   std::optional<cuda::ArenaScope> scope;
   std::optional<RngReplay> record;
   cuda::Draws draws;
@@ -111,9 +113,11 @@ struct CudaGraph::State {
   std::size_t nodes = 0;
 };
 
-std::shared_ptr<CudaGraph::State> CudaGraph::begin(Cuda& cuda) {
+std::shared_ptr<CudaGraph::State> CudaGraph::begin(Cuda& cuda, const CudaGraph* beside) {
   const cuda::OpScope scope("capture");
-  auto state = std::make_shared<State>(cuda);
+  if (beside && beside->state_->context.index() != cuda.context().index())
+    throw BackendError("[capture] beside a graph of another GPU: must be of the same");
+  auto state = std::make_shared<State>(cuda, beside ? beside->state_.get() : nullptr);
   cuda::DeviceContext& context = state->context;
   const cuda::DeviceGuard guard(context.index());
   if (context.is_capturing())

@@ -72,7 +72,8 @@ void add_selection(CLI::App* command, Options& options) {
     return command->add_option(name, value, help)->delimiter(',');
   };
   list("--ops", options.selection.ops, "Only these ops, as add,matmul");
-  list("--sizes", options.selection.sizes, "Only these sizes, as 1K,10M,4096");
+  list("--sizes", options.selection.sizes,
+       "Only these sizes, as 1K,10M,4096; example: every op on a small input, which shows what a call costs");
   list("--dtypes", options.selection.dtypes, "f32, f64, f16, bf16")->capture_default_str();
   command->add_option("--filter", options.selection.filter,
                       "Only rows whose name has this regular expression");
@@ -124,6 +125,7 @@ void add_bench(CLI::App& app, Action& action) {
       "  ferrite bench --html bench.html --out bench.json\n"
       "  ferrite bench --ops add,matmul --backends cpu --peers numpy,torch\n"
       "  ferrite bench --filter 'matmul/.*/(512|1024)' --dtypes f32,f64 --threads 1\n"
+      "  ferrite bench --sizes example --backends cpu\n"
       "  ferrite bench compare old.json new.json --fail-below 0.95\n"
       "  ferrite bench page bench.json --html bench.html\n"
       "The exit code is 1 if a row fails or its error is too large, and for compare if a row has become "

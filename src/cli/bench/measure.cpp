@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "ferrite/ops/optimizer_steps.hpp"
+#include "ferrite/tensor/host.hpp"
 
 namespace ferrite::cli::bench {
 
@@ -40,7 +41,8 @@ const std::vector<Any>& RowRunner::inputs() {
   if (inputs_.empty())
     for (const Input& input : row_.inputs) {
       const auto& [shape, dtype] = input.meta;
-      inputs_.push_back(input.draw == Draw::normal    ? randn(cpu_, shape, rng, 0, 1, dtype)
+      inputs_.push_back(input.value                   ? from_host(cpu_, *input.value)
+                        : input.draw == Draw::normal  ? randn(cpu_, shape, rng, 0, 1, dtype)
                         : input.draw == Draw::uniform ? rand(cpu_, shape, rng, 0, most_uniform, dtype)
                                                       : randint(cpu_, shape, rng, 0, input.classes, dtype));
     }

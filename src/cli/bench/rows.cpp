@@ -6,6 +6,11 @@
 #include <regex>
 #include <set>
 
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+
 namespace ferrite::cli::bench {
 
 namespace {
@@ -134,6 +139,7 @@ std::vector<Row> all_rows(const std::vector<std::string>& dtypes) {
     of.pools(large);
     of.batch_norm(middle);
     if (dtype == DType::f32) add_training_rows(rows);
+    add_example_rows(rows, dtype);
   }
   return rows;
 }
@@ -144,8 +150,8 @@ std::vector<Row> select_rows(const Selection& selection) {
   check_known("size", selection.sizes, rows, [](const Row& row) { return row.size; });
   const std::regex filter = compiled(selection.filter);
   std::erase_if(rows, [&](const Row& row) {
-    return !holds(selection.ops, row.op) || !holds(selection.sizes, row.size) ||
-           !std::regex_search(row.name(), filter);
+    return (selection.sizes.empty() && row.size == example_size) || !holds(selection.ops, row.op) ||
+           !holds(selection.sizes, row.size) || !std::regex_search(row.name(), filter);
   });
   if (rows.empty())
     throw ValueError("[bench] no row has such an op, size and name; `ferrite bench --list` shows all rows");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ inline constexpr double most_uniform = 1e-3;
 struct Input {
   Meta meta;
   Draw draw = Draw::normal;
-  std::int64_t classes = 0;  // for Draw::classes: numbers in [0, classes)
+  std::int64_t classes = 0;                        // for Draw::classes: numbers in [0, classes)
+  std::optional<HostTensor> value = std::nullopt;  // instead of drawn ones
 };
 
 /// Whether a row's speed is given in operations or in bytes per second.
@@ -38,7 +40,7 @@ struct Row {
   std::string name() const { return op + "/" + dtype + "/" + size; }
 };
 
-/// Which rows to run. What is empty does not restrict.
+/// Which rows to run. What is empty does not restrict, but examples must be asked for by their size.
 struct Selection {
   std::vector<std::string> ops, sizes, dtypes{"f32"};
   std::string filter;  // a regular expression that is searched in the name
@@ -51,6 +53,10 @@ std::vector<Row> select_rows(const Selection& selection);
 
 /// Adds the steps of two small networks; f32 only.
 void add_training_rows(std::vector<Row>& rows);
+/// Adds every op of the library that takes inputs of the dtype, on its small example: what a call costs.
+/// Their size is `example_size`, by which they are asked for.
+void add_example_rows(std::vector<Row>& rows, DType dtype);
+inline constexpr std::string_view example_size = "example";
 
 /// Whether plain loops end in seconds.
 bool suits_plain_loops(const Cost& cost);

@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "ferrite/io/safetensors.hpp"
-#include "ferrite/ops/all.hpp"
 #include "ferrite/ops/launch.hpp"
+#include "tensor/op_names.hpp"
 
 namespace ferrite {
 
@@ -64,9 +64,8 @@ std::string joined(const std::vector<Meta>& metas) {
 
 bool is_of_library(std::string_view op, std::string_view backend) {
   static constexpr std::string_view backends[] = {"reference", "cpu", "cuda", "lazy-cpu", "lazy-cuda"};
-  bool known = false;
-  op::Core::for_each([&]<class Op>() { known = known || op == Op::type_name; });
-  return known && std::find(std::begin(backends), std::end(backends), backend) != std::end(backends);
+  return detail::is_library_op(op) &&
+         std::find(std::begin(backends), std::end(backends), backend) != std::end(backends);
 }
 
 std::string verdict(const ParityReport& r) {

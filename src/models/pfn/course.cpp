@@ -23,11 +23,11 @@ std::size_t draw(std::uint64_t seed, std::uint64_t stream, std::int64_t number, 
 
 CourseConfig CourseConfig::standard(std::int64_t batches, std::int64_t registers) {
   const auto filled = [&](std::int64_t tiles) { return std::max<std::int64_t>(128 * tiles - registers, 16); };
-  const std::vector<std::int64_t> columns = {2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 60};
-  const std::vector<RowCounts> shorter = {{32, 64},         {64, 64},         {filled(1), 128},
-                                          {filled(2), 128}, {filled(1), 256}, {filled(3), 128}};
-  const std::vector<RowCounts> longer = {{64, 64},         {filled(1), 128}, {filled(2), 128},
-                                         {filled(4), 128}, {filled(6), 128}, {filled(8), 128}};
+  // Few of them: a GPU makes plans and a recording for every pair of rows and columns.
+  const std::vector<std::int64_t> columns = {2, 4, 7, 12, 20, 34, 58};
+  const std::vector<RowCounts> shorter = {{64, 64}, {filled(1), 128}, {filled(2), 128}, {filled(3), 128}};
+  const std::vector<RowCounts> longer = {
+      {filled(1), 128}, {filled(2), 128}, {filled(4), 128}, {filled(6), 128}, {filled(8), 128}};
   priors::Config prior;
   prior.weights.mlp_scm = 0.6, prior.weights.tree_scm = 0.25, prior.weights.graph = 0.15;
   prior.post.categorical_share = 0.3;

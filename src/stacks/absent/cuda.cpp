@@ -4,10 +4,10 @@
 
 namespace ferrite {
 
-#define FERRITE_ABSENT_STACK(...)                                   \
-  template <>                                                       \
-  FERRITE_API const OpTable<__VA_ARGS__>& op_table<__VA_ARGS__>() { \
-    throw DeviceError("[cuda] " + cuda_unavailable_reason());       \
+#define FERRITE_ABSENT_STACK(...)                             \
+  template <>                                                 \
+  FERRITE_API OpTable<__VA_ARGS__> op_table<__VA_ARGS__>() {  \
+    throw DeviceError("[cuda] " + cuda_unavailable_reason()); \
   }
 FERRITE_ABSENT_STACK(Cuda)
 FERRITE_ABSENT_STACK(Profiled<Cuda>)

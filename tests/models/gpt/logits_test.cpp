@@ -1,8 +1,8 @@
 // nn::Gpt with imported weights gives the logits of transformers. The fixtures are made by
 // tests/peers/gpt_peer.py.
-#include "ferrite/ferrite.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/models/gpt/hugging_face.hpp"
+#include "ferrite/stacks.hpp"
 #include "ferrite/train/gpt_file.hpp"
 #include "gpt_test.hpp"
 #include "paths.hpp"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite::testing {
 

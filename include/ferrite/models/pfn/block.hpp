@@ -14,7 +14,7 @@ struct KeyValues {
   Tensor<B> key, value;
 };
 
-/// Three residual branches behind a norm each: attention among the cells of a row, attention among the rows
+/// Three residual branches, each after a norm: attention among the cells of a row, attention among the rows
 /// of a column, and a feed-forward. The projections that end a branch start as 0.
 template <class B>
 class Block final : public nn::Module<B> {

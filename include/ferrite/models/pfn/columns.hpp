@@ -3,8 +3,8 @@
 #pragma once
 
 #include <vector>
-
-#include "ferrite/ops/all.hpp"
+#include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/indexing.hpp"
 
 namespace ferrite::pfn {
 

@@ -52,7 +52,7 @@ struct FERRITE_API CourseConfig {
   CourseConfig with_seed(std::uint64_t v) const { return detail::with(*this, &CourseConfig::seed, v); }
 
   /// For a run of so many batches of a network with so many registers: tables of up to 496 rows, and in the
-  /// last fifth of up to 1,136; 2 to 60 columns. Registers and train rows together are multiples of 128 rows
+  /// last fifth of up to 1,136; 2 to 58 columns. Registers and train rows together are multiples of 128 rows
   /// mostly, as are query rows: attention is fastest on those.
   static CourseConfig standard(std::int64_t batches, std::int64_t registers);
 

@@ -5,6 +5,9 @@
 
 #include "ferrite/core/export.hpp"
 #include "ferrite/nn/module.hpp"
+#include "ferrite/ops/bucketize.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/statistic.hpp"
 
 namespace ferrite::pfn {
 

@@ -4,7 +4,7 @@
 //
 //   nn::Pfn<B> model(backend, pfn::Config{}, rng);
 //   model.loss(x, is_category, labels, targets, classes).backward();
-//   const auto logits = model.forward(x, is_category, labels);  // of the rows behind the labelled ones
+//   const auto logits = model.forward(x, is_category, labels);  // of the rows after the labelled ones
 //
 //   const auto context = model.forward_context(x_train, is_category, labels);
 //   const auto more = model.predict(context, x_query);  // of any rows, now or later
@@ -16,6 +16,7 @@
 
 #include "ferrite/models/pfn/context.hpp"
 #include "ferrite/models/pfn/label_bins.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
 
 namespace ferrite::pfn {
 
