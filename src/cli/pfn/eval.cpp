@@ -47,7 +47,7 @@ int run(Options o) {
   std::vector<Candidate> models = baseline_candidates(task);
   o.network.seed = o.config.seed;
   std::vector<std::string> notices;
-  if (auto network = pfn::network_candidate(o.network, task, notices))
+  if (auto network = pfn::network_of(o.network, task, notices))
     models.insert(models.begin(), std::move(*network));
   {
     ProgressLine bar(o.quiet ? nullptr : stderr);

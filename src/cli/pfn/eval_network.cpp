@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/backend_option.hpp"
+#include "ferrite/core/error.hpp"
 
 namespace ferrite::cli::pfn {
 
@@ -15,13 +16,26 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
   add_backend_option(&command, options.backend, "Where the network runs");
 }
 
-std::optional<ferrite::pfn::Candidate> network_candidate(const NetworkOptions&, ferrite::pfn::Task task,
-                                                         std::vector<std::string>& notices) {
-  notices.push_back(fmt::format(
-      "the network is left out, as it has no weights, and ferrite ships none yet: train some with `ferrite "
-      "pfn train --task {} --steps 20000 --out run` and give --weights run/step-00020000.safetensors",
-      to_string(task)));
-  return std::nullopt;
+std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options, ferrite::pfn::Task task,
+                                                  std::vector<std::string>& notices) {
+  auto config = ferrite::pfn::PredictorConfig{}
+                    .with_weights(options.weights)
+                    .with_backend(options.backend)
+                    .with_members(options.members)
+                    .with_seed(options.seed);
+  if (options.weights.empty()) {
+    try {
+      config = config.with_weights(ferrite::pfn::default_weights(task).string());
+    } catch (const ValueError&) {
+      notices.push_back(
+          fmt::format("the network is left out, as it has no weights, and ferrite ships none yet: train some "
+                      "with `ferrite pfn train --task {} --steps 20000 --out run` and give --weights "
+                      "run/step-00020000.safetensors",
+                      to_string(task)));
+      return std::nullopt;
+    }
+  }
+  return ferrite::pfn::network_candidate(config);
 }
 
 }  // namespace ferrite::cli::pfn

@@ -17,8 +17,7 @@ struct NetworkOptions {
 void add_network_options(CLI::App& command, NetworkOptions& options);
 
 /// None, and a sentence that says how to get weights, if there are none.
-std::optional<ferrite::pfn::Candidate> network_candidate(const NetworkOptions& options,
-                                                         ferrite::pfn::Task task,
-                                                         std::vector<std::string>& notices);
+std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options, ferrite::pfn::Task task,
+                                                  std::vector<std::string>& notices);
 
 }  // namespace ferrite::cli::pfn

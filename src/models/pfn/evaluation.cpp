@@ -18,13 +18,13 @@ namespace {
 
 using quantile_tokenizer::printable;
 
-constexpr double low_level = 0.05, high_level = 0.95;
+constexpr double wanted_coverage = 0.9;
 
 Candidate candidate(std::string name, std::unique_ptr<Baseline> (*make)()) {
   return {std::move(name), [make](const EncodedTable& train) {
             const std::shared_ptr<Baseline> model = make();
             model->fit(train);
-            return FittedModel{[model](const EncodedTable& rows) { return model->predict(rows); }, {}};
+            return FittedModel{[model](const EncodedTable& rows) { return model->predict(rows); }, {}, {}};
           }};
 }
 
@@ -76,6 +76,7 @@ class Recorder {
     }
     return std::move(results_);
   }
+  const std::vector<std::string>& notices() const { return notices_; }
 
  private:
   std::vector<double> run(std::size_t m, const EncodedTable& train, const EncodedTable& test) {
@@ -87,18 +88,19 @@ class Recorder {
                        static_cast<double>(done_) / static_cast<double>(stages_));
     const auto start = std::chrono::steady_clock::now();
     const FittedModel model = models_[m].fit(train);
-    std::vector<double> predicted = model.predict(test);
-    if (test.task == Task::regression && model.quantile) {
-      const auto append = [&](std::vector<double>& to, double level) {
-        const std::vector<double> ends = model.quantile(test, level);
-        if (static_cast<std::int64_t>(ends.size()) != test.rows)
-          throw ValueError(fmt::format("[pfn.evaluate] {} quantiles of {}: {} rows need one for each",
-                                       ends.size(), models_[m].name, test.rows));
-        to.insert(to.end(), ends.begin(), ends.end());
-      };
-      append(result.intervals.low, low_level);
-      append(result.intervals.high, high_level);
+    std::vector<double> predicted;
+    if (test.task == Task::regression && model.predict_intervals) {
+      IntervalPrediction said = model.predict_intervals(test);
+      coverage(said.intervals, test.targets);  // checks their number
+      auto& [low, high] = result.intervals;
+      low.insert(low.end(), said.intervals.low.begin(), said.intervals.low.end());
+      high.insert(high.end(), said.intervals.high.begin(), said.intervals.high.end());
+      predicted = std::move(said.values);
+    } else {
+      predicted = model.predict(test);
     }
+    if (fold == 0)  // those of other folds differ by a row or two
+      for (const std::string& notice : model.notices) notices_.push_back(result.name + ": " + notice);
     result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     ++done_;
     return predicted;
@@ -108,6 +110,7 @@ class Recorder {
   const EvaluationConfig& config_;
   std::int64_t stages_, done_ = 0;
   std::vector<ModelResult> results_;
+  std::vector<std::string> notices_;
 };
 
 /// The predictions and targets of one fold.
@@ -207,13 +210,14 @@ Evaluation evaluate(const Table& table, const std::string& target, std::span<con
   all.validation = cross_validate(table, target, runs, config.folds, config.seed, config.encoder);
   all.models = recorder.results(all.validation);
   all.notices = all.validation.notices;
+  all.notices.insert(all.notices.end(), recorder.notices().begin(), recorder.notices().end());
   if (all.rows().task == Task::classification)
     all.metrics = {{"AUC", true, {}}, {"log loss", false, {}}, {"accuracy", true, {}}};
   else
     all.metrics = {{"RMSE", false, {}}, {"MAE", false, {}}, {"R2", true, {}}};
   if (std::any_of(all.models.begin(), all.models.end(),
                   [](const ModelResult& model) { return !model.intervals.low.empty(); }))
-    all.metrics.push_back({"coverage", true, high_level - low_level});
+    all.metrics.push_back({"coverage", true, wanted_coverage});
   for (std::size_t m = 0; m < all.models.size(); ++m) {
     all.models[m].scores.resize(all.metrics.size());
     for (const Fold& fold : all.validation.folds) {

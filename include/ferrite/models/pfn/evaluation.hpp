@@ -1,18 +1,22 @@
 // How good models are on one table: each learns and predicts on the same folds, beside simple models.
 #pragma once
 
-#include "ferrite/models/pfn/cross_validation.hpp"
+#include "ferrite/models/pfn/predictor_config.hpp"
 #include "ferrite/models/pfn/report.hpp"
 
 namespace ferrite::pfn {
 
-/// For regression: of each row the number that its target lies below with probability `level`.
-using PredictQuantile = std::function<std::vector<double>(const EncodedTable&, double level)>;
-
+struct IntervalPrediction {
+  std::vector<double> values;
+  Intervals intervals;
+};
 /// A model that has learned from some rows.
 struct FittedModel {
   Predict predict;
-  PredictQuantile quantile;  // empty if it has none
+  /// For regression, the same numbers with intervals from the 5 % to the 95 % quantile; empty if it has none.
+  std::function<IntervalPrediction(const EncodedTable&)> predict_intervals;
+  /// What it left out or sampled, one sentence each.
+  std::vector<std::string> notices;
 };
 struct Candidate {
   std::string name;
@@ -20,6 +24,8 @@ struct Candidate {
 };
 /// Majority, nearest neighbours and the linear model (baselines.hpp), with names that people know.
 FERRITE_API std::vector<Candidate> baseline_candidates(Task task);
+/// The network. Weights are read by the first fit; throws as fit_predict.
+FERRITE_API Candidate network_candidate(const PredictorConfig& config);
 
 struct EvaluationConfig {
   std::int64_t folds = 5;
@@ -44,7 +50,7 @@ struct ModelResult {
   std::string name;
   /// Of each metric its value in every fold; empty for coverage without intervals.
   std::vector<std::vector<double>> scores;
-  /// From the 5 % to the 95 % quantile, for each row; empty if the model has none.
+  /// For each row; empty if the model has none.
   Intervals intervals;
   double seconds = 0;
 };
