@@ -119,6 +119,8 @@ PAGES = [
                                 "models/quantile_tokenizer/column_fit.hpp", "models/quantile_tokenizer/rank_summary.hpp"]),
         ("Priors", ["models/priors/priors.hpp", "models/priors/ops.hpp", "models/priors/config.hpp",
                     "models/priors/stream.hpp", "models/priors/shards.hpp", "models/priors/describe.hpp", "models/priors/table_statistics.hpp"]),
+        ("Predictors of tables", ["models/pfn/classifier.hpp", "models/pfn/regressor.hpp", "models/pfn/predictor.hpp",
+                                  "models/pfn/predictor_config.hpp"]),
         ("Prior-fitted networks", ["models/pfn/network.hpp", "models/pfn/config.hpp", "models/pfn/context.hpp",
                                    "models/pfn/file.hpp", "models/pfn/label_bins.hpp", "models/pfn/columns.hpp",
                                    "models/pfn/block.hpp"]),

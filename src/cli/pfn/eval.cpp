@@ -17,7 +17,7 @@ using namespace ferrite::pfn;
 using pfn::EvalReport;
 
 struct Options {
-  std::string file, target, task, page, json;
+  std::string file, target, task = "auto", page, json;
   pfn::NetworkOptions network;
   EvaluationConfig config;
   TableConfig table;
@@ -33,7 +33,7 @@ void write_file(const std::string& path, const std::string& text) {
 
 int run(Options o) {
   const bool is_written = !o.page.empty() || !o.json.empty();
-  if (!o.task.empty())
+  if (o.task != "auto")
     o.config.encoder.task = o.task == "regression" ? Task::regression : Task::classification;
   o.config.repeats = is_written ? o.repeats : 0;  // the terminal does not show importance
   const Table table = read_table(o.file, o.table);
@@ -84,8 +84,9 @@ void add_pfn_eval(CLI::App& app, Action& action) {
   command->add_option("--seed", o->config.seed, "Of the folds, the network's members and the permutations")
       ->check(whole_number)
       ->capture_default_str();
-  command->add_option("--task", o->task, "classification or regression; default: by the target")
-      ->check(CLI::IsMember({"classification", "regression"}));
+  command->add_option("--task", o->task, "classification or regression; auto: by the target")
+      ->check(CLI::IsMember({"auto", "classification", "regression"}))
+      ->capture_default_str();
   pfn::add_network_options(*command, o->network);
   command->add_option("--missing", o->table.missing, "More texts or numbers that mean a missing value")
       ->delimiter(',');

@@ -125,8 +125,10 @@ void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::ve
   const auto height = static_cast<std::int64_t>(rows[0].size());
   const auto all = static_cast<std::int64_t>(datasets_.size());
   const std::int64_t cells = (height + network_->network.config().registers) * (columns_ + 1);
-  const std::int64_t together =
-      backend.device().kind == DeviceKind::cuda ? std::max<std::int64_t>(1, cells_read_on_gpu / cells) : 1;
+  const bool on_gpu = backend.device().kind == DeviceKind::cuda;
+  const std::int64_t together = config.members_together > 0 ? config.members_together
+                                : on_gpu ? std::max<std::int64_t>(1, cells_read_on_gpu / cells)
+                                         : 1;
   for (std::int64_t first = 0; first < all; first += together) {
     tell(config, "reading train rows", first, all);
     const std::int64_t count = std::min(together, all - first);

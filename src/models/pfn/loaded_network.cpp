@@ -30,6 +30,9 @@ void PredictorConfig::check() const {
     throw ValueError(fmt::format("[pfn] context_rows {}: must be at least 2", context_rows));
   if (query_rows < 0)
     throw ValueError(fmt::format("[pfn] query_rows {}: must be at least 1, or 0 for a guess", query_rows));
+  if (members_together < 0)
+    throw ValueError(
+        fmt::format("[pfn] members_together {}: must be at least 1, or 0 for a guess", members_together));
   if (!(temperature > 0 && std::isfinite(temperature)))
     throw ValueError(fmt::format("[pfn] temperature {}: must be above 0 and finite", temperature));
 }

@@ -3,7 +3,8 @@
 
 #include "ferrite/models/pfn/file.hpp"
 #include "ferrite/models/pfn/predictor_config.hpp"
-#include "ferrite/stacks/any_backend.hpp"
+// The layers that the library compiles and shows: compiled here again, they would be hidden.
+#include "ferrite/train/stacks.hpp"
 
 namespace ferrite::pfn::detail {
 

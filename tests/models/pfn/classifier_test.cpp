@@ -83,6 +83,21 @@ TEST_F(ClassifierTest, RowsArePredictedTheSameInAnyCompany) {
     expect_near(Classifier(config.with_query_rows(rows)).fit(train, "y").predict_proba(test), p, 1e-6);
 }
 
+TEST_F(ClassifierTest, MembersGoTogetherOrOneByOne) {
+  for (const std::int64_t classes : {3, 9}) {
+    const Table train = mixed_table(80, classes), test = mixed_table(9, classes, 2);
+    const auto model = config.with_members(5).with_context_rows(50).with_query_rows(4);
+    const std::vector<double> p = Classifier(model).fit(train, "y").predict_proba(test);
+    for (const std::int64_t together : {2, 5, 100}) {
+      Classifier grouped(model.with_members_together(together));
+      expect_near(grouped.fit(train, "y").predict_proba(test), p, 1e-6);
+      grouped.save(weights.folder / "grouped.safetensors");
+      EXPECT_EQ(Classifier::load(weights.folder / "grouped.safetensors", config).predict_proba(test),
+                grouped.predict_proba(test));
+    }
+  }
+}
+
 TEST_F(ClassifierTest, ColumnsAreFoundByNameAndTheTargetIsNotLookedAt) {
   const Table train = mixed_table(40, 3), test = mixed_table(9, 3, 2);
   Classifier model(config);

@@ -169,6 +169,7 @@ TEST_F(PredictorTest, BadConfigsAreRefused) {
   refused(config.with_members(1001), "members 1001");
   refused(config.with_context_rows(1), "context_rows 1");
   refused(config.with_query_rows(-1), "query_rows -1");
+  refused(config.with_members_together(-1), "members_together -1");
   refused(config.with_temperature(0), "temperature 0");
   const Table train = mixed_table(30, 3);
   expect_part(value_error([&] { Classifier(config.with_backend("abacus")).fit(train, "y"); }), "abacus");

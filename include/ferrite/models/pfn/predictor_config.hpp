@@ -25,6 +25,9 @@ struct FERRITE_API PredictorConfig {
   std::int64_t context_bytes = std::int64_t{8} << 30;
   /// Rows that are predicted at a time; 0: by the number of columns, so that they take about 1 GiB at most.
   std::int64_t query_rows = 0;
+  /// Members that go through the network together; 0: on a GPU as many as make about a million cells, else
+  /// one.
+  std::int64_t members_together = 0;
   /// Scores are divided by it before they become probabilities: less than 1 is surer.
   double temperature = 1;
   /// How tables become numbers. Its task does not count.
@@ -40,6 +43,9 @@ struct FERRITE_API PredictorConfig {
     return with(&PredictorConfig::context_bytes, v);
   }
   PredictorConfig with_query_rows(std::int64_t v) const { return with(&PredictorConfig::query_rows, v); }
+  PredictorConfig with_members_together(std::int64_t v) const {
+    return with(&PredictorConfig::members_together, v);
+  }
   PredictorConfig with_temperature(double v) const { return with(&PredictorConfig::temperature, v); }
   PredictorConfig with_encoder(EncoderConfig v) const {
     return with(&PredictorConfig::encoder, std::move(v));
@@ -48,8 +54,8 @@ struct FERRITE_API PredictorConfig {
     return with(&PredictorConfig::progress, std::move(v));
   }
 
-  /// ValueError for members outside [1, 1000], context_rows below 2, negative query_rows and a temperature
-  /// that is not positive and finite.
+  /// ValueError for members outside [1, 1000], context_rows below 2, negative query_rows or members_together,
+  /// and a temperature that is not positive and finite.
   void check() const;
 
  private:
