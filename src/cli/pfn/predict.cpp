@@ -182,9 +182,7 @@ int run(Options& o) {
     ProgressLine bar(o.quiet ? nullptr : stderr);
     const PredictorConfig config = o.config.with_progress(std::ref(bar));
     if (o.fitted.empty()) {
-      const Table train = read_table(o.train, o.table);
-      if (o.task != "auto") o.encoder.task = o.task == "regression" ? Task::regression : Task::classification;
-      const TableEncoder encoder = TableEncoder::fit(train, o.target, o.encoder);
+      const auto [train, encoder] = learned(o);
       task = encoder.task();
       outcome = task == Task::classification ? run_model<Classifier>(o, config, &train, &encoder)
                                              : run_model<Regressor>(o, config, &train, &encoder);

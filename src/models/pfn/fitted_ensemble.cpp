@@ -10,9 +10,9 @@ namespace ferrite::pfn::detail {
 
 namespace {
 
-/// Cells of the tables that go through the network together. A GPU needs many to be busy; a CPU has its
-/// caches to lose.
-constexpr std::int64_t cells_read_on_gpu = 1 << 20, cells_predicted = 1 << 18;
+/// Cells that go through the network together. The standard network needs 14 KiB for each, and a GPU many to
+/// be busy.
+constexpr std::int64_t cells_on_gpu = 1 << 18, cells_on_cpu = 1 << 16;
 
 void tell(const PredictorConfig& config, std::string_view work, std::int64_t done, std::int64_t all) {
   if (config.progress) config.progress(work, static_cast<double>(done) / static_cast<double>(all));
@@ -127,8 +127,8 @@ void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::ve
   const std::int64_t cells = (height + network_->network.config().registers) * (columns_ + 1);
   const bool on_gpu = backend.device().kind == DeviceKind::cuda;
   const std::int64_t together = config.members_together > 0 ? config.members_together
-                                : on_gpu ? std::max<std::int64_t>(1, cells_read_on_gpu / cells)
-                                         : 1;
+                                : on_gpu                    ? std::max<std::int64_t>(1, cells_on_gpu / cells)
+                                                            : 1;
   for (std::int64_t first = 0; first < all; first += together) {
     tell(config, "reading train rows", first, all);
     const std::int64_t count = std::min(together, all - first);
@@ -160,9 +160,10 @@ void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, 
   AnyBackend& backend = network_->backend;
   std::int64_t together = 1;
   for (const auto& context : contexts_) together = std::max(together, context.is_category.size(0));
+  const std::int64_t cells = backend.device().kind == DeviceKind::cuda ? cells_on_gpu : cells_on_cpu;
   const std::int64_t step = config.query_rows > 0
                                 ? config.query_rows
-                                : std::max<std::int64_t>(1, cells_predicted / (together * (columns_ + 1)));
+                                : std::max<std::int64_t>(1, cells / (together * (columns_ + 1)));
   for (std::int64_t begin = 0; begin < rows.rows; begin += step) {
     tell(config, "predicting rows", begin, rows.rows);
     const std::int64_t count = std::min(step, rows.rows - begin);

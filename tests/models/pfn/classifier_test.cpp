@@ -92,7 +92,7 @@ TEST_F(ClassifierTest, MembersGoTogetherOrOneByOne) {
       Classifier grouped(model.with_members_together(together));
       expect_near(grouped.fit(train, "y").predict_proba(test), p, 1e-6);
       grouped.save(weights.folder / "grouped.safetensors");
-      EXPECT_EQ(Classifier::load(weights.folder / "grouped.safetensors", config).predict_proba(test),
+      EXPECT_EQ(Classifier::load(weights.folder / "grouped.safetensors", model).predict_proba(test),
                 grouped.predict_proba(test));
     }
   }

@@ -37,8 +37,9 @@ class FERRITE_API Classifier : public Predictor {
   std::vector<std::string> predict(const Table& rows);
 
   /// What `save` wrote, with the weights that it was fitted with; the config says which these are and where
-  /// to run, and what was fitted says the rest. On the same backend it predicts the same bits. ValueError for
-  /// other weights or a fitted Regressor; IoError; ParseError for a damaged file.
+  /// to run, and what was fitted says the rest. On the same backend, with the same query_rows, it predicts
+  /// the same bits. ValueError for other weights or a fitted Regressor; IoError; ParseError for a damaged
+  /// file.
   static Classifier load(const std::filesystem::path& path, const PredictorConfig& config = {});
 };
 

@@ -23,10 +23,10 @@ struct FERRITE_API PredictorConfig {
   /// What is kept of the train rows may take this much memory on the backend: 8 GiB. If it would take more,
   /// members read samples of fewer rows.
   std::int64_t context_bytes = std::int64_t{8} << 30;
-  /// Rows that are predicted at a time; 0: by the number of columns, so that they take about 1 GiB at most.
+  /// Rows that are predicted at a time; 0: by the number of columns, so that they take about 1 GiB in the
+  /// standard network, and 4 GiB on a GPU.
   std::int64_t query_rows = 0;
-  /// Members that go through the network together; 0: on a GPU as many as make about a million cells, else
-  /// one.
+  /// Members that go through the network together; 0: on a GPU as many as take about 4 GiB, else one.
   std::int64_t members_together = 0;
   /// Scores are divided by it before they become probabilities: less than 1 is surer.
   double temperature = 1;
