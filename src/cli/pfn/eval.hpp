@@ -23,7 +23,7 @@ std::string table_facts(const EvalReport& report);
 std::string target_facts(const EvalReport& report);
 /// "0.9860 +- 0.0051", or empty if the model has none.
 std::string score_text(const EvalReport& report, std::size_t model, std::size_t metric);
-/// Whether it is the best of its column, which one model alone is not.
+/// Whether it is the best of its column; if all are equal, none is.
 bool is_best(const EvalReport& report, std::size_t model, std::size_t metric);
 
 /// Lines for the terminal: a model each, the best of each column marked by a star.

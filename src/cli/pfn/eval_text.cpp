@@ -103,9 +103,11 @@ std::string score_text(const EvalReport& report, std::size_t model, std::size_t 
 }
 
 bool is_best(const EvalReport& report, std::size_t model, std::size_t metric) {
+  const std::vector<ModelResult>& models = report.evaluation.models;
+  const auto scored = std::count_if(models.begin(), models.end(),
+                                    [&](const ModelResult& m) { return !m.scores[metric].empty(); });
   const std::vector<std::size_t> best = report.evaluation.best(metric);
-  return best.size() < report.evaluation.models.size() &&
-         std::find(best.begin(), best.end(), model) != best.end();
+  return std::ssize(best) < scored && std::find(best.begin(), best.end(), model) != best.end();
 }
 
 std::string score_table(const EvalReport& report) {
