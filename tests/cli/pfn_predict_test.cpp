@@ -117,8 +117,7 @@ TEST_F(PfnPredictCommand, WhatWasFittedPredictsAgain) {
   EXPECT_FALSE(text("p.csv").empty());
 }
 
-TEST_F(PfnPredictCommand, AKnownTargetIsScoredAndNotUsed) {
-  ASSERT_EQ(predict("kind", "p.csv", "").code, 0);
+TEST_F(PfnPredictCommand, AKnownTargetIsScored) {
   write("b.csv", text("a.csv"));
   const Reply reply = predict("kind", "q.csv", "");
   ASSERT_EQ(reply.code, 0) << reply.output;
