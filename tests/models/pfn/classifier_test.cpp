@@ -1,6 +1,8 @@
 // Classifiers of tables: what is predicted follows the rows, whatever their order, number and company.
 #include "ferrite/models/pfn/classifier.hpp"
 
+#include "ferrite/models/pfn/class_codes.hpp"
+#include "ferrite/models/pfn/ensemble.hpp"
 #include "models/pfn/pfn_predictors.hpp"
 
 namespace ferrite::testing {
@@ -41,33 +43,49 @@ TEST_F(ClassifierTest, PredictsClassesByName) {
   EXPECT_NE(Classifier(config.with_seed(5)).fit(train, "y").predict_proba(test), p);
 }
 
-TEST_F(ClassifierTest, AMemberIsTheNetworkOnTheEncodedTable) {
-  const Table train = mixed_table(20, 3), test = mixed_table(5, 3, 2);
-  Classifier model(config.with_members(1));
-  const std::vector<double> p = model.fit(train, "y").predict_proba(test);
+/// What the network itself says of rows, given labelled ones: probabilities of so many classes.
+std::vector<double> by_network(const SmallWeights& weights, const pfn::EncodedTable& train,
+                               const std::vector<std::int32_t>& labels, const pfn::EncodedTable& rows,
+                               std::int64_t classes) {
   Cpu cpu;
   auto network = pfn::load(cpu, weights.path(pfn::Task::classification));
-  const auto rows = model.encoder().transform(train), asked = model.encoder().transform(test);
-  const auto x = [&](const pfn::EncodedTable& t) { return from_vector(cpu, t.x, {1, t.rows, 3}); };
-  const auto context = network.forward_context(x(rows), from_vector(cpu, std::vector<float>{0, 0, 1}, {1, 3}),
-                                               from_vector(cpu, rows.classes, {1, 20}));
-  const auto expected = softmax(slice(network.predict(context, x(asked)), 2, 0, 3), -1);
-  expect_near(p, expected.to_vector<double>(), 1e-6);
+  const auto x = [&](const pfn::EncodedTable& t) { return from_vector(cpu, t.x, {1, t.rows, t.columns()}); };
+  const auto flags = train.is_category();
+  const auto context = network.forward_context(
+      x(train), from_vector(cpu, std::vector<float>(flags.begin(), flags.end()), {1, train.columns()}),
+      from_vector(cpu, labels, {1, train.rows}));
+  return softmax(slice(network.predict(context, x(rows)), 2, 0, classes), -1).to_vector<double>();
 }
 
-TEST_F(ClassifierTest, MembersAreAveragedInTheOrderOfTheClasses) {
-  // Each alone gives its probabilities for the same classes: the mean of ensembles of one is not the
-  // ensemble, but an ensemble of the first two members is the mean of 2 p - first.
-  const Table train = mixed_table(30, 4), test = mixed_table(6, 4, 2);
-  const auto p = [&](std::int64_t members) {
-    return Classifier(config.with_members(members)).fit(train, "y").predict_proba(test);
-  };
-  const std::vector<double> one = p(1), two = p(2);
-  expect_probabilities(two, 6, 4);
-  EXPECT_GT(difference(one, two), 1e-4);
-  std::vector<double> second(one.size());
-  for (std::size_t i = 0; i < one.size(); ++i) second[i] = 2 * two[i] - one[i];
-  expect_probabilities(second, 6, 4);
+TEST_F(ClassifierTest, IsTheMeanOfTheNetworkOnEachMembersTable) {
+  const Table train = mixed_table(20, 3), test = mixed_table(5, 3, 2);
+  Classifier model(config.with_members(3).with_seed(4));
+  const std::vector<double> p = model.fit(train, "y").predict_proba(test);
+  const auto rows = model.encoder().transform(train), asked = model.encoder().transform(test);
+  std::vector<double> mean(p.size());
+  for (std::int64_t m = 0; m < 3; ++m) {
+    const auto member = pfn::EnsembleMember::fit(rows, pfn::member_config(4, m));
+    const auto seen = member.transform(rows);
+    const auto alone = member.restore(by_network(weights, seen, seen.classes, member.transform(asked), 3));
+    EXPECT_GT(difference(alone, p), 1e-4);  // members differ
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += alone[i] / 3;
+  }
+  expect_near(p, mean, 1e-6);
+}
+
+TEST_F(ClassifierTest, CodesAreDecodedFromTheirSymbols) {
+  const Table train = mixed_table(40, 7), test = mixed_table(5, 7, 2);
+  Classifier model(config.with_members(1).with_seed(4));
+  const std::vector<double> p = model.fit(train, "y").predict_proba(test);
+  const auto rows = model.encoder().transform(train), asked = model.encoder().transform(test);
+  const pfn::ClassCodes codes(7, 2, 4, 4);
+  ASSERT_EQ(codes.codings(), 4);
+  std::vector<double> symbols;
+  for (std::int64_t j = 0; j < 4; ++j) {
+    const auto of_coding = by_network(weights, rows, codes.encode(j, rows.classes), asked, 4);
+    symbols.insert(symbols.end(), of_coding.begin(), of_coding.end());
+  }
+  expect_near(p, codes.decode(symbols, 5), 1e-5);
 }
 
 TEST_F(ClassifierTest, RowsArePredictedTheSameInAnyCompany) {

@@ -1,6 +1,7 @@
 // Predictor: what a Classifier and a Regressor have in common.
 #pragma once
 
+#include "ferrite/core/error.hpp"
 #include "ferrite/models/pfn/predictor_config.hpp"
 
 namespace ferrite::pfn {
