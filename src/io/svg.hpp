@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace ferrite::svg {
 
@@ -44,6 +46,35 @@ inline std::string image(double width, double height, const std::string& body) {
   return fmt::format(
       R"(<svg width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" role="img">{2}</svg>)", width,
       height, body);
+}
+
+/// A linear axis of pixels.
+struct Scale {
+  double low, high, from, to;
+
+  double at(double value) const { return from + (to - from) * (value - low) / (high - low); }
+  /// Round numbers, four to eight of them.
+  std::vector<double> ticks() const {
+    const double rough = (high - low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
+    const double share = rough / power, step = power * (share < 1.5   ? 1
+                                                        : share < 3.5 ? 2
+                                                        : share < 7.5 ? 5
+                                                                      : 10);
+    std::vector<double> all;
+    for (double tick = std::ceil(low / step); tick * step <= high; ++tick) all.push_back(tick * step);
+    return all;
+  }
+};
+
+/// From the least to the largest value. A range of one value would have no scale.
+inline Scale scale_of(const std::vector<double>& values, double from, double to) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  double low = *least, high = *most;
+  if (high - low < 1e-9 * std::max(std::abs(high), 1e-9)) {
+    const double room = high == 0 ? 1 : 0.1 * std::abs(high);
+    low -= room, high += room;
+  }
+  return {low, high, from, to};
 }
 
 }  // namespace ferrite::svg

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/page_style.hpp"
 #include "io/svg.hpp"
 
 namespace ferrite::train {
@@ -11,10 +12,13 @@ namespace ferrite::train {
 namespace {
 
 using svg::line;
+using svg::Scale;
+using svg::scale_of;
 using svg::short_text;
 using svg::words;
 
 constexpr double width = 480, height = 260, left = 58, right = 14, top = 30, bottom = 24;
+constexpr const char* colours[] = {"c1", "c3"};
 constexpr std::size_t most_points = 500;  // more would not be seen
 
 struct Point {
@@ -29,18 +33,7 @@ constexpr const char* head = R"(<!doctype html>
 <meta name="viewport" content="width=device-width">
 {refresh}<title>{title}</title>
 <style>
-:root {{ color-scheme: light dark; --text: #1c1c1c; --faint: #666; --grid: #e2e2e2; --back: #fff; --c0: #0b63c4;
-  --c1: #d9570d; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --text: #e8e8e8; --faint: #a3a3a3; --grid: #363636; --back: #161616;
-  --c0: #62a8ff; --c1: #ff9a57; }} }}
-body {{ font: 14px/1.45 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1020px;
-  margin: 2em auto; padding: 0 1em; }}
-p {{ color: var(--faint); }} .grid {{ display: flex; flex-wrap: wrap; gap: 24px; }}
-svg {{ font: 11px system-ui, sans-serif; }} svg text {{ fill: var(--text); }} svg text.faint {{ fill: var(--faint); }}
-svg text.head {{ font-weight: 600; }} svg line.grid {{ stroke: var(--grid); }}
-svg polyline {{ fill: none; stroke: currentColor; stroke-width: 1.5; }} svg circle {{ fill: currentColor; }}
-.c0 {{ color: var(--c0); }} .c1 {{ color: var(--c1); }} svg text.c0, svg text.c1 {{ fill: currentColor; }}
-</style>
+{style}</style>
 </head>
 <body>
 <h1>{title}</h1>
@@ -68,35 +61,6 @@ Series series(std::span<const MetricsRow> rows, std::string_view name) {
     for (const auto& [key, value] : row.values)
       if (key == name && std::isfinite(value)) all.push_back({static_cast<double>(row.step), value});
   return thinned(all);
-}
-
-/// A linear axis of pixels.
-struct Scale {
-  double low, high, from, to;
-
-  double at(double value) const { return from + (to - from) * (value - low) / (high - low); }
-  /// Round numbers, four to eight of them.
-  std::vector<double> ticks() const {
-    const double rough = (high - low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
-    const double share = rough / power, step = power * (share < 1.5   ? 1
-                                                        : share < 3.5 ? 2
-                                                        : share < 7.5 ? 5
-                                                                      : 10);
-    std::vector<double> all;
-    for (double tick = std::ceil(low / step); tick * step <= high; ++tick) all.push_back(tick * step);
-    return all;
-  }
-};
-
-/// Around all values, with a little room. A range of one value would have no scale.
-Scale scale_of(std::vector<double> values, double from, double to) {
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  double low = *least, high = *most;
-  if (high - low < 1e-9 * std::max(std::abs(high), 1e-9)) {
-    const double room = high == 0 ? 1 : 0.1 * std::abs(high);
-    low -= room, high += room;
-  }
-  return {low, high, from, to};
 }
 
 enum class Axis : std::uint8_t { fitted, from_zero };
@@ -133,10 +97,10 @@ std::string plot(const std::string& title, const std::vector<std::pair<std::stri
             fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.5"><title>step {:.0f}: {}</title></circle>)",
                         px, py, point.step, short_text(point.value / unit));
     }
-    body += fmt::format(R"(<g class="c{}"><polyline points="{}"/>{}</g>)", i, path, dots);
+    body += fmt::format(R"(<g class="{}"><polyline points="{}"/>{}</g>)", colours[i], path, dots);
     if (lines.size() > 1)
-      body += words(width - right - 90 * static_cast<double>(lines.size() - 1 - i), 14, name,
-                    i == 0 ? "c0" : "c1", "end");
+      body +=
+          words(width - right - 90 * static_cast<double>(lines.size() - 1 - i), 14, name, colours[i], "end");
   }
   return svg::image(width, height, body) + "\n";
 }
@@ -157,9 +121,9 @@ std::string metrics_page(std::span<const MetricsRow> rows, const MetricsConfig& 
     return std::vector<std::pair<std::string, Series>>{{"", series(rows, name)}};
   };
   const char* const refresh = running ? "<meta http-equiv=\"refresh\" content=\"5\">\n" : "";
-  std::string page =
-      fmt::format(head, fmt::arg("refresh", refresh), fmt::arg("title", svg::escaped(config.title)),
-                  fmt::arg("facts", svg::escaped(facts(rows, steps, running))));
+  std::string page = fmt::format(head, fmt::arg("refresh", refresh), fmt::arg("style", svg::page_style),
+                                 fmt::arg("title", svg::escaped(config.title)),
+                                 fmt::arg("facts", svg::escaped(facts(rows, steps, running))));
   page += plot("Loss", {{"training", series(rows, "loss")}, {"validation", series(rows, "validation_loss")}},
                Axis::fitted);
   page += plot("Gradient norm", one("gradient_norm"), Axis::from_zero);

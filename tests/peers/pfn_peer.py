@@ -81,17 +81,28 @@ def metric_cases():
         auc = metrics.roc_auc_score(truth, p[:, 1] if classes == 2 else p, multi_class="ovr", average="macro")
         false_rate, true_rate, thresholds = metrics.roc_curve(one, p[:, 1])
         observed, predicted = calibration_curve(one, p[:, 1], n_bins=8)
+        curves = [metrics.roc_curve(truth == c, p[:, c]) for c in range(classes)]
+        grid = np.unique(np.concatenate([curve[0] for curve in curves]))
+        mean = np.mean([np.interp(grid, curve[0], curve[1]) for curve in curves], axis=0)
+        largest = p.max(1)
+        sure, right = calibration_curve(p.argmax(1) == truth, largest, n_bins=10)[::-1]
         cases[name] = {
             "classes": truth.tolist(), "probabilities": p.ravel().tolist(), "auc": auc,
             "log_loss": metrics.log_loss(truth, p), "accuracy": metrics.accuracy_score(truth, p.argmax(1)),
             "roc": {"false": false_rate.tolist(), "true": true_rate.tolist(), "thresholds": thresholds[1:].tolist()},
             "calibration": {"observed": observed.tolist(), "predicted": predicted.tolist()},
+            "mean_roc": {"false": grid.tolist(), "true": mean.tolist(), "area": metrics.auc(grid, mean)},
+            "reliability": {"observed": right.tolist(), "predicted": sure.tolist()},
+            "confusion": metrics.confusion_matrix(truth, p.argmax(1)).ravel().tolist(),
         }
     truth, predicted = rng.normal(size=rows) * 10 + 3, rng.normal(size=rows)
     predicted = truth + 4 * predicted
+    counts, edges = np.histogram(truth - predicted, bins=7)
     cases["regression"] = {
         "targets": truth.tolist(), "predictions": predicted.tolist(), "r2": metrics.r2_score(truth, predicted),
         "rmse": metrics.root_mean_squared_error(truth, predicted),
+        "mae": metrics.mean_absolute_error(truth, predicted),
+        "residuals": {"counts": counts.tolist(), "edges": edges.tolist()},
         "pinball_10": metrics.mean_pinball_loss(truth, predicted, alpha=0.1),
         "pinball_50": metrics.mean_pinball_loss(truth, predicted, alpha=0.5),
     }

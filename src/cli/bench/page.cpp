@@ -8,6 +8,7 @@
 #include "cli/bench/embedded.hpp"
 #include "cli/bench/page_table.hpp"
 #include "cli/bench/plot.hpp"
+#include "io/page_style.hpp"
 
 namespace ferrite::cli::bench {
 
@@ -238,6 +239,7 @@ void replace(std::string& text, const std::string& place, const std::string& con
 std::string page(const Report& report) {
   const Page plots(report);
   std::string text(embedded::page_html);
+  replace(text, "{{style}}", std::string(svg::page_style));
   replace(text, "{{facts}}", facts(report));
   replace(text, "{{legend}}", legend(report));
   replace(text, "{{cards}}", cards(report, plots));

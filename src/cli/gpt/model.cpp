@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/backend_option.hpp"
-#include "cli/shared_files.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/train/gpt_file.hpp"
 #include "ferrite/train/stacks.hpp"
+#include "io/shared_files.hpp"
 
 namespace ferrite::cli::gpt {
 

@@ -4,13 +4,18 @@
 namespace ferrite::cli {
 
 void add_pfn(CLI::App& app, Action& action) {
-  CLI::App* pfn = app.add_subcommand("pfn", "Tabular foundation models: training on synthetic tables");
+  CLI::App* pfn = app.add_subcommand(
+      "pfn", "Tabular foundation models: predict and evaluate tables, train on synthetic ones");
   pfn->require_subcommand(1);
   pfn->footer(
       "Examples:\n"
+      "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv --weights w.safetensors\n"
       "  ferrite pfn train --steps 20000 --out run\n"
-      "  ferrite pfn train --steps 20000 --out run --resume");
+      "  ferrite pfn train --steps 20000 --out run --resume\n"
+      "  ferrite pfn eval data.csv --target y --weights run/step-00020000.safetensors --page report.html");
+  add_pfn_predict(*pfn, action);
   add_pfn_train(*pfn, action);
+  add_pfn_eval(*pfn, action);
 }
 
 }  // namespace ferrite::cli

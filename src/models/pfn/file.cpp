@@ -17,12 +17,12 @@ Config config_in(const std::filesystem::path& path, const char* key, std::string
 }  // namespace
 
 NamedTensors rounded(const NamedTensors& tensors, DType dtype) {
-  detail::check_floating("Pfn", "dtype", dtype);
+  ferrite::detail::check_floating("Pfn", "dtype", dtype);
   NamedTensors result;
   for (const auto& entry : tensors) {
     const HostTensor& from = entry.second;
     const auto convert = [&](std::span<std::byte> bytes) {
-      detail::convert_elements(from.dtype(), from.bytes().data(), dtype, bytes.data(), from.numel());
+      ferrite::detail::convert_elements(from.dtype(), from.bytes().data(), dtype, bytes.data(), from.numel());
     };
     result.emplace(entry.first,
                    is_floating(from.dtype()) ? HostTensor::make(dtype, from.shape(), convert) : from);

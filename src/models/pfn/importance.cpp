@@ -27,22 +27,23 @@ std::vector<ColumnImportance> permutation_importance(const EncodedTable& rows, c
   for (std::size_t begin = 0, end = 0; begin < width; begin = end) {
     const std::string& column = rows.features[begin].column;
     for (end = begin; end < width && rows.features[end].column == column; ++end) continue;
-    double sum = 0, squares = 0;
+    ColumnImportance found{column, 0, 0, {}};
     for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
       const auto stream = static_cast<std::uint64_t>(all.size()) * static_cast<std::uint64_t>(repeats) +
                           static_cast<std::uint64_t>(repeat);
       const std::vector<std::int64_t> from = random_permutation(rows.rows, {seed, stream});
       for (std::size_t r = 0; r < from.size(); ++r)
         for (std::size_t c = begin; c < end; ++c) dealt.x[r * width + c] = rows.row(from[r])[c];
-      const double lost = whole - score(dealt, predict(dealt));
-      sum += lost;
-      squares += lost * lost;
+      found.losses.push_back(whole - score(dealt, predict(dealt)));
     }
     for (std::size_t r = 0; r < static_cast<std::size_t>(rows.rows); ++r)
       for (std::size_t c = begin; c < end; ++c) dealt.x[r * width + c] = rows.x[r * width + c];
-    const double mean = sum / static_cast<double>(repeats);
-    const double variance = std::max(0.0, squares / static_cast<double>(repeats) - mean * mean);
-    all.push_back({column, mean, std::sqrt(variance)});
+    const auto count = static_cast<double>(repeats);
+    for (const double lost : found.losses) found.mean += lost / count;
+    for (const double lost : found.losses)
+      found.deviation += (lost - found.mean) * (lost - found.mean) / count;
+    found.deviation = std::sqrt(found.deviation);
+    all.push_back(std::move(found));
   }
   return all;
 }

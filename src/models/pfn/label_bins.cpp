@@ -13,4 +13,16 @@ std::vector<double> bin_borders(std::int64_t bins) {
   return borders;
 }
 
+BinShapes bin_shapes(std::int64_t bins) {
+  const std::vector<double> borders = bin_borders(bins);
+  const std::size_t last = borders.size() - 1;
+  std::vector<double> starts{borders[0]}, widths{borders[1] - borders[0]}, means{starts[0] - widths[0]};
+  for (std::size_t i = 0; i <= last; ++i) {
+    starts.push_back(borders[i]);
+    widths.push_back(i < last ? borders[i + 1] - borders[i] : borders[last] - borders[last - 1]);
+    means.push_back(starts.back() + (i < last ? 0.5 : 1) * widths.back());
+  }
+  return {borders, starts, widths, means};
+}
+
 }  // namespace ferrite::pfn

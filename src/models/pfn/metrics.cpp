@@ -145,6 +145,13 @@ double rmse(std::span<const double> predictions, std::span<const double> targets
   return std::sqrt(sum / static_cast<double>(targets.size()));
 }
 
+double mae(std::span<const double> predictions, std::span<const double> targets) {
+  check_rows("mae", predictions, targets);
+  double sum = 0;
+  for (std::size_t r = 0; r < targets.size(); ++r) sum += std::abs(predictions[r] - targets[r]);
+  return sum / static_cast<double>(targets.size());
+}
+
 double r2(std::span<const double> predictions, std::span<const double> targets) {
   check_rows("r2", predictions, targets);
   const double mean =

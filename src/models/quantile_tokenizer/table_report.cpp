@@ -5,12 +5,15 @@
 #include <cmath>
 
 #include "ferrite/models/quantile_tokenizer/table_tokenizer.hpp"
+#include "io/svg.hpp"
 #include "models/quantile_tokenizer/dates.hpp"
 #include "models/quantile_tokenizer/table_text.hpp"
 
 namespace ferrite::quantile_tokenizer {
 
 namespace {
+
+using svg::escaped;
 
 std::string share_text(double share) { return std::isnan(share) ? "-" : fmt::format("{:.2f}%", 100 * share); }
 
@@ -51,30 +54,6 @@ Row row_of(const std::string& name, ColumnKind kind, const CategoryFit& c) {
           std::to_string(c.names.size()),
           c.names.empty() ? "-" : share_text(static_cast<double>(*top) / static_cast<double>(values)),
           c.dropped == 0 ? "-" : std::to_string(c.dropped)};
-}
-
-std::string shortened(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return text;
-  std::size_t end = most - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
-  return text.substr(0, end) + "...";
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
 }
 
 constexpr double picture_width = 640, picture_height = 120;
@@ -175,8 +154,9 @@ std::string TableTokenizer::report_page(std::string_view title) const {
       "<title>{0}</title>{1}<h1>{0}</h1><p>{2} columns; tokens are {3}, {4} is missing, {5} unknown; {6} "
       "quantiles, "
       "bins closed on the {7}</p>",
-      escaped(title), style, columns_.size(), to_string(width()), missing_text(*this), unknown_token(),
-      ferrite::to_string(numeric_.config().method), ferrite::to_string(numeric_.config().closed));
+      escaped(std::string(title)), style, columns_.size(), to_string(width()), missing_text(*this),
+      unknown_token(), ferrite::to_string(numeric_.config().method),
+      ferrite::to_string(numeric_.config().closed));
   for (const TableColumn& c : columns_) {
     const bool binned = is_binned(c.kind);
     const Row r =

@@ -38,6 +38,13 @@ std::string printable(std::span<const std::string> texts) {
   return out;
 }
 
+std::string shortened(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
+  return text.substr(0, end) + "...";
+}
+
 std::vector<std::string> normalized_markers(std::vector<std::string> markers) {
   for (std::string& marker : markers) marker = normalized(marker);
   std::sort(markers.begin(), markers.end());

@@ -16,6 +16,9 @@ FERRITE_API std::string printable(std::string_view text);
 /// All of them, with commas between.
 FERRITE_API std::string printable(std::span<const std::string> texts);
 
+/// At most so many bytes, with dots for what is left out.
+FERRITE_API std::string shortened(const std::string& text, std::size_t most);
+
 /// Markers of missing values: lower case, trimmed, ascending, without duplicates.
 std::vector<std::string> normalized_markers(std::vector<std::string> markers);
 

@@ -36,19 +36,21 @@ struct FERRITE_API Config {
   double eps = 1e-5;
   DType dtype = DType::f32;
 
-  Config with_task(Task v) const { return detail::with(*this, &Config::task, v); }
-  Config with_classes(std::int64_t v) const { return detail::with(*this, &Config::classes, v); }
-  Config with_bins(std::int64_t v) const { return detail::with(*this, &Config::bins, v); }
-  Config with_dim(std::int64_t v) const { return detail::with(*this, &Config::dim, v); }
-  Config with_head_width(std::int64_t v) const { return detail::with(*this, &Config::head_width, v); }
-  Config with_layers(std::int64_t v) const { return detail::with(*this, &Config::layers, v); }
-  Config with_hidden(std::int64_t v) const { return detail::with(*this, &Config::hidden, v); }
-  Config with_registers(std::int64_t v) const { return detail::with(*this, &Config::registers, v); }
-  Config with_offsets(std::vector<std::int64_t> v) const {
-    return detail::with(*this, &Config::offsets, std::move(v));
+  Config with_task(Task v) const { return ferrite::detail::with(*this, &Config::task, v); }
+  Config with_classes(std::int64_t v) const { return ferrite::detail::with(*this, &Config::classes, v); }
+  Config with_bins(std::int64_t v) const { return ferrite::detail::with(*this, &Config::bins, v); }
+  Config with_dim(std::int64_t v) const { return ferrite::detail::with(*this, &Config::dim, v); }
+  Config with_head_width(std::int64_t v) const {
+    return ferrite::detail::with(*this, &Config::head_width, v);
   }
-  Config with_eps(double v) const { return detail::with(*this, &Config::eps, v); }
-  Config with_dtype(DType v) const { return detail::with(*this, &Config::dtype, v); }
+  Config with_layers(std::int64_t v) const { return ferrite::detail::with(*this, &Config::layers, v); }
+  Config with_hidden(std::int64_t v) const { return ferrite::detail::with(*this, &Config::hidden, v); }
+  Config with_registers(std::int64_t v) const { return ferrite::detail::with(*this, &Config::registers, v); }
+  Config with_offsets(std::vector<std::int64_t> v) const {
+    return ferrite::detail::with(*this, &Config::offsets, std::move(v));
+  }
+  Config with_eps(double v) const { return ferrite::detail::with(*this, &Config::eps, v); }
+  Config with_dtype(DType v) const { return ferrite::detail::with(*this, &Config::dtype, v); }
 
   std::int64_t heads() const { return dim / head_width; }
   /// Scores of a row: classes or bins.

@@ -43,13 +43,17 @@ struct FERRITE_API CourseConfig {
   std::uint64_t seed = 1;
 
   CourseConfig with_prior(const priors::Config& v) const {
-    return detail::with(*this, &CourseConfig::prior, v);
+    return ferrite::detail::with(*this, &CourseConfig::prior, v);
   }
   CourseConfig with_stages(std::vector<Stage> v) const {
-    return detail::with(*this, &CourseConfig::stages, std::move(v));
+    return ferrite::detail::with(*this, &CourseConfig::stages, std::move(v));
   }
-  CourseConfig with_cells(std::int64_t v) const { return detail::with(*this, &CourseConfig::cells, v); }
-  CourseConfig with_seed(std::uint64_t v) const { return detail::with(*this, &CourseConfig::seed, v); }
+  CourseConfig with_cells(std::int64_t v) const {
+    return ferrite::detail::with(*this, &CourseConfig::cells, v);
+  }
+  CourseConfig with_seed(std::uint64_t v) const {
+    return ferrite::detail::with(*this, &CourseConfig::seed, v);
+  }
 
   /// For a run of so many batches of a network with so many registers: tables of up to 496 rows, and in the
   /// last fifth of up to 1,136; 2 to 58 columns. Registers and train rows together are multiples of 128 rows

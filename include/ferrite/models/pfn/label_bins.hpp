@@ -15,24 +15,25 @@ namespace ferrite::pfn {
 /// middle they lie as those of a normal distribution, and towards the ends wider apart.
 FERRITE_API std::vector<double> bin_borders(std::int64_t bins);
 
+/// Where each bin starts and how wide it is, and the mean of the labels in it. The first bin starts at its
+/// upper border; it and the last one are as wide as their tails reach on average.
+struct BinShapes {
+  std::vector<double> borders;                // bins - 1
+  std::vector<double> starts, widths, means;  // bins
+};
+FERRITE_API BinShapes bin_shapes(std::int64_t bins);
+
 /// Intervals of standardised labels. A label is spread evenly inside its bin. In the first and the last one,
 /// which have no end, it decays exponentially, on average as far from the border as the next bin is wide.
 template <class B>
 class LabelBins {
  public:
   LabelBins(B& backend, std::int64_t bins) : count_(bins) {
-    const std::vector<double> borders = bin_borders(bins);
-    const std::size_t last = borders.size() - 1;
-    std::vector<double> starts{borders[0]}, widths{borders[1] - borders[0]}, means{starts[0] - widths[0]};
-    for (std::size_t i = 0; i <= last; ++i) {
-      starts.push_back(borders[i]);
-      widths.push_back(i < last ? borders[i + 1] - borders[i] : borders[last] - borders[last - 1]);
-      means.push_back(starts.back() + (i < last ? 0.5 : 1) * widths.back());
-    }
-    borders_ = from_vector(backend, borders, {1, bins - 1});
-    starts_ = cast(from_vector(backend, starts), DType::f32);
-    widths_ = cast(from_vector(backend, widths), DType::f32);
-    means_ = cast(from_vector(backend, means), DType::f32);
+    const BinShapes shapes = bin_shapes(bins);
+    borders_ = from_vector(backend, shapes.borders, {1, bins - 1});
+    starts_ = cast(from_vector(backend, shapes.starts), DType::f32);
+    widths_ = cast(from_vector(backend, shapes.widths), DType::f32);
+    means_ = cast(from_vector(backend, shapes.means), DType::f32);
   }
   std::int64_t count() const { return count_; }
 
@@ -66,7 +67,7 @@ class LabelBins {
  private:
   std::int64_t count_;
   Tensor<B> borders_;                  // f64 [1, bins - 1]
-  Tensor<B> starts_, widths_, means_;  // f32 [bins]; the first bin starts at its upper border
+  Tensor<B> starts_, widths_, means_;  // f32 [bins]
 };
 
 }  // namespace ferrite::pfn

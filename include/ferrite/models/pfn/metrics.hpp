@@ -27,6 +27,8 @@ FERRITE_API std::vector<std::int32_t> most_likely(std::span<const double> probab
                                                   std::int64_t class_count);
 
 FERRITE_API double rmse(std::span<const double> predictions, std::span<const double> targets);
+/// The mean of |prediction - target|.
+FERRITE_API double mae(std::span<const double> predictions, std::span<const double> targets);
 /// 1 - (sum of squared errors) / (sum of squared deviations from the mean); for constant targets 1 if all are
 /// met, else 0.
 FERRITE_API double r2(std::span<const double> predictions, std::span<const double> targets);
@@ -67,7 +69,8 @@ FERRITE_API double default_score(const EncodedTable& rows, std::span<const doubl
 
 struct ColumnImportance {
   std::string column;
-  double mean = 0, deviation = 0;  // of the loss of score, over the repeats
+  double mean = 0, deviation = 0;  // of the losses
+  std::vector<double> losses;      // of score, in each repeat
 };
 /// How much of the score is lost if the cells of a column are dealt to other rows, for every column of the
 /// table. Features that came from one column are dealt together. Depends on the seed alone.

@@ -110,7 +110,7 @@ class Network final : public nn::Module<B> {
   Tensor<B> loss(const Tensor<B>& x, const Tensor<B>& is_category, const Tensor<B>& labels,
                  const Tensor<B>& targets, const Tensor<B>& classes = {}) {
     const std::int64_t train = train_rows(x, labels);
-    detail::check_shape("Pfn", "targets", targets.shape(), {x.size(0), x.size(1) - train});
+    ferrite::detail::check_shape("Pfn", "targets", targets.shape(), {x.size(0), x.size(1) - train});
     check_labels("targets", targets);
     const Context<B> context = forward_context(slice(x, 1, 0, train), is_category, labels);
     const Tensor<B> logits = predict(context, slice(x, 1, train, x.size(1)));
@@ -120,7 +120,7 @@ class Network final : public nn::Module<B> {
       return mean_cross_entropy(logits, bins_->of(squeeze(z, {2})), bins_->count());
     }
     if (!classes.defined()) return mean_cross_entropy(logits, targets, CrossEntropyConfig{}.ignore_index);
-    detail::check_shape("Pfn", "classes", classes.shape(), {x.size(0)});
+    ferrite::detail::check_shape("Pfn", "classes", classes.shape(), {x.size(0)});
     return mean_cross_entropy(without_absent_classes(logits, classes), targets,
                               CrossEntropyConfig{}.ignore_index);
   }
@@ -128,8 +128,8 @@ class Network final : public nn::Module<B> {
   /// # Shapes: x [N, T, C], labels [N, T], T at least 1
   Context<B> forward_context(const Tensor<B>& x, const Tensor<B>& is_category, const Tensor<B>& labels) {
     check_table("x", x);
-    detail::check_shape("Pfn", "is_category", is_category.shape(), {x.size(0), x.size(2)});
-    detail::check_shape("Pfn", "labels", labels.shape(), {x.size(0), x.size(1)});
+    ferrite::detail::check_shape("Pfn", "is_category", is_category.shape(), {x.size(0), x.size(2)});
+    ferrite::detail::check_shape("Pfn", "labels", labels.shape(), {x.size(0), x.size(1)});
     check_labels("labels", labels);
     Context<B> context{ColumnScale<B>::of(cast(x, wide())), cast(is_category, wide()), {}, {}};
     Tensor<B> label;
@@ -203,8 +203,8 @@ class Network final : public nn::Module<B> {
   }
 
   static void check_table(const char* what, const Tensor<B>& x) {
-    detail::check_rank("Pfn", what, x.shape(), 3);
-    detail::check_floating("Pfn", what, x.dtype());
+    ferrite::detail::check_rank("Pfn", what, x.shape(), 3);
+    ferrite::detail::check_floating("Pfn", what, x.dtype());
     if (x.size(1) < 1 || x.size(2) < 1)
       throw ShapeError(std::string("[Pfn] ") + what + " " + to_string(x.shape()) +
                        ": needs at least one row and one column");
@@ -217,7 +217,7 @@ class Network final : public nn::Module<B> {
   }
   static std::int64_t train_rows(const Tensor<B>& x, const Tensor<B>& labels) {
     check_table("x", x);
-    detail::check_rank("Pfn", "labels", labels.shape(), 2);
+    ferrite::detail::check_rank("Pfn", "labels", labels.shape(), 2);
     if (labels.size(1) < 1 || labels.size(1) >= x.size(1))
       throw ShapeError("[Pfn] x " + to_string(x.shape()) + " and labels " + to_string(labels.shape()) +
                        ": at least one row needs a label, and at least one must have none");
@@ -226,19 +226,20 @@ class Network final : public nn::Module<B> {
   void check_context(const Context<B>& context, const Tensor<B>& x) const {
     const auto& [magnitude, mean, deviation] = context.columns;
     for (const Tensor<B>* scale : {&magnitude, &mean, &deviation})
-      detail::check_shape("Pfn", "columns of the context", scale->shape(), {x.size(0), 1, x.size(2)});
-    detail::check_shape("Pfn", "is_category of the context", context.is_category.shape(),
-                        {x.size(0), x.size(2)});
+      ferrite::detail::check_shape("Pfn", "columns of the context", scale->shape(),
+                                   {x.size(0), 1, x.size(2)});
+    ferrite::detail::check_shape("Pfn", "is_category of the context", context.is_category.shape(),
+                                 {x.size(0), x.size(2)});
     if (context.layers.size() != blocks.size())
       throw ValueError("[Pfn] a context of " + std::to_string(context.layers.size()) +
                        " layers: the network has " + std::to_string(blocks.size()));
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const KeyValues<B>& layer = context.layers[i];
-      detail::check_rank("Pfn", "keys of the context", layer.key.shape(), 4);
+      ferrite::detail::check_rank("Pfn", "keys of the context", layer.key.shape(), 4);
       const Shape needed{x.size(0), context.layers[0].key.size(1), i + 1 == blocks.size() ? 1 : x.size(2) + 1,
                          config_.dim};
-      detail::check_shape("Pfn", "keys of the context", layer.key.shape(), needed);
-      detail::check_shape("Pfn", "values of the context", layer.value.shape(), needed);
+      ferrite::detail::check_shape("Pfn", "keys of the context", layer.key.shape(), needed);
+      ferrite::detail::check_shape("Pfn", "values of the context", layer.value.shape(), needed);
     }
   }
 

@@ -1,0 +1,116 @@
+// ferrite pfn eval: how well the network and simple models predict a table that somebody has.
+#include "cli/pfn/eval.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/backend_option.hpp"
+#include "cli/pfn/eval_network.hpp"
+#include "cli/pfn/eval_plots.hpp"
+#include "cli/pfn/pfn.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/progress.hpp"
+
+namespace ferrite::cli {
+namespace {
+
+using namespace ferrite::pfn;
+using pfn::EvalReport;
+
+struct Options {
+  std::string file, target, task = "auto", page, json;
+  pfn::NetworkOptions network;
+  EvaluationConfig config;
+  TableConfig table;
+  std::int64_t repeats = 5;
+  bool quiet = false;
+};
+
+void write_file(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+int run(Options o) {
+  const bool is_written = !o.page.empty() || !o.json.empty();
+  if (o.task != "auto")
+    o.config.encoder.task = o.task == "regression" ? Task::regression : Task::classification;
+  o.config.repeats = is_written ? o.repeats : 0;  // the terminal does not show importance
+  const Table table = read_table(o.file, o.table);
+  const Task task = TableEncoder::fit(table, o.target, o.config.encoder).task();
+  EvalReport report{std::filesystem::path(o.file).filename().string(),
+                    o.target,
+                    summary_of(table, o.target),
+                    {},
+                    o.config.seed,
+                    {}};
+  std::vector<Candidate> models = baseline_candidates(task);
+  o.network.seed = o.config.seed;
+  std::vector<std::string> notices;
+  if (auto network = pfn::network_of(o.network, task, notices))
+    models.insert(models.begin(), std::move(*network));
+  {
+    ProgressLine bar(o.quiet ? nullptr : stderr);
+    o.config.progress = [&](std::string_view what, double share) { bar(what, share); };
+    report.evaluation = evaluate(table, o.target, models, o.config);
+  }
+  report.notices = report.evaluation.notices;
+  report.notices.insert(report.notices.end(), notices.begin(), notices.end());
+  if (!o.quiet)
+    fmt::print("{}: {}\ntarget '{}': {}\n{} folds, seed {}; the mean over folds +- their deviation\n\n",
+               report.file, pfn::table_facts(report), pfn::shown(report.target), pfn::target_facts(report),
+               report.evaluation.validation.folds.size(), report.seed);
+  fmt::print("{}", pfn::score_table(report));
+  if (!o.quiet) {
+    fmt::print("\n* best of its column\n");
+    for (const std::string& notice : report.notices) fmt::print("notice: {}\n", notice);
+  }
+  if (!o.json.empty()) write_file(o.json, pfn::to_json(report).dump(2) + "\n");
+  if (!o.page.empty()) write_file(o.page, pfn::eval_page(report));
+  return success;
+}
+
+}  // namespace
+
+void add_pfn_eval(CLI::App& app, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("eval", "Cross-validate the network on a table, beside simple models");
+  command->add_option("data", o->file, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
+  command->add_option("--target", o->target, "The column to predict")->required();
+  command->add_option("--folds", o->config.folds, "Parts, each predicted by what was learned from the others")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_option("--seed", o->config.seed, "Of the folds, the network's members and the permutations")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_option("--task", o->task, "classification or regression; auto: by the target")
+      ->check(CLI::IsMember({"auto", "classification", "regression"}))
+      ->capture_default_str();
+  pfn::add_network_options(*command, o->network);
+  command->add_option("--missing", o->table.missing, "More texts or numbers that mean a missing value")
+      ->delimiter(',');
+  command->add_option("--drop", o->config.encoder.drop, "Columns to leave out")->delimiter(',');
+  command->add_option("--categories", o->config.encoder.categories, "Columns of numbers that are categories")
+      ->delimiter(',');
+  command->add_option("--page", o->page, "HTML page to write: curves, calibration, columns that matter");
+  command->add_option("--json", o->json, "File to write with all figures");
+  command
+      ->add_option("--repeats", o->repeats,
+                   "Permutations of each column for its importance on the page; 0: none")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_flag("--quiet", o->quiet, "Print only the table of scores");
+  command->footer(
+      "Every model learns and predicts on the same folds, and everything that is fitted is fitted on the\n"
+      "train part of a fold: encoders and scales too. Without weights the simple models are evaluated "
+      "alone.\n"
+      "Examples:\n"
+      "  ferrite pfn eval churn.csv --target left\n"
+      "  ferrite pfn eval churn.csv --target left --weights run/step-00020000.safetensors --page "
+      "report.html\n"
+      "  ferrite pfn eval houses.csv --target price --task regression --folds 10 --json report.json");
+  command->callback([&action, o] { action = [o] { return run(*o); }; });
+}
+
+}  // namespace ferrite::cli

@@ -1,0 +1,41 @@
+#include "cli/pfn/eval_network.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/backend_option.hpp"
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::cli::pfn {
+
+void add_network_options(CLI::App& command, NetworkOptions& options) {
+  command.add_option("--weights", options.weights,
+                     "Of the network: a file of `ferrite pfn train`; without it the network is left out");
+  command.add_option("--members", options.members, "Of the network's ensemble")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_backend_option(&command, options.backend, "Where the network runs");
+}
+
+std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options, ferrite::pfn::Task task,
+                                                  std::vector<std::string>& notices) {
+  auto config = ferrite::pfn::PredictorConfig{}
+                    .with_weights(options.weights)
+                    .with_backend(options.backend)
+                    .with_members(options.members)
+                    .with_seed(options.seed);
+  if (options.weights.empty()) {
+    try {
+      config = config.with_weights(ferrite::pfn::default_weights(task).string());
+    } catch (const ValueError&) {
+      notices.push_back(
+          fmt::format("the network is left out, as it has no weights, and ferrite ships none yet: train some "
+                      "with `ferrite pfn train --task {} --steps 20000 --out run` and give --weights "
+                      "run/step-00020000.safetensors",
+                      to_string(task)));
+      return std::nullopt;
+    }
+  }
+  return ferrite::pfn::network_candidate(config);
+}
+
+}  // namespace ferrite::cli::pfn

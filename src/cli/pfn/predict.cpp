@@ -1,0 +1,264 @@
+// ferrite pfn predict: the rows of a table from those of another, without training.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/backend_option.hpp"
+#include "cli/pfn/pfn.hpp"
+#include "ferrite/core/error.hpp"
+#include "ferrite/io/atomic_file.hpp"
+#include "ferrite/io/csv_scanner.hpp"
+#include "ferrite/io/progress.hpp"
+#include "ferrite/models/pfn/classifier.hpp"
+#include "ferrite/models/pfn/metrics.hpp"
+#include "ferrite/models/pfn/regressor.hpp"
+
+namespace ferrite::cli {
+namespace {
+
+using namespace ferrite::pfn;
+
+struct Options {
+  std::string train, test, target, out, fitted, save_fitted, task = "auto";
+  PredictorConfig config;
+  EncoderConfig encoder;
+  TableConfig table;
+  double memory_gib = 8;
+  bool quiet = false;
+};
+
+void check(const Options& o) {
+  if (o.fitted.empty() && (o.train.empty() || o.target.empty()))
+    throw ValueError("[pfn predict] give --train and --target, or --fitted with what --save-fitted wrote");
+  if (!o.fitted.empty() && !(o.train.empty() && o.save_fitted.empty()))
+    throw ValueError(
+        "[pfn predict] --fitted: has learned already; leave out --train and --save-fitted, or --fitted");
+  if (!(o.memory_gib > 0 && o.memory_gib <= 0x1p20))
+    throw ValueError(
+        fmt::format("[pfn predict] --memory {}: must lie above 0 and up to 2^20 GiB", o.memory_gib));
+}
+
+/// A table for a CSV file, column by column.
+class Columns {
+ public:
+  void add(const std::string& name, std::vector<std::string> fields) {
+    names_.push_back(name);
+    fields_.push_back(std::move(fields));
+  }
+  void add(const std::string& name, std::span<const double> numbers, std::size_t first = 0,
+           std::size_t step = 1) {
+    std::vector<std::string> fields;
+    for (std::size_t i = first; i < numbers.size(); i += step)
+      fields.push_back(fmt::format("{}", numbers[i]));
+    add(name, std::move(fields));
+  }
+  void write(const std::string& path) const {
+    std::string text;
+    const auto line = [&](const auto& field_of) {
+      for (std::size_t c = 0; c < names_.size(); ++c) {
+        if (c > 0) text += ',';
+        append_csv_field(text, field_of(c));
+      }
+      text += '\n';
+    };
+    line([&](std::size_t c) { return names_[c]; });
+    for (std::size_t r = 0; r < fields_[0].size(); ++r) line([&](std::size_t c) { return fields_[c][r]; });
+    AtomicFile file(path);
+    file.write(text);
+    file.commit();
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::string>> fields_;
+};
+
+/// Rows of the test table whose targets are known.
+std::vector<std::int64_t> judged_rows(const EncodedTable& rows) {
+  std::vector<std::int64_t> judged;
+  for (std::int64_t r = 0; r < rows.rows && rows.has_targets(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    if (rows.task == Task::classification ? rows.classes[i] >= 0 : !std::isnan(rows.targets[i]))
+      judged.push_back(r);
+  }
+  return judged;
+}
+
+std::string score_of(const EncodedTable& all, std::span<const double> predictions) {
+  const std::vector<std::int64_t> judged = judged_rows(all);
+  if (judged.empty()) return "";
+  const EncodedTable rows = all.take(judged);
+  const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, rows.class_count()));
+  std::vector<double> p;
+  for (const std::int64_t r : judged) {
+    const auto from = predictions.begin() + r * static_cast<std::ptrdiff_t>(width);
+    p.insert(p.end(), from, from + static_cast<std::ptrdiff_t>(width));
+  }
+  const std::string of = fmt::format("on the {} rows whose target is known: ", judged.size());
+  if (rows.task == Task::regression)
+    return of + fmt::format("R2 {:.4f}, RMSE {:.6g}", r2(p, rows.targets), rmse(p, rows.targets));
+  const std::int64_t classes = rows.class_count();
+  const bool varies = std::adjacent_find(rows.classes.begin(), rows.classes.end(), std::not_equal_to<>()) !=
+                      rows.classes.end();
+  return of + fmt::format("accuracy {:.4f}, log loss {:.4f}{}", accuracy(p, rows.classes, classes),
+                          log_loss(p, rows.classes, classes),
+                          varies ? fmt::format(", AUC {:.4f}", auc(p, rows.classes, classes)) : "");
+}
+
+/// The table to learn from, and how. Classes that look like numbers keep the names that they have in the
+/// file: 007 is not 7.
+std::pair<Table, TableEncoder> learned(const Options& o) {
+  EncoderConfig config = o.encoder;
+  if (o.task != "auto") config.task = o.task == "regression" ? Task::regression : Task::classification;
+  Table train = read_table(o.train, o.table);
+  TableEncoder encoder = TableEncoder::fit(train, o.target, config);
+  if (encoder.task() == Task::regression || train.find(o.target)->is_text())
+    return {std::move(train), std::move(encoder)};
+  TableConfig as_text = o.table;
+  as_text.columns = as_text.text = {o.target};
+  const Table targets = read_table(o.train, as_text);
+  const RawColumn& written = *targets.find(o.target);
+  std::vector<std::string> names = written.text.distinct, known = encoder.class_names();
+  std::sort(names.begin(), names.end());
+  std::sort(known.begin(), known.end());
+  if (names == known || names.size() != known.size()) return {std::move(train), std::move(encoder)};
+  Table renamed;
+  for (const RawColumn& column : train.columns()) renamed.add(column.name == o.target ? written : column);
+  encoder = TableEncoder::fit(renamed, o.target, config);
+  return {std::move(renamed), std::move(encoder)};
+}
+
+/// What is told beside the predictions.
+struct Outcome {
+  std::string score;
+  std::vector<std::string> notices;
+  std::int64_t rows = 0;
+};
+
+template <class Model>
+Outcome run_model(const Options& o, const PredictorConfig& config, const Table* train,
+                  const TableEncoder* encoder) {
+  Model model(config);
+  if (train)
+    model.fit(*train, *encoder);
+  else
+    model = Model::load(o.fitted, config);
+  if (!o.save_fitted.empty()) model.save(o.save_fitted);
+  Outcome outcome;
+  outcome.notices = model.notices();
+  const EncodedTable rows = model.encoder().transform(read_table(o.test, o.table));
+  outcome.notices.insert(outcome.notices.end(), rows.notices.begin(), rows.notices.end());
+  outcome.rows = rows.rows;
+  Columns columns;
+  if constexpr (std::is_same_v<Model, Classifier>) {
+    const std::vector<double> p = model.predict_proba(rows);
+    const std::vector<std::string>& classes = model.classes();
+    std::vector<std::string> names;
+    for (const std::int32_t c : most_likely(p, rows.class_count()))
+      names.push_back(classes[static_cast<std::size_t>(c)]);
+    columns.add("prediction", std::move(names));
+    for (std::size_t c = 0; c < classes.size(); ++c) columns.add("p_" + classes[c], p, c, classes.size());
+    outcome.score = score_of(rows, p);
+  } else {
+    const LabelDistributions y = model.predict(rows);
+    const std::vector<double> mean = y.mean();
+    columns.add("prediction", mean);
+    columns.add("q05", y.quantile(0.05));
+    columns.add("q50", y.median());
+    columns.add("q95", y.quantile(0.95));
+    outcome.score = score_of(rows, mean);
+  }
+  columns.write(o.out);
+  return outcome;
+}
+
+int run(Options& o) {
+  check(o);
+  o.config.context_bytes = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
+  Outcome outcome;
+  Task task = Task::classification;
+  double seconds = 0;
+  {
+    ProgressLine bar(o.quiet ? nullptr : stderr);
+    const PredictorConfig config = o.config.with_progress(std::ref(bar));
+    if (o.fitted.empty()) {
+      const auto [train, encoder] = learned(o);
+      task = encoder.task();
+      outcome = task == Task::classification ? run_model<Classifier>(o, config, &train, &encoder)
+                                             : run_model<Regressor>(o, config, &train, &encoder);
+    } else {
+      task = fitted_task(o.fitted);
+      outcome = task == Task::classification ? run_model<Classifier>(o, config, nullptr, nullptr)
+                                             : run_model<Regressor>(o, config, nullptr, nullptr);
+    }
+    seconds = bar.seconds();
+  }
+  for (const std::string& notice : outcome.notices) fmt::print(stderr, "notice: {}\n", notice);
+  if (o.quiet) return success;
+  if (!outcome.score.empty()) fmt::print("{}\n", outcome.score);
+  fmt::print("{} rows, {}, {:.1f} s: {}\n", outcome.rows, to_string(task), seconds, o.out);
+  if (!o.save_fitted.empty()) fmt::print("fitted: {}\n", o.save_fitted);
+  return success;
+}
+
+}  // namespace
+
+void add_pfn_predict(CLI::App& pfn, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = pfn.add_subcommand("predict", "Predict the rows of a table from those of another");
+  command->add_option("--train", o->train, "Rows with a target: .csv .tsv .npy .npz .safetensors .parquet");
+  command->add_option("--test", o->test, "Rows to predict, of the same columns in any order")->required();
+  command->add_option("--target", o->target, "The column to predict");
+  command
+      ->add_option("--out", o->out,
+                   "A .csv file, a row for each of --test: prediction and p_CLASS, or prediction (the mean), "
+                   "q05, q50 and q95 (quantiles)")
+      ->required();
+  command
+      ->add_option("--task", o->task,
+                   "What the target has; auto: texts and few different integers are classes")
+      ->check(CLI::IsMember({"auto", "classification", "regression"}))
+      ->capture_default_str();
+  command->add_option(
+      "--weights", o->config.weights,
+      "The network's, of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names, a file "
+      "or a folder with classification.safetensors and regression.safetensors");
+  add_backend_option(command, o->config.backend, "Where to predict");
+  command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--seed", o->config.seed, "Of the members")->check(whole_number)->capture_default_str();
+  command
+      ->add_option("--context-rows", o->config.context_rows,
+                   "Train rows that are read; of more, each member reads a sample")
+      ->check(whole_number)
+      ->capture_default_str();
+  command
+      ->add_option("--memory", o->memory_gib,
+                   "GiB for what is kept of the train rows; less room makes smaller samples")
+      ->capture_default_str();
+  command->add_option("--query-rows", o->config.query_rows, "Rows that are predicted at a time; 0: a guess")
+      ->check(whole_number)
+      ->capture_default_str();
+  command->add_option("--categories", o->encoder.categories, "Columns of numbers that are categories")
+      ->delimiter(',');
+  command->add_option("--drop", o->encoder.drop, "Columns not to use")->delimiter(',');
+  command->add_option("--missing", o->table.missing, "More texts or numbers that mean a missing value")
+      ->delimiter(',');
+  command->add_option("--save-fitted", o->save_fitted, "Also write what was learned of --train");
+  command->add_option("--fitted", o->fitted,
+                      "Predict by this file of --save-fitted, without --train; with the same weights");
+  command->add_flag("--quiet", o->quiet, "Print nothing but notices");
+  command->footer(
+      "Nothing is trained: the network reads the rows of --train and predicts those of --test, in their\n"
+      "order. If --test has the target, it is not used, but the score on it is printed. What was left\n"
+      "out or sampled is said on standard error. ferrite ships no weights yet.\n"
+      "Examples:\n"
+      "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv --weights w.safetensors\n"
+      "  ferrite pfn predict --train a.csv --test b.csv --target price --task regression --out p.csv\n"
+      "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv --save-fitted y.safetensors\n"
+      "  ferrite pfn predict --fitted y.safetensors --test c.csv --out q.csv");
+  command->callback([&action, o] { action = [o] { return run(*o); }; });
+}
+
+}  // namespace ferrite::cli

@@ -1,0 +1,258 @@
+#include "models/pfn/fitted_ensemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace ferrite::pfn::detail {
+
+namespace {
+
+/// Cells that go through the network together. The standard network needs 14 KiB for each, and a GPU many to
+/// be busy.
+constexpr std::int64_t cells_on_gpu = 1 << 18, cells_on_cpu = 1 << 16;
+
+void tell(const PredictorConfig& config, std::string_view work, std::int64_t done, std::int64_t all) {
+  if (config.progress) config.progress(work, static_cast<double>(done) / static_cast<double>(all));
+}
+
+}  // namespace
+
+LabelScale LabelScale::of(std::span<const double> labels) {
+  LabelScale scale;
+  double largest = 0, sum = 0, squares = 0;
+  for (const double y : labels) largest = std::max(largest, std::abs(y));
+  if (largest > 0) scale.magnitude = largest;
+  const auto count = static_cast<double>(labels.size());
+  for (const double y : labels) sum += y / scale.magnitude;
+  scale.mean = sum / count;
+  for (const double y : labels) squares += std::pow(y / scale.magnitude - scale.mean, 2);
+  scale.deviation = std::sqrt(squares / count);
+  return scale;
+}
+
+std::size_t Ensemble::width() const {
+  return static_cast<std::size_t>(codes_ ? codes_->symbols() : network_->network.config().bins);
+}
+
+/// Members share out the rounds of codes. With one member there are two rounds all the same.
+void Ensemble::set_codes(std::int64_t classes) {
+  const auto members = static_cast<std::int64_t>(members_.size());
+  classes_ = classes;
+  datasets_.clear();
+  if (task() == Task::classification) {
+    const std::int64_t rounds = std::max<std::int64_t>(2, members);
+    codes_.emplace(classes, rounds, seed_, network_->network.config().classes);
+    if (codes_->codings() > 1) {
+      const std::int64_t digits = codes_->codings() / rounds;
+      for (std::int64_t j = 0; j < codes_->codings(); ++j) datasets_.push_back({j / digits % members, j});
+      return;
+    }
+  }
+  for (std::int64_t m = 0; m < members; ++m) datasets_.push_back({m, 0});
+}
+
+/// Rows of a context for which there is memory.
+std::int64_t Ensemble::room_for_rows(const PredictorConfig& config, std::int64_t columns) const {
+  const Config& sizes = network_->network.config();
+  // Keys and values; in the last layer only the label's.
+  const double row = 2.0 * static_cast<double>(sizes.dim) * static_cast<double>(size_of(sizes.dtype)) *
+                     (static_cast<double>(sizes.layers - 1) * static_cast<double>(columns + 1) + 1) *
+                     static_cast<double>(datasets_.size());
+  const double rows =
+      std::floor(static_cast<double>(config.context_bytes) / row) - static_cast<double>(sizes.registers);
+  const std::int64_t least = std::max<std::int64_t>(2, classes_);
+  if (rows < static_cast<double>(least))
+    throw ValueError(fmt::format(
+        "[pfn.fit] context_bytes {}: {} columns and {} members need {:.0f} for {} rows; allow more, or use "
+        "fewer members or columns",
+        config.context_bytes, columns, members_.size(), row * static_cast<double>(least + sizes.registers),
+        least));
+  return static_cast<std::int64_t>(std::min(rows, 1e15));
+}
+
+Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTable& train,
+                       const PredictorConfig& config) {
+  config.check();
+  train.check_targets("pfn.fit");
+  Ensemble ensemble;
+  ensemble.network_ = std::move(network);
+  ensemble.seed_ = config.seed;
+  ensemble.columns_ = train.columns();
+  ensemble.temperature_ = config.temperature;
+  ensemble.members_.resize(static_cast<std::size_t>(config.members));
+  ensemble.set_codes(train.class_count());
+  if (train.task == Task::regression) ensemble.labels_ = LabelScale::of(train.targets);
+
+  EncodedTable symbols = train;  // members deal the symbols of the codes, not the classes
+  if (ensemble.codes_) symbols.class_names.resize(ensemble.width());
+  std::vector<std::vector<std::int64_t>> rows;
+  const std::int64_t room = ensemble.room_for_rows(config, train.columns());
+  Contexts contexts;
+  for (std::int64_t m = 0; m < config.members; ++m) {
+    ensemble.members_[static_cast<std::size_t>(m)] =
+        EnsembleMember::fit(symbols, member_config(config.seed, m));
+    contexts = contexts_of(train, {std::min(config.context_rows, room), ContextPolicy::sample},
+                           config.seed + static_cast<std::uint64_t>(m));
+    rows.push_back(std::move(contexts.rows[0]));
+  }
+  if (!contexts.notice.empty())
+    ensemble.notices_.push_back(
+        fmt::format("{}, another for each member; {} allows more", contexts.notice,
+                    room < config.context_rows ? "more memory (context_bytes)" : "context_rows"));
+  if (ensemble.codes_ && ensemble.codes_->codings() > 1)
+    ensemble.notices_.push_back(
+        fmt::format("there are {} classes and the network tells {} apart: they are predicted by {} codes",
+                    train.class_count(), ensemble.codes_->symbols(), ensemble.codes_->codings()));
+  ensemble.add_contexts(train, rows, config);
+  return ensemble;
+}
+
+EncodedTable Ensemble::as_seen(const EncodedTable& rows, Dataset dataset) const {
+  EncodedTable view = rows;
+  if (codes_) {
+    view.class_names.assign(width(), {});
+    view.classes = codes_->encode(dataset.coding, rows.classes);
+  }
+  return members_[static_cast<std::size_t>(dataset.member)].transform(view);
+}
+
+void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::vector<std::int64_t>>& rows,
+                            const PredictorConfig& config) {
+  AnyBackend& backend = network_->backend;
+  const auto height = static_cast<std::int64_t>(rows[0].size());
+  const auto all = static_cast<std::int64_t>(datasets_.size());
+  const std::int64_t cells = (height + network_->network.config().registers) * (columns_ + 1);
+  const bool on_gpu = backend.device().kind == DeviceKind::cuda;
+  const std::int64_t together = config.members_together > 0 ? config.members_together
+                                : on_gpu                    ? std::max<std::int64_t>(1, cells_on_gpu / cells)
+                                                            : 1;
+  for (std::int64_t first = 0; first < all; first += together) {
+    tell(config, "reading train rows", first, all);
+    const std::int64_t count = std::min(together, all - first);
+    std::vector<float> x, is_category, numbers;
+    std::vector<std::int32_t> classes;
+    for (std::int64_t d = first; d < first + count; ++d) {
+      const Dataset dataset = datasets_[static_cast<std::size_t>(d)];
+      const EncodedTable view = as_seen(train.take(rows[static_cast<std::size_t>(dataset.member)]), dataset);
+      x.insert(x.end(), view.x.begin(), view.x.end());
+      for (const std::uint8_t flag : view.is_category()) is_category.push_back(flag);
+      classes.insert(classes.end(), view.classes.begin(), view.classes.end());
+      for (const double y : view.targets) numbers.push_back(labels_.standardise(y));
+    }
+    const Shape labels{count, height};
+    contexts_.push_back(network_->network.forward_context(
+        from_vector(backend, x, {count, height, columns_}),
+        from_vector(backend, is_category, {count, columns_}),
+        codes_ ? from_vector(backend, classes, labels) : from_vector(backend, numbers, labels)));
+  }
+  tell(config, "reading train rows", all, all);
+}
+
+void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, const Take& take) const {
+  if (rows.task != task() || rows.columns() != columns_ || rows.class_count() != classes_)
+    throw ValueError(fmt::format(
+        "[pfn.predict] rows of {} with {} features and {} classes: {} with {} and {} was fitted; encode "
+        "them with the encoder of the train table",
+        to_string(rows.task), rows.columns(), rows.class_count(), to_string(task()), columns_, classes_));
+  AnyBackend& backend = network_->backend;
+  std::int64_t together = 1;
+  for (const auto& context : contexts_) together = std::max(together, context.is_category.size(0));
+  const std::int64_t cells = backend.device().kind == DeviceKind::cuda ? cells_on_gpu : cells_on_cpu;
+  const std::int64_t step = config.query_rows > 0
+                                ? config.query_rows
+                                : std::max<std::int64_t>(1, cells / (together * (columns_ + 1)));
+  for (std::int64_t begin = 0; begin < rows.rows; begin += step) {
+    tell(config, "predicting rows", begin, rows.rows);
+    const std::int64_t count = std::min(step, rows.rows - begin);
+    std::vector<std::int64_t> taken(static_cast<std::size_t>(count));
+    std::iota(taken.begin(), taken.end(), begin);
+    EncodedTable chunk = rows.take(taken);
+    chunk.classes.clear();
+    std::size_t first = 0;
+    for (const Context<AnyBackend>& context : contexts_) {
+      const std::int64_t sets = context.is_category.size(0);
+      std::vector<float> x;
+      for (std::int64_t d = 0; d < sets; ++d) {
+        const EncodedTable view = as_seen(chunk, datasets_[first + static_cast<std::size_t>(d)]);
+        x.insert(x.end(), view.x.begin(), view.x.end());
+      }
+      const Tensor<AnyBackend> scores =
+          network_->network.predict(context, from_vector(backend, x, {sets, count, columns_}));
+      // The network may know more classes than the table has.
+      const Tensor<AnyBackend> present = slice(scores, 2, 0, static_cast<std::int64_t>(width()));
+      const std::vector<float> p =
+          cast(softmax(present / temperature_, -1), DType::f32).template to_vector<float>();
+      const std::size_t of_set = static_cast<std::size_t>(count) * width();
+      for (std::size_t d = 0; d < static_cast<std::size_t>(sets); ++d)
+        take(first + d, begin, std::span(p).subspan(d * of_set, of_set));
+      first += static_cast<std::size_t>(sets);
+    }
+  }
+  tell(config, "predicting rows", 1, 1);
+}
+
+std::vector<double> Ensemble::probabilities(const EncodedTable& rows, const PredictorConfig& config) const {
+  if (!codes_) throw ValueError("[pfn.predict] a regressor was fitted: it has no probabilities of classes");
+  const std::size_t of_coding = static_cast<std::size_t>(rows.rows) * width();
+  std::vector<double> sums(static_cast<std::size_t>(codes_->codings()) * of_coding);
+  predict(rows, config, [&](std::size_t d, std::int64_t first, std::span<const float> p) {
+    const std::vector<double> given(p.begin(), p.end());
+    const Dataset dataset = datasets_[d];
+    const auto restored = members_[static_cast<std::size_t>(dataset.member)].restore(given);
+    double* const to = sums.data() + static_cast<std::size_t>(dataset.coding) * of_coding +
+                       static_cast<std::size_t>(first) * width();
+    for (std::size_t i = 0; i < restored.size(); ++i) to[i] += restored[i];
+  });
+  if (codes_->codings() > 1) return codes_->decode(sums, rows.rows);
+  for (std::size_t row = 0; row < sums.size(); row += width()) {
+    const double sum = std::accumulate(sums.begin() + static_cast<std::ptrdiff_t>(row),
+                                       sums.begin() + static_cast<std::ptrdiff_t>(row + width()), 0.0);
+    for (std::size_t c = 0; c < width(); ++c) sums[row + c] /= sum;
+  }
+  return sums;
+}
+
+std::vector<std::pair<double, double>> Ensemble::label_units() const {
+  std::vector<std::pair<double, double>> units;
+  for (const Context<AnyBackend>& context : contexts_) {
+    const auto numbers = [](const Tensor<AnyBackend>& t) { return t.template to_vector<double>(); };
+    const std::vector<double> magnitude = numbers(context.labels.magnitude),
+                              mean = numbers(context.labels.mean),
+                              deviation = numbers(context.labels.deviation);
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      units.emplace_back((labels_.mean + labels_.deviation * mean[i] * magnitude[i]) * labels_.magnitude,
+                         labels_.deviation * deviation[i] * magnitude[i] * labels_.magnitude);
+  }
+  return units;
+}
+
+LabelDistributions Ensemble::distributions(const EncodedTable& rows, const PredictorConfig& config) const {
+  if (codes_) throw ValueError("[pfn.predict] a classifier was fitted: its labels are no numbers");
+  // Members who see labels in the same scale, as those do that read the same rows, are one part.
+  const auto units = label_units();
+  std::vector<LabelDistributions::Part> parts;
+  std::vector<std::size_t> part_of;
+  for (const auto& [centre, spread] : units) {
+    std::size_t i = 0;
+    while (i < parts.size() && (parts[i].centre != centre || parts[i].spread != spread)) ++i;
+    if (i == parts.size())
+      parts.push_back(
+          {centre, spread, 0, std::vector<double>(static_cast<std::size_t>(rows.rows) * width())});
+    parts[i].weight += 1;
+    part_of.push_back(i);
+  }
+  predict(rows, config, [&](std::size_t d, std::int64_t first, std::span<const float> p) {
+    double* const to = parts[part_of[d]].probabilities.data() + static_cast<std::size_t>(first) * width();
+    for (std::size_t i = 0; i < p.size(); ++i) to[i] += static_cast<double>(p[i]);
+  });
+  for (LabelDistributions::Part& part : parts) {
+    for (double& p : part.probabilities) p /= part.weight;
+    part.weight /= static_cast<double>(datasets_.size());
+  }
+  return LabelDistributions(rows.rows, static_cast<std::int64_t>(width()), std::move(parts));
+}
+
+}  // namespace ferrite::pfn::detail

@@ -1,0 +1,76 @@
+#include "models/pfn/loaded_network.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/hash.hpp"
+#include "io/shared_files.hpp"
+
+namespace ferrite::pfn {
+
+namespace {
+
+std::string fingerprint_of(const Config& config, const NamedTensors& weights) {
+  std::uint64_t hash = hash_text(config.to_json());
+  for (const auto& [name, tensor] : weights) {
+    hash = hash_text(name, hash);
+    hash = hash_bytes(tensor.bytes(), hash);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace
+
+void PredictorConfig::check() const {
+  if (members < 1 || members > 1000)
+    throw ValueError(fmt::format("[pfn] members {}: must lie between 1 and 1000", members));
+  if (context_rows < 2)
+    throw ValueError(fmt::format("[pfn] context_rows {}: must be at least 2", context_rows));
+  if (query_rows < 0)
+    throw ValueError(fmt::format("[pfn] query_rows {}: must be at least 1, or 0 for a guess", query_rows));
+  if (members_together < 0)
+    throw ValueError(
+        fmt::format("[pfn] members_together {}: must be at least 1, or 0 for a guess", members_together));
+  if (!(temperature > 0 && std::isfinite(temperature)))
+    throw ValueError(fmt::format("[pfn] temperature {}: must be above 0 and finite", temperature));
+}
+
+std::filesystem::path default_weights(Task task) {
+  namespace fs = std::filesystem;
+  const std::string name = fmt::format("{}.safetensors", to_string(task));
+  std::error_code error;
+  if (const char* const given = std::getenv("FERRITE_PFN_WEIGHTS"); given && *given) {
+    const fs::path path = fs::is_directory(given, error) ? fs::path(given) / name : fs::path(given);
+    if (fs::exists(path, error)) return path;
+    throw ValueError(
+        fmt::format("[pfn] FERRITE_PFN_WEIGHTS: {} is not there: name a file of weights, or a folder with {}",
+                    path.string(), name));
+  }
+  const fs::path path = shared_file("pfn/" + name);
+  if (fs::exists(path, error)) return path;
+  throw ValueError(fmt::format(
+      "[pfn] no weights for {}: {} is not there; give the path of weights, name them in the environment "
+      "variable FERRITE_PFN_WEIGHTS, or train some with `ferrite pfn train --task {}`",
+      to_string(task), path.string(), to_string(task)));
+}
+
+namespace detail {
+
+std::shared_ptr<LoadedNetwork> load_network(const PredictorConfig& config, Task task) {
+  const std::filesystem::path path =
+      config.weights.empty() ? default_weights(task) : std::filesystem::path(config.weights);
+  const Config sizes = read_config(path);
+  if (sizes.task != task)
+    throw ValueError(fmt::format(
+        "[pfn] {}: the weights are for {} and {} is asked for; give weights of `ferrite pfn train --task {}`",
+        path.string(), to_string(sizes.task), to_string(task), to_string(task)));
+  AnyBackend backend(config.backend);
+  Network<AnyBackend> network = load(backend, path);
+  return std::make_shared<LoadedNetwork>(LoadedNetwork{backend, std::move(network), path.string(),
+                                                       fingerprint_of(sizes, train::read_weights(path))});
+}
+
+}  // namespace detail
+}  // namespace ferrite::pfn

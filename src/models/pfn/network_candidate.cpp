@@ -1,0 +1,30 @@
+// The network as a model that can be evaluated: fitted once for a train part, asked as often as needed.
+#include "ferrite/models/pfn/evaluation.hpp"
+#include "models/pfn/fitted_ensemble.hpp"
+
+namespace ferrite::pfn {
+
+Candidate network_candidate(const PredictorConfig& config) {
+  config.check();
+  const auto network = std::make_shared<std::shared_ptr<detail::LoadedNetwork>>();  // of all folds
+  return {"network", [config, network](const EncodedTable& train) {
+            if (!*network) *network = detail::load_network(config, train.task);
+            const auto ensemble =
+                std::make_shared<const detail::Ensemble>(detail::Ensemble::fit(*network, train, config));
+            FittedModel model{{}, {}, ensemble->notices()};
+            if (train.task == Task::classification) {
+              model.predict = [=](const EncodedTable& rows) { return ensemble->probabilities(rows, config); };
+              return model;
+            }
+            model.predict = [=](const EncodedTable& rows) {
+              return ensemble->distributions(rows, config).mean();
+            };
+            model.predict_intervals = [=](const EncodedTable& rows) {
+              const LabelDistributions y = ensemble->distributions(rows, config);
+              return IntervalPrediction{y.mean(), {y.quantile(0.05), y.quantile(0.95)}};
+            };
+            return model;
+          }};
+}
+
+}  // namespace ferrite::pfn
