@@ -91,8 +91,6 @@ MPI_Datatype datatype(DType dtype) {
       return MPI_INT32_T;
     case DType::i64:
       return MPI_INT64_T;
-    case DType::u8:
-      return MPI_UINT8_T;
     default:
       throw DistError(fmt::format("[mpi] no reduction of {} by MPI", to_string(dtype)));
   }

@@ -33,7 +33,7 @@ class MpiTransport {
   /// write the memory of the messages. The same holds if one of the next two gives false: not done in time.
   virtual std::vector<int> exchange(std::span<const Message> messages, Deadline deadline) = 0;
   virtual bool broadcast(std::byte* data, std::size_t bytes, int root, Deadline deadline) = 0;
-  /// out = the reduction, in MPI's order. f32 and f64 have sum, i32, i64 and u8 have sum, max and min.
+  /// out = the reduction, in MPI's order. f32 and f64 have sum, i32 and i64 have sum, max and min.
   virtual bool all_reduce(const std::byte* in, std::byte* out, std::int64_t count, DType dtype, ReduceOp op,
                           Deadline deadline) = 0;
   /// The program ends by MPI_Abort when it exits: MPI_Finalize would wait for ever.

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -57,6 +58,16 @@ TEST_F(MpiFaults, ARankThatIsKilledEndsTheOthers) {
   const Outcome outcome = run("kill");
   EXPECT_NE(outcome.status, 0) << outcome.output;
   EXPECT_LT(outcome.seconds, soon);
+}
+
+TEST_F(MpiFaults, AKilledRankIsNamedWhereTheLauncherLetsTheOthersGoOn) {
+  ::setenv("OMPI_MCA_orte_enable_recovery", "1", 1);
+  const Outcome outcome = run("kill");
+  ::unsetenv("OMPI_MCA_orte_enable_recovery");
+  EXPECT_LT(outcome.seconds, soon);
+  if (outcome.status == 128 + SIGKILL || outcome.status == SIGKILL)
+    GTEST_SKIP() << "this launcher ends them itself";
+  EXPECT_TRUE(outcome.says("caught: [dist] rank 1 did not arrive within 2 s")) << outcome.output;
 }
 
 TEST_F(MpiFaults, ARankThatThrowsIsNamed) {

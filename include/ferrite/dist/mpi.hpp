@@ -9,8 +9,8 @@
 
 namespace ferrite::dist {
 
-/// reproducible: sums in the order of the ranks (ReduceOp), with the same bits as InProcessGroup. fastest:
-/// sums of f32, f64 and integers by MPI_Iallreduce, which adds in an order of its own; f16 and bf16 as
+/// reproducible: as ReduceOp says, with the same bits as InProcessGroup. fastest: all_reduce of i32 and i64,
+/// and sums and means of f32 and f64, by MPI_Iallreduce, which adds in an order of its own; the rest as
 /// before.
 enum class Reduction : std::uint8_t { reproducible, fastest };
 
