@@ -1,8 +1,7 @@
-#include "ferrite/dist/in_process.hpp"
-
-#include <thread>
+#include <functional>
 
 #include "dist/collective_checks.hpp"
+#include "dist/on_ranks.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -10,25 +9,6 @@ namespace {
 using namespace std::chrono_literals;
 using dist::DistError;
 using dist::InProcessGroup;
-using Handle = std::unique_ptr<InProcessGroup>;
-
-/// f(handle) on a thread for each rank.
-template <class F>
-void on_ranks(int ranks, const F& f) {
-  auto handles = InProcessGroup::create(ranks);
-  std::vector<std::thread> threads;
-  for (Handle& handle : handles) {
-    handle->set_timeout(20s);
-    threads.emplace_back([&f, h = std::move(handle)]() mutable {
-      try {
-        f(h);
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << error.what();
-      }
-    });
-  }
-  for (std::thread& t : threads) t.join();
-}
 
 std::string error_of(const std::function<void()>& call) {
   try {
@@ -53,9 +33,6 @@ TEST_P(InProcess, ViewsAndScalars) {
 }
 TEST_P(InProcess, PartsOfTheWholeInPlace) {
   on_ranks(GetParam(), [](Handle& g) { check_parts_in_place(*g); });
-}
-TEST_P(InProcess, EveryBackend) {
-  on_ranks(GetParam(), [](Handle& g) { check_backends(*g); });
 }
 TEST_P(InProcess, WrongArgumentsAreNamedBeforeAnythingIsSent) {
   on_ranks(GetParam(), [](Handle& g) { check_arguments(*g); });

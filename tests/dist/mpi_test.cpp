@@ -1,8 +1,8 @@
 // Run by mpirun with any number of processes; alone they are skipped.
 #include "ferrite/dist/mpi.hpp"
 
+#include "dist/backend_checks.hpp"
 #include "dist/collective_checks.hpp"
-#include "ferrite/dist/in_process.hpp"
 #include "ferrite/dist/world.hpp"
 
 namespace ferrite::testing {
