@@ -216,7 +216,7 @@ void MpiGroup::run_all_reduce(const std::string& name, const Array& in, const Ar
   Call call(*this, name, {in, out});
   const std::int64_t n = in.shape().numel();
   const DType dtype = in.dtype();
-  if (reduction_ == Reduction::fastest && reduced_by_mpi(dtype, op)) {
+  if (reduction_ == Reduction::mpi && reduced_by_mpi(dtype, op)) {
     call.run([&](MpiTransport& mpi, MpiTransport::Deadline deadline) {
       return mpi.all_reduce(in.data(), out.data(), n, dtype, op, deadline);
     });

@@ -9,10 +9,9 @@
 
 namespace ferrite::dist {
 
-/// reproducible: as ReduceOp says, with the same bits as InProcessGroup. fastest: all_reduce of i32 and i64,
-/// and sums and means of f32 and f64, by MPI_Iallreduce, which adds in an order of its own; the rest as
-/// before.
-enum class Reduction : std::uint8_t { reproducible, fastest };
+/// reproducible: as ReduceOp says, with the same bits as InProcessGroup. mpi: all_reduce of i32 and i64, and
+/// sums and means of f32 and f64, by MPI_Iallreduce, which adds in an order of its own; the rest as before.
+enum class Reduction : std::uint8_t { reproducible, mpi };
 
 /// Why there is no MpiGroup, in one sentence; empty if there is one.
 FERRITE_API std::string mpi_unavailable_reason();
@@ -35,7 +34,7 @@ class FERRITE_API MpiGroup final : public Group {
   int size() const override { return size_; }
   std::string describe() const override;
   bool takes(Device device) const override { return device.kind == DeviceKind::cpu; }
-  /// With `fastest` only a world of at most two: a sum of two numbers has one order.
+  /// With Reduction::mpi only a world of at most two: a sum of two numbers has one order.
   bool is_reproducible() const override { return reduction_ == Reduction::reproducible || size_ <= 2; }
 
  private:
