@@ -66,6 +66,11 @@ PAGES = [
         ("Checkpoints and weights", ["train/checkpoint.hpp", "train/gpt_file.hpp", "train/weight_average.hpp"]),
         ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),
     ]),
+    ("distributed", "Several processes", "distributed.md", "All are in `ferrite::dist`.", [
+        ("The world of a program", ["dist/world.hpp"]),
+        ("Collectives on tensors", ["dist/collectives.hpp"]),
+        ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/in_process.hpp"]),
+    ]),
     ("autodiff", "Autodiff", "autodiff.md", "Recording, gradients, checkpointing.", [
         ("Recording and leaves", ["autodiff/autodiff.hpp"]),
         ("Gradients", ["autodiff/gradients.hpp"]),

@@ -12,6 +12,7 @@
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/dist/mpi.hpp"
 #include "ferrite/models/quantile_tokenizer/table.hpp"
 #include "ferrite/stacks/self_test.hpp"
 
@@ -83,6 +84,13 @@ Check check_parquet() {
   return {"Parquet", reason.empty() ? Verdict::ok : Verdict::missing,
           reason.empty() ? "Apache Arrow reads .parquet files" : reason,
           reason.empty() ? "" : "Other tables (.csv, .npy, .npz, .safetensors) need nothing."};
+}
+
+Check check_mpi() {
+  const std::string reason = dist::mpi_unavailable_reason();
+  return {"MPI", reason.empty() ? Verdict::ok : Verdict::missing,
+          reason.empty() ? "programs may run as several processes" : reason,
+          reason.empty() ? "" : "One process needs nothing."};
 }
 
 std::vector<Check> check_gpus() {
@@ -162,6 +170,7 @@ int run(bool as_json, bool with_tests) {
   take(check_memory());
   take(check_openblas());
   take(check_parquet());
+  take(check_mpi());
   for (Check& check : check_gpus()) take(std::move(check));
   if (with_tests)
     for (const std::string& name : backends_here()) take(test_backend(name));
