@@ -16,7 +16,10 @@ class ProgressLog final : public train::Observer {
     print(to_string(progress, tokens_per_sample_));
   }
   void on_evaluation(std::int64_t step, const train::Evaluation& evaluation) override {
-    print(fmt::format("step {}  validation loss {:.4f}", step, evaluation["loss"]));
+    std::string text = fmt::format("step {}", step);
+    for (const auto& [name, value] : evaluation.values)
+      text += fmt::format("  {} {:.4f}", name == "loss" ? "validation loss" : name, value);
+    print(text);
   }
   void on_notice(const std::string& text) override { print("notice: " + text); }
 

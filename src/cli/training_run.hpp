@@ -35,9 +35,13 @@ class RunObservers {
                           .with_title("ferrite " + command + ": " + out)),
         logs_(!quiet && ::isatty(::fileno(stderr)) != 1) {}
   void add_to(train::TrainerBase& trainer) {
-    trainer.add_observer(bar_);
-    if (logs_) trainer.add_observer(log_);
-    trainer.add_observer(metrics_);
+    for (train::Observer* const observer : all()) trainer.add_observer(*observer);
+  }
+  /// For those who have more to tell.
+  std::vector<train::Observer*> all() {
+    std::vector<train::Observer*> observers{&bar_, &metrics_};
+    if (logs_) observers.push_back(&log_);
+    return observers;
   }
 
  private:

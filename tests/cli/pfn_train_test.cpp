@@ -1,4 +1,6 @@
 // ferrite pfn train as a user runs it, on a tiny network.
+#include <fstream>
+
 #include "cli/cli_test.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/models/pfn/file.hpp"
@@ -49,6 +51,25 @@ TEST_F(PfnTrainCommand, TrainsAndWritesANetworkWithItsAveragedWeights) {
     const NamedTensors loaded = train::read_weights(path);
     EXPECT_TRUE(std::ranges::equal(loaded.at("output.weight").bytes(),
                                    checkpoint.average.at("output.weight").bytes()));
+  }
+}
+
+TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
+  std::ofstream csv(folder / "points.csv");
+  csv << "a,b,kind\n";
+  for (int i = 0; i < 60; ++i) csv << i % 7 << "," << i << "," << (i % 3 == 0 ? "x" : "y") << "\n";
+  csv.close();
+  const Reply reply = train("judged", "--steps 4 --checkpoint-every 2 --tables " + at("points.csv:kind"));
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "step 2  table_auc 0.");
+  expect_contains(reply.output, "step 4  table_auc 0.");
+  std::ifstream lines(folder / "judged" / "metrics.jsonl");
+  const std::string text{std::istreambuf_iterator<char>(lines), {}};
+  expect_contains(text, "\"validation_table_log_loss\":");
+  for (const char* wrong : {"points.csv", "points.csv:", "points.csv:colour", "none.csv:kind"}) {
+    const Reply refused = train("refused", "--steps 4 --tables " + at(wrong));
+    EXPECT_EQ(refused.code, 2) << wrong << refused.output;
+    expect_contains(refused.output, std::string(wrong).substr(0, 8));
   }
 }
 

@@ -80,6 +80,9 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   count("--evaluate-every", o->evaluate_every, "Steps between evaluations on tables kept apart");
   count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);
   count("--checkpoint-every", o->checkpoint_every, "Steps between checkpoints; 0: only at the end");
+  command->add_option("--tables", o->tables,
+                      "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
+                      "cross-validation; at most 1,000 rows of each, one member");
   command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
   add_backend_option(command, o->backend, "Where to train");
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
@@ -92,6 +95,7 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       "--steps, from which the sizes of the tables follow. OUT/metrics.html shows how the run goes.\n"
       "Examples:\n"
       "  ferrite pfn train --steps 20000 --out run\n"
+      "  ferrite pfn train --steps 20000 --out run --resume --tables iris.csv:species wine.csv:class\n"
       "  ferrite pfn train --steps 200 --layers 2 --dim 64 --hidden 128 --cells 5000 --out small");
   command->callback([&action, o, task] {
     action = [o, task] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ferrite/models/pfn/config.hpp"
 #include "ferrite/models/pfn/course.hpp"
@@ -17,6 +18,7 @@ struct TrainOptions {
   std::int64_t report_every = 50, evaluate_every = 1000, evaluate_batches = 20, checkpoint_every = 1000;
   double lr = 0, weight_decay = 0.01, clip = 1, average = 0.999;
   std::uint64_t seed = 1;
+  std::vector<std::string> tables;  // "FILE:TARGET"
   bool resume = false, quiet = false;
 };
 

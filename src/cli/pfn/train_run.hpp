@@ -1,6 +1,7 @@
 // The training of `ferrite pfn train`, for any differentiating backend.
 #pragma once
 
+#include "cli/pfn/table_scores.hpp"
 #include "cli/pfn/train.hpp"
 #include "cli/training_run.hpp"
 #include "ferrite/models/pfn/file.hpp"
@@ -58,6 +59,11 @@ int train_on(B backend, const TrainOptions& o) {
 
   RunObservers observers("pfn train", o.out, o.quiet);
   observers.add_to(trainer);
+  std::optional<TableScores> scores;
+  if (!o.tables.empty()) {
+    const auto predictor = ferrite::pfn::PredictorConfig{}.with_backend(o.backend).with_members(1);
+    trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers.all()));
+  }
 
   const bool resumed = o.resume && trainer.resume_latest();
   std::int64_t parameters = 0;

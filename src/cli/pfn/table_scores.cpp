@@ -1,0 +1,81 @@
+#include "cli/pfn/table_scores.hpp"
+
+#include <fmt/format.h>
+
+#include "ferrite/core/error.hpp"
+#include "ferrite/models/pfn/baselines.hpp"
+
+namespace ferrite::cli::pfn {
+
+namespace {
+
+using namespace ferrite::pfn;
+
+/// Larger tables are judged by as many of their rows, taken at even distances.
+constexpr std::int64_t most_rows = 1000;
+
+Table sample_of(const Table& table) {
+  if (table.rows() <= most_rows) return table;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < most_rows; ++i) rows.push_back(i * table.rows() / most_rows);
+  return table.take(rows);
+}
+
+double negative_log_loss(const EncodedTable& rows, std::span<const double> predictions) {
+  return -log_loss(predictions, rows.classes, rows.class_count());
+}
+
+}  // namespace
+
+TableScores::TableScores(const std::vector<std::string>& tables, Task task, const PredictorConfig& config,
+                         std::vector<train::Observer*> others)
+    : task_(task), config_(config), others_(std::move(others)) {
+  const FitPredict shares = [](const EncodedTable& train, const EncodedTable& rows) {
+    const auto model = majority();
+    model->fit(train);
+    return model->predict(rows);
+  };
+  for (const std::string& text : tables) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
+      throw ValueError(
+          fmt::format("[pfn train] --tables {}: must be FILE:TARGET, as in iris.csv:species", text));
+    const std::string file = text.substr(0, colon);
+    tables_.push_back({file, text.substr(colon + 1), sample_of(read_table(file))});
+    predictions_of(tables_.back(), shares);
+  }
+}
+
+CrossValidation TableScores::predictions_of(const Named& table, const FitPredict& model) const {
+  constexpr std::int64_t folds = 5;
+  try {
+    return cross_validate(table.table, table.target, std::span(&model, 1), folds, 0,
+                          EncoderConfig{}.with_task(task_));
+  } catch (const Error& error) {
+    throw ValueError(fmt::format("[pfn train] --tables {}: {}", table.name, error.what()));
+  }
+}
+
+void TableScores::on_checkpoint(std::int64_t step, const std::filesystem::path& path) {
+  const FitPredict network = fit_predict(config_.with_weights(path.string()));
+  double score = 0, loss = 0, count = 0;
+  for (const Named& table : tables_) {
+    try {
+      const CrossValidation validation = predictions_of(table, network);
+      score += mean_score(validation, 0);
+      if (task_ == Task::classification) loss -= mean_score(validation, 0, negative_log_loss);
+      ++count;
+    } catch (const Error& error) {
+      for (train::Observer* const other : others_) other->on_notice(error.what());
+    }
+  }
+  if (count == 0) return;
+  train::Evaluation evaluation;
+  if (task_ == Task::classification)
+    evaluation.values = {{"table_auc", score / count}, {"table_log_loss", loss / count}};
+  else
+    evaluation.values = {{"table_r2", score / count}};
+  for (train::Observer* const other : others_) other->on_evaluation(step, evaluation);
+}
+
+}  // namespace ferrite::cli::pfn
