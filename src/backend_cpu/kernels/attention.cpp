@@ -1,12 +1,16 @@
-// Attention without a buffer of all scores: for each block of queries the keys pass by block by block, with a
-// running maximum and sum per query (Milakov and Gimelshein 2018; Dao et al. 2022).
+// Attention without a buffer of all scores: for a few queries the keys pass by block by block, with a running
+// maximum and sum per query (Milakov and Gimelshein 2018; Dao et al. 2022). Queries are the columns of all
+// tiles: scores come out of the first product in the order in which the second reads them, and a softmax goes
+// along the lanes of vectors.
 #include "ferrite/ops/attention.hpp"
 
 #include <cmath>
 
+#include "backend_cpu/gemm/gemm_panels.hpp"
 #include "backend_cpu/kit/attention_scores.hpp"
 #include "backend_cpu/simd/simd.hpp"
 #include "ferrite/backend/cpu.hpp"
+#include "ferrite/core/integers.hpp"
 
 namespace ferrite {
 
@@ -14,75 +18,181 @@ using namespace cpu;
 
 namespace {
 
-/// The softmax of one query over the keys that have passed: weights are relative to e^top.
+/// Keys that pass by at a time: their scores stay in the first-level cache.
+constexpr std::int64_t passing_keys = 240 / panel_rows * panel_rows;
+/// Queries that share the packing of keys and values, which then costs them little.
+constexpr std::int64_t most_queries = 192;
+/// Products of a query and a key, in numbers, that are worth a task.
+constexpr std::int64_t worth_a_task = 1 << 18;
+
+constexpr std::int64_t padded(std::int64_t rows) { return divide_up(rows, panel_rows) * panel_rows; }
+
+/// The softmax of a panel of queries over the keys that have passed: weights are relative to e^top.
 template <class T>
 struct Running {
-  T top = -std::numeric_limits<T>::infinity();
-  T sum = 0;
+  using V = simd::Vec<T>;
+  V top[panel_vectors], sum[panel_vectors];
+
+  Running() {
+    for (V& v : top) v = V{} - std::numeric_limits<T>::infinity();
+    for (V& v : sum) v = V{};
+  }
+
+  /// Turns n scores of every query into weights. Returns in `factor` by what earlier ones have become
+  /// smaller.
+  [[gnu::flatten]] void weigh(T* scores, std::int64_t n, V (&factor)[panel_vectors]) {
+    constexpr std::int64_t columns = panel_columns<T>, lanes = simd::lanes<T>;
+    const V none = V{} - std::numeric_limits<T>::infinity();
+    V shift[panel_vectors], added[2][panel_vectors] = {};
+    for (int v = 0; v < panel_vectors; ++v) shift[v] = top[v];
+    for (std::int64_t j = 0; j < n; ++j)
+      for (int v = 0; v < panel_vectors; ++v)
+        shift[v] = simd::larger(shift[v], load_vector(scores + j * columns + v * lanes));
+    for (int v = 0; v < panel_vectors; ++v) {
+      const V before = top[v];
+      top[v] = shift[v];
+      shift[v] = top[v] == none ? V{} : top[v];
+      factor[v] = simd::exp(before - shift[v]);
+    }
+    const auto weigh_row = [&](std::int64_t j, V(&sums)[panel_vectors]) {
+      for (int v = 0; v < panel_vectors; ++v) {
+        T* const at = scores + j * columns + v * lanes;
+        const V weight = simd::exp(load_vector(at) - shift[v]);
+        std::memcpy(at, &weight, sizeof weight);
+        sums[v] += weight;
+      }
+    };
+    std::int64_t j = 0;
+    for (; j + 2 <= n; j += 2) {
+      weigh_row(j, added[0]);
+      weigh_row(j + 1, added[1]);
+    }
+    if (j < n) weigh_row(j, added[0]);
+    for (int v = 0; v < panel_vectors; ++v) sum[v] = sum[v] * factor[v] + (added[0][v] + added[1][v]);
+  }
 };
 
-/// Turns a row of scores into weights and returns by which factor earlier weights have become smaller.
+/// The memory of one task, and its work.
 template <class T>
-[[gnu::flatten]] T weigh(Running<T>& running, T* row, std::int64_t n) {
-  constexpr T none = -std::numeric_limits<T>::infinity();
-  const T block_top = simd::max<T>(n, [&](auto at) { return at(row); });
-  const T top = block_top > running.top ? block_top : running.top;
-  const T shift = top == none ? T{0} : top;
-  const T sum = simd::map_sum(row, n, [&](auto at) { return simd::exp(at(row) - shift); });
-  const T factor = running.top == none ? T{0} : std::exp(running.top - top);
-  running = {top, running.sum * factor + sum};
-  return factor;
-}
+class HeadAttention {
+ public:
+  HeadAttention(const Scores<T>& scores, const Heads<T>& v, std::int64_t depth, std::int64_t width,
+                std::int64_t keys)
+      : scores_(scores),
+        v_(v),
+        depth_(depth),
+        width_(width),
+        keys_(padded(keys)),
+        memory_(keys_ * (depth + padded(width)) + columns * (depth + passing_keys + padded(width))) {
+    T* next = memory_.data();
+    const auto take = [&](std::int64_t count) { return std::exchange(next, next + count); };
+    key_panels_ = take(keys_ * depth);
+    value_panels_ = take(keys_ * padded(width));
+    query_panel_ = take(columns * depth);
+    block_ = take(columns * passing_keys);
+    sums_ = take(columns * padded(width));
+  }
 
-template <class T>
-[[gnu::flatten]] void scale_row(T* row, std::int64_t n, T factor) {
-  simd::map(row, n, [&](auto at) { return at(row) * factor; });
-}
+  /// o [count, width] and lse [count] of the queries from `query` on.
+  void run(std::int64_t head, std::int64_t query, std::int64_t count, T* o, T* lse) {
+    head_ = head;
+    first_ = scores_.first_key(query) / panel_rows * panel_rows;
+    pack(scores_.end_key(query + count - 1));
+    for (std::int64_t i = 0; i < count; i += columns)
+      attend(query + i, std::min(columns, count - i), o + i * width_, lse + i);
+  }
 
-/// o [rows, E] and lse [rows] of the queries from `query` on; `scores` has room for one block.
-template <class T>
-void attend(const Scores<T>& scores, const Heads<T>& v, std::int64_t head, std::int64_t query,
-            std::int64_t rows, std::int64_t width, T* block, T* o, T* lse) {
-  Running<T> running[query_block];
-  const std::int64_t first = scores.first_key(query), end = scores.end_key(query + rows - 1);
-  for (std::int64_t key = first; key < end; key += key_block) {
-    const std::int64_t columns = std::min(key_block, end - key);
-    scores.compute(head, query, rows, key, columns, block);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const T factor = weigh(running[i], block + i * columns, columns);
-      if (key > first && factor != T{1}) scale_row(o + i * width, width, factor);
+ private:
+  static constexpr std::int64_t columns = panel_columns<T>;
+
+  /// The keys [first_, end) by rows, and their values by columns.
+  void pack(std::int64_t end) {
+    const std::int64_t shared = scores_.key_head(head_), count = std::max<std::int64_t>(end - first_, 0);
+    const Matrix<const T> keys = scores_.k().rows(shared, first_, count),
+                          values = v_.rows(shared, first_, count).transposed();
+    const auto part = [](std::int64_t row, std::int64_t rows) {
+      return std::min<std::int64_t>(panel_rows, rows - row);
+    };
+    for (std::int64_t key = 0; key < count; key += panel_rows)
+      pack_panel<panel_rows>(keys.block(key, 0, part(key, count), depth_), key_panels_ + key * depth_);
+    for (std::int64_t e = 0; e < width_; e += panel_rows)
+      pack_panel<panel_rows>(values.block(e, 0, part(e, width_), count), value_panels_ + e * keys_);
+  }
+
+  void attend(std::int64_t query, std::int64_t count, T* o, T* lse) {
+    pack_panel<static_cast<int>(columns)>(scores_.q().rows(head_, query, count), query_panel_);
+    Running<T> running;
+    const std::int64_t first = scores_.first_key(query) / panel_rows * panel_rows,
+                       end = scores_.end_key(query + count - 1);
+    const std::int64_t blocks = divide_up(std::max<std::int64_t>(end - first, 1), passing_keys);
+    const std::int64_t step = padded(divide_up(end - first, blocks));
+    for (std::int64_t key = first; key < end; key += step) {
+      const std::int64_t n = std::min(step, end - key);
+      for (std::int64_t j = 0; j < n; j += panel_rows)
+        multiply_panels<T>(depth_, scores_.scale(), key_panels_ + (key - first_ + j) * depth_, query_panel_,
+                           Matrix<T>(block_ + j * columns, panel_rows, columns), false);
+      scores_.hide(head_, query, key, Matrix<T>(block_, count, n, 1, columns));
+      simd::Vec<T> factor[panel_vectors];
+      running.weigh(block_, n, factor);
+      if (key > first) scale(factor);
+      for (std::int64_t e = 0; e < width_; e += panel_rows)
+        multiply_panels<T>(n, 1, value_panels_ + e * keys_ + (key - first_) * panel_rows, block_,
+                           Matrix<T>(sums_ + e * columns, panel_rows, columns), key > first);
     }
-    gemm<T>(T{1}, Matrix<const T>(block, rows, columns), v.rows(scores.key_head(head), key, columns),
-            Matrix<T>(o, rows, width), key > first);
+    T top[columns], sum[columns];
+    std::memcpy(top, running.top, sizeof top);
+    std::memcpy(sum, running.sum, sizeof sum);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool sees_none = sum[i] == T{0};
+      lse[i] = sees_none ? -std::numeric_limits<T>::infinity() : top[i] + std::log(sum[i]);
+      const T inverse = sees_none ? T{0} : 1 / sum[i];
+      T* const row = o + i * width_;
+      if (sees_none)
+        std::fill_n(row, width_, T{0});
+      else
+        for (std::int64_t e = 0; e < width_; ++e) row[e] = sums_[e * columns + i] * inverse;
+    }
   }
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const bool sees_none = running[i].sum == T{0};
-    lse[i] = sees_none ? -std::numeric_limits<T>::infinity() : running[i].top + std::log(running[i].sum);
-    if (sees_none)
-      std::fill_n(o + i * width, width, T{0});
-    else
-      scale_row(o + i * width, width, 1 / running[i].sum);
+
+  [[gnu::flatten]] void scale(const simd::Vec<T> (&factor)[panel_vectors]) {
+    for (std::int64_t e = 0; e < width_; ++e)
+      for (int v = 0; v < panel_vectors; ++v) {
+        T* const at = sums_ + e * columns + v * simd::lanes<T>;
+        const simd::Vec<T> scaled = load_vector(at) * factor[v];
+        std::memcpy(at, &scaled, sizeof scaled);
+      }
   }
-}
+
+  const Scores<T>& scores_;
+  const Heads<T>& v_;
+  const std::int64_t depth_, width_, keys_;
+  Scratch<T> memory_;
+  T *key_panels_, *value_panels_;    // [keys / rows][depth][rows], [width / rows][keys][rows]
+  T *query_panel_, *block_, *sums_;  // [depth][columns], [passing keys][columns], [width][columns]
+  std::int64_t head_ = 0, first_ = 0;
+};
 
 }  // namespace
 
 bool accepts(const Cpu&, const op::Attention&, MetaSpan in) { return accepts_attention(in, 3); }
 
 void run(Cpu& cpu, const op::Attention& op, Ins in, Outs out) {
-  const Shape& q = in[0].shape();
+  const Shape &q = in[0].shape(), &k = in[1].shape();
   const std::int64_t heads = q[0] * q[1], queries = q[2], width = in[2].shape()[3];
   Destination o(cpu, out[0], false), lse(cpu, out[1], false);
   visit_wide(in[0].dtype(), [&]<class T>() {
     const Scores<T> scores(cpu, op, in[0], in[1], in.size() > 3 ? &in[3] : nullptr);
     const Heads<T> v(cpu, in[2]);
-    const std::int64_t blocks = (queries + query_block - 1) / query_block;
-    parallel_for(heads * blocks, [&](std::int64_t index) {
-      const std::int64_t head = index / blocks, query = index % blocks * query_block;
-      const std::int64_t rows = std::min(query_block, queries - query), at = head * queries + query;
-      const Scratch<T> block(query_block * key_block);
-      attend(scores, v, head, query, rows, width, block.data(), o.array().data<T>() + at * width,
-             lse.array().data<T>() + at);
+    const std::int64_t parts = divide_up(queries, most_queries);
+    const std::int64_t work =
+        std::max<std::int64_t>(1, queries / std::max<std::int64_t>(parts, 1) * k[2] * q[3]);
+    parallel_ranges(heads * parts, divide_up(worth_a_task, work), [&](std::int64_t begin, std::int64_t end) {
+      HeadAttention<T> attention(scores, v, q[3], width, k[2]);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t head = i / parts, query = i % parts * most_queries;
+        const std::int64_t count = std::min(most_queries, queries - query), at = head * queries + query;
+        attention.run(head, query, count, o.array().data<T>() + at * width, lse.array().data<T>() + at);
+      }
     });
   });
   o.commit();

@@ -10,8 +10,8 @@
 
 namespace ferrite::cpu {
 
-/// Queries and keys per block. Two blocks of scores stay in the second-level cache, and gemm is near its full
-/// speed.
+/// Queries and keys per block of the backward kernel. Two blocks of scores stay in the second-level cache,
+/// and gemm is near its full speed.
 inline constexpr std::int64_t query_block = 64, key_block = 128;
 
 /// x [B, H, rows, columns] as B H matrices whose rows have unit stride.
@@ -81,29 +81,37 @@ class Scores {
   /// hidden.
   void compute(std::int64_t head, std::int64_t query, std::int64_t rows, std::int64_t key,
                std::int64_t columns, T* scores) const {
-    gemm<T>(scale_, q_.rows(head, query, rows), k_.rows(key_head(head), key, columns).transposed(),
-            Matrix<T>(scores, rows, columns), false);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      T* row = scores + i * columns;
-      if (mask_.defined()) apply_mask(head, query + i, key, columns, row);
-      std::fill(row, row + std::clamp<std::int64_t>(first_key(query + i) - key, 0, columns), hidden);
-      std::fill(row + std::clamp<std::int64_t>(end_key(query + i) - key, 0, columns), row + columns, hidden);
+    const Matrix<T> block(scores, rows, columns);
+    gemm<T>(scale_, q_.rows(head, query, rows), k_.rows(key_head(head), key, columns).transposed(), block,
+            false);
+    hide(head, query, key, block);
+  }
+  /// What products are multiplied by to become scores.
+  T scale() const { return scale_; }
+  /// Scores (i, j) of query + i and key + j become -infinity where they are hidden; the mask is added.
+  void hide(std::int64_t head, std::int64_t query, std::int64_t key, const Matrix<T>& scores) const {
+    const std::int64_t columns = scores.columns;
+    for (std::int64_t i = 0; i < scores.rows; ++i) {
+      if (mask_.defined()) apply_mask(head, query + i, key, scores.block(i, 0, 1, columns));
+      const auto within = [&](std::int64_t end) { return std::clamp<std::int64_t>(end - key, 0, columns); };
+      for (std::int64_t j = 0; j < within(first_key(query + i)); ++j) scores(i, j) = hidden;
+      for (std::int64_t j = within(end_key(query + i)); j < columns; ++j) scores(i, j) = hidden;
     }
   }
 
  private:
   static constexpr T hidden = -std::numeric_limits<T>::infinity();
 
-  void apply_mask(std::int64_t head, std::int64_t query, std::int64_t key, std::int64_t columns,
-                  T* row) const {
+  void apply_mask(std::int64_t head, std::int64_t query, std::int64_t key, const Matrix<T>& row) const {
     const Shape& s = mask_.layout().strides;
     const std::int64_t offset = head / heads_ * s[0] + head % heads_ * s[1] + query * s[2] + key * s[3];
     if (mask_.dtype() == DType::bool_) {
       const auto* keep = mask_.data<std::uint8_t>() + offset;
-      for (std::int64_t j = 0; j < columns; ++j) row[j] = keep[j * s[3]] != 0 ? row[j] : hidden;
+      for (std::int64_t j = 0; j < row.columns; ++j)
+        if (keep[j * s[3]] == 0) row(0, j) = hidden;
     } else {
       const T* added = mask_.data<T>() + offset;
-      for (std::int64_t j = 0; j < columns; ++j) row[j] += added[j * s[3]];
+      for (std::int64_t j = 0; j < row.columns; ++j) row(0, j) += added[j * s[3]];
     }
   }
 
