@@ -65,9 +65,12 @@ std::chrono::milliseconds default_timeout() {
   return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
 
+/// Of about thirty years: a clock can still add it to the time.
+constexpr std::chrono::milliseconds longest_timeout{std::int64_t{1'000'000'000} * 1000};
+
 void Group::set_timeout(std::chrono::milliseconds timeout) {
   if (timeout.count() <= 0) throw ValueError("[dist] set_timeout: the timeout must be above 0");
-  timeout_ = timeout;
+  timeout_ = std::min(timeout, longest_timeout);
 }
 
 void Group::check_array(std::string_view op, std::string_view name, const Array& array) const {

@@ -1,9 +1,5 @@
 // Finds the module with MPI (dist/mpi_transport.hpp).
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include <filesystem>
-
+#include "core/plugin.hpp"
 #include "dist/mpi_transport.hpp"
 #include "ferrite/dist/mpi.hpp"
 
@@ -13,44 +9,21 @@ namespace ferrite::dist {
 
 namespace {
 
-struct Module {
-  decltype(&ferrite_open_mpi) open = nullptr;
-  std::string reason;  // why there is none
-
-  Module() {
-    Dl_info library;
-    if (dladdr(reinterpret_cast<void*>(&open_mpi), &library) == 0) return;
-    const auto module =
-        std::filesystem::path(library.dli_fname).parent_path() / ("libferrite_mpi-" FERRITE_VERSION ".so");
-    std::error_code ignored;
-    if (!std::filesystem::exists(module, ignored)) {
-      reason = "this ferrite was built without MPI; run ./dev setup and build it again";
-      return;
-    }
-    // Global: the plugins of Open MPI look for the symbols of libmpi among those of the program.
-    void* const handle =
-        dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);  // never closed: MPI runs until the end
-    if (handle != nullptr) open = reinterpret_cast<decltype(open)>(dlsym(handle, "ferrite_open_mpi"));
-    if (open == nullptr)
-      reason =
-          fmt::format("MPI cannot be loaded: {}; install what is missing, or build ferrite again", dlerror());
-  }
-
-  static const Module& get() {
-    static const Module module;
-    return module;
-  }
-};
+const Plugin& plugin() {
+  // Global: the plugins of Open MPI look for the symbols of libmpi among those of the program.
+  static const Plugin mpi("ferrite_mpi", "ferrite_open_mpi", "MPI", Plugin::Symbols::global);
+  return mpi;
+}
 
 }  // namespace
 
 std::unique_ptr<MpiTransport> open_mpi() {
-  const Module& module = Module::get();
-  if (module.open == nullptr) throw DistError("[mpi] " + module.reason);
-  return std::unique_ptr<MpiTransport>(module.open());
+  const auto open = reinterpret_cast<decltype(&ferrite_open_mpi)>(plugin().function());
+  if (open == nullptr) throw DistError("[mpi] " + plugin().reason());
+  return std::unique_ptr<MpiTransport>(open());
 }
 
-std::string mpi_unavailable_reason() { return Module::get().reason; }
+std::string mpi_unavailable_reason() { return plugin().reason(); }
 
 #else
 

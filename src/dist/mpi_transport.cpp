@@ -62,7 +62,7 @@ bool start_mpi() {
 /// writing a file for minutes.
 template <class Done>
 bool poll(MpiTransport::Deadline deadline, const Done& done) {
-  for (int round = 0;; ++round) {
+  for (std::int64_t round = 0;; ++round) {
     if (done()) return true;
     if (round < 100) continue;
     if (round % 64 == 0 && std::chrono::steady_clock::now() >= deadline) return false;

@@ -191,11 +191,32 @@ TEST_F(AutotuneTest, BadLinesAreLeftOutWithAWarning) {
         << reader.warnings()[0];
     EXPECT_EQ(c.choose(reader, "new"), 2u);
     EXPECT_EQ(c.measured, 3);
-    Autotuner later = tuner();  // a line begins anew, whatever is before it
+    Autotuner later = tuner();
     EXPECT_EQ(c.choose(later, "kept"), 2u);
     EXPECT_EQ(c.choose(later, "new"), 2u);
     EXPECT_EQ(c.measured, 3);
+    EXPECT_TRUE(later.warnings().empty()) << "it was taken out";
   }
+}
+
+TEST_F(AutotuneTest, ALineBeginsAnewAfterOneThatWasCutOff) {
+  Candidates c{{3, 2, 1}};
+  Autotuner first = tuner(), second = tuner();
+  c.choose(first, "one");
+  c.choose(second, "two");  // both have read the file
+  spill(file, slurp(file) + R"({"environ)");
+  c.choose(first, "three");
+  Autotuner later = tuner();
+  c.measured = 0;
+  for (const char* problem : {"one", "two", "three"}) EXPECT_EQ(c.choose(later, problem), 2u);
+  EXPECT_EQ(c.measured, 0);
+}
+
+TEST_F(AutotuneTest, AChoiceMayBeTakenFromElsewhere) {
+  Autotuner first = tuner();
+  first.keep("problem", names, 1);
+  EXPECT_EQ(first.recall("problem", names), 1u);
+  EXPECT_EQ(tuner().recall("problem", names), 1u);
 }
 
 TEST_F(AutotuneTest, AnEmptyFileIsFine) {

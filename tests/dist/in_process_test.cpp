@@ -78,6 +78,14 @@ TEST(InProcessFaults, TwoRanksThatSendFirstAreEndedByTheTimeout) {
   });
 }
 
+TEST(InProcessFaults, TheLongestTimeoutIsLong) {
+  on_ranks(2, [](Handle& g) {
+    g->set_timeout(std::chrono::milliseconds::max());
+    if (g->rank() == 1) std::this_thread::sleep_for(50ms);
+    g->barrier();
+  });
+}
+
 TEST(InProcessFaults, ARankMayEndWhileOthersGoOnWithoutIt) {
   on_ranks(3, [](Handle& g) {
     g->barrier();

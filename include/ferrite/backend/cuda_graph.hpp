@@ -27,8 +27,8 @@ namespace ferrite {
 /// would not repeat throw a BackendError that says why: copies from and to the host (item(), printing a
 /// tensor, from_vector) and waiting for the GPU. Run the step once before capturing, so that cuBLASLt and
 /// cuDNN choose their kernels. While a GPU captures, no other thread may use it.
-/// A graph that is captured `beside` another of the same GPU takes its memory from the same arena: what does
-/// not outlive a step lies in the same place in both, since they never run at the same time.
+/// A graph that is captured `beside` another of the same GPU takes its memory from the same arena, since they
+/// never run at the same time. What a replay has filled is valid until another of these graphs is replayed.
 class FERRITE_API CudaGraph {
  public:
   template <std::invocable F>

@@ -77,9 +77,11 @@ bool can_record(const B& backend) {
 /// Records what step() does, without doing it. The contract is that of CudaGraph: tensors that the step reads
 /// keep their buffers, and those that it makes and that outlive it are filled by every replay. Throws
 /// BackendError if the backend cannot record, or for an action that a replay would not repeat, such as a copy
-/// to the host; the message names the op. A backend of another kind brings members can_record and record.
-/// `beside` is an earlier recording of the same backend: the two share the memory of what does not outlive a
-/// step, so that recordings for many sizes need as much as the largest.
+/// to the host; the message names the op. A backend of another kind brings members can_record() and
+/// record(step), or record(step, beside).
+/// `beside` is an earlier recording of the same backend, with which this one shares memory, so that
+/// recordings for many sizes need as much as the largest. Results of a replay are then valid until the other
+/// is replayed.
 FERRITE_API std::unique_ptr<RecordedStep> record(Cuda& backend, const std::function<void()>& step,
                                                  const RecordedStep* beside = nullptr);
 template <class B>
@@ -87,6 +89,8 @@ std::unique_ptr<RecordedStep> record(B& backend, const std::function<void()>& st
                                      const RecordedStep* beside = nullptr) {
   if constexpr (requires { backend.record(step, beside); }) {
     return backend.record(step, beside);
+  } else if constexpr (requires { backend.record(step); }) {
+    return backend.record(step);
   } else if constexpr (detail::records_as_inner<B> && requires { backend.refresh(); }) {
     using Refreshed = detail::RefreshedStep<B>;
     const auto* const other = dynamic_cast<const Refreshed*>(beside);

@@ -62,7 +62,7 @@ class FERRITE_API Group {
   virtual bool is_reproducible() const = 0;
 
   std::chrono::milliseconds timeout() const { return timeout_; }
-  /// For the next calls of this rank. ValueError unless it is above 0.
+  /// For the next calls of this rank; 1e9 seconds at most. ValueError unless it is above 0.
   void set_timeout(std::chrono::milliseconds timeout);
 
   /// out = the reduction of every rank's `in`; the same shape on all ranks. bool has max and min only; i8,

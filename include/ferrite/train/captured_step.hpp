@@ -45,7 +45,7 @@ class CapturedStep {
   }
 
   /// Trains on batches of the kinds it was recorded with, as many, and does not wait for the device. The
-  /// losses are copies, which stay as they are.
+  /// losses are copies, which stay as they are when another step that shares its memory runs.
   std::vector<Tensor<B>> run(const std::vector<data::HostBatch>& batches) {
     for (std::size_t i = 0; i < batches.size(); ++i) loading_.load_into(batches[i], inputs_[i]);
     for (const Buffer& buffer : buffers_)  // a step that was not a replay has put another in its place

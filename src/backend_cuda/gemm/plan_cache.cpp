@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -249,8 +250,15 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
   Autotuner& tuner = libraries.tuner();
   const std::string text = text_of(p), kind = text_of(class_of(p));
   auto choice = tuner.recall(text, names);
-  if (!choice) choice = chosen_for(kind, names);
-  if (!choice && !is_capturing) choice = tuner.choose(text, names, measure);
+  if (!choice && !is_capturing) {
+    const auto near = chosen_for(kind, names);
+    if (near && std::isfinite(measure(*near))) {  // the library may refuse what it proposes
+      choice = near;
+      tuner.keep(text, names, *near);
+    } else {
+      choice = tuner.choose(text, names, measure);
+    }
+  }
   if (!choice) return Choice::provisional;
   plan = candidate(*choice);
   const std::lock_guard guard(lock_);

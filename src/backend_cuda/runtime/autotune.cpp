@@ -1,5 +1,5 @@
 // Choices and their file, with one line of JSON for each: {"environment", "problem", "candidate"}. Lines are
-// only ever added: processes share the file, and a choice costs the same however many there are.
+// added: processes share the file, and a choice costs the same however many there are.
 #include "backend_cuda/runtime/autotune.hpp"
 
 #include <fcntl.h>
@@ -17,6 +17,8 @@
 
 #include "backend_cuda/runtime/compile_times.hpp"
 #include "core/hash.hpp"
+#include "ferrite/core/error.hpp"
+#include "ferrite/io/atomic_file.hpp"
 
 namespace ferrite::cuda {
 namespace {
@@ -72,8 +74,10 @@ std::string append(const std::filesystem::path& path, std::string line) {
   const off_t size = ::lseek(file, 0, SEEK_END);
   char last = '\n';
   if (size > 0 && ::pread(file, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, 1, '\n');
-  const bool is_written = ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  const std::string problem = is_written ? "" : std::strerror(errno);
+  const ssize_t written = ::write(file, line.data(), line.size());
+  const std::string problem = written == static_cast<ssize_t>(line.size()) ? ""
+                              : written < 0                                ? std::strerror(errno)
+                                                                           : "the disk is full";
   ::close(file);
   return problem;
 }
@@ -138,6 +142,10 @@ std::optional<std::size_t> Autotuner::choose(std::string_view problem, std::span
   return index;
 }
 
+void Autotuner::keep(std::string_view problem, std::span<const std::string> names, std::size_t choice) {
+  save(key_of(problem, names), names[choice]);
+}
+
 std::optional<std::size_t> Autotuner::recall(std::string_view problem, std::span<const std::string> names) {
   if (names.empty()) return std::nullopt;
   if (!options_.timing) return options_.fixed % names.size();
@@ -163,16 +171,25 @@ void Autotuner::load() {
   }
   std::ifstream stream(options_.file, std::ios::binary);
   std::size_t bad = 0;
+  std::string good;
   for (std::string text; std::getline(stream, text);) {
     const std::optional<Line> line = Line::parse(text);
-    if (!line)
+    if (!line) {
       ++bad;
-    else if (line->environment == environment_)
-      choices_[line->problem] = line->candidate;
+      continue;
+    }
+    good += text + '\n';
+    if (line->environment == environment_) choices_[line->problem] = line->candidate;
   }
-  if (bad > 0)
-    warn(fmt::format("{}: {} lines are not choices (corrupt or cut off); left out", options_.file.string(),
-                     bad));
+  if (bad == 0) return;
+  warn(fmt::format("{}: {} lines are not choices (corrupt or cut off); left out", options_.file.string(),
+                   bad));
+  try {
+    AtomicFile file(options_.file);
+    file.write(good);
+    file.commit();
+  } catch (const Error&) {  // then the next process warns again
+  }
 }
 
 void Autotuner::save(const std::string& key, const std::string& name) {

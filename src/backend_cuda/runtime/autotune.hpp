@@ -32,8 +32,8 @@ struct AutotuneOptions {
   FERRITE_API static AutotuneOptions from_environment();
 };
 
-/// Any thread may use it. Lines of the file that are corrupt, cut off or foreign are left out; a file that
-/// cannot be written is given up. Both only leave a warning.
+/// Any thread may use it. Lines of the file that are corrupt, cut off or foreign are taken out of it; a file
+/// that cannot be written is given up. Both only leave a warning.
 class FERRITE_API Autotuner {
  public:
   /// Seconds that candidate i takes; infinity if it cannot run.
@@ -52,6 +52,9 @@ class FERRITE_API Autotuner {
                                     const Measure& measure);
   /// The same without measuring: nothing if the choice is not known.
   std::optional<std::size_t> recall(std::string_view problem, std::span<const std::string> names);
+
+  /// Keeps a choice that was not measured by `choose`, as for a problem of nearly the same size.
+  void keep(std::string_view problem, std::span<const std::string> names, std::size_t choice);
 
   /// Problems with the file so far, oldest first.
   std::vector<std::string> warnings() const;
