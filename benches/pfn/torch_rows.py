@@ -30,7 +30,9 @@ import torch_pfn
 STANDARD = {"task": "classification", "classes": 10, "bins": 100, "dim": 192, "head_width": 32, "layers": 6,
             "hidden": 512, "registers": 16, "offsets": [0, 1, 3], "eps": 1e-5, "dtype": "f32"}
 # Tables, train rows, query rows, columns: of the standard course (src/models/pfn/course.cpp).
-COURSE = [(260, 64, 64, 2), (52, 112, 128, 7), (12, 240, 128, 20), (2, 1008, 128, 34)]
+# Fewer tables for a CPU, where a step takes seconds.
+COURSE = {"cuda": [(260, 64, 64, 2), (52, 112, 128, 7), (12, 240, 128, 20), (2, 1008, 128, 34)],
+          "cpu": [(8, 64, 64, 2), (2, 112, 128, 7), (1, 240, 128, 20)]}
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 CLASSES = 4  # that the tables have
 
@@ -168,7 +170,7 @@ def best_form(args, measure):
 def rows_of(args, clock):
     only_given = any(v is not None for v in (args.tables, args.train_rows, args.query_rows, args.columns))
     if "train" in args.only:
-        for size in [given_size(args)] if only_given else COURSE:
+        for size in [given_size(args)] if only_given else COURSE[args.device]:
             for dtype, mode in itertools.product(args.dtypes or ["bf16" if args.device == "cuda" else "f32"], args.modes):
                 row = best_form(args, lambda form: time_training(args, clock, size, dtype, mode, form))
                 if "seconds" in row:
