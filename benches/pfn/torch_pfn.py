@@ -258,8 +258,8 @@ def load(path, form="sdpa"):
     if "pfn" not in metadata:
         raise ValueError(f"{path}: no config of a prior-fitted network in its metadata")
     if any(name.startswith("model.") for name in tensors):
-        tensors = {prefix_free: tensor for prefix in ("model.", "average.") for name, tensor in tensors.items()
-                   if name.startswith(prefix) for prefix_free in [name.removeprefix(prefix)]}
+        tensors = {name.removeprefix(prefix): tensor for prefix in ("model.", "average.")
+                   for name, tensor in tensors.items() if name.startswith(prefix)}
     config = json.loads(metadata["pfn"])
     model = Pfn(config, form)
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})

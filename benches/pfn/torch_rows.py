@@ -198,7 +198,8 @@ def parse():
     add("--threads", type=int, help="of the CPU")
     add("--only", nargs="+", choices=["train", "infer"], default=["train", "infer"])
     add("--modes", nargs="+", choices=["eager", "compile", "graph", "compile-graph"], help="default: all of the device")
-    add("--dtypes", nargs="+", choices=list(DTYPES), help="default: training bf16 (mixed) on a GPU and f32 on a CPU, inference both")
+    add("--dtypes", nargs="+", choices=list(DTYPES),
+        help="default: training bf16 (mixed) on a GPU and f32 on a CPU, inference both")
     add("--cells", nargs="+", choices=list(torch_pfn.CELL_ATTENTION), default=list(torch_pfn.CELL_ATTENTION),
         help="forms of attention among cells")
     add("--sdpa", choices=["default", "cudnn", "flash", "efficient"], default="default",
