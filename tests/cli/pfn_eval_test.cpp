@@ -143,6 +143,57 @@ TEST_F(PfnEvalCommand, TheNetworkIsEvaluatedBesideTheOthers) {
   }
 }
 
+TEST_F(PfnEvalCommand, WeightsThatSomebodyNamedMustBeThere) {
+  write_table();
+  const Reply reply = run_ferrite("pfn eval " + at("table.csv") + " --target y",
+                                  "FERRITE_PFN_WEIGHTS=" + at("none.safetensors"));
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, "FERRITE_PFN_WEIGHTS: ");
+}
+
+TEST_F(PfnEvalCommand, FilesAreNotOverwrittenByMistake) {
+  write_table();
+  const std::string before = read("table.csv");
+  expect_refused(at("table.csv") + " --target y --json " + at("./table.csv"), "--json name the same file");
+  expect_refused(at("table.csv") + " --target y --json " + at("x") + " --page " + at("x"),
+                 "--json and --page name the same file");
+  const Reply reply = eval(at("table.csv") + " --target y --page " + at("nowhere/page.html"));
+  EXPECT_EQ(reply.code, 2);
+  EXPECT_EQ(reply.output.find("majority"), std::string::npos) << reply.output;  // before the work
+  EXPECT_EQ(read("table.csv"), before);
+}
+
+TEST_F(PfnEvalCommand, NamesNeedNotBeUtf8) {
+  write_table();
+  std::filesystem::rename(folder / "table.csv", folder / "t\xff.csv");
+  const Reply reply = eval(at("t\xff.csv") + " --target y --repeats 0 --quiet --json " + at("report.json"));
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  EXPECT_EQ(read_json("report.json")["file"], "t\xef\xbf\xbd.csv");
+}
+
+TEST_F(PfnEvalCommand, NumbersOfAnyUnitAreScoredAlike) {
+  std::string scores;
+  for (const std::string unit : {"", "e-200", "e200", "e300"}) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 40; ++i)
+      text +=
+          std::to_string(std::sin(i)) + "," + std::to_string(3 * std::sin(i) + std::cos(5 * i)) + unit + "\n";
+    write("units.csv", text);
+    const Reply reply =
+        eval(at("units.csv") + " --target y --quiet --json " + at("report.json") + " --repeats 0");
+    ASSERT_EQ(reply.code, 0) << reply.output;
+    std::string found;
+    for (const auto& model : read_json("report.json")["models"]) {
+      std::array<char, 64> text_of;
+      std::snprintf(text_of.data(), text_of.size(), "%.4f ", model["scores"]["r2"]["mean"].get<double>());
+      found += text_of.data();
+    }
+    if (unit.empty()) scores = found;
+    EXPECT_EQ(found, scores) << unit;
+    EXPECT_EQ(reply.output.find("nan"), std::string::npos) << reply.output;
+  }
+}
+
 TEST_F(PfnEvalCommand, BadInputIsRefusedWithAdvice) {
   write_table();
   write("constant.csv", "x,y\n1,a\n2,a\n3,a\n");
@@ -160,6 +211,11 @@ TEST_F(PfnEvalCommand, BadInputIsRefusedWithAdvice) {
   expect_refused(at("noise.csv") + " --target y", "ferrite: [");
   expect_refused(at("table.csv") + " --target y --weights " + at("none.safetensors"), "none.safetensors");
   expect_refused(at("table.csv"), "--target");
+  expect_refused(at("table.csv") + " --target y --members 0", "not in range 1 to 1000");
+  expect_refused(at("table.csv") + " --target y --drop y", "--drop y: is the target");
+  write("twice.csv", "x,x,y\n1,2,a\n2,1,b\n3,1,a\n4,1,b\n5,3,a\n6,2,b\n7,1,a\n8,1,b\n");
+  expect_refused(at("twice.csv") + " --target y --folds 2", "--rename-duplicates");
+  EXPECT_EQ(eval(at("twice.csv") + " --target y --folds 2 --rename-duplicates").code, 0);
 }
 
 }  // namespace

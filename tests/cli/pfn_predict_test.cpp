@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "cli/cli_test.hpp"
+#include "ferrite/io/npz.hpp"
+#include "ferrite/io/safetensors.hpp"
 #include "ferrite/models/pfn/classifier.hpp"
 #include "models/pfn/pfn_test.hpp"
 
@@ -108,6 +110,104 @@ TEST_F(PfnPredictCommand, ClassesKeepTheNamesThatTheyHaveInTheFile) {
   expect_contains(text("p.csv"), "prediction,p_1,p_2\n");
 }
 
+TEST_F(PfnPredictCommand, LongIntegersAreDifferentClasses) {
+  const std::string rows =
+      "a,y\n1,12345678901234567\n2,12345678901234568\n3,5\n4,12345678901234567\n"
+      "5,12345678901234568\n6,5.0\n7,+5\n8,12345678901234568\n";
+  write("a.csv", rows);
+  write("b.csv", rows);
+  const Reply reply = predict("y", "p.csv", "");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(text("p.csv"), "prediction,p_12345678901234567,p_12345678901234568,p_5\n");
+  expect_contains(reply.output, "on the 8 rows whose target is known");
+  // As doubles they are all one.
+  write("a.csv",
+        "a,y\n1,12345678901234567001\n2,12345678901234567002\n3,12345678901234567001\n"
+        "4,12345678901234567002\n");
+  ASSERT_EQ(predict("y", "p.csv", "").code, 0);
+  expect_contains(text("p.csv"), "prediction,p_12345678901234567001,p_12345678901234567002\n");
+}
+
+TEST_F(PfnPredictCommand, NamesThatAreKeptDoNotHideTheGuess) {
+  write("a.csv", "a,y\n1,007\n2,8\n3,9\n4,007\n5,8\n6,9\n");
+  const std::string guess = "notice: the target 'y' has 3 different integers, which are taken as classes";
+  write("b.csv", "a\n4\n");
+  expect_contains(predict("y", "p.csv", "").output, guess);
+  expect_contains(text("p.csv"), "prediction,p_007,p_8,p_9\n");
+  EXPECT_EQ(predict("y", "p.csv", "--task classification").output.find("which are taken"), std::string::npos);
+}
+
+TEST_F(PfnPredictCommand, ArraysHaveClassesToo) {
+  Cpu cpu;
+  const std::vector<double> a{1, 2, 3, 4, 5, 6}, y{1, 2, 1, 2, 1, 2};
+  const NamedTensors vectors{{"a", to_host(from_vector(cpu, a, {6}))},
+                             {"y", to_host(from_vector(cpu, y, {6}))}};
+  write_npz(folder / "a.npz", vectors);
+  write_safetensors(folder / "a.safetensors", {{}, vectors});
+  write("b.csv", "a,y\n4,2\n5,1.0\n");
+  for (const std::string name : {"a.npz", "a.safetensors"}) {
+    const Reply reply =
+        predict("--train " + at(name) + " --test " + at("b.csv") + " --target y --out " + at("p.csv"));
+    ASSERT_EQ(reply.code, 0) << reply.output;
+    expect_contains(reply.output, "on the 2 rows whose target is known");
+    expect_contains(text("p.csv"), "prediction,p_1,p_2\n");
+    EXPECT_EQ(
+        predict("--train " + at(name) + " --test " + at(name) + " --target y --out " + at("p.csv")).code, 0);
+  }
+}
+
+TEST_F(PfnPredictCommand, DatesCanBeClasses) {
+  const std::string dates = "a,y\n1,2024-01-31\n2,2024-02-01\n3,2024-01-31\n4,2024-02-01\n";
+  write("a.csv", dates);
+  write("b.csv", dates);
+  const Reply reply = predict("y", "p.csv", "--task classification");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "on the 4 rows whose target is known");
+  expect_contains(text("p.csv"), "prediction,p_2024-01-31,p_2024-02-01\n");
+  write("a.csv", dates + "5,never\n6,never\n");
+  expect_contains(predict("y", "p.csv", "").output, "on the 4 rows whose target is known");
+}
+
+TEST_F(PfnPredictCommand, NumbersThatCannotBeScoredAreTold) {
+  const std::string train = "a,y\n1,1.5\n2,2.5\n3,4.25\n4,3.5\n5,2\n6,1\n";
+  write("a.csv", train);
+  write("b.csv", "a,y\n1,much\n2,little\n");
+  const Reply texts = predict("y", "p.csv", "");
+  ASSERT_EQ(texts.code, 0) << texts.output;
+  expect_contains(texts.output, "notice: target 'y': 2 rows have no finite number");
+  write("b.csv", "a,y\n1,2.5\n2,2.5\n");
+  const Reply constant = predict("y", "p.csv", "");
+  expect_contains(constant.output, "known: RMSE ");
+  EXPECT_EQ(constant.output.find("R2"), std::string::npos) << constant.output;
+  write("b.csv", "a,y\n1,1e308\n2,-1e308\n");
+  const Reply huge = predict("y", "p.csv", "");
+  expect_contains(huge.output, "R2 0.0000, RMSE 1e+308");
+}
+
+TEST_F(PfnPredictCommand, FilesAreNotOverwrittenByMistake) {
+  const std::string before = text("a.csv");
+  const auto refused = [&](const std::string& arguments, const char* part) {
+    const Reply reply = predict(arguments);
+    EXPECT_EQ(reply.code, 2) << reply.output;
+    expect_contains(reply.output, part);
+  };
+  const std::string tables = "--train " + at("a.csv") + " --test " + at("b.csv") + " --target kind --out ";
+  refused(tables + at("a.csv"), "--train and --out name the same file");
+  refused(tables + at("./b.csv"), "--test and --out name the same file");
+  refused(tables + at("x") + " --save-fitted " + at("./x"), "--save-fitted and --out name the same file");
+  refused(tables + at("nowhere/p.csv"), "nowhere");
+  refused(tables + at("p.csv") + " --save-fitted " + at("nowhere/f.safetensors"), "nowhere");
+  EXPECT_EQ(text("a.csv"), before);
+  EXPECT_FALSE(std::filesystem::exists(folder / "p.csv"));
+}
+
+TEST_F(PfnPredictCommand, ColumnsOfOneNameCanBeNumbered) {
+  write("a.csv", "a,a,y\n1,2,u\n2,1,v\n3,5,u\n4,3,v\n");
+  write("b.csv", "a,a\n1,2\n");
+  expect_contains(predict("y", "p.csv", "").output, "--rename-duplicates");
+  EXPECT_EQ(predict("y", "p.csv", "--rename-duplicates").code, 0);
+}
+
 TEST_F(PfnPredictCommand, WhatWasFittedPredictsAgain) {
   ASSERT_EQ(predict("kind", "p.csv", "--save-fitted " + at("f.safetensors")).code, 0);
   const Reply reply =
@@ -115,6 +215,14 @@ TEST_F(PfnPredictCommand, WhatWasFittedPredictsAgain) {
   ASSERT_EQ(reply.code, 0) << reply.output;
   EXPECT_EQ(text("q.csv"), text("p.csv"));
   EXPECT_FALSE(text("p.csv").empty());
+  for (const std::string option :
+       {"--target kind", "--task regression", "--drop a", "--categories a", "--members 2", "--seed 1",
+        "--context-rows 9", "--memory 1", "--train x", "--save-fitted x"}) {
+    const Reply refused = predict("--fitted " + at("f.safetensors") + " --test " + at("b.csv") + " --out " +
+                                  at("q.csv") + " " + option);
+    EXPECT_EQ(refused.code, 2) << option;
+    expect_contains(refused.output, option.substr(0, option.find(' ')) + " excludes --fitted");
+  }
 }
 
 TEST_F(PfnPredictCommand, AKnownTargetIsScored) {
@@ -140,8 +248,12 @@ TEST_F(PfnPredictCommand, BadInputIsRefusedWithAdvice) {
   };
   refused(predict("nothing", "p.csv", ""), "target 'nothing': there is no such column");
   refused(predict("--test " + at("b.csv") + " --out " + at("p.csv")), "give --train and --target");
-  refused(predict("kind", "p.csv", "--fitted " + at("f.safetensors")), "leave out --train");
-  refused(predict("kind", "p.csv", "--members 0"), "--members");
+  refused(predict("kind", "p.csv", "--members 0"), "not in range 1 to 1000");
+  refused(predict("kind", "p.csv", "--context-rows 1"), "--context-rows");
+  refused(predict("kind", "p.csv", "--memory 1e-6"), "--memory");
+  refused(predict("kind", "p.csv", "--drop a,b"), "all others are dropped");
+  refused(predict("kind", "p.csv", "--drop kind"), "--drop kind: is the target");
+  refused(predict("kind", "p.csv", "--categories kind"), "--categories kind: is the target");
   refused(predict("kind", "p.csv", "--weights " + at("regression.safetensors")),
           "weights are for regression");
   refused(run_ferrite("pfn predict --train " + at("a.csv") + " --test " + at("b.csv") +

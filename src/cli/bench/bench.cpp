@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "cli/bench/compare.hpp"
 #include "cli/bench/page.hpp"
@@ -10,8 +9,8 @@
 #include "cli/bench/run.hpp"
 #include "cli/bench/summary.hpp"
 #include "cli/command.hpp"
+#include "cli/result_file.hpp"
 #include "ferrite/backend/cuda_device.hpp"
-#include "ferrite/io/atomic_file.hpp"
 
 namespace ferrite::cli {
 
@@ -22,23 +21,6 @@ using namespace bench;
 struct Options : Plan {
   std::string out, html;
   bool list = false, quiet = false, verbose = false;
-};
-
-/// A file that is opened before the run: a path that cannot be written should not cost one.
-class Result {
- public:
-  explicit Result(const std::string& path) {
-    if (!path.empty()) file_.emplace(path);
-  }
-  template <class F>
-  void write(F&& make_text) {
-    if (!file_) return;
-    file_->write(make_text());
-    file_->commit();
-  }
-
- private:
-  std::optional<AtomicFile> file_;
 };
 
 int list_rows(const Selection& selection) {
@@ -57,9 +39,8 @@ int run_bench(const Options& options) {
     if (cuda_device_count() > 0) plan.backends.push_back("cuda");
   }
   if (std::find(plan.peers.begin(), plan.peers.end(), "all") != plan.peers.end()) plan.peers = peer_names();
-  if (!options.out.empty() && options.out == options.html)
-    throw ValueError("[bench] --out and --html name the same file");
-  Result json(options.out), html(options.html);
+  check_files("bench", {{"--out", options.out, true}, {"--html", options.html, true}});
+  ResultFile json(options.out), html(options.html);
   const Report report = run(plan);
   json.write([&] { return to_json(report).dump(2) + "\n"; });
   html.write([&] { return page(report); });

@@ -7,7 +7,8 @@
 #include "cli/pfn/eval_network.hpp"
 #include "cli/pfn/eval_plots.hpp"
 #include "cli/pfn/pfn.hpp"
-#include "ferrite/io/atomic_file.hpp"
+#include "cli/pfn/table_options.hpp"
+#include "cli/result_file.hpp"
 #include "ferrite/io/progress.hpp"
 
 namespace ferrite::cli {
@@ -16,25 +17,22 @@ namespace {
 using namespace ferrite::pfn;
 using pfn::EvalReport;
 
-struct Options {
-  std::string file, target, task = "auto", page, json;
+struct Options : pfn::TableOptions {
+  std::string file, page, json;
   pfn::NetworkOptions network;
   EvaluationConfig config;
-  TableConfig table;
   std::int64_t repeats = 5;
   bool quiet = false;
 };
 
-void write_file(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
 int run(Options o) {
   const bool is_written = !o.page.empty() || !o.json.empty();
-  if (o.task != "auto")
-    o.config.encoder.task = o.task == "regression" ? Task::regression : Task::classification;
+  check_files("pfn eval", {{"the table", o.file, false},
+                           {"--weights", o.network.weights, false},
+                           {"--json", o.json, true},
+                           {"--page", o.page, true}});
+  ResultFile json(o.json), page(o.page);
+  o.config.encoder = o.encoder_config("pfn eval");
   o.config.repeats = is_written ? o.repeats : 0;  // the terminal does not show importance
   const Table table = read_table(o.file, o.table);
   const Task task = TableEncoder::fit(table, o.target, o.config.encoder).task();
@@ -65,8 +63,10 @@ int run(Options o) {
     fmt::print("\n* best of its column\n");
     for (const std::string& notice : report.notices) fmt::print("notice: {}\n", notice);
   }
-  if (!o.json.empty()) write_file(o.json, pfn::to_json(report).dump(2) + "\n");
-  if (!o.page.empty()) write_file(o.page, pfn::eval_page(report));
+  json.write([&] {
+    return pfn::to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  });
+  page.write([&] { return pfn::eval_page(report); });
   return success;
 }
 
@@ -77,22 +77,14 @@ void add_pfn_eval(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("eval", "Cross-validate the network on a table, beside simple models");
   command->add_option("data", o->file, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
-  command->add_option("--target", o->target, "The column to predict")->required();
+  pfn::add_table_options(*command, *o)[0]->required();
   command->add_option("--folds", o->config.folds, "Parts, each predicted by what was learned from the others")
       ->check(whole_number)
       ->capture_default_str();
   command->add_option("--seed", o->config.seed, "Of the folds, the network's members and the permutations")
       ->check(whole_number)
       ->capture_default_str();
-  command->add_option("--task", o->task, "classification or regression; auto: by the target")
-      ->check(CLI::IsMember({"auto", "classification", "regression"}))
-      ->capture_default_str();
   pfn::add_network_options(*command, o->network);
-  command->add_option("--missing", o->table.missing, "More texts or numbers that mean a missing value")
-      ->delimiter(',');
-  command->add_option("--drop", o->config.encoder.drop, "Columns to leave out")->delimiter(',');
-  command->add_option("--categories", o->config.encoder.categories, "Columns of numbers that are categories")
-      ->delimiter(',');
   command->add_option("--page", o->page, "HTML page to write: curves, calibration, columns that matter");
   command->add_option("--json", o->json, "File to write with all figures");
   command

@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "cli/backend_option.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cli::pfn {
 
 void add_network_options(CLI::App& command, NetworkOptions& options) {
-  command.add_option("--weights", options.weights,
-                     "Of the network: a file of `ferrite pfn train`; without it the network is left out");
+  command.add_option(
+      "--weights", options.weights,
+      "Of the network: a file of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names; "
+      "without either the network is left out");
   command.add_option("--members", options.members, "Of the network's ensemble")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   add_backend_option(&command, options.backend, "Where the network runs");
 }
@@ -23,7 +27,8 @@ std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options,
                     .with_backend(options.backend)
                     .with_members(options.members)
                     .with_seed(options.seed);
-  if (options.weights.empty()) {
+  const char* const named = std::getenv("FERRITE_PFN_WEIGHTS");
+  if (options.weights.empty() && !(named && *named)) {
     try {
       config = config.with_weights(ferrite::pfn::default_weights(task).string());
     } catch (const ValueError&) {

@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "cli/backend_option.hpp"
+#include "cli/pfn/class_names.hpp"
 #include "cli/pfn/pfn.hpp"
+#include "cli/pfn/table_options.hpp"
+#include "cli/result_file.hpp"
 #include "ferrite/core/error.hpp"
-#include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/io/progress.hpp"
 #include "ferrite/models/pfn/classifier.hpp"
@@ -17,12 +21,11 @@ namespace ferrite::cli {
 namespace {
 
 using namespace ferrite::pfn;
+using pfn::has_plain_numbers, pfn::with_class_names;
 
-struct Options {
-  std::string train, test, target, out, fitted, save_fitted, task = "auto";
+struct Options : pfn::TableOptions {
+  std::string train, test, out, fitted, save_fitted;
   PredictorConfig config;
-  EncoderConfig encoder;
-  TableConfig table;
   double memory_gib = 8;
   bool quiet = false;
 };
@@ -30,12 +33,15 @@ struct Options {
 void check(const Options& o) {
   if (o.fitted.empty() && (o.train.empty() || o.target.empty()))
     throw ValueError("[pfn predict] give --train and --target, or --fitted with what --save-fitted wrote");
-  if (!o.fitted.empty() && !(o.train.empty() && o.save_fitted.empty()))
-    throw ValueError(
-        "[pfn predict] --fitted: has learned already; leave out --train and --save-fitted, or --fitted");
   if (!(o.memory_gib > 0 && o.memory_gib <= 0x1p20))
     throw ValueError(
         fmt::format("[pfn predict] --memory {}: must lie above 0 and up to 2^20 GiB", o.memory_gib));
+  check_files("pfn predict", {{"--train", o.train, false},
+                              {"--test", o.test, false},
+                              {"--weights", o.config.weights, false},
+                              {"--fitted", o.fitted, false},
+                              {"--save-fitted", o.save_fitted, true},
+                              {"--out", o.out, true}});
 }
 
 /// A table for a CSV file, column by column.
@@ -52,7 +58,7 @@ class Columns {
       fields.push_back(fmt::format("{}", numbers[i]));
     add(name, std::move(fields));
   }
-  void write(const std::string& path) const {
+  std::string csv() const {
     std::string text;
     const auto line = [&](const auto& field_of) {
       for (std::size_t c = 0; c < names_.size(); ++c) {
@@ -63,9 +69,7 @@ class Columns {
     };
     line([&](std::size_t c) { return names_[c]; });
     for (std::size_t r = 0; r < fields_[0].size(); ++r) line([&](std::size_t c) { return fields_[c][r]; });
-    AtomicFile file(path);
-    file.write(text);
-    file.commit();
+    return text;
   }
 
  private:
@@ -95,59 +99,83 @@ std::string score_of(const EncodedTable& all, std::span<const double> prediction
     p.insert(p.end(), from, from + static_cast<std::ptrdiff_t>(width));
   }
   const std::string of = fmt::format("on the {} rows whose target is known: ", judged.size());
+  const auto varies = [](const auto& values) {
+    return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
+  };
   if (rows.task == Task::regression)
-    return of + fmt::format("R2 {:.4f}, RMSE {:.6g}", r2(p, rows.targets), rmse(p, rows.targets));
+    return of + fmt::format("{}RMSE {:.6g}",
+                            varies(rows.targets) ? fmt::format("R2 {:.4f}, ", r2(p, rows.targets)) : "",
+                            rmse(p, rows.targets));
   const std::int64_t classes = rows.class_count();
-  const bool varies = std::adjacent_find(rows.classes.begin(), rows.classes.end(), std::not_equal_to<>()) !=
-                      rows.classes.end();
-  return of + fmt::format("accuracy {:.4f}, log loss {:.4f}{}", accuracy(p, rows.classes, classes),
-                          log_loss(p, rows.classes, classes),
-                          varies ? fmt::format(", AUC {:.4f}", auc(p, rows.classes, classes)) : "");
+  return of +
+         fmt::format("accuracy {:.4f}, log loss {:.4f}{}", accuracy(p, rows.classes, classes),
+                     log_loss(p, rows.classes, classes),
+                     varies(rows.classes) ? fmt::format(", AUC {:.4f}", auc(p, rows.classes, classes)) : "");
 }
 
-/// The table to learn from, and how. Classes that look like numbers keep the names that they have in the
-/// file: 007 is not 7.
-std::pair<Table, TableEncoder> learned(const Options& o) {
-  EncoderConfig config = o.encoder;
-  if (o.task != "auto") config.task = o.task == "regression" ? Task::regression : Task::classification;
+/// The table to learn from, and how.
+struct Learned {
+  Table train;
+  TableEncoder encoder;
+  std::vector<std::string> notices;  // beside those of the encoder
+};
+
+bool is_constant(const RawColumn& column) {
+  std::set<double> values;
+  for (const double value : column.numbers)
+    if (std::isfinite(value)) values.insert(value);
+  return values.size() < 2;
+}
+
+/// Classes that look like numbers keep the names that they have in the file, and numbers decide whether they
+/// are classes. Integers that are one double, but differ in the file, can be nothing else.
+Learned learned(const Options& o) {
+  EncoderConfig config = o.encoder_config("pfn predict");
   Table train = read_table(o.train, o.table);
+  const RawColumn* const target = train.find(o.target);
+  std::vector<std::string> notices;
+  if (target && !target->is_text() && !config.task && !is_constant(*target)) {
+    TableEncoder encoder = TableEncoder::fit(train, o.target, config);
+    if (encoder.task() == Task::regression) return {std::move(train), std::move(encoder), {}};
+    notices = encoder.notices();
+  }
+  if (target && !target->is_text() && config.task != Task::regression) {
+    Table named = with_class_names(train, o.train, o.table, o.target);
+    const RawColumn& written = *named.find(o.target);
+    if (written.is_text() && !has_plain_numbers(written.text)) train = std::move(named);
+    config.task = Task::classification;
+  }
   TableEncoder encoder = TableEncoder::fit(train, o.target, config);
-  if (encoder.task() == Task::regression || train.find(o.target)->is_text())
-    return {std::move(train), std::move(encoder)};
-  TableConfig as_text = o.table;
-  as_text.columns = as_text.text = {o.target};
-  const Table targets = read_table(o.train, as_text);
-  const RawColumn& written = *targets.find(o.target);
-  std::vector<std::string> names = written.text.distinct, known = encoder.class_names();
-  std::sort(names.begin(), names.end());
-  std::sort(known.begin(), known.end());
-  if (names == known || names.size() != known.size()) return {std::move(train), std::move(encoder)};
-  Table renamed;
-  for (const RawColumn& column : train.columns()) renamed.add(column.name == o.target ? written : column);
-  encoder = TableEncoder::fit(renamed, o.target, config);
-  return {std::move(renamed), std::move(encoder)};
+  const std::vector<std::string>& said = encoder.notices();
+  std::erase_if(notices, [&](const std::string& notice) {
+    return std::find(said.begin(), said.end(), notice) != said.end();
+  });
+  return {std::move(train), std::move(encoder), std::move(notices)};
 }
 
 /// What is told beside the predictions.
 struct Outcome {
-  std::string score;
+  std::string score, csv;
   std::vector<std::string> notices;
   std::int64_t rows = 0;
 };
 
 template <class Model>
-Outcome run_model(const Options& o, const PredictorConfig& config, const Table* train,
-                  const TableEncoder* encoder) {
+Outcome run_model(const Options& o, const PredictorConfig& config, const Learned* learned) {
   Model model(config);
-  if (train)
-    model.fit(*train, *encoder);
+  if (learned)
+    model.fit(learned->train, learned->encoder);
   else
     model = Model::load(o.fitted, config);
   if (!o.save_fitted.empty()) model.save(o.save_fitted);
+  Table test = read_table(o.test, o.table);
+  if constexpr (std::is_same_v<Model, Classifier>)
+    test = with_class_names(test, o.test, o.table, model.encoder().target(), model.classes());
+  const EncodedTable rows = model.encoder().transform(test);
   Outcome outcome;
-  outcome.notices = model.notices();
-  const EncodedTable rows = model.encoder().transform(read_table(o.test, o.table));
-  outcome.notices.insert(outcome.notices.end(), rows.notices.begin(), rows.notices.end());
+  if (learned) outcome.notices = learned->notices;
+  for (const auto& more : {model.notices(), rows.notices})
+    outcome.notices.insert(outcome.notices.end(), more.begin(), more.end());
   outcome.rows = rows.rows;
   Columns columns;
   if constexpr (std::is_same_v<Model, Classifier>) {
@@ -168,12 +196,14 @@ Outcome run_model(const Options& o, const PredictorConfig& config, const Table* 
     columns.add("q95", y.quantile(0.95));
     outcome.score = score_of(rows, mean);
   }
-  columns.write(o.out);
+  outcome.csv = columns.csv();
   return outcome;
 }
 
 int run(Options& o) {
   check(o);
+  ResultFile out(o.out);
+  { const ResultFile writable(o.save_fitted); }  // it is opened again to be written
   o.config.context_bytes = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
   Outcome outcome;
   Task task = Task::classification;
@@ -182,17 +212,18 @@ int run(Options& o) {
     ProgressLine bar(o.quiet ? nullptr : stderr);
     const PredictorConfig config = o.config.with_progress(std::ref(bar));
     if (o.fitted.empty()) {
-      const auto [train, encoder] = learned(o);
-      task = encoder.task();
-      outcome = task == Task::classification ? run_model<Classifier>(o, config, &train, &encoder)
-                                             : run_model<Regressor>(o, config, &train, &encoder);
+      const Learned from = learned(o);
+      task = from.encoder.task();
+      outcome = task == Task::classification ? run_model<Classifier>(o, config, &from)
+                                             : run_model<Regressor>(o, config, &from);
     } else {
       task = fitted_task(o.fitted);
-      outcome = task == Task::classification ? run_model<Classifier>(o, config, nullptr, nullptr)
-                                             : run_model<Regressor>(o, config, nullptr, nullptr);
+      outcome = task == Task::classification ? run_model<Classifier>(o, config, nullptr)
+                                             : run_model<Regressor>(o, config, nullptr);
     }
     seconds = bar.seconds();
   }
+  out.write([&] { return outcome.csv; });
   for (const std::string& notice : outcome.notices) fmt::print(stderr, "notice: {}\n", notice);
   if (o.quiet) return success;
   if (!outcome.score.empty()) fmt::print("{}\n", outcome.score);
@@ -206,48 +237,44 @@ int run(Options& o) {
 void add_pfn_predict(CLI::App& pfn, Action& action) {
   auto o = std::make_shared<Options>();
   CLI::App* command = pfn.add_subcommand("predict", "Predict the rows of a table from those of another");
-  command->add_option("--train", o->train, "Rows with a target: .csv .tsv .npy .npz .safetensors .parquet");
+  std::vector<CLI::Option*> of_learning = pfn::add_table_options(*command, *o);
+  const auto learning = [&](CLI::Option* option) { of_learning.push_back(option); };
+  learning(command->add_option("--train", o->train,
+                               "Rows with a target: .csv .tsv .npy .npz .safetensors .parquet"));
   command->add_option("--test", o->test, "Rows to predict, of the same columns in any order")->required();
-  command->add_option("--target", o->target, "The column to predict");
   command
       ->add_option("--out", o->out,
                    "A .csv file, a row for each of --test: prediction and p_CLASS, or prediction (the mean), "
                    "q05, q50 and q95 (quantiles)")
       ->required();
-  command
-      ->add_option("--task", o->task,
-                   "What the target has; auto: texts and few different integers are classes")
-      ->check(CLI::IsMember({"auto", "classification", "regression"}))
-      ->capture_default_str();
   command->add_option(
       "--weights", o->config.weights,
       "The network's, of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names, a file "
       "or a folder with classification.safetensors and regression.safetensors");
   add_backend_option(command, o->config.backend, "Where to predict");
-  command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--seed", o->config.seed, "Of the members")->check(whole_number)->capture_default_str();
-  command
-      ->add_option("--context-rows", o->config.context_rows,
-                   "Train rows that are read; of more, each member reads a sample")
-      ->check(whole_number)
-      ->capture_default_str();
-  command
-      ->add_option("--memory", o->memory_gib,
-                   "GiB for what is kept of the train rows; less room makes smaller samples")
-      ->capture_default_str();
+  learning(
+      command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")
+          ->check(CLI::Range(1, 1000))
+          ->capture_default_str());
+  learning(command->add_option("--seed", o->config.seed, "Of the members")
+               ->check(whole_number)
+               ->capture_default_str());
+  learning(command
+               ->add_option("--context-rows", o->config.context_rows,
+                            "Train rows that are read; of more, each member reads a sample")
+               ->check(whole_number)
+               ->capture_default_str());
+  learning(command
+               ->add_option("--memory", o->memory_gib,
+                            "GiB for what is kept of the train rows; less room makes smaller samples")
+               ->capture_default_str());
   command->add_option("--query-rows", o->config.query_rows, "Rows that are predicted at a time; 0: a guess")
       ->check(whole_number)
       ->capture_default_str();
-  command->add_option("--categories", o->encoder.categories, "Columns of numbers that are categories")
-      ->delimiter(',');
-  command->add_option("--drop", o->encoder.drop, "Columns not to use")->delimiter(',');
-  command->add_option("--missing", o->table.missing, "More texts or numbers that mean a missing value")
-      ->delimiter(',');
-  command->add_option("--save-fitted", o->save_fitted, "Also write what was learned of --train");
-  command->add_option("--fitted", o->fitted,
-                      "Predict by this file of --save-fitted, without --train; with the same weights");
+  learning(command->add_option("--save-fitted", o->save_fitted, "Also write what was learned of --train"));
+  CLI::Option* const fitted = command->add_option(
+      "--fitted", o->fitted, "Predict by this file of --save-fitted, without --train; with the same weights");
+  for (CLI::Option* const option : of_learning) fitted->excludes(option);
   command->add_flag("--quiet", o->quiet, "Print nothing but notices");
   command->footer(
       "Nothing is trained: the network reads the rows of --train and predicts those of --test, in their\n"

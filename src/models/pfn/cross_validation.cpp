@@ -21,6 +21,17 @@ std::vector<std::size_t> places_of(const std::vector<std::string>& names,
   return places;
 }
 
+/// ValueError that says of which fold: what holds for its train part need not hold for the table.
+TableEncoder fit_fold(const Table& train, const std::string& target, const EncoderConfig& config,
+                      std::int64_t fold, std::int64_t folds) {
+  try {
+    return TableEncoder::fit(train, target, config);
+  } catch (const ValueError& error) {
+    throw ValueError(
+        fmt::format("[cross_validate] fold {} of {}, the rows of all others: {}", fold, folds, error.what()));
+  }
+}
+
 Table with_targets(const Table& table, const std::string& target, const TableEncoder& encoder) {
   EncodedTable targets;
   targets.task = encoder.task();
@@ -44,7 +55,8 @@ CrossValidation cross_validate(const Table& table, const std::string& target,
   out.predictions.assign(models.size(), std::vector<double>(static_cast<std::size_t>(out.rows.rows) * width));
   for (const Fold& fold : out.folds) {
     const Table train = labelled.take(fold.train);
-    const TableEncoder encoder = TableEncoder::fit(train, target, config.with_task(whole.task()));
+    const std::int64_t number = &fold - out.folds.data() + 1;
+    const TableEncoder encoder = fit_fold(train, target, config.with_task(whole.task()), number, folds);
     const EncodedTable learned = encoder.transform(train),
                        asked = encoder.transform(labelled.take(fold.test));
     const std::vector<std::size_t> places = places_of(encoder.class_names(), whole.class_names());

@@ -105,7 +105,9 @@ class Fitter {
       throw ValueError(fmt::format(
           "[pfn.fit] target '{}': no column is left to predict it from: {}; add columns that vary",
           printable(state_.target.name),
-          columns.empty() ? "the table has no other" : "all others are constant, empty or names of rows"));
+          !columns.empty()  ? "all others are constant, empty or names of rows"
+          : dropped.empty() ? "the table has no other"
+                            : "all others are dropped"));
   }
 
   /// Keeps those with the highest scores, in the order of the table.
@@ -177,7 +179,7 @@ std::int64_t set_targets(EncodedTable& table, const RawColumn& column, const Tar
   if (target.task == Task::classification)
     table.classes = class_codes(column, target, unknown);
   else
-    table.targets = target_numbers(column);
+    table.targets = target_numbers(column, unknown);
   return unknown;
 }
 

@@ -65,11 +65,11 @@ std::int64_t Ensemble::room_for_rows(const PredictorConfig& config, std::int64_t
       std::floor(static_cast<double>(config.context_bytes) / row) - static_cast<double>(sizes.registers);
   const std::int64_t least = std::max<std::int64_t>(2, classes_);
   if (rows < static_cast<double>(least))
-    throw ValueError(fmt::format(
-        "[pfn.fit] context_bytes {}: {} columns and {} members need {:.0f} for {} rows; allow more, or use "
-        "fewer members or columns",
-        config.context_bytes, columns, members_.size(), row * static_cast<double>(least + sizes.registers),
-        least));
+    throw ValueError(
+        fmt::format("[pfn.fit] context_bytes (--memory) {}: {} columns and {} members need {:.0f} for {} "
+                    "rows; allow more, or use fewer members or columns",
+                    config.context_bytes, columns, members_.size(),
+                    row * static_cast<double>(least + sizes.registers), least));
   return static_cast<std::int64_t>(std::min(rows, 1e15));
 }
 
@@ -88,6 +88,10 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
 
   EncodedTable symbols = train;  // members deal the symbols of the codes, not the classes
   if (ensemble.codes_) symbols.class_names.resize(ensemble.width());
+  if (config.context_rows < train.class_count())
+    throw ValueError(fmt::format(
+        "[pfn.fit] context_rows (--context-rows) {}: must be at least {}, so that every class has a row",
+        config.context_rows, train.class_count()));
   std::vector<std::vector<std::int64_t>> rows;
   const std::int64_t room = ensemble.room_for_rows(config, train.columns());
   Contexts contexts;
@@ -99,9 +103,10 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
     rows.push_back(std::move(contexts.rows[0]));
   }
   if (!contexts.notice.empty())
-    ensemble.notices_.push_back(
-        fmt::format("{}, another for each member; {} allows more", contexts.notice,
-                    room < config.context_rows ? "more memory (context_bytes)" : "context_rows"));
+    ensemble.notices_.push_back(fmt::format("{}, another for each member; {} allows more", contexts.notice,
+                                            room < config.context_rows
+                                                ? "more memory (context_bytes, --memory)"
+                                                : "context_rows (--context-rows)"));
   if (ensemble.codes_ && ensemble.codes_->codings() > 1)
     ensemble.notices_.push_back(
         fmt::format("there are {} classes and the network tells {} apart: they are predicted by {} codes",

@@ -39,10 +39,10 @@ class Ensemble {
   /// Of a file: tensors, and the rest as JSON.
   NamedTensors tensors() const;
   std::string to_json() const;
-  /// ValueError if the network has other weights than the one that was fitted; ParseError for what to_json
-  /// and tensors did not give.
+  /// The encoder is the one of the train table. ValueError if the network has other weights than the one that
+  /// was fitted; ParseError for what to_json and tensors did not give.
   static Ensemble from(std::shared_ptr<LoadedNetwork> network, std::string_view json,
-                       const NamedTensors& tensors);
+                       const NamedTensors& tensors, const TableEncoder& encoder);
 
  private:
   /// A table that the network reads: the train rows as a member sees them, with the labels of one coding.

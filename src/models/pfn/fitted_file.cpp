@@ -50,7 +50,7 @@ std::string Ensemble::to_json() const {
 }
 
 Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view text,
-                        const NamedTensors& tensors) {
+                        const NamedTensors& tensors, const TableEncoder& encoder) {
   try {
     const json all = json::parse(text);
     if (all.at("version").get<int>() != version)
@@ -67,13 +67,28 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
       ensemble.members_.push_back(EnsembleMember::from_json(member.get<std::string>()));
     if (ensemble.members_.empty()) throw ParseError("[pfn.load] no members; fit again");
     ensemble.seed_ = all.at("seed").get<std::uint64_t>();
-    ensemble.columns_ = all.at("columns").get<std::int64_t>();
     ensemble.temperature_ = all.at("temperature").get<double>();
+    if (!(ensemble.temperature_ > 0 && std::isfinite(ensemble.temperature_)))
+      throw ParseError(
+          fmt::format("[pfn.load] temperature {}: must be above 0 and finite; the file is damaged; fit again",
+                      ensemble.temperature_));
     const auto labels = all.at("labels").get<std::array<double, 3>>();
     ensemble.labels_ = {labels[0], labels[1], labels[2]};
     ensemble.notices_ = all.at("notices").get<std::vector<std::string>>();
-    ensemble.set_codes(all.at("classes").get<std::int64_t>());
-    std::vector<NamedTensors> states(all.at("contexts").get<std::size_t>());
+    const auto check_count = [&](const char* name, std::int64_t least, std::int64_t most) {
+      const auto count = all.at(name).get<std::int64_t>();
+      if (count < least || count > most)
+        throw ParseError(
+            fmt::format("[pfn.load] {} {}: there must be {}; the file is damaged; fit again", name, count,
+                        least == most ? std::to_string(most) : fmt::format("{} to {}", least, most)));
+      return count;
+    };
+    const auto classes = static_cast<std::int64_t>(encoder.class_names().size());
+    const auto columns = static_cast<std::int64_t>(encoder.features().size());
+    ensemble.columns_ = check_count("columns", columns, columns);
+    ensemble.set_codes(check_count("classes", classes, classes));
+    const auto sets = static_cast<std::int64_t>(ensemble.datasets_.size());
+    std::vector<NamedTensors> states(static_cast<std::size_t>(check_count("contexts", 1, sets)));
     for (const auto& [name, tensor] : tensors)
       for (std::size_t i = 0; i < states.size(); ++i)
         if (const std::string prefix = fmt::format("{}.", i); name.starts_with(prefix))
@@ -90,7 +105,7 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
 /// Network::predict checks the rest.
 void Ensemble::check() const {
   std::int64_t sets = 0;
-  bool fits = temperature_ > 0 && std::isfinite(temperature_);
+  bool fits = true;
   for (const Context<AnyBackend>& context : contexts_) {
     const Shape& shape = context.is_category.shape();
     fits = fits && shape.rank() == 2 && shape[0] > 0 && shape[1] == columns_;
@@ -115,7 +130,8 @@ FittedPredictor load_fitted(const std::filesystem::path& path, const PredictorCo
     throw ValueError(fmt::format("[pfn.load] {}: was fitted for {}; load it as a {}", path.string(),
                                  to_string(encoder.task()),
                                  task == Task::classification ? "Regressor" : "Classifier"));
-  Ensemble ensemble = Ensemble::from(load_network(config, task), entry(file, key, path), file.tensors);
+  Ensemble ensemble =
+      Ensemble::from(load_network(config, task), entry(file, key, path), file.tensors, encoder);
   return {std::move(encoder), std::move(ensemble)};
 }
 

@@ -51,6 +51,7 @@ class RowDistribution {
 
 LabelDistributions::LabelDistributions(std::int64_t rows, std::int64_t bins, std::vector<Part> parts)
     : rows_(rows), bins_(bins), parts_(std::move(parts)) {
+  if (parts_.empty()) throw ValueError("[label_distributions] no parts: at least one is needed");
   for (const Part& part : parts_)
     if (static_cast<std::int64_t>(part.probabilities.size()) != rows * bins)
       throw ValueError(fmt::format("[label_distributions] {} probabilities: {} rows of {} bins need {}",

@@ -10,6 +10,7 @@
 #include "ferrite/models/pfn/baselines.hpp"
 #include "models/pfn/design.hpp"
 #include "models/pfn/minimise.hpp"
+#include "models/pfn/power_scale.hpp"
 
 namespace ferrite::pfn {
 
@@ -93,7 +94,7 @@ class LinearModel final : public Baseline {
     for (std::size_t r = 0; r < design.rows; ++r) {
       scores_of(design, r, weights_, scores);
       if (task_ == Task::regression) {
-        out[r] = scores[0] * deviation_ + mean_;
+        out[r] = (scores[0] * deviation_ + mean_) / scale_;
       } else if (outputs_ == 1) {
         out[2 * r] = std::exp(-softplus(scores[0]));
         out[2 * r + 1] = std::exp(-softplus(-scores[0]));
@@ -107,16 +108,18 @@ class LinearModel final : public Baseline {
 
   void scale_targets(const std::vector<double>& targets) {
     const auto count = static_cast<double>(targets.size());
-    mean_ = std::accumulate(targets.begin(), targets.end(), 0.0) / count;
-    double squares = 0;
-    for (const double y : targets) squares += (y - mean_) * (y - mean_);
+    scale_ = detail::power_scale(targets);
+    double sum = 0, squares = 0;
+    for (const double y : targets) sum += y * scale_;
+    mean_ = sum / count;
+    for (const double y : targets) squares += (y * scale_ - mean_) * (y * scale_ - mean_);
     deviation_ = squares > 0 ? std::sqrt(squares / count) : 1;
   }
 
   /// The loss of a row; scores become its slopes.
   double row_loss(const EncodedTable& train, std::size_t row, std::span<double> scores) const {
     if (task_ == Task::regression) {
-      scores[0] -= (train.targets[row] - mean_) / deviation_;
+      scores[0] -= (train.targets[row] * scale_ - mean_) / deviation_;
       return scores[0] * scores[0] / 2;
     }
     const auto truth = static_cast<std::size_t>(train.classes[row]);
@@ -165,7 +168,7 @@ class LinearModel final : public Baseline {
   detail::DesignFit fit_;
   Task task_ = Task::classification;
   std::size_t classes_ = 0, outputs_ = 1;
-  double mean_ = 0, deviation_ = 1;  // of the targets
+  double scale_ = 1, mean_ = 0, deviation_ = 1;  // of the targets, the last two of scaled ones
   std::vector<double> weights_;
 };
 

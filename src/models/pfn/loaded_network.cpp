@@ -27,7 +27,7 @@ void PredictorConfig::check() const {
   if (members < 1 || members > 1000)
     throw ValueError(fmt::format("[pfn] members {}: must lie between 1 and 1000", members));
   if (context_rows < 2)
-    throw ValueError(fmt::format("[pfn] context_rows {}: must be at least 2", context_rows));
+    throw ValueError(fmt::format("[pfn] context_rows (--context-rows) {}: must be at least 2", context_rows));
   if (query_rows < 0)
     throw ValueError(fmt::format("[pfn] query_rows {}: must be at least 1, or 0 for a guess", query_rows));
   if (members_together < 0)

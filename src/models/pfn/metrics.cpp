@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "ferrite/core/error.hpp"
+#include "models/pfn/power_scale.hpp"
 
 namespace ferrite::pfn {
 
@@ -139,27 +140,34 @@ double accuracy(std::span<const double> probabilities, std::span<const std::int3
 
 double rmse(std::span<const double> predictions, std::span<const double> targets) {
   check_rows("rmse", predictions, targets);
+  const double scale = detail::power_scale(predictions, targets);
   double sum = 0;
-  for (std::size_t r = 0; r < targets.size(); ++r)
-    sum += (predictions[r] - targets[r]) * (predictions[r] - targets[r]);
-  return std::sqrt(sum / static_cast<double>(targets.size()));
+  for (std::size_t r = 0; r < targets.size(); ++r) {
+    const double error = predictions[r] * scale - targets[r] * scale;
+    sum += error * error;
+  }
+  return std::sqrt(sum / static_cast<double>(targets.size())) / scale;
 }
 
 double mae(std::span<const double> predictions, std::span<const double> targets) {
   check_rows("mae", predictions, targets);
+  const double scale = detail::power_scale(predictions, targets);
   double sum = 0;
-  for (std::size_t r = 0; r < targets.size(); ++r) sum += std::abs(predictions[r] - targets[r]);
-  return sum / static_cast<double>(targets.size());
+  for (std::size_t r = 0; r < targets.size(); ++r)
+    sum += std::abs(predictions[r] * scale - targets[r] * scale);
+  return sum / static_cast<double>(targets.size()) / scale;
 }
 
 double r2(std::span<const double> predictions, std::span<const double> targets) {
   check_rows("r2", predictions, targets);
-  const double mean =
-      std::accumulate(targets.begin(), targets.end(), 0.0) / static_cast<double>(targets.size());
-  double errors = 0, deviations = 0;
+  const double scale = detail::power_scale(targets);
+  double mean = 0, errors = 0, deviations = 0;
+  for (const double y : targets) mean += y * scale;
+  mean /= static_cast<double>(targets.size());
   for (std::size_t r = 0; r < targets.size(); ++r) {
-    errors += (predictions[r] - targets[r]) * (predictions[r] - targets[r]);
-    deviations += (targets[r] - mean) * (targets[r] - mean);
+    const double y = targets[r] * scale, error = predictions[r] * scale - y;
+    errors += error * error;
+    deviations += (y - mean) * (y - mean);
   }
   if (deviations == 0) return errors == 0 ? 1 : 0;
   return 1 - errors / deviations;

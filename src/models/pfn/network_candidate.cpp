@@ -1,4 +1,6 @@
 // The network as a model that can be evaluated: fitted once for a train part, asked as often as needed.
+#include <map>
+
 #include "ferrite/models/pfn/evaluation.hpp"
 #include "models/pfn/fitted_ensemble.hpp"
 
@@ -6,11 +8,12 @@ namespace ferrite::pfn {
 
 Candidate network_candidate(const PredictorConfig& config) {
   config.check();
-  const auto network = std::make_shared<std::shared_ptr<detail::LoadedNetwork>>();  // of all folds
-  return {"network", [config, network](const EncodedTable& train) {
-            if (!*network) *network = detail::load_network(config, train.task);
+  const auto networks = std::make_shared<std::map<Task, std::shared_ptr<detail::LoadedNetwork>>>();
+  return {"network", [config, networks](const EncodedTable& train) {
+            std::shared_ptr<detail::LoadedNetwork>& network = (*networks)[train.task];
+            if (!network) network = detail::load_network(config, train.task);
             const auto ensemble =
-                std::make_shared<const detail::Ensemble>(detail::Ensemble::fit(*network, train, config));
+                std::make_shared<const detail::Ensemble>(detail::Ensemble::fit(network, train, config));
             FittedModel model{{}, {}, ensemble->notices()};
             if (train.task == Task::classification) {
               model.predict = [=](const EncodedTable& rows) { return ensemble->probabilities(rows, config); };
@@ -25,6 +28,12 @@ Candidate network_candidate(const PredictorConfig& config) {
             };
             return model;
           }};
+}
+
+FitPredict fit_predict(const PredictorConfig& config) {
+  return [fit = network_candidate(config).fit](const EncodedTable& train, const EncodedTable& test) {
+    return fit(train).predict(test);
+  };
 }
 
 }  // namespace ferrite::pfn

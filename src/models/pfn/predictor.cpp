@@ -55,18 +55,6 @@ void Predictor::read(const std::filesystem::path& path) {
   tell({});
 }
 
-FitPredict fit_predict(const PredictorConfig& config) {
-  config.check();
-  const auto networks = std::make_shared<std::map<Task, std::shared_ptr<detail::LoadedNetwork>>>();
-  return [config, networks](const EncodedTable& train, const EncodedTable& test) {
-    std::shared_ptr<detail::LoadedNetwork>& network = (*networks)[train.task];
-    if (!network) network = detail::load_network(config, train.task);
-    const detail::Ensemble ensemble = detail::Ensemble::fit(network, train, config);
-    return train.task == Task::classification ? ensemble.probabilities(test, config)
-                                              : ensemble.distributions(test, config).mean();
-  };
-}
-
 Classifier::Classifier(PredictorConfig config) : Predictor(std::move(config), Task::classification) {}
 
 Classifier& Classifier::fit(const Table& train, const std::string& target) & {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ferrite/core/error.hpp"
+#include "models/pfn/power_scale.hpp"
 
 namespace ferrite::pfn {
 
@@ -53,10 +54,12 @@ std::vector<std::vector<RocPoint>> all_rocs(std::span<const double> probabilitie
 Spread spread_of(std::span<const double> figures) {
   check_numbers("spread_of", figures);
   const auto count = static_cast<double>(figures.size());
-  const double mean = std::accumulate(figures.begin(), figures.end(), 0.0) / count;
-  double squares = 0;
-  for (const double v : figures) squares += (v - mean) * (v - mean);
-  return {mean, figures.size() > 1 ? std::sqrt(squares / (count - 1)) : 0};
+  const double scale = detail::power_scale(figures);
+  double mean = 0, squares = 0;
+  for (const double v : figures) mean += v * scale;
+  mean /= count;
+  for (const double v : figures) squares += (v * scale - mean) * (v * scale - mean);
+  return {mean / scale, figures.size() > 1 ? std::sqrt(squares / (count - 1)) / scale : 0};
 }
 
 std::vector<double> column_of(std::span<const double> probabilities, std::int64_t class_count,

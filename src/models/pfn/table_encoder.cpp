@@ -110,8 +110,9 @@ EncodedTable TableEncoder::transform(const Table& table) const {
   if (const RawColumn* const target = table.find(state_->target.name)) {
     const std::int64_t unknown = detail::set_targets(out, *target, state_->target);
     if (unknown > 0)
-      out.notices.push_back(fmt::format("target '{}': {} rows have classes that no train row has",
-                                        printable(state_->target.name), unknown));
+      out.notices.push_back(fmt::format(
+          "target '{}': {} rows have {}", printable(state_->target.name), unknown,
+          out.task == Task::classification ? "classes that no train row has" : "no finite number"));
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include "ferrite/core/error.hpp"
 #include "io/csv_value.hpp"
 #include "models/pfn/encoder_state.hpp"
+#include "models/quantile_tokenizer/dates.hpp"
 #include "models/quantile_tokenizer/table_text.hpp"
 
 namespace ferrite::pfn::detail {
@@ -47,7 +48,10 @@ TargetValues values_of(const RawColumn& column) {
     numbers.insert(value + 0.0);
     values.integers = values.integers && value == std::trunc(value) && !is_date(column.kind);
   }
-  for (const double value : numbers) values.names.push_back(number_text(value));
+  for (const double value : numbers)
+    values.names.push_back(is_date(column.kind)
+                               ? quantile_tokenizer::date_text(value, column.kind == FieldKind::date)
+                               : number_text(value));
   return values;
 }
 
@@ -98,10 +102,12 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
         fmt::format("[pfn.fit] target '{}': there is no such column; choose one of {}", name, named(all)));
   }
   const TargetValues values = values_of(*column);
+  const std::int64_t infinite = std::count_if(column->numbers.begin(), column->numbers.end(),
+                                              [](double value) { return std::isinf(value); });
   if (values.rows == 0)
     throw ValueError(fmt::format(
-        "[pfn.fit] target '{}', {} rows: all are missing; choose another target or fill in what is known",
-        name, train.rows()));
+        "[pfn.fit] target '{}', {} rows: all are {}; choose another target or fill in what is known", name,
+        train.rows(), infinite == 0 ? "missing" : "missing or infinite"));
   if (values.rows < 2)
     throw ValueError(fmt::format(
         "[pfn.fit] target '{}': one row has a target and at least two are needed; add rows", name));
@@ -127,38 +133,45 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
                       name, classes, config.most_classes, advice));
     fit.class_names = values.names;
   }
-  if (values.rows < train.rows())
-    notices.push_back(fmt::format("{} of {} rows have no target '{}' and are left out of training",
-                                  train.rows() - values.rows, train.rows(), name));
+  const auto tell_left_out = [&](std::int64_t rows, std::string_view what) {
+    if (rows > 0)
+      notices.push_back(fmt::format("{} of {} rows have {} target '{}' and are left out of training", rows,
+                                    train.rows(), what, name));
+  };
+  tell_left_out(train.rows() - values.rows - infinite, "no");
+  tell_left_out(infinite, "an infinite");
   return fit;
 }
 
 std::vector<std::int32_t> class_codes(const RawColumn& column, const TargetFit& fit, std::int64_t& unknown) {
-  RawColumn given = column;  // the classes are the categories of the target
-  FeatureFit classes;
+  FeatureFit classes;  // they are the categories of the target
   classes.kind = FeatureKind::category;
   classes.categories = fit.class_names;
-  if (is_date(given.kind)) given.kind = FieldKind::number;  // as they were named
   LostCells lost;
   std::vector<std::int32_t> codes;
-  for (const float code : encode(given, classes, lost))
+  for (const float code : encode(column, classes, lost))
     codes.push_back(std::isnan(code) ? -1 : static_cast<std::int32_t>(code));
   unknown += lost.unknown;
   return codes;
 }
 
-std::vector<double> target_numbers(const RawColumn& column) {
+std::vector<double> target_numbers(const RawColumn& column, std::int64_t& unknown) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> values = column.numbers;
   if (column.is_text()) {
     std::vector<double> distinct;
     for (const std::string& text : column.text.distinct)
       distinct.push_back(io_detail::parse_number(text).value_or(none));
-    for (const std::int32_t code : column.text.codes)
+    for (const std::int32_t code : column.text.codes) {
       values.push_back(code < 0 ? none : distinct[static_cast<std::size_t>(code)]);
+      unknown += code >= 0 && std::isnan(values.back());
+    }
   }
-  for (double& value : values)
-    if (!std::isfinite(value)) value = none;
+  for (double& value : values) {
+    if (!std::isinf(value)) continue;
+    ++unknown;
+    value = none;
+  }
   return values;
 }
 

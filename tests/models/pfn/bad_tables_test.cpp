@@ -33,6 +33,8 @@ TEST(BadTargets, AreRefusedByName) {
                         EncoderConfig{}.with_task(Task::classification).with_most_classes(2)),
               "target 'y', 3 classes: at most 2 are possible");
   expect_part(fit_error("y\n1\n2\n"), "no column is left to predict it from: the table has no other");
+  expect_part(fit_error("a,y\n1,1\n2,2\n", EncoderConfig{}.with_drop({"a"})), "all others are dropped");
+  expect_part(fit_error("a,y\n1,inf\n2,\n"), "target 'y', 2 rows: all are missing or infinite");
   expect_part(fit_error("a,b,y\n1,,1\n1,,2\n"), "all others are constant, empty or names of rows");
   EXPECT_EQ(fit_error("a,y\n1,1.5\n2,2.5\n3,3.5\n"),
             "no ValueError");  // numbers are unique per row: regression
@@ -41,7 +43,8 @@ TEST(BadTargets, AreRefusedByName) {
 TEST(BadTargets, RowsWithoutOneAreLeftOut) {
   const Table table = csv_table("a,c,y\n1,u,2.5\n2,v,\n3,u,3.5\n4,w,inf\n5,u,1\n");
   const TableEncoder encoder = TableEncoder::fit(table, "y");
-  EXPECT_NOTICE(encoder.notices(), "2 of 5 rows have no target 'y' and are left out of training");
+  EXPECT_NOTICE(encoder.notices(), "1 of 5 rows have no target 'y' and are left out of training");
+  EXPECT_NOTICE(encoder.notices(), "1 of 5 rows have an infinite target 'y' and are left out of training");
   EXPECT_NOTICE(encoder.notices(), "column 'c' is constant");  // in the rows that are left
   const auto train = encoder.transform_train(table);
   EXPECT_EQ(train.targets, (std::vector<double>{2.5, 3.5, 1}));
@@ -49,6 +52,24 @@ TEST(BadTargets, RowsWithoutOneAreLeftOut) {
   EXPECT_EQ(encoder.transform(table).rows, 5);
   EXPECT_THROW(encoder.transform(table).check_targets("test"), ValueError);
   EXPECT_NO_THROW(train.check_targets("test"));
+}
+
+TEST(BadTargets, WhatIsNoNumberIsToldOfRowsToPredict) {
+  const TableEncoder encoder = TableEncoder::fit(csv_table("a,y\n1,2.5\n2,4\n3,3.5\n"), "y");
+  const auto rows = encoder.transform(csv_table("a,y\n1,2.5\n2,much\n3,\n4,inf\n"));
+  EXPECT_NOTICE(rows.notices, "target 'y': 2 rows have no finite number");
+}
+
+TEST(BadTargets, DatesAreClassesByTheirTexts) {
+  const Table train = csv_table("a,y\n1,2024-01-31\n2,2024-02-01\n3,2024-01-31\n4,2024-02-01\n");
+  const auto config = EncoderConfig{}.with_task(Task::classification);
+  const TableEncoder encoder = TableEncoder::fit(train, "y", config);
+  EXPECT_EQ(encoder.class_names(), (std::vector<std::string>{"2024-01-31", "2024-02-01"}));
+  EXPECT_EQ(encoder.transform(train).classes, (std::vector<std::int32_t>{0, 1, 0, 1}));
+  // Texts to learn from, dates to predict.
+  const Table mixed = csv_table("a,y\n1,2024-01-31\n2,never\n3,2024-01-31\n4,never\n");
+  EXPECT_EQ(TableEncoder::fit(mixed, "y").transform(train).classes,
+            (std::vector<std::int32_t>{0, -1, 0, -1}));
 }
 
 TEST(BadColumns, InfinitiesAreMissing) {

@@ -37,6 +37,28 @@ TEST(LinearModel, IsTheLogisticRegressionOfSklearn) {
   }
 }
 
+TEST(LinearModel, TheUnitOfTargetsDoesNotMatter) {
+  pfn::EncodedTable table;
+  table.task = pfn::Task::regression;
+  table.features = {{"x", "x", false, 0}};
+  for (int r = 0; r < 20; ++r) {
+    table.x.push_back(static_cast<float>(std::sin(r)));
+    table.targets.push_back(2 * std::sin(r) + std::cos(3 * r) / 4);
+  }
+  table.rows = 20;
+  const auto answers = [&](double unit) {
+    pfn::EncodedTable scaled = table;
+    for (double& y : scaled.targets) y *= unit;
+    const auto model = pfn::linear_model();
+    model->fit(scaled);
+    Doubles answer = model->predict(scaled);
+    for (double& y : answer) y /= unit;
+    return answer;
+  };
+  for (const double unit : {1e-200, 1e200, 5e307})
+    EXPECT_LT(largest_difference(answers(unit), answers(1)), 1e-6) << unit;
+}
+
 TEST(LinearModel, IsTheRidgeRegressionOfSklearn) {
   const ReferenceTable table("diabetes");
   EXPECT_EQ(table.train.task, pfn::Task::regression);

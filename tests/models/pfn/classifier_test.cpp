@@ -158,7 +158,7 @@ TEST_F(ClassifierTest, LargeTablesAreSampledForEachMember) {
   EXPECT_NOTICE(small.notices(), "context_bytes");
   EXPECT_EQ(small.predict_proba(test), p);
   expect_part(value_error([&] { Classifier(config.with_context_bytes(100)).fit(train, "y"); }),
-              "context_bytes 100: 3 columns and 4 members need");
+              "context_bytes (--memory) 100: 3 columns and 4 members need");
 }
 
 TEST_F(ClassifierTest, SaysHowFarItIs) {

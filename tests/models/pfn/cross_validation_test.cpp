@@ -72,6 +72,17 @@ TEST(CrossValidation, CodesOfClassesCostLittle) {
   EXPECT_GT(pfn::mean_score(found, 1), 0.98);
 }
 
+TEST(CrossValidation, SaysWhichFoldCannotBeLearnedFrom) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 12; ++i) text += std::to_string(i) + (i == 7 ? ",3.25\n" : ",5.5\n");
+  const std::string error = value_error([&] {
+    pfn::cross_validate(csv_table(text), "y", baselines, 3, 0,
+                        pfn::EncoderConfig{}.with_task(pfn::Task::regression));
+  });
+  expect_part(error, " of 3, the rows of all others: ");
+  expect_part(error, "target 'y' is '5.5' in every row");
+}
+
 TEST(CrossValidation, RefusesPredictionsOfTheWrongNumber) {
   const std::vector<FitPredict> models{[](const auto&, const auto&) { return std::vector<double>(3); }};
   expect_part(value_error([&] {

@@ -5,6 +5,7 @@
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/core/rng.hpp"
+#include "ferrite/models/pfn/report.hpp"
 #include "sklearn_reference.hpp"
 
 namespace ferrite::testing {
@@ -49,6 +50,19 @@ TEST_P(ClassMetrics, AreThoseOfSklearn) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Sklearn, ClassMetrics, ::testing::Values("binary", "five"));
+
+TEST(Metrics, SquaresNeitherOverflowNorVanish) {
+  const Doubles targets{1, -1, 0.5, 0.25}, predictions{0.5, -1, 0.5, -0.25};
+  for (const double unit : {1e-310, 1e-200, 1e154, 1e308}) {
+    Doubles y, p;
+    for (const double v : targets) y.push_back(v * unit);
+    for (const double v : predictions) p.push_back(v * unit);
+    EXPECT_NEAR(pfn::r2(p, y), pfn::r2(predictions, targets), 1e-9) << unit;
+    EXPECT_NEAR(pfn::rmse(p, y) / unit, pfn::rmse(predictions, targets), 1e-9) << unit;
+    EXPECT_NEAR(pfn::mae(p, y) / unit, pfn::mae(predictions, targets), 1e-9) << unit;
+    EXPECT_NEAR(pfn::spread_of(y).deviation / unit, pfn::spread_of(targets).deviation, 1e-9) << unit;
+  }
+}
 
 TEST(Metrics, OfNumbersAreThoseOfSklearn) {
   const auto& expected = sklearn_reference()["metrics"]["regression"];

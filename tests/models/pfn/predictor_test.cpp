@@ -60,18 +60,26 @@ TEST_F(PredictorTest, DamagedFilesAreRefused) {
   expect_error<ParseError>([&] { Classifier::load(config.weights, config); }, {"is no fitted predictor"});
   expect_error<IoError>([&] { Classifier::load(weights.folder / "none.safetensors", config); }, {"none"});
   const SafeTensors whole = read_safetensors(file);
-  const auto damaged = [&](const char* name, const std::string& from, const std::string& to) {
+  const auto damaged = [&](const char* name, const std::string& from, const std::string& to,
+                           const std::string& said) {
     SafeTensors copy = whole;
     std::string& text = copy.metadata.at(name);
     EXPECT_NE(text.find(from), std::string::npos) << from;
     text.replace(text.find(from), from.size(), to);
     write_safetensors(weights.folder / "damaged.safetensors", copy);
-    EXPECT_THROW(Classifier::load(weights.folder / "damaged.safetensors", config), ParseError) << from;
+    expect_error<ParseError>([&] { Classifier::load(weights.folder / "damaged.safetensors", config); },
+                             {said});
   };
-  damaged("pfn_fitted", "\"version\":1", "\"version\":2");
-  damaged("pfn_fitted", "\"columns\":3", "\"columns\":2");
-  damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":3");
-  damaged("pfn_fitted", "{", "");
+  damaged("pfn_fitted", "\"version\":1", "\"version\":2", "version 2");
+  damaged("pfn_fitted", "\"columns\":3", "\"columns\":2", "columns 2: there must be 3");
+  damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":3", "contexts do not fit");
+  damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":-1", "contexts -1: there must be 1 to 4");
+  damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":1000000000000000000",
+          "contexts 1000000000000000000: there");
+  damaged("pfn_fitted", "\"classes\":3", "\"classes\":1000000000000000",
+          "classes 1000000000000000: there must be 3");
+  damaged("pfn_fitted", "\"temperature\":1.0", "\"temperature\":0", "temperature 0: must be above 0");
+  damaged("pfn_fitted", "{", "", "no fitted predictor");
   SafeTensors copy = whole;
   copy.tensors.erase("2.is_category");
   write_safetensors(weights.folder / "damaged.safetensors", copy);
@@ -167,7 +175,7 @@ TEST_F(PredictorTest, BadConfigsAreRefused) {
   };
   refused(config.with_members(0), "members 0");
   refused(config.with_members(1001), "members 1001");
-  refused(config.with_context_rows(1), "context_rows 1");
+  refused(config.with_context_rows(1), "context_rows (--context-rows) 1");
   refused(config.with_query_rows(-1), "query_rows -1");
   refused(config.with_members_together(-1), "members_together -1");
   refused(config.with_temperature(0), "temperature 0");

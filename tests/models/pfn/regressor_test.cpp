@@ -40,6 +40,7 @@ TEST(LabelDistributions, OnePartIsWhatLabelBinsSay) {
   EXPECT_THROW(y.quantile(0), ValueError);
   EXPECT_THROW(y.quantile(1), ValueError);
   EXPECT_THROW(LabelDistributions(2, bins, {Part{0, 1, 1, p}}), ValueError);
+  EXPECT_THROW(LabelDistributions(rows, bins, {}), ValueError);
 }
 
 TEST(LabelDistributions, PartsThatDisagreeAreUnsureTogether) {

@@ -19,7 +19,7 @@ class FERRITE_API LabelDistributions {
     double centre = 0, spread = 1, weight = 1;  // weights add up to 1
     std::vector<double> probabilities;          // [rows, bins]
   };
-  /// Of bins as LabelBins has them.
+  /// Of bins as LabelBins has them. ValueError without parts, or for one of another size.
   LabelDistributions(std::int64_t rows, std::int64_t bins, std::vector<Part> parts);
 
   std::int64_t rows() const { return rows_; }
