@@ -68,6 +68,7 @@ PAGES = [
     ]),
     ("distributed", "Several processes", "distributed.md", "All are in `ferrite::dist`.", [
         ("The world of a program", ["dist/world.hpp"]),
+        ("Data-parallel training", ["dist/data_parallel.hpp", "dist/buckets.hpp", "dist/reducer.hpp"]),
         ("Collectives on tensors", ["dist/collectives.hpp"]),
         ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/in_process.hpp"]),
     ]),

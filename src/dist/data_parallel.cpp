@@ -97,11 +97,6 @@ void throw_failed() {
       "program, and begin again from a checkpoint");
 }
 
-std::string unused_notice(std::span<const std::string> names) {
-  return fmt::format("[DataParallel] no rank has a gradient for {}: they are not trained",
-                     quoted_names(names));
-}
-
 }  // namespace detail
 
 }  // namespace ferrite::dist

@@ -2,7 +2,7 @@
 // while backward still runs. The same text trains with one rank and with many:
 //
 //   dist::DataParallel parallel(model, *group);
-//   optim::AdamW optimizer(model.parameters());
+//   optim::AdamW<Autodiff<Cpu>> optimizer(model.parameters());
 //   for (...) {
 //     Gradients<Cpu> grads;
 //     parallel.backward(loss, grads);
@@ -57,7 +57,6 @@ FERRITE_API void check_weight(double weight, bool may_be_zero);
 [[noreturn]] FERRITE_API void throw_not_empty(const std::string& leaf);
 [[noreturn]] FERRITE_API void throw_not_finished(std::string_view what);
 [[noreturn]] FERRITE_API void throw_failed();
-FERRITE_API std::string unused_notice(std::span<const std::string> names);
 }  // namespace detail
 
 /// The gradients of one model on one rank. B is the differentiating backend of its parameters.
@@ -342,7 +341,9 @@ double DataParallel<B>::sum_up(Gradients<Inner>& grads) {
     else if (!present_[i])
       grads.set(parameters_[i].tensor, places_[i]);
   }
-  if (first_step_ && !unused.empty()) notices_.push_back(detail::unused_notice(unused));
+  if (first_step_ && !unused.empty())
+    notices_.push_back("[DataParallel] no rank has a gradient for " + quoted_names(unused) +
+                       ": they are not trained");
   return counts[-1];
 }
 
