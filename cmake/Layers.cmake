@@ -11,8 +11,8 @@ ferrite_layer(backend_cpu FOLDERS backend_cpu cpu USES tensor)
 ferrite_layer(backend_cuda FOLDERS backend_cuda cuda USES decorators)  # it has a stopwatch for Profiled
 ferrite_layer(stacks USES decorators)                              # all backends by name, and the tables of their ops
 ferrite_layer(interop USES tensor)
-ferrite_layer(dist USES tensor)                                    # groups of ranks and their collectives
 ferrite_layer(nn USES tensor)
+ferrite_layer(dist USES nn)                                        # groups of ranks, their collectives, data-parallel models
 ferrite_layer(data USES nn)
 ferrite_layer(optim USES data)
 ferrite_layer(train USES optim stacks)

@@ -68,6 +68,7 @@ PAGES = [
     ]),
     ("distributed", "Several processes", "distributed.md", "All are in `ferrite::dist`.", [
         ("The world of a program", ["dist/world.hpp"]),
+        ("Data-parallel training", ["dist/data_parallel.hpp", "dist/buckets.hpp", "dist/reducer.hpp"]),
         ("Collectives on tensors", ["dist/collectives.hpp"]),
         ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/in_process.hpp"]),
     ]),
@@ -145,5 +146,5 @@ PAGES = [
 INTERNAL = {
     "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/all.hpp", "core/integers.hpp",
     "ops/primitives.hpp", "core/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
-    "autodiff/node.hpp", "train/stacks.hpp", "train/trainer_steps.hpp",
+    "autodiff/node.hpp", "train/stacks.hpp", "train/trainer_steps.hpp", "dist/data_parallel_steps.hpp",
 }

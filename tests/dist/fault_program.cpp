@@ -6,8 +6,9 @@
 #include <string_view>
 #include <thread>
 
-#include "ferrite/dist/collectives.hpp"
+#include "ferrite/dist/data_parallel.hpp"
 #include "ferrite/dist/world.hpp"
+#include "ferrite/nn/linear.hpp"
 #include "ferrite/stacks.hpp"
 
 using namespace ferrite;
@@ -15,9 +16,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Rank 1 throws after a part of its gradients was sent.
+void fail_in_backward(dist::Group& group) {
+  Autodiff<Cpu> b;
+  Rng rng(1);
+  nn::Linear<Autodiff<Cpu>> layer(b, {.in = 2, .out = 3}, rng);
+  dist::DataParallel parallel(layer, group, dist::DataParallelConfig{}.with_bucket_bytes(1));
+  const auto config = BackwardConfig<Cpu>{}.with_on_ready([&](const std::string& leaf, const auto&) {
+    if (group.rank() == 1 && leaf == "weight") throw std::runtime_error("rank 1 has no memory");
+  });
+  Gradients<Cpu> grads;
+  parallel.backward(sum(layer.forward(ones(b, {4, 2}))), grads, 1, config);
+  parallel.finish(grads);
+}
+
 void train(dist::Group& group, std::string_view fault) {
   Cpu b;
   group.set_timeout(2s);
+  if (fault == "backward") return fail_in_backward(group);
   dist::all_reduce(group, ones(b, {2, 3}));
   if (group.rank() == 1) {
     if (fault == "hang") std::this_thread::sleep_for(120s);

@@ -78,6 +78,14 @@ TEST_F(MpiFaults, ARankThatThrowsIsNamed) {
   EXPECT_LT(outcome.seconds, soon);
 }
 
+TEST_F(MpiFaults, ARankThatThrowsInBackwardIsNamed) {
+  const Outcome outcome = run("backward");
+  EXPECT_TRUE(outcome.says("caught: rank 1 has no memory")) << outcome.output;
+  EXPECT_TRUE(outcome.says("caught: [dist] rank 1 is gone")) << outcome.output;
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_LT(outcome.seconds, soon);
+}
+
 TEST_F(MpiFaults, ARankThatExitsIsNamed) {
   const Outcome outcome = run("exit");
   EXPECT_TRUE(outcome.says("caught: [dist] rank 1 is gone")) << outcome.output;

@@ -3,6 +3,7 @@
 
 #include "dist/backend_checks.hpp"
 #include "dist/collective_checks.hpp"
+#include "dist/data_parallel_checks.hpp"
 #include "ferrite/dist/world.hpp"
 
 namespace ferrite::testing {
@@ -36,6 +37,9 @@ TEST_F(Mpi, PartsOfTheWholeInPlace) { check_parts_in_place(*group_); }
 TEST_F(Mpi, EveryBackend) { check_backends(*group_); }
 TEST_F(Mpi, WrongArgumentsAreNamedBeforeAnythingIsSent) { check_arguments(*group_); }
 TEST_F(Mpi, MismatchesAreNamedOnAllRanks) { check_mismatches(*group_); }
+
+TEST_F(Mpi, TrainedWeightsAreThoseOfOneProcessBitForBit) { check_data_parallel(*group_); }
+TEST_F(Mpi, TrainingOnEveryBackend) { check_data_parallel_backends(*group_); }
 
 TEST_F(Mpi, MpisOwnReductionIsExactForIntegersAndCloseForFloats) {
   MpiGroup theirs(Reduction::mpi);

@@ -1,0 +1,46 @@
+#include "ferrite/dist/buckets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ferrite/core/error.hpp"
+
+namespace ferrite::dist {
+
+BucketPlan plan_buckets(std::span<const Meta> parameters, std::int64_t bucket_bytes) {
+  if (bucket_bytes < 1)
+    throw ValueError(fmt::format("[DataParallel] bucket_bytes is {}: needs at least 1", bucket_bytes));
+  constexpr std::int64_t alignment = 64;
+  BucketPlan plan;
+  plan.places.resize(parameters.size());
+  std::map<DType, std::size_t> arena_of;
+  std::vector<Bucket> open;  // by arena
+  const auto close = [&](Bucket& bucket) {
+    for (const std::size_t i : bucket.parameters) plan.places[i].bucket = plan.buckets.size();
+    const Bucket next{bucket.arena, bucket.begin + bucket.count, 0, {}};
+    plan.buckets.push_back(std::move(bucket));
+    bucket = next;
+  };
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    const auto [found, is_new] = arena_of.try_emplace(parameters[i].dtype, plan.arenas.size());
+    if (is_new) {
+      plan.arenas.push_back({{0}, parameters[i].dtype});
+      open.push_back({found->second, 0, 0, {}});
+    }
+    Bucket& bucket = open[found->second];
+    const auto size = static_cast<std::int64_t>(size_of(parameters[i].dtype));
+    const std::int64_t unit = alignment / size;
+    plan.places[i] = {bucket.arena, 0, bucket.begin + bucket.count};
+    bucket.parameters.push_back(i);
+    bucket.count += std::max<std::int64_t>((parameters[i].shape.numel() + unit - 1) / unit, 1) * unit;
+    plan.arenas[bucket.arena].shape = {bucket.begin + bucket.count};
+    if (bucket.count * size >= bucket_bytes) close(bucket);
+  }
+  for (Bucket& bucket : open)
+    if (!bucket.parameters.empty()) close(bucket);
+  return plan;
+}
+
+}  // namespace ferrite::dist
