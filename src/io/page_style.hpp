@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "io/svg.hpp"
+
 namespace ferrite::svg {
 
 inline constexpr std::string_view page_style =
@@ -37,5 +39,26 @@ td:first-child, th:first-child { text-align: left; position: sticky; left: 0; ba
 .faint { color: var(--faint); } .bad { color: var(--bad); font-weight: 600; }
 ul { color: var(--faint); }
 )";
+
+/// A whole page. `body` and `more_head` are HTML; the rest is text.
+inline std::string page(const std::string& title, const std::string& facts, const std::string& body,
+                        const std::string& more_head = "") {
+  return fmt::format(R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+{4}<title>{0}</title>
+<style>
+{1}</style>
+</head>
+<body>
+<h1>{0}</h1>
+<p>{2}</p>
+{3}</body>
+</html>
+)",
+                     escaped(title), page_style, escaped(facts), body, more_head);
+}
 
 }  // namespace ferrite::svg

@@ -26,21 +26,6 @@ struct Point {
 };
 using Series = std::vector<Point>;
 
-constexpr const char* head = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-{refresh}<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>{facts}</p>
-<div class="grid">
-)";
-
 /// A long series as means over neighbours.
 Series thinned(const Series& all) {
   const std::size_t group = (all.size() + most_points - 1) / most_points;
@@ -113,6 +98,19 @@ std::string facts(std::span<const MetricsRow> rows, std::int64_t steps, bool run
                      running ? "; the run goes on, and this page with it." : ".");
 }
 
+constexpr std::string_view validation = "validation_";
+
+/// The values of evaluations beside the loss, in the order they first come in.
+std::vector<std::string> other_evaluations(std::span<const MetricsRow> rows) {
+  std::vector<std::string> names;
+  for (const MetricsRow& row : rows)
+    for (const auto& [name, value] : row.values)
+      if (name.starts_with(validation) && name != "validation_loss" &&
+          std::ranges::find(names, name) == names.end())
+        names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 std::string metrics_page(std::span<const MetricsRow> rows, const MetricsConfig& config, std::int64_t steps,
@@ -121,18 +119,19 @@ std::string metrics_page(std::span<const MetricsRow> rows, const MetricsConfig& 
     return std::vector<std::pair<std::string, Series>>{{"", series(rows, name)}};
   };
   const char* const refresh = running ? "<meta http-equiv=\"refresh\" content=\"5\">\n" : "";
-  std::string page = fmt::format(head, fmt::arg("refresh", refresh), fmt::arg("style", svg::page_style),
-                                 fmt::arg("title", svg::escaped(config.title)),
-                                 fmt::arg("facts", svg::escaped(facts(rows, steps, running))));
-  page += plot("Loss", {{"training", series(rows, "loss")}, {"validation", series(rows, "validation_loss")}},
-               Axis::fitted);
-  page += plot("Gradient norm", one("gradient_norm"), Axis::from_zero);
-  page += plot("Loss scale", one("loss_scale"), Axis::from_zero);
-  page += plot("Tokens per second", one("tokens_per_second"), Axis::from_zero);
-  page += plot("Samples per second", one("samples_per_second"), Axis::from_zero);
-  page += plot("Memory, GiB", one("memory_bytes"), Axis::from_zero, 1024.0 * 1024 * 1024);
-  page += plot("Learning rate", one("learning_rate"), Axis::from_zero);
-  return page + "</div>\n</body>\n</html>\n";
+  std::string plots;
+  plots += plot("Loss", {{"training", series(rows, "loss")}, {"validation", series(rows, "validation_loss")}},
+                Axis::fitted);
+  plots += plot("Gradient norm", one("gradient_norm"), Axis::from_zero);
+  plots += plot("Loss scale", one("loss_scale"), Axis::from_zero);
+  plots += plot("Tokens per second", one("tokens_per_second"), Axis::from_zero);
+  plots += plot("Samples per second", one("samples_per_second"), Axis::from_zero);
+  plots += plot("Memory, GiB", one("memory_bytes"), Axis::from_zero, 1024.0 * 1024 * 1024);
+  plots += plot("Learning rate", one("learning_rate"), Axis::from_zero);
+  for (const std::string& name : other_evaluations(rows))
+    plots += plot("Validation: " + name.substr(validation.size()), one(name.c_str()), Axis::fitted);
+  return svg::page(config.title, facts(rows, steps, running), R"(<div class="grid">)" + plots + "</div>\n",
+                   refresh);
 }
 
 }  // namespace ferrite::train

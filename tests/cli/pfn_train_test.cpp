@@ -66,6 +66,8 @@ TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
   std::ifstream lines(folder / "judged" / "metrics.jsonl");
   const std::string text{std::istreambuf_iterator<char>(lines), {}};
   expect_contains(text, "\"validation_table_log_loss\":");
+  std::ifstream page(folder / "judged" / "metrics.html");
+  expect_contains(std::string{std::istreambuf_iterator<char>(page), {}}, "Validation: table_auc");
   for (const char* wrong : {"points.csv", "points.csv:", "points.csv:colour", "none.csv:kind"}) {
     const Reply refused = train("refused", "--steps 4 --tables " + at(wrong));
     EXPECT_EQ(refused.code, 2) << wrong << refused.output;

@@ -25,7 +25,7 @@ constexpr std::int64_t most_queries = 192;
 /// Products of a query and a key, in numbers, that are worth a task.
 constexpr std::int64_t worth_a_task = 1 << 18;
 
-constexpr std::int64_t padded(std::int64_t rows) { return divide_up(rows, panel_rows) * panel_rows; }
+constexpr std::int64_t padded(std::int64_t rows) { return round_up(rows, panel_rows); }
 
 /// The softmax of a panel of queries over the keys that have passed: weights are relative to e^top.
 template <class T>
@@ -145,12 +145,13 @@ class HeadAttention {
     for (std::int64_t i = 0; i < count; ++i) {
       const bool sees_none = sum[i] == T{0};
       lse[i] = sees_none ? -std::numeric_limits<T>::infinity() : top[i] + std::log(sum[i]);
-      const T inverse = sees_none ? T{0} : 1 / sum[i];
       T* const row = o + i * width_;
-      if (sees_none)
+      if (sees_none) {
         std::fill_n(row, width_, T{0});
-      else
-        for (std::int64_t e = 0; e < width_; ++e) row[e] = sums_[e * columns + i] * inverse;
+        continue;
+      }
+      const T inverse = 1 / sum[i];
+      for (std::int64_t e = 0; e < width_; ++e) row[e] = sums_[e * columns + i] * inverse;
     }
   }
 

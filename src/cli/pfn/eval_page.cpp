@@ -18,22 +18,6 @@ using svg::escaped;
 
 constexpr std::size_t most_class_curves = 5, most_confused = 20, most_columns = 20;
 
-constexpr const char* frame = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>{facts}</p>
-{body}</body>
-</html>
-)";
-
 std::string section(const std::string& title, const std::string& about, const std::string& content) {
   return fmt::format("<h2>{}</h2>\n<p>{}</p>\n{}\n", escaped(title), escaped(about), content);
 }
@@ -176,10 +160,8 @@ std::string eval_page(const EvalReport& report) {
   const std::string facts =
       fmt::format("{} models, each evaluated on the same {} folds (seed {}).",
                   report.evaluation.models.size(), report.evaluation.validation.folds.size(), report.seed);
-  return fmt::format(frame, fmt::arg("title", escaped(title)), fmt::arg("style", svg::page_style),
-                     fmt::arg("facts", escaped(facts)),
-                     fmt::arg("body", scores(report) + models(report) + importance(report) + data(report) +
-                                          notices(report)));
+  return svg::page(title, facts,
+                   scores(report) + models(report) + importance(report) + data(report) + notices(report));
 }
 
 }  // namespace ferrite::cli::pfn
