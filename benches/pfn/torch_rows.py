@@ -5,7 +5,7 @@ batch stays the same: making tables is not measured. Every line of --out is a ro
 of attention among cells (torch_pfn.CELL_ATTENTION), and the faster one counts; "forms" has both.
 
     python3 benches/pfn/torch_rows.py --device cuda --out torch.jsonl
-    python3 benches/pfn/torch_rows.py --device cpu --threads 2 --only train --tables 1 --train-rows 112 --query-rows 128 --columns 7
+    python3 benches/pfn/torch_rows.py --device cpu --threads 2 --only train --tables 1 --train-rows 112 --query-rows 128 --columns 8
     python3 benches/pfn/torch_rows.py --device cuda --only infer --modes eager compile --sdpa cudnn
     python3 benches/pfn/torch_rows.py --check --ferrite build/release/src/ferrite
 
@@ -31,8 +31,8 @@ STANDARD = {"task": "classification", "classes": 10, "bins": 100, "dim": 192, "h
             "hidden": 512, "registers": 16, "offsets": [0, 1, 3], "eps": 1e-5, "dtype": "f32"}
 # Tables, train rows, query rows, columns: of the standard course (src/models/pfn/course.cpp).
 # Fewer tables for a CPU, where a step takes seconds.
-COURSE = {"cuda": [(260, 64, 64, 2), (52, 112, 128, 7), (12, 240, 128, 20), (2, 1008, 128, 34)],
-          "cpu": [(8, 64, 64, 2), (2, 112, 128, 7), (1, 240, 128, 20)]}
+COURSE = {"cuda": [(195, 64, 64, 3), (46, 112, 128, 8), (12, 240, 128, 21), (2, 1008, 128, 36)],
+          "cpu": [(8, 64, 64, 3), (2, 112, 128, 8), (1, 240, 128, 21)]}
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 CLASSES = 4  # that the tables have
 
@@ -184,7 +184,7 @@ def rows_of(args, clock):
             yield {"name": f"pfn_infer/{size_name(*size)}/{dtype}/{'batch' if together else 'single'}/{mode}"} | row
 
 
-def given_size(args, default=(None, 240, 128, 20)):
+def given_size(args, default=(None, 240, 128, 21)):
     tables, train, query, columns = (
         given if given is not None else usual
         for given, usual in zip((args.tables, args.train_rows, args.query_rows, args.columns), default))

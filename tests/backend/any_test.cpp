@@ -109,6 +109,23 @@ TEST(AnyBackend, FindsKernelsOfOpsFromOutside) {
   EXPECT_EQ(Triple::kernels, before);
 }
 
+// What PriorDatasets is to the training of `ferrite pfn train`: composed, it would be made on the host.
+TEST(AnyBackend, KernelsOfOpsFromOutsideAreFoundThroughDecorators) {
+  for (const char* name : {"cpu", "profiled-cpu", "lazy-cpu"}) {
+    SCOPED_TRACE(name);
+    Autodiff<Autocast<AnyBackend>> b{Autocast<AnyBackend>(AnyBackend(name))};
+    const int before = Triple::kernels;
+    EXPECT_EQ(eval(Triple{}, ones(b, {2})).to_vector(), (Floats{3, 3}));
+    EXPECT_EQ(Triple::kernels, before + 1);
+  }
+  for (const AnyBackend& held : {AnyBackend("reference"), AnyBackend(Reference{})}) {  // no kernel: composed
+    Autocast<AnyBackend> b(held);
+    const int before = Triple::kernels;
+    EXPECT_EQ(eval(Triple{}, ones(b, {2})).to_vector(), (Floats{3, 3}));
+    EXPECT_EQ(Triple::kernels, before);
+  }
+}
+
 struct Own : Reference {};
 void run(Own& b, const op::Fill& op, Ins in, Outs out) {
   run(static_cast<Reference&>(b), op::Fill{op.shape, op.dtype, 7}, in, out);

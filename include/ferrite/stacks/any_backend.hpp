@@ -29,6 +29,12 @@ namespace detail {
 /// For a stack that the library does not compile: include ferrite/backend/own_table.hpp.
 template <class B>
 struct OwnTable;
+
+/// One of the stacks has a kernel for the op.
+template <class Op, class... Stacks>
+consteval bool runs_on_one_of(StackList<Stacks...>) {
+  return (Runs<Stacks, Op> || ...);
+}
 }  // namespace detail
 
 /// A handle: copies are the same backend. Two objects are the same if the backends they hold are.
@@ -115,6 +121,21 @@ class FERRITE_API AnyBackend {
                                                          Accumulate mask = Accumulate::none) {
     b.model_->run(OpPlace<Op>::value, &op, in, out, mask);
   }
+  // Other ops, for decorators around it: the kernel of a backend that has a name.
+  template <class Op>
+  requires(!LibraryOp<Op> &&
+           detail::runs_on_one_of<Op>(NamedStacks{})) friend bool accepts(const AnyBackend& b, const Op& op,
+                                                                          MetaSpan in) {
+    bool accepted = false;
+    b.with_kernels_of<Op>([&](auto& named) { accepted = detail::kernel_accepts(named, op, in); });
+    return accepted;
+  }
+  template <class Op>
+  requires(!LibraryOp<Op> && detail::runs_on_one_of<Op>(NamedStacks{})) friend void run(AnyBackend& b,
+                                                                                        const Op& op, Ins in,
+                                                                                        Outs out) {
+    b.with_kernels_of<Op>([&](auto& named) { detail::call_kernel(named, op, in, out); });
+  }
 
  private:
   /// A backend with its type erased. Ops are given by their place in the list.
@@ -150,6 +171,14 @@ class FERRITE_API AnyBackend {
 
   template <class Op>
   Primitives<AnyBackend> evaluate_unlisted(const Op& op, Ins in);
+  /// Calls use(B&) if it holds a B that has a name and a kernel for the op.
+  template <class Op, class Use>
+  void with_kernels_of(const Use& use) const {
+    NamedStacks::for_each([&]<class B>() {
+      if constexpr (Runs<B, Op>)
+        if (model_->type() == typeid(B)) use(*static_cast<B*>(model_->held()));
+    });
+  }
 
   std::shared_ptr<Model> model_;
 };

@@ -29,21 +29,18 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
 
 template <class B>
 std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn<B>& model) {
-  if (o.optimizer == "muon")
-    return std::make_unique<optim::Muon<B>>(model.parameters(), optim::MuonConfig{}
-                                                                    .with_lr(o.lr)
-                                                                    .with_scale(optim::MuonScale::adam)
-                                                                    .with_matrices(optim::under("blocks"))
-                                                                    .with_betas(0.9, 0.98)
-                                                                    .with_weight_decay(o.weight_decay)
-                                                                    .with_no_decay(optim::biases_and_norms)
-                                                                    .with_clip_norm(o.clip));
-  return std::make_unique<optim::AdamW<B>>(model.parameters(), optim::AdamWConfig{}
-                                                                   .with_lr(o.lr)
-                                                                   .with_betas(0.9, 0.98)
-                                                                   .with_weight_decay(o.weight_decay)
-                                                                   .with_no_decay(optim::biases_and_norms)
-                                                                   .with_clip_norm(o.clip));
+  const auto usual = [&](const auto& config) {
+    return config.with_lr(o.lr)
+        .with_betas(0.9, 0.98)
+        .with_weight_decay(o.weight_decay)
+        .with_no_decay(optim::biases_and_norms)
+        .with_clip_norm(o.clip);
+  };
+  if (o.optimizer == "adamw")
+    return std::make_unique<optim::AdamW<B>>(model.parameters(), usual(optim::AdamWConfig{}));
+  auto muon = optim::MuonConfig{}.with_scale(optim::MuonScale::adam).with_matrices(optim::under("blocks"));
+  if constexpr (requires(typename B::Inner & b) { b.lowered_dtype(); }) muon = muon.with_dtype(DType::bf16);
+  return std::make_unique<optim::Muon<B>>(model.parameters(), usual(muon));
 }
 
 template <class B>

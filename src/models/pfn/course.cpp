@@ -14,6 +14,9 @@ namespace {
 // Streams of the random numbers that choose sizes.
 constexpr std::uint64_t row_draws = 0, column_draws = 1;
 
+// The prior's numbering has 2^48 datasets.
+constexpr std::int64_t datasets_of_a_size = std::int64_t{1} << 40, most_sizes = 256;
+
 std::size_t draw(std::uint64_t seed, std::uint64_t stream, std::int64_t number, std::size_t count) {
   return static_cast<std::size_t>(
       integer_at({seed, stream}, static_cast<std::uint64_t>(number), 0, static_cast<std::int64_t>(count)));
@@ -24,14 +27,23 @@ std::size_t draw(std::uint64_t seed, std::uint64_t stream, std::int64_t number, 
 CourseConfig CourseConfig::standard(std::int64_t batches, std::int64_t registers) {
   const auto filled = [&](std::int64_t tiles) { return std::max<std::int64_t>(128 * tiles - registers, 16); };
   // Few of them: a GPU makes plans and a recording for every pair of rows and columns.
-  const std::vector<std::int64_t> columns = {2, 4, 7, 12, 20, 34, 58};
+  const std::vector<std::int64_t> columns = {3, 5, 8, 13, 21, 36, 63};
   const std::vector<RowCounts> shorter = {{64, 64}, {filled(1), 128}, {filled(2), 128}, {filled(3), 128}};
   const std::vector<RowCounts> longer = {
       {filled(1), 128}, {filled(2), 128}, {filled(4), 128}, {filled(6), 128}, {filled(8), 128}};
+  // All families, and columns and classes as real tables have them (the preset "realistic"), less extreme.
   priors::Config prior;
-  prior.weights.mlp_scm = 0.6, prior.weights.tree_scm = 0.25, prior.weights.graph = 0.15;
-  prior.post.categorical_share = 0.3;
-  prior.post.missing_share = 0.1;
+  prior.group_size = 1;  // a batch of few tables should still be of many kinds
+  prior.weights.mlp_scm = 0.45, prior.weights.tree_scm = 0.2, prior.weights.graph = 0.35;
+  prior.post.binary_share = 0.4;
+  prior.post.cuts = priors::ClassCuts::shares;
+  prior.post.categorical_share = 0.6;
+  prior.post.category_scale = 6;
+  prior.post.category_codes = true;
+  prior.post.skewed_share = 0.3;
+  prior.post.missing_share = 0.25;
+  prior.post.missing_columns = 0.5;
+  prior.post.missing_rate = 0.25;
   std::vector<Stage> stages = {{0, shorter, columns}};
   if (batches >= 5) stages.push_back({batches - batches / 5, longer, columns});
   return CourseConfig{}.with_prior(prior).with_stages(stages);
@@ -79,14 +91,40 @@ std::vector<TableSizes> CourseConfig::all_sizes() const {
   return sizes;
 }
 
-std::int64_t CourseConfig::first_dataset(std::int64_t number) const {
-  std::int64_t most = 0;
-  for (const Stage& stage : stages)
-    for (const RowCounts& rows : stage.rows)
-      for (const std::int64_t columns : stage.columns)
-        most = std::max(most, sizes_with(rows, columns).tables);
-  const std::int64_t group = prior.group_size;  // its datasets share laws, so they stay in one batch
-  return number * ((most + group - 1) / group * group);
+std::int64_t CourseConfig::datasets_between(const TableSizes& sizes) const {
+  const std::int64_t group = prior.group_size;
+  return (sizes.tables + group - 1) / group * group;
+}
+
+std::int64_t CourseConfig::first_dataset(const TableSizes& sizes) const {
+  const std::vector<TableSizes> all = all_sizes();
+  return (std::ranges::find(all, sizes) - all.begin()) * datasets_of_a_size;
+}
+
+CourseBatch CourseConfig::held_out(std::int64_t number) const {
+  constexpr std::int64_t far = std::int64_t{1} << 32;  // no run is so long
+  const TableSizes sizes = sizes_of(far + number);
+  return {sizes, first_dataset(sizes) + datasets_of_a_size / 2 + number * datasets_between(sizes)};
+}
+
+bool CourseConfig::is_held_out(const CourseBatch& batch) {
+  return batch.first_dataset % datasets_of_a_size >= datasets_of_a_size / 2;
+}
+
+CourseReader::Counted& CourseReader::counted(const TableSizes& sizes) {
+  const auto known =
+      std::ranges::find_if(before_, [&](const Counted& counted) { return counted.sizes == sizes; });
+  return known != before_.end() ? *known : before_.emplace_back(Counted{sizes, 0});
+}
+
+CourseBatch CourseReader::next() {
+  const TableSizes sizes = course_.sizes_of(next_++);
+  return {sizes, course_.first_dataset(sizes) + counted(sizes).batches++ * course_.datasets_between(sizes)};
+}
+
+void CourseReader::seek(std::int64_t number) {
+  before_.clear();
+  for (next_ = 0; next_ < number; ++next_) ++counted(course_.sizes_of(next_)).batches;
 }
 
 std::string CourseConfig::describe() const {
@@ -117,7 +155,10 @@ void CourseConfig::check() const {
       throw ValueError(fmt::format("[pfn course] stage {} begins at batch {}: must be after stage {}, at {}",
                                    i, stages[i].first, i - 1, stages[i - 1].first));
   }
-  for (const TableSizes& sizes : all_sizes()) prior_of(sizes).check();
+  const std::vector<TableSizes> sizes = all_sizes();
+  if (std::ssize(sizes) > most_sizes)
+    throw ValueError(fmt::format("[pfn course] {} sizes of tables: at most {}", sizes.size(), most_sizes));
+  for (const TableSizes& one : sizes) prior_of(one).check();
 }
 
 }  // namespace ferrite::pfn

@@ -1,6 +1,7 @@
 // The tables that a network is trained on: what batches hold, that runs resume, that a network learns.
 #include "ferrite/models/pfn/prior_batches.hpp"
 
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -38,7 +39,36 @@ TEST(PfnCourse, SizesFollowFromTheNumberAlone) {
   EXPECT_EQ(columns, (std::set<std::int64_t>{2, 3}));
   for (const std::int64_t i : {6, 100}) EXPECT_EQ(course.sizes_of(i), (TableSizes{1, {40, 20}, 4}));
   EXPECT_EQ(course.all_sizes().size(), 5u);
-  EXPECT_GE(course.first_dataset(1), course.sizes_of(0).tables);
+}
+
+TEST(PfnCourse, BatchesOfASizeFollowEachOtherAndShareNoDataset) {
+  const CourseConfig course = small_course();
+  CourseReader reader(course);
+  std::set<std::int64_t> seen;
+  std::map<std::int64_t, std::int64_t> next;  // by the first dataset of a size
+  std::vector<CourseBatch> batches;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    const CourseBatch batch = batches.emplace_back(reader.next());
+    EXPECT_EQ(batch.sizes, course.sizes_of(i));
+    EXPECT_FALSE(CourseConfig::is_held_out(batch));
+    const std::int64_t first = course.first_dataset(batch.sizes);
+    if (next.contains(first)) {
+      EXPECT_EQ(batch.first_dataset, next[first]);
+    }
+    next[first] = batch.first_dataset + course.datasets_between(batch.sizes);
+    EXPECT_EQ(batch.first_dataset % course.prior.group_size, 0);
+    for (std::int64_t k = 0; k < batch.sizes.tables; ++k)
+      EXPECT_TRUE(seen.insert(batch.first_dataset + k).second);
+    const CourseBatch held_out = course.held_out(i);
+    EXPECT_TRUE(CourseConfig::is_held_out(held_out));
+    for (std::int64_t k = 0; k < held_out.sizes.tables; ++k)
+      EXPECT_TRUE(seen.insert(held_out.first_dataset + k).second);
+  }
+  for (const std::int64_t i : {0, 7, 3, 11}) {
+    reader.seek(i);
+    EXPECT_EQ(reader.position(), i);
+    EXPECT_EQ(reader.next().first_dataset, batches[static_cast<std::size_t>(i)].first_dataset);
+  }
 }
 
 TEST(PfnCourse, TheStandardOneGrowsInItsLastFifth) {
@@ -65,12 +95,15 @@ TEST(PfnCourse, WhatCannotBeIsRefused) {
   refused(small_course().with_stages({{0, {{4, 0}}, {2}}}), "at least 1 each");
   refused(small_course().with_stages({{0, {{0, 0}}, {2}}}), "at least 1 each");
   refused(small_course().with_stages({{0, {{4, 4}}, {-1}}}), "-1 columns");
+  std::vector<RowCounts> many;
+  for (std::int64_t i = 0; i < 257; ++i) many.push_back({4 + i, 4});
+  refused(small_course().with_stages({{0, many, {2}}}), "257 sizes of tables: at most 256");
 }
 
 TEST(PfnPriorBatches, TablesAreThoseOfThePrior) {
   Cpu cpu;
-  PriorBatches<Cpu> batches(small_course());
-  for (int i = 0; i < 8; ++i) {
+  PriorBatches<Cpu> batches(small_course()), again(small_course(), /*at_once=*/3);
+  for (int i = 0; i < 12; ++i) {
     const TableSizes sizes = small_course().sizes_of(i);
     const auto host = batches.pull();
     ASSERT_TRUE(host);
@@ -90,7 +123,6 @@ TEST(PfnPriorBatches, TablesAreThoseOfThePrior) {
     for (const std::int64_t target : batch.y.to_vector<std::int64_t>())
       EXPECT_TRUE(target >= 0 || target == priors::ignored_label) << target;
     // The same into tensors that are there, and again by number.
-    PriorBatches<Cpu> again(small_course());
     again.seek({0, i});
     const auto second = again.pull();
     EXPECT_EQ(again.kind(*second), batches.kind(*host));
@@ -103,7 +135,9 @@ TEST(PfnPriorBatches, TablesAreThoseOfThePrior) {
     EXPECT_EQ(place.more[1].to_vector<std::int32_t>(), labels);
   }
   data::Generated held_out = batches.held_out();
-  EXPECT_GT(held_out.pull()->x.as<std::int64_t>()[0], std::int64_t{1} << 32);
+  const auto apart = held_out.pull();
+  EXPECT_TRUE(CourseConfig::is_held_out({{}, apart->x.as<std::int64_t>()[0]}));
+  EXPECT_EQ(batches.load(cpu, *apart).size(), apart->size());
 }
 
 struct TableRun {

@@ -32,6 +32,13 @@ struct Stage {
   std::vector<std::int64_t> columns;
 };
 
+/// Batches of one size are counted by themselves, and one after the other they take the datasets of the prior
+/// that belong to that size: so many of them can be made at once.
+struct CourseBatch {
+  TableSizes sizes;
+  std::int64_t first_dataset = 0;
+};
+
 /// What batch `number` holds depends on the config and the number alone: a run can go on from any batch.
 struct FERRITE_API CourseConfig {
   /// Of the values. Its rows, features and train_share are those of the sizes that are drawn.
@@ -56,7 +63,7 @@ struct FERRITE_API CourseConfig {
   }
 
   /// For a run of so many batches of a network with so many registers: tables of up to 496 rows, and in the
-  /// last fifth of up to 1,136; 2 to 58 columns. Registers and train rows together are multiples of 128 rows
+  /// last fifth of up to 1,136; 3 to 63 columns. Registers and train rows together are multiples of 128 rows
   /// mostly, as are query rows: attention is fastest on those.
   static CourseConfig standard(std::int64_t batches, std::int64_t registers);
 
@@ -64,8 +71,13 @@ struct FERRITE_API CourseConfig {
   TableSizes sizes_of(std::int64_t number) const;
   /// The prior of tables of one size.
   priors::Config prior_of(const TableSizes& sizes) const;
-  /// The first dataset of batch `number`, in the prior's numbering. No two batches share one.
-  std::int64_t first_dataset(std::int64_t number) const;
+  /// A batch that no run comes to, for evaluations; of the sizes of batch `number` of the last stage.
+  CourseBatch held_out(std::int64_t number) const;
+  static bool is_held_out(const CourseBatch& batch);
+  /// The datasets from one batch of a size to the next: those that share laws stay in one batch.
+  std::int64_t datasets_between(const TableSizes& sizes) const;
+  /// The first dataset of a size, in the prior's numbering. Sizes share none.
+  std::int64_t first_dataset(const TableSizes& sizes) const;
   /// All sizes that the course can draw.
   std::vector<TableSizes> all_sizes() const;
   /// Every member, for checkpoints: a run resumes only with the same course.
@@ -76,6 +88,27 @@ struct FERRITE_API CourseConfig {
  private:
   TableSizes sizes_with(const RowCounts& rows, std::int64_t columns) const;
   const Stage& stage_of(std::int64_t number) const;
+};
+
+/// The batches of a course in their order.
+class FERRITE_API CourseReader {
+ public:
+  explicit CourseReader(const CourseConfig& course) : course_(course) {}
+  CourseBatch next();
+  /// The number of the next batch.
+  std::int64_t position() const { return next_; }
+  void seek(std::int64_t number);
+
+ private:
+  struct Counted {
+    TableSizes sizes;
+    std::int64_t batches = 0;
+  };
+  Counted& counted(const TableSizes& sizes);
+
+  CourseConfig course_;
+  std::int64_t next_ = 0;
+  std::vector<Counted> before_;  // batches of each size before the next one
 };
 
 }  // namespace ferrite::pfn

@@ -6,6 +6,7 @@
 //   trainer.load_by(batches);
 #pragma once
 
+#include <algorithm>
 #include <numeric>
 
 #include "ferrite/data/source.hpp"
@@ -19,55 +20,102 @@ namespace ferrite::pfn {
 
 /// A batch on the backend: x [N, R, C], y: the labels of the query rows [N, Q], then is_category [N, C], the
 /// labels of the train rows [N, T], and of classification the classes of each dataset [N].
+/// A GPU makes the tables of many batches at once: those of one are too few to fill it.
 template <class B>
 class PriorBatches final : public data::BatchSource, public train::Loading<B> {
  public:
+  /// `at_once` batches of a size are made together; 0: as many as suit the device. The tables are the same.
   /// Throws as CourseConfig::check does.
-  explicit PriorBatches(CourseConfig course) : course_(std::move(course)) { course_.check(); }
+  explicit PriorBatches(CourseConfig course, std::int64_t at_once = 0)
+      : course_(std::move(course)), reader_(course_), at_once_(at_once) {
+    course_.check();
+  }
 
-  std::optional<data::HostBatch> pull() override { return order(next_++); }
+  std::optional<data::HostBatch> pull() override { return order(reader_.next()); }
   std::string describe() const override { return course_.describe(); }
-  data::LoaderPosition position() const override { return {0, next_}; }
+  data::LoaderPosition position() const override { return {0, reader_.position()}; }
   bool can_seek() const override { return true; }
-  void seek(data::LoaderPosition position) override { next_ = position.batch; }
-  std::int64_t batch_size() const override { return course_.sizes_of(next_).tables; }
+  void seek(data::LoaderPosition position) override { reader_.seek(position.batch); }
+  std::int64_t batch_size() const override { return course_.sizes_of(reader_.position()).tables; }
 
   /// Batches that no run comes to, for evaluations. *this must outlive them.
   data::Generated held_out() const {
-    constexpr std::int64_t far = std::int64_t{1} << 32;
-    return data::Generated("held out: " + describe(),
-                           [this](std::int64_t number) { return std::optional(order(far + number)); });
+    return data::Generated("held out: " + describe(), [this](std::int64_t number) {
+      return std::optional(order(course_.held_out(number)));
+    });
   }
 
   std::string kind(const data::HostBatch& host) const override {
-    const auto sizes = host.y.as<std::int64_t>();
-    return to_string(Shape{host.size(), sizes[0], sizes[1], sizes[2]});
+    const CourseBatch batch = batch_of(host);
+    return to_string(
+        Shape{batch.sizes.tables, batch.sizes.rows.train, batch.sizes.rows.query, batch.sizes.columns});
   }
   data::Batch<B> load(B& backend, const data::HostBatch& host) override {
-    const auto sizes = host.y.as<std::int64_t>();
-    return make(backend, host.x.as<std::int64_t>()[0], {host.size(), {sizes[0], sizes[1]}, sizes[2]});
+    data::Batch<B> batch = made(backend, batch_of(host));
+    batch.x = clone(batch.x);  // whoever has it may write to it
+    batch.y = clone(batch.y);
+    for (Tensor<B>& more : batch.more) more = clone(more);
+    return batch;
   }
   void load_into(const data::HostBatch& host, const data::Batch<B>& into) override {
-    const data::Batch<B> made = load(into.x.backend(), host);
+    const data::Batch<B> made = this->made(into.x.backend(), batch_of(host));
     assign(into.x, made.x);
     assign(into.y, made.y);
     for (std::size_t i = 0; i < made.more.size(); ++i) assign(into.more[i], made.more[i]);
   }
 
  private:
+  /// The tables of a batch and of those of the same size that follow it.
+  struct Made {
+    CourseBatch batch;
+    data::Batch<B> tables;
+  };
+
   /// The numbers of the datasets; then their train rows, query rows and columns.
-  data::HostBatch order(std::int64_t number) const {
-    const TableSizes sizes = course_.sizes_of(number);
-    std::vector<std::int64_t> datasets(static_cast<std::size_t>(sizes.tables));
-    std::iota(datasets.begin(), datasets.end(), course_.first_dataset(number));
-    const std::int64_t extents[] = {sizes.rows.train, sizes.rows.query, sizes.columns};
-    return {HostTensor::from(std::span<const std::int64_t>(datasets), {sizes.tables}),
+  static data::HostBatch order(const CourseBatch& batch) {
+    const auto& [tables, rows, columns] = batch.sizes;
+    std::vector<std::int64_t> datasets(static_cast<std::size_t>(tables));
+    std::iota(datasets.begin(), datasets.end(), batch.first_dataset);
+    const std::int64_t extents[] = {rows.train, rows.query, columns};
+    return {HostTensor::from(std::span<const std::int64_t>(datasets), {tables}),
             HostTensor::from(std::span<const std::int64_t>(extents), {3})};
   }
+  static CourseBatch batch_of(const data::HostBatch& host) {
+    const auto extents = host.y.as<std::int64_t>();
+    return {{host.size(), {extents[0], extents[1]}, extents[2]}, host.x.as<std::int64_t>()[0]};
+  }
+
+  /// A view of tables that are there, or that are made now with those of batches to come.
+  data::Batch<B> made(B& backend, const CourseBatch& batch) {
+    if (CourseConfig::is_held_out(batch)) return make(backend, batch, batch.sizes.tables);
+    const auto known =
+        std::ranges::find_if(made_, [&](const Made& made) { return made.batch.sizes == batch.sizes; });
+    Made& all = known != made_.end() ? *known : made_.emplace_back();
+    std::int64_t first = batch.first_dataset - all.batch.first_dataset;
+    if (!all.tables.x.defined() || first < 0 || first >= all.tables.size()) {
+      all = {batch, {}};  // gives its memory back first
+      all.tables =
+          make(backend, batch, batches_at_once(backend, batch.sizes) * course_.datasets_between(batch.sizes));
+      first = 0;
+    }
+    const auto part = [&](const Tensor<B>& whole) {
+      return slice(whole, 0, first, first + batch.sizes.tables);
+    };
+    data::Batch<B> one{part(all.tables.x), part(all.tables.y), {}};
+    for (const Tensor<B>& more : all.tables.more) one.more.push_back(part(more));
+    return one;
+  }
+  /// Several thousand tables fill a GPU. Elsewhere nothing is gained by more than one batch.
+  std::int64_t batches_at_once(const B& backend, const TableSizes& sizes) const {
+    if (at_once_ > 0) return at_once_;
+    if (backend.device().kind != DeviceKind::cuda) return 1;
+    return std::clamp<std::int64_t>(4096 / sizes.tables, 4, 64);
+  }
   /// A dataset that the prior failed to make counts for nothing: its labels are ignored.
-  data::Batch<B> make(B& backend, std::int64_t first, const TableSizes& sizes) const {
-    const auto made = priors::generate(backend, course_.prior_of(sizes), course_.seed, first, sizes.tables);
-    const std::int64_t train = sizes.rows.train, all = train + sizes.rows.query;
+  data::Batch<B> make(B& backend, const CourseBatch& batch, std::int64_t count) const {
+    const auto made =
+        priors::generate(backend, course_.prior_of(batch.sizes), course_.seed, batch.first_dataset, count);
+    const std::int64_t train = batch.sizes.rows.train, all = train + batch.sizes.rows.query;
     const Tensor<B> is_category = cast(made.levels > 0, DType::f32);
     const Tensor<B> queries = contiguous(slice(made.y, 1, train, all)), shown = slice(made.y, 1, 0, train);
     if (course_.prior.task == Task::regression)
@@ -79,7 +127,9 @@ class PriorBatches final : public data::BatchSource, public train::Loading<B> {
   }
 
   CourseConfig course_;
-  std::int64_t next_ = 0;
+  CourseReader reader_;
+  std::int64_t at_once_;
+  std::vector<Made> made_;
 };
 
 /// The step of a trainer: the loss of the query rows.
