@@ -54,6 +54,26 @@ TEST_F(PfnTrainCommand, TrainsAndWritesANetworkWithItsAveragedWeights) {
   }
 }
 
+TEST_F(PfnTrainCommand, ItsWeightsAreExported) {
+  ASSERT_EQ(train("run", "--steps 4").code, 0);
+  const auto checkpoint = folder / "run" / "step-00000004.safetensors", small = folder / "small.safetensors";
+  const std::string from = at("run/step-00000004.safetensors");
+  const Reply reply = run_ferrite("pfn export " + from + " --out " + at("small.safetensors"));
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  EXPECT_LT(std::filesystem::file_size(small) * 5, std::filesystem::file_size(checkpoint));
+  EXPECT_EQ(train::read_weights(small).at("output.weight").dtype(), DType::bf16);
+  expect_contains(train::read_settings(small).at("schedule"), "over 4 steps");
+  Cpu cpu;
+  const auto exported = pfn::load(cpu, small), whole = pfn::load(cpu, checkpoint);
+  EXPECT_EQ(exported.config(), whole.config());
+  const auto rounded = cast(cast(whole.output.weight, DType::bf16), DType::f32);
+  EXPECT_EQ(exported.output.weight.to_vector(), rounded.to_vector());
+  EXPECT_EQ(run_ferrite("pfn export " + from + " --out " + from).code, 2);
+  const Reply other = run_ferrite("pfn export " + at("run/metrics.html") + " --out " + at("x.safetensors"));
+  EXPECT_NE(other.code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "x.safetensors"));
+}
+
 TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
   std::ofstream csv(folder / "points.csv");
   csv << "a,b,kind\n";

@@ -16,6 +16,7 @@ void add_pfn(CLI::App& app, Action& action) {
   add_pfn_predict(*pfn, action);
   add_pfn_train(*pfn, action);
   add_pfn_eval(*pfn, action);
+  add_pfn_export(*pfn, action);
 }
 
 }  // namespace ferrite::cli

@@ -7,6 +7,7 @@ namespace ferrite::cli {
 
 void add_pfn_train(CLI::App& pfn, Action& action);
 void add_pfn_eval(CLI::App& pfn, Action& action);
+void add_pfn_export(CLI::App& pfn, Action& action);
 void add_pfn_predict(CLI::App& pfn, Action& action);
 
 }  // namespace ferrite::cli
