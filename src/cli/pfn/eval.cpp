@@ -95,12 +95,11 @@ void add_pfn_eval(CLI::App& app, Action& action) {
   command->add_flag("--quiet", o->quiet, "Print only the table of scores");
   command->footer(
       "Every model learns and predicts on the same folds, and everything that is fitted is fitted on the\n"
-      "train part of a fold: encoders and scales too. Without weights the simple models are evaluated "
-      "alone.\n"
+      "train part of a fold: encoders and scales too. Weights for classes come with ferrite; without\n"
+      "--weights for numbers the simple models are evaluated alone.\n"
       "Examples:\n"
       "  ferrite pfn eval churn.csv --target left\n"
-      "  ferrite pfn eval churn.csv --target left --weights run/step-00020000.safetensors --page "
-      "report.html\n"
+      "  ferrite pfn eval churn.csv --target left --page report.html\n"
       "  ferrite pfn eval houses.csv --target price --task regression --folds 10 --json report.json");
   command->callback([&action, o] { action = [o] { return run(*o); }; });
 }

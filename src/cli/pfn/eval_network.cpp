@@ -33,7 +33,7 @@ std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options,
       config = config.with_weights(ferrite::pfn::default_weights(task).string());
     } catch (const ValueError&) {
       notices.push_back(
-          fmt::format("the network is left out, as it has no weights, and ferrite ships none yet: train some "
+          fmt::format("the network is left out, as it has no weights: train some "
                       "with `ferrite pfn train --task {} --steps 20000 --out run` and give --weights "
                       "run/step-00020000.safetensors",
                       to_string(task)));

@@ -9,10 +9,10 @@ void add_pfn(CLI::App& app, Action& action) {
   pfn->require_subcommand(1);
   pfn->footer(
       "Examples:\n"
-      "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv --weights w.safetensors\n"
+      "  ferrite pfn eval data.csv --target y --page report.html\n"
+      "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv\n"
       "  ferrite pfn train --steps 20000 --out run\n"
-      "  ferrite pfn train --steps 20000 --out run --resume\n"
-      "  ferrite pfn eval data.csv --target y --weights run/step-00020000.safetensors --page report.html");
+      "  ferrite pfn export run/step-00020000.safetensors --out w.safetensors");
   add_pfn_predict(*pfn, action);
   add_pfn_train(*pfn, action);
   add_pfn_eval(*pfn, action);

@@ -75,7 +75,8 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   command->add_option("--seed", o->seed, "Of the weights and of the tables")
       ->check(whole_number)
       ->capture_default_str();
-  count("--record", o->recorded, "Sizes of tables whose steps are recorded on a GPU; they share memory");
+  count("--record", o->recorded,
+        "Sizes of tables whose steps are recorded on a GPU; they share memory. 0: none, for less memory");
   count("--report-every", o->report_every, "Steps between reports")->check(CLI::PositiveNumber);
   count("--evaluate-every", o->evaluate_every, "Steps between evaluations on tables kept apart");
   count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);

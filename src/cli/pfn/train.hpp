@@ -14,7 +14,7 @@ struct TrainOptions {
   std::string out, backend = "auto", precision = "auto", optimizer = "muon";
   ferrite::pfn::Config model;
   ferrite::pfn::CourseConfig course;
-  std::int64_t steps = 0, warmup = -1, cells = 100'000, recorded = 0;
+  std::int64_t steps = 0, warmup = -1, cells = 100'000, recorded = 64;
   std::int64_t report_every = 50, evaluate_every = 1000, evaluate_batches = 20, checkpoint_every = 1000;
   double lr = 0, weight_decay = 0.01, clip = 1, average = 0.999;
   std::uint64_t seed = 1;

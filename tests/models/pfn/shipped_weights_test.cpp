@@ -1,0 +1,67 @@
+// The weights that come with ferrite know what they are for: they beat logistic regression on a table that
+// they have never seen, whose columns stand in any order.
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/core/rng.hpp"
+#include "ferrite/models/pfn/baselines.hpp"
+#include "ferrite/models/pfn/classifier.hpp"
+#include "ferrite/models/pfn/file.hpp"
+#include "ferrite/models/pfn/metrics.hpp"
+
+namespace ferrite::pfn {
+namespace {
+
+/// Two interleaved arcs with noise, and three columns that say nothing: no line separates them.
+Table arcs(std::int64_t rows) {
+  Rng rng(5);
+  Cpu cpu;
+  const auto noise = randn(cpu, {rows, 5}, rng).to_vector(), angle = rand(cpu, {rows}, rng).to_vector();
+  std::vector<std::vector<double>> columns(5);
+  std::vector<std::string> kinds;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    const double turn = 3.14159265 * static_cast<double>(angle[at]);
+    const bool upper = r % 2 == 0;
+    const double place[] = {upper ? std::cos(turn) : 1 - std::cos(turn),
+                            upper ? std::sin(turn) : 0.5 - std::sin(turn), 0, 0, 0};
+    for (std::size_t c = 0; c < 5; ++c)
+      columns[c].push_back(place[c] + (c < 2 ? 0.15 : 1.0) * static_cast<double>(noise[5 * at + c]));
+    kinds.push_back(upper ? "upper" : "lower");
+  }
+  Table table;
+  for (const std::size_t c : {3u, 0u, 2u, 4u, 1u}) table.add_numbers("c" + std::to_string(c), columns[c]);
+  table.add_texts("kind", kinds);
+  return table;
+}
+
+TEST(PfnShippedWeights, LearnWhatNoLineCanTell) {
+  const Table all = arcs(300);
+  std::vector<std::int64_t> places(300);
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  const Table known = all.take(std::span(places).first(150)),
+              asked = all.take(std::span(places).subspan(150));
+  Classifier model(PredictorConfig{}.with_backend("cpu").with_members(2));
+  model.fit(known, "kind");
+  EXPECT_EQ(model.classes(), (std::vector<std::string>{"lower", "upper"}));
+  const EncodedTable truth = model.encoder().transform(asked);
+  const auto linear = linear_model();
+  linear->fit(model.encoder().transform(known));
+  EXPECT_LT(auc(linear->predict(truth), truth.classes, 2), 0.98);
+  EXPECT_GT(auc(model.predict_proba(asked), truth.classes, 2), 0.99);
+}
+
+TEST(PfnShippedWeights, SayHowTheyWereMade) {
+  const std::filesystem::path path = default_weights(Task::classification);
+  EXPECT_EQ(read_config(path).classes, 10);
+  EXPECT_LE(std::filesystem::file_size(path), 20u << 20);
+  const auto settings = train::read_settings(path);
+  EXPECT_NE(settings.at("schedule").find("42500 steps"), std::string::npos);
+  EXPECT_NE(settings.at("data").find("mlp_scm"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ferrite::pfn
