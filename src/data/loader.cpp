@@ -20,9 +20,15 @@ constexpr std::uint64_t shuffle_streams = std::uint64_t{1} << 63;
 DataLoader::DataLoader(Dataset dataset, LoaderConfig config) : dataset_(std::move(dataset)), config_(config) {
   const std::int64_t n = dataset_.size(), size = config_.batch_size;
   if (size < 1) throw ValueError(fmt::format("[loader] batch size {}: must be at least 1", size));
-  batches_ = config_.remainder == Remainder::drop ? n / size : (n + size - 1) / size;
+  const std::int64_t ranks = config_.ranks;
+  if (config_.rank < 0 || config_.rank >= ranks)
+    throw ValueError(fmt::format("[loader] rank {} of {}: must lie in 0 to {}", config_.rank, ranks,
+                                 std::max<std::int64_t>(ranks, 1) - 1));
+  const bool drops = config_.remainder == Remainder::drop || ranks > 1;
+  batches_ = drops ? n / (size * ranks) : (n + size - 1) / size;
   if (batches_ == 0)
-    throw ValueError(fmt::format("[loader] {} rows in batches of {}: needs at least one batch", n, size));
+    throw ValueError(fmt::format("[loader] {} rows in batches of {}{}: needs at least one batch", n, size,
+                                 ranks > 1 ? fmt::format(" on {} ranks", ranks) : ""));
 }
 
 std::string DataLoader::describe() const {
@@ -44,7 +50,7 @@ HostBatch DataLoader::next() {
     }
     order_epoch_ = position_.epoch;
   }
-  const std::int64_t begin = position_.batch * config_.batch_size;
+  const std::int64_t begin = (position_.batch * config_.ranks + config_.rank) * config_.batch_size;
   const std::int64_t count = std::min(config_.batch_size, n - begin);
   const HostBatch batch = dataset_.rows(
       std::span(order_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)));
@@ -53,11 +59,8 @@ HostBatch DataLoader::next() {
 }
 
 void DataLoader::seek(LoaderPosition position) {
-  if (position.epoch < 0 || position.batch < 0 || position.batch >= batches_) {
-    throw ValueError(fmt::format("[loader] epoch {}, batch {}: batches of an epoch are 0 to {}",
-                                 position.epoch, position.batch, batches_ - 1));
-  }
-  position_ = position;
+  const std::int64_t all = config_.ranks > 1 ? dataset_.size() / config_.batch_size : batches_;
+  position_ = position_on_rank("loader", position, all, config_.ranks, batches_);
 }
 
 }  // namespace ferrite::data

@@ -7,6 +7,15 @@
 
 namespace ferrite::data {
 
+LoaderPosition position_on_rank(std::string_view who, LoaderPosition position, std::int64_t all,
+                                std::int64_t ranks, std::int64_t own) {
+  if (position.epoch < 0 || position.batch < 0 || position.batch >= all)
+    throw ValueError(fmt::format("[{}] epoch {}, batch {}: batches of an epoch are 0 to {}", who,
+                                 position.epoch, position.batch, all - 1));
+  const std::int64_t batch = (position.batch + ranks - 1) / ranks;
+  return batch < own ? LoaderPosition{position.epoch, batch} : LoaderPosition{position.epoch + 1, 0};
+}
+
 void BatchSource::seek(LoaderPosition position) {
   throw ValueError(fmt::format("[batch source] {} cannot seek: epoch {}, batch {} was asked for", describe(),
                                position.epoch, position.batch));

@@ -74,9 +74,8 @@ TokenLoader::TokenLoader(const std::vector<std::filesystem::path>& files, TokenL
 }
 
 std::string TokenLoader::describe() const {
-  return fmt::format("{} tokens in {} files ({:016x}), windows of {} in batches of {}{}, {}", tokens_,
+  return fmt::format("{} tokens in {} files ({:016x}), windows of {} in batches of {}, {}", tokens_,
                      files_.size(), checksum_, config_.length + 1, config_.batch_size,
-                     config_.ranks == 1 ? "" : fmt::format(" on each of {} ranks", config_.ranks),
                      config_.shuffle ? fmt::format("shuffled by seed {}", config_.seed) : "in order");
 }
 
@@ -133,10 +132,8 @@ HostBatch TokenLoader::next() {
 }
 
 void TokenLoader::seek(LoaderPosition position) {
-  if (position.epoch < 0 || position.batch < 0 || position.batch >= batches_)
-    throw ValueError(fmt::format("[token loader] epoch {}, batch {}: batches of an epoch are 0 to {}",
-                                 position.epoch, position.batch, batches_ - 1));
-  position_ = position;
+  position_ =
+      position_on_rank("token loader", position, windows_ / config_.batch_size, config_.ranks, batches_);
 }
 
 }  // namespace ferrite::data

@@ -72,7 +72,7 @@ void TrainerBase::notice(std::string text) {
 }
 
 bool TrainerBase::take_stop_request() {
-  if (!stop_requested_.exchange(false)) return false;
+  if (!on_any_rank(stop_requested_.exchange(false))) return false;
   notice(fmt::format("[trainer] stopped at step {}, as requested", step_));
   return true;
 }

@@ -83,6 +83,30 @@ TEST(DataLoader, APositionCanBeSavedAndRestored) {
   expect_error<ValueError>([&] { restored.seek({0, 4}); }, {"[loader] epoch 0, batch 4", "0 to 3"});
 }
 
+TEST(DataLoader, RanksShareTheRowsAndGoOnInAnotherNumber) {
+  const LoaderConfig config = LoaderConfig{}.with_batch_size(2).with_seed(4);
+  DataLoader one(numbered(13), config), first(numbered(13), config.with_rank(0, 2)),
+      second(numbered(13), config.with_rank(1, 2));
+  EXPECT_EQ(first.batches_per_epoch(), 3);  // one row is left out
+  EXPECT_EQ(first.describe(), one.describe());
+  for (int i = 0; i < 3; ++i) {
+    for (DataLoader* rank : {&first, &second}) {
+      const HostBatch a = rank->next(), b = one.next();
+      EXPECT_TRUE(std::ranges::equal(a.y.as<std::int64_t>(), b.y.as<std::int64_t>()));
+    }
+    if (i < 2) {
+      EXPECT_EQ(second.position(), one.position());
+    }
+  }
+  EXPECT_EQ(second.position(), (LoaderPosition{1, 0}));
+  second.seek({0, 3});
+  EXPECT_EQ(second.position(), (LoaderPosition{0, 4}));
+  second.seek({0, 5});
+  EXPECT_EQ(second.position(), (LoaderPosition{1, 0}));
+  expect_error<ValueError>([&] { DataLoader(numbered(13), config.with_rank(2, 2)); }, {"rank 2 of 2"});
+  expect_error<ValueError>([&] { DataLoader(numbered(3), config.with_rank(0, 2)); }, {"on 2 ranks"});
+}
+
 TEST(DataLoader, AnEpochIsARange) {
   Reference backend;
   DataLoader loader(numbered(10), LoaderConfig{}.with_batch_size(4));

@@ -187,8 +187,31 @@ TEST_F(TokenLoading, ResumesAtEveryBatchBitForBit) {
     loader.seek(positions[i]);
     expect_equal(loader.next().x, batches[i].x);
   }
-  expect_error<ValueError>([&] { loader.seek({0, 3}); }, {"[token loader] epoch 0, batch 3", "0 to 2"});
+  expect_error<ValueError>([&] { loader.seek({0, 9}); }, {"[token loader] epoch 0, batch 9", "0 to "});
   expect_error<ValueError>([&] { loader.seek({-1, 0}); }, {"epoch -1"});
+}
+
+TEST_F(TokenLoading, AnotherNumberOfRanksGoesOnWhereTheyStopped) {
+  const auto small = config().with_batch(1, length);
+  TokenLoader one(files, small);
+  std::vector<HostBatch> all;
+  for (std::int64_t i = 0; i < one.batches_per_epoch(); ++i) all.push_back(one.next());
+  for (const std::int64_t from : {0, 2, 6}) {
+    one.seek({1, from});
+    std::vector<TokenLoader> ranks;
+    for (std::int64_t rank = 0; rank < 2; ++rank)
+      ranks.emplace_back(files, small.with_rank(rank, 2)).seek(one.position());
+    for (int i = 0; i < 2; ++i) {
+      for (TokenLoader& rank : ranks) expect_equal(rank.next().x, one.next().x);
+      EXPECT_EQ(ranks[0].position(), one.position());
+      EXPECT_EQ(ranks[1].position(), one.position());
+    }
+  }
+  TokenLoader two(files, small.with_rank(1, 2));
+  two.seek({0, 3});  // in the middle of a step of two ranks
+  EXPECT_EQ(two.position(), (LoaderPosition{0, 4}));
+  two.seek({0, one.batches_per_epoch() - 1});
+  EXPECT_EQ(two.position().batch % 2, 0);
 }
 
 TEST_F(TokenLoading, APrefetchGivesTheSameBatchesAndResumes) {
@@ -215,7 +238,7 @@ TEST_F(TokenLoading, TheDescriptionChangesWithWhatChangesTheOrder) {
   EXPECT_TRUE(is_new(TokenLoader(files, config().with_seed(6))));
   EXPECT_TRUE(is_new(TokenLoader(files, config().with_batch(2, length))));
   EXPECT_TRUE(is_new(TokenLoader(files, config().with_batch(3, length - 1))));
-  EXPECT_TRUE(is_new(TokenLoader(files, config().with_rank(0, 2))));
+  EXPECT_FALSE(is_new(TokenLoader(files, config().with_rank(0, 2))));  // may go on where one rank was
   EXPECT_TRUE(is_new(TokenLoader(files, config().with_shuffle(false))));
   EXPECT_TRUE(is_new(TokenLoader({files[1], files[0], files[2]}, config())));
   EXPECT_FALSE(is_new(TokenLoader(files, config().with_vocab(3000))));

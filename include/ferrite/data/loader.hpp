@@ -20,6 +20,9 @@ struct LoaderConfig {
   Order order = Order::shuffled;
   Remainder remainder = Remainder::keep;
   std::uint64_t seed = 0;
+  /// This process takes every ranks-th batch, from batch `rank` on. With several ranks, rows that do not fill
+  /// a batch on every one are dropped from the end of the epoch.
+  std::int64_t rank = 0, ranks = 1;
 
   LoaderConfig with_batch_size(std::int64_t v) const {
     return detail::with(*this, &LoaderConfig::batch_size, v);
@@ -27,16 +30,21 @@ struct LoaderConfig {
   LoaderConfig with_order(Order v) const { return detail::with(*this, &LoaderConfig::order, v); }
   LoaderConfig with_remainder(Remainder v) const { return detail::with(*this, &LoaderConfig::remainder, v); }
   LoaderConfig with_seed(std::uint64_t v) const { return detail::with(*this, &LoaderConfig::seed, v); }
+  LoaderConfig with_rank(std::int64_t number, std::int64_t of) const {
+    return detail::with(detail::with(*this, &LoaderConfig::rank, number), &LoaderConfig::ranks, of);
+  }
 };
 
 /// One thread at a time.
 class FERRITE_API DataLoader final : public BatchSource {
  public:
-  /// Throws ValueError for a batch size below 1 and where no epoch would have a batch.
+  /// Throws ValueError for a batch size below 1, a rank that is not below ranks, and where no epoch would
+  /// have a batch.
   explicit DataLoader(Dataset dataset, LoaderConfig config = {});
 
   std::int64_t batches_per_epoch() const { return batches_; }
-  /// "1437 rows in batches of 64, shuffled by seed 0": what fixes the order of the data.
+  /// "1437 rows in batches of 64, shuffled by seed 0": what fixes the order of the data. The same on all
+  /// ranks, in any number.
   std::string describe() const override;
   const Dataset& dataset() const { return dataset_; }
   const LoaderConfig& config() const { return config_; }
@@ -44,7 +52,7 @@ class FERRITE_API DataLoader final : public BatchSource {
   /// The batch at the position, which moves on; epochs follow each other without end.
   HostBatch next();
   std::optional<HostBatch> pull() override { return next(); }
-  LoaderPosition position() const override { return position_; }
+  LoaderPosition position() const override { return {position_.epoch, position_.batch * config_.ranks}; }
   bool can_seek() const override { return true; }
   /// Throws ValueError for a position that no epoch has.
   void seek(LoaderPosition position) override;

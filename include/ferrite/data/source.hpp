@@ -5,17 +5,24 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ferrite/data/batch.hpp"
 
 namespace ferrite::data {
 
-/// The next batch is number `batch` of epoch `epoch`.
+/// The next batch is number `batch` of epoch `epoch`. Where several ranks have batches of their own, those of
+/// all ranks are counted, so that another number of ranks can go on from there.
 struct LoaderPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
 };
+
+/// From a position in the `all` batches of an epoch to one of a rank that has `own` of them. Batches that do
+/// not fill a step of all ranks are left out. ValueError, in the name of `who`, if no epoch has the position.
+FERRITE_API LoaderPosition position_on_rank(std::string_view who, LoaderPosition position, std::int64_t all,
+                                            std::int64_t ranks, std::int64_t own);
 
 /// Batches one after the other. One thread at a time.
 class FERRITE_API BatchSource {

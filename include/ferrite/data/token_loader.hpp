@@ -86,7 +86,7 @@ class FERRITE_API TokenLoader final : public BatchSource {
   /// What fixes the order of the data, with a checksum of the beginnings of the files. It is the same on all
   /// ranks, so that all can resume from the checkpoint of one.
   std::string describe() const override;
-  LoaderPosition position() const override { return position_; }
+  LoaderPosition position() const override { return {position_.epoch, position_.batch * config_.ranks}; }
   bool can_seek() const override { return true; }
   /// The batches after a seek are, bit for bit, those of a loader that came there by itself. Throws
   /// ValueError for a position that no epoch has.

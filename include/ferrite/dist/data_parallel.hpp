@@ -76,7 +76,8 @@ class DataParallel {
 
   /// Gives all ranks the parameters and buffers of rank 0. DistError, with nothing changed, if the ranks have
   /// different models (names, shapes, dtypes, what is frozen) or bucket_bytes: it names the first rank and
-  /// the first parameter that differ. ValueError unless bucket_bytes >= 1. The group outlives this object.
+  /// the first parameter that differ. ValueError unless bucket_bytes >= 1. The group and the model
+  /// outlive this object, and the model keeps its parts.
   /// Parameters that are unfrozen later are not known here, as with optimisers.
   DataParallel(nn::Module<B>& model, Group& group, const DataParallelConfig& config = {});
   DataParallel(const DataParallel&) = delete;
@@ -104,7 +105,7 @@ class DataParallel {
   /// its own batches): before an evaluation.
   void broadcast_buffers() {
     check_idle("broadcast_buffers");
-    for (const Tensor<B>& buffer : buffers_) broadcast_in_place(group_, buffer);
+    for (const Tensor<B>* buffer : buffers_) broadcast_in_place(group_, *buffer);
   }
 
   /// dist::mean of this group. ValueError between backward() and finish().
@@ -144,7 +145,7 @@ class DataParallel {
 
   Group& group_;
   std::vector<nn::NamedParameter<B>> parameters_;  // those that are trained
-  std::vector<Tensor<B>> buffers_;
+  std::vector<const Tensor<B>*> buffers_;          // places: layers put new tensors there
   BucketPlan plan_;
   std::vector<Tensor<Inner>> arenas_, places_;
   std::map<Where, std::size_t> parameter_at_;
@@ -184,11 +185,11 @@ template <class B>
 std::vector<std::string> DataParallel<B>::list(nn::Module<B>& model, std::int64_t bucket_bytes) {
   struct Lister final : nn::Visitor<B> {
     std::map<const Buffer*, std::string> buffers;
-    std::vector<nn::NamedParameter<B>> found;
+    std::vector<std::pair<std::string, const Tensor<B>*>> found;
     void on_buffer(const std::string& name, Tensor<B>& t) override {
       const bool is_new =
           buffers.emplace(ferrite::detail::kernel_array(t.primitive()).buffer().get(), name).second;
-      if (is_new) found.push_back({name, t});
+      if (is_new) found.emplace_back(name, &t);
     }
   } lister;
   std::vector<std::string> lines{"bucket_bytes " + std::to_string(bucket_bytes)};
@@ -197,9 +198,9 @@ std::vector<std::string> DataParallel<B>::list(nn::Module<B>& model, std::int64_
     lines.push_back((nn::is_trainable(p.tensor) ? "the parameter '" : "the frozen parameter '") + p.name +
                     "' of " + to_string(p.tensor.meta()));
   model.visit(lister);
-  for (const auto& p : lister.found) {
-    lines.push_back("the buffer '" + p.name + "' of " + to_string(p.tensor.meta()));
-    buffers_.push_back(p.tensor);
+  for (const auto& [name, buffer] : lister.found) {
+    lines.push_back("the buffer '" + name + "' of " + to_string(buffer->meta()));
+    buffers_.push_back(buffer);
   }
   return lines;
 }

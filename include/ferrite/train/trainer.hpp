@@ -13,6 +13,7 @@
 #include "ferrite/train/captured_step.hpp"
 #include "ferrite/train/metric.hpp"
 #include "ferrite/train/non_finite.hpp"
+#include "ferrite/train/ranks.hpp"
 #include "ferrite/train/rewind.hpp"
 #include "ferrite/train/trainer_base.hpp"
 #include "ferrite/train/weight_average.hpp"
@@ -45,6 +46,10 @@ class Trainer final : public TrainerBase {
     recordings_.clear();
     replayed_ = nullptr;
   }
+  /// Steps are made with other ranks, each of which has a trainer with the same config and its own batches.
+  /// Losses and metrics are means over the ranks, and so every rank calls fit, advance and evaluate. Rank 0
+  /// writes checkpoints; all ranks resume from them, in any number. Must outlive the trainer.
+  void train_with(Ranks<B>& ranks);
   /// Every evaluation measures it, beside the loss.
   void add_metric(std::unique_ptr<Metric<B>> metric) { metrics_.push_back(std::move(metric)); }
   void validate_on(data::Dataset dataset) {
@@ -96,14 +101,20 @@ class Trainer final : public TrainerBase {
     Tensor<typename optim::Optimizer<B>::Kernels> gradient_norm;  // which replays fill
   };
 
+  bool on_any_rank(bool here) override;
+  bool writes_files() const override { return !ranks_ || ranks_->rank() == 0; }
   void compare_parameters();
   void relay_notices() {
     for (; relayed_ < optimizer_.notices().size(); ++relayed_) notice(optimizer_.notices()[relayed_]);
+    if (!ranks_) return;
+    for (; relayed_of_ranks_ < ranks_->notices().size(); ++relayed_of_ranks_)
+      notice(ranks_->notices()[relayed_of_ranks_]);
   }
   void check_ready();
+  void check_same_step();
   Step train_step(Rewind<B>& rewind);
   Step eager_step(Rewind<B>& rewind, const std::vector<data::HostBatch>& pulled, std::int64_t& rows);
-  Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads);
+  Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads, bool is_last);
   void prepare_loss_scaler();
   void prepare_capture();
   void capture(Recording& recording, const std::vector<data::HostBatch>& batches);
@@ -129,8 +140,9 @@ class Trainer final : public TrainerBase {
   BackendRef<B> backend_;
   std::vector<std::unique_ptr<Metric<B>>> metrics_;
   std::function<Evaluation()> validation_;
-  std::vector<UnreadLoss> unread_;  // losses that are still only on the device
-  std::size_t relayed_ = 0;         // notices of the optimiser
+  std::vector<UnreadLoss> unread_;                  // losses that are still only on the device
+  std::size_t relayed_ = 0, relayed_of_ranks_ = 0;  // notices of the optimiser and of the ranks
+  Ranks<B>* ranks_ = nullptr;                       // if there are several
 
   // With capture: a recording for each kind of batches (Loading::kind), and the one that the last step ran.
   bool captures_ = false;
@@ -176,7 +188,7 @@ Outcome Trainer<B>::fit() {
   check_ready();
   const Outcome outcome = advance(config_.steps - step_);
   const auto save_last = [this] {
-    if (folder_ && saved_step_ != step_) save_numbered(snapshot());
+    if (folder_ && writes_files() && saved_step_ != step_) save_numbered(snapshot());
   };
   try {
     if (outcome != Outcome::interrupted && validation_ && evaluated_step_ != step_) evaluate_validation();
@@ -192,6 +204,7 @@ Outcome Trainer<B>::fit() {
 template <class B>
 Outcome Trainer<B>::advance(std::int64_t steps) {
   check_ready();
+  check_same_step();
   const nn::ModeScope<B> scope(model_, nn::Mode::training);
   Rewind<B> rewind(model_, own_rngs_);
   const std::int64_t end = std::min(config_.steps, step_ + steps);
@@ -215,7 +228,7 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
     if (validation_ && due(config_.evaluate_every)) evaluate_validation();
     if (folder_ && due(config_.checkpoint_every)) {
       settle();
-      save_numbered(snapshot());
+      if (writes_files()) save_numbered(snapshot());
     }
   }
   return outcome == Outcome::finished && patience_spent() ? Outcome::stopped_early : outcome;
@@ -230,15 +243,22 @@ Evaluation Trainer<B>::measure(Next&& next) {
   if (average_) averaged.emplace(*average_);
   for (auto& metric : metrics_) metric->reset();
   // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
+  if (ranks_) ranks_->broadcast_buffers();
   Rewind<B> rewind(model_, own_rngs_);
+  std::int64_t rows = 0;
   while (const std::optional<data::HostBatch> host = next()) {
     const data::Batch<B> batch = loading_->load(*backend_, *host);
     const Prediction<B> prediction = apply_(batch);
     for (auto& metric : metrics_) metric->add(prediction, batch);
+    rows += host->size();
   }
   rewind.back();
+  std::vector<double> values;
+  for (auto& metric : metrics_) values.push_back(metric->value());
+  if (ranks_) values = ranks_->mean(values, static_cast<double>(rows));
   Evaluation result;
-  for (auto& metric : metrics_) result.values.emplace_back(metric->name(), metric->value());
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    result.values.emplace_back(metrics_[i]->name(), values[i]);
   return result;
 }
 
@@ -259,50 +279,10 @@ Evaluation Trainer<B>::evaluate(data::BatchSource& source, std::int64_t batches)
 template <class B>
 void Trainer<B>::evaluate_validation() {
   settle();
-  if (judge(validation_()) && folder_) save_best(snapshot());
-}
-
-template <class B>
-Checkpoint Trainer<B>::snapshot() {
-  Checkpoint c;
-  c.model = model_.state();
-  if (average_) c.average = average_->state();
-  c.optimizer = optimizer_.state();
-  for (const auto& [name, rng] : rngs()) c.rngs[name] = {rng->seed(), rng->position()};
-  c.settings = settings(optimizer_.name());
-  fill(c);
-  return c;
-}
-
-template <class B>
-void Trainer<B>::resume(const std::filesystem::path& path) {
-  const Checkpoint c = read_checkpoint(path);
-  const std::map<std::string, Rng*> generators = rngs();
-  check_resumable(path, c, optimizer_.name(), generators);
-  const data::LoaderPosition before = source_.position();
-  const NamedTensors optimizer_before = optimizer_.state(),
-                     average_before = average_ ? average_->state() : NamedTensors();
-  const auto seek = [this](const data::LoaderPosition& position) {
-    if (source_.can_seek()) source_.seek(position);
-  };
-  recordings_.clear();  // the optimiser gets new tensors
-  replayed_ = nullptr;
-  try {
-    seek(c.position);
-    optimizer_.load_state(c.optimizer);
-    if (average_) average_->load_state(c.average);
-    model_.load_state(c.model);
-  } catch (...) {
-    seek(before);
-    optimizer_.load_state(optimizer_before);
-    if (average_) average_->load_state(average_before);
-    throw;
-  }
-  for (const auto& [name, rng] : generators) rng->set_position(c.rngs.at(name).stream);
-  unread_.clear();
-  take_over(c);
+  if (judge(validation_()) && folder_ && writes_files()) save_best(snapshot());
 }
 
 }  // namespace ferrite::train
 
+#include "ferrite/train/trainer_state.hpp"
 #include "ferrite/train/trainer_steps.hpp"

@@ -67,8 +67,12 @@ class FERRITE_API TrainerBase {
   void notice(std::string text);
   void step_done(std::int64_t rows, Clock::duration busy);
   void report(double lr, double gradient_norm, double loss_scale, std::size_t memory_bytes);
-  /// True once for a request.
+  /// True once for a request, of any rank.
   bool take_stop_request();
+  /// Whether this holds on any of the ranks that train together.
+  virtual bool on_any_rank(bool here) { return here; }
+  /// The rank that writes checkpoints.
+  virtual bool writes_files() const { return true; }
   /// Tells the observers. True if the value of best_metric is the best so far.
   bool judge(const Evaluation& evaluation);
   /// Throws ValueError, and writes nothing, if the state holds NaN.

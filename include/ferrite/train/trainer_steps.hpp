@@ -5,6 +5,34 @@
 
 namespace ferrite::train {
 
+template <class B>
+void Trainer<B>::train_with(Ranks<B>& ranks) {
+  if (ranks.size() == 1) return;
+  ranks_ = &ranks;
+  if (!captures_) return;
+  captures_ = false;
+  refuse_capture("the gradients of several ranks are summed by the host");
+}
+
+template <class B>
+bool Trainer<B>::on_any_rank(bool here) {
+  if (!ranks_) return here;
+  const double flag[] = {here ? 1.0 : 0.0};
+  return ranks_->largest(flag)[0] > 0;
+}
+
+/// Ranks that resumed from different files would train different models without a word.
+template <class B>
+void Trainer<B>::check_same_step() {
+  if (!ranks_) return;
+  const double here[] = {static_cast<double>(step_), -static_cast<double>(step_)};
+  const std::vector<double> most = ranks_->largest(here);
+  if (most[0] != -most[1])
+    throw ValueError("[trainer] the ranks are at different steps, " + std::to_string(std::llround(-most[1])) +
+                     " to " + std::to_string(std::llround(most[0])) +
+                     ": all must see the same folder of checkpoints");
+}
+
 /// One update, or none if a batch is skipped.
 template <class B>
 typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
@@ -14,14 +42,15 @@ typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
   std::vector<data::HostBatch> batches;  // a replay takes all at once, other steps one by one
   std::int64_t rows = 0;
   replayed_ = nullptr;
-  if (captures_) {
-    for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
+  if (captures_ || ranks_) {
+    while (std::ssize(batches) < config_.micro_batches) {
       std::optional<data::HostBatch> host = source_.pull();
-      if (!host) return Step::out_of_data;
+      if (!host) break;
       rows += host->size();
       batches.push_back(std::move(*host));
     }
-    replayed_ = replay(batches);
+    if (on_any_rank(std::ssize(batches) < config_.micro_batches)) return Step::out_of_data;
+    if (captures_) replayed_ = replay(batches);
   }
   if (!replayed_) {
     const Step result = eager_step(rewind, batches, rows);
@@ -47,6 +76,7 @@ typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
     return Step::skipped;
   };
   Gradients<typename B::Inner> grads;
+  std::string bad_here;  // with several ranks: what is wrong on this one
   rows = 0;
   for (std::int64_t i = 0; i < config_.micro_batches; ++i) {
     const std::optional<data::HostBatch> host =
@@ -57,28 +87,43 @@ typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
       return Step::out_of_data;
     }
     const data::Batch<B> batch = loading_->load(*backend_, *host);
-    unread_.push_back({step_ + 1, learn(batch, grads)});
+    unread_.push_back({step_ + 1, learn(batch, grads, i + 1 == config_.micro_batches)});
     rows += batch.size();
     if (!looks_at_losses(backend_->device().kind)) continue;
     const std::optional<BadLoss> bad = read_losses();
     if (!bad) continue;
     if (bad->step <= step_) throw_late(*bad);
     rewind.back();
-    return give_up(to_string(*bad) + "; " + explain_non_finite(model_, apply_, *host, batch));
+    const std::string what = to_string(*bad) + "; " + explain_non_finite(model_, apply_, *host, batch);
+    if (!ranks_ || config_.non_finite == NonFinite::stop) return give_up(what);
+    if (bad_here.empty()) bad_here = what;
+  }
+  double losses = static_cast<double>(config_.micro_batches);
+  if (ranks_) {
+    losses = ranks_->finish(grads);
+    if (config_.non_finite == NonFinite::skip && on_any_rank(!bad_here.empty()))
+      return give_up(bad_here.empty() ? "the loss of another rank is not finite" : bad_here);
   }
   if (config_.non_finite == NonFinite::skip && !optimizer_.scales_losses()) {
     const std::vector<std::string> names = optimizer_.non_finite(grads);
     if (!names.empty()) return give_up("gradients that are not finite, of " + quoted_names(names));
   }
-  optimizer_.step(grads, static_cast<double>(config_.micro_batches));
+  optimizer_.step(grads, losses);
   return Step::done;
 }
 
-/// The loss of a batch, whose gradients are added.
+/// The loss of a batch, whose gradients are added. After the last of a step those of other ranks may follow.
 template <class B>
-Tensor<B> Trainer<B>::learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads) {
+Tensor<B> Trainer<B>::learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads, bool is_last) {
   const Prediction<B> prediction = apply_(batch);
-  backward(optimizer_.scaled(prediction.loss), grads, BackwardConfig<typename B::Inner>{}.with_release());
+  const Tensor<B> loss = optimizer_.scaled(prediction.loss);
+  const auto release = BackwardConfig<typename B::Inner>{}.with_release();
+  if (!ranks_)
+    backward(loss, grads, release);
+  else if (is_last)
+    ranks_->backward(loss, grads, release);
+  else
+    ranks_->accumulate(loss, grads, release);
   return prediction.loss.detach();
 }
 
@@ -103,7 +148,7 @@ void Trainer<B>::capture(Recording& recording, const std::vector<data::HostBatch
   const auto body = [&](const std::vector<data::Batch<B>>& inputs) {
     Gradients<typename B::Inner> grads;
     std::vector<Tensor<B>> losses;
-    for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads));
+    for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads, false));
     optimizer_.step(grads, static_cast<double>(config_.micro_batches));
     recording.gradient_norm = optimizer_.gradient_norm_tensor();
     return losses;
@@ -167,6 +212,13 @@ void Trainer<B>::settle() {
 template <class B>
 void Trainer<B>::tell_progress() {
   settle();
+  if (ranks_) {
+    const double here[] = {window_.losses, static_cast<double>(window_.batches),
+                           static_cast<double>(window_.rows * ranks_->size())};
+    const std::vector<double> all = ranks_->mean(here, 1);
+    window_.losses = all[0] / std::max(all[1], 1.0) * static_cast<double>(window_.batches);
+    window_.rows = std::llround(all[2]);
+  }
   double norm = 0, scale = 0;
   if (!observers_.empty()) {  // reading them waits for the device
     const bool captured = replayed_ && replayed_->gradient_norm.defined();

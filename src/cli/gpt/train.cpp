@@ -52,13 +52,15 @@ void complete(TrainOptions& o, const Sizes& sizes) {
 
 int run(TrainOptions o, const Sizes& sizes) {
   complete(o, sizes);
-  AnyBackend backend(o.backend);
+  TrainingRanks ranks;
+  o.quiet = o.quiet || !ranks.is_first();
+  AnyBackend backend(ranks.backend(o.backend));
   if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
   if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
   const bool is_16bit = o.precision != "f32";
   try {
-    if (!is_16bit) return train_f32(backend, o);
-    return train_16bit(backend, o.precision == "f16" ? DType::f16 : DType::bf16, o);
+    if (!is_16bit) return train_f32(backend, ranks, o);
+    return train_16bit(backend, ranks, o.precision == "f16" ? DType::f16 : DType::bf16, o);
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(too_large(o, backend, is_16bit, error.what()));
   }
@@ -84,7 +86,7 @@ void add_course(CLI::App& command, TrainOptions& o) {
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
     return command.add_option(name, value, help)->check(whole_number)->capture_default_str();
   };
-  count("--batch", o.batch, "Rows of a batch")->check(CLI::PositiveNumber);
+  count("--batch", o.batch, "Rows of a batch, on each rank")->check(CLI::PositiveNumber);
   count("--length", o.length, "Tokens of a row; 0: the model's context");
   count("--micro-batches", o.micro_batches, "Batches whose gradients make one update")
       ->check(CLI::PositiveNumber);

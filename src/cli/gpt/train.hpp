@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/training_ranks.hpp"
 #include "ferrite/nn/gpt.hpp"
 #include "ferrite/stacks/any_backend.hpp"
 
@@ -27,8 +28,8 @@ nn::GptConfig config_of_size(std::string_view size);
 
 /// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16 or f16.
 /// Returns an exit code.
-int train_f32(const AnyBackend& backend, const TrainOptions& options);
-int train_16bit(const AnyBackend& backend, DType dtype, const TrainOptions& options);
+int train_f32(const AnyBackend& backend, TrainingRanks& ranks, const TrainOptions& options);
+int train_16bit(const AnyBackend& backend, TrainingRanks& ranks, DType dtype, const TrainOptions& options);
 
 /// Bytes of parameters, gradients and moments; and those that one row of a batch adds while it is trained.
 /// Estimates.

@@ -4,9 +4,9 @@
 
 namespace ferrite::cli::gpt {
 
-int train_16bit(const AnyBackend& backend, DType dtype, const TrainOptions& options) {
+int train_16bit(const AnyBackend& backend, TrainingRanks& ranks, DType dtype, const TrainOptions& options) {
   const Autocast<AnyBackend> lowered(AutocastConfig{}.with_dtype(dtype), backend);
-  return train_on(Autodiff<Autocast<AnyBackend>>(lowered), options);
+  return train_on(Autodiff<Autocast<AnyBackend>>(lowered), ranks, options);
 }
 
 BenchResult bench_bf16(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch) {

@@ -3,8 +3,8 @@
 
 namespace ferrite::cli::gpt {
 
-int train_f32(const AnyBackend& backend, const TrainOptions& options) {
-  return train_on(Autodiff<AnyBackend>(backend), options);
+int train_f32(const AnyBackend& backend, TrainingRanks& ranks, const TrainOptions& options) {
+  return train_on(Autodiff<AnyBackend>(backend), ranks, options);
 }
 
 BenchResult bench_f32(const AnyBackend& backend, const BenchOptions& options, std::int64_t batch) {

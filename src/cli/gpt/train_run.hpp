@@ -8,6 +8,7 @@
 #include "cli/input_files.hpp"
 #include "cli/training_run.hpp"
 #include "ferrite/data/token_loader.hpp"
+#include "ferrite/dist/trainer_ranks.hpp"
 #include "ferrite/train/gpt_file.hpp"
 #include "ferrite/train/stacks.hpp"
 
@@ -28,8 +29,11 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
 }
 
 template <class B>
-int train_on(B backend, const TrainOptions& o) {
-  const auto windows = data::TokenLoaderConfig{}.with_batch(o.batch, o.length).with_vocab(o.model.vocab);
+int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
+  const auto windows = data::TokenLoaderConfig{}
+                           .with_batch(o.batch, o.length)
+                           .with_vocab(o.model.vocab)
+                           .with_rank(all.rank(), all.size());
   data::TokenLoader loader(input_files(o.data), windows.with_seed(o.seed));
   std::optional<data::TokenLoader> valid;
   if (!o.valid.empty()) valid.emplace(input_files(o.valid), windows.with_shuffle(false));
@@ -39,7 +43,7 @@ int train_on(B backend, const TrainOptions& o) {
     check_tokenizer(o.tokenizer, *tokenizer, o.model);
   }
 
-  Rng rng(o.seed);
+  Rng rng(all.seed(o.seed));  // ranks draw other dropouts; their weights become those of rank 0
   nn::Gpt<B> model(backend, o.model, rng);
   auto settings = optim::AdamWConfig{}
                       .with_lr(o.lr)
@@ -50,19 +54,25 @@ int train_on(B backend, const TrainOptions& o) {
   optim::AdamW<B> optimizer(model.parameters(), settings);
   data::Prefetch ahead(loader);
   train::Trainer<B> trainer(model, optimizer, ahead, train::language_model(model), trainer_config(o));
-  if (valid) trainer.validate_on(*valid, std::min(o.evaluate_batches, valid->batches_per_epoch()));
+  std::optional<dist::TrainerRanks<B>> ranks;
+  if (all.size() > 1) trainer.train_with(ranks.emplace(model, all.group()));
+  if (valid)
+    trainer.validate_on(
+        *valid, std::min((o.evaluate_batches + all.size() - 1) / all.size(), valid->batches_per_epoch()));
 
-  RunObservers observers("gpt train", o.out, o.quiet, o.length);
+  std::optional<RunObservers> observers;
   std::optional<Samples<B>> samples;
-  if (tokenizer && o.sample_every > 0) samples.emplace(model, *tokenizer, o.prompt, o.sample_every);
-  observers.add_to(trainer);
-  if (samples) trainer.add_observer(*samples);
+  if (all.is_first()) {
+    observers.emplace("gpt train", o.out, o.quiet, o.length).add_to(trainer);
+    if (tokenizer && o.sample_every > 0)
+      trainer.add_observer(samples.emplace(model, *tokenizer, o.prompt, o.sample_every));
+  }
 
   const bool resumed = o.resume && trainer.resume_latest();
   if (!o.quiet)
-    fmt::print(stderr, "{} ({:.3g}M parameters), {} tokens of data, {} tokens per step, {}{}\n",
+    fmt::print(stderr, "{} ({:.3g}M parameters), {} tokens of data, {} tokens per step, {}{}{}\n",
                describe(o.model), static_cast<double>(o.model.parameter_count()) / 1e6, loader.tokens(),
-               o.batch * o.length * o.micro_batches, backend.inner().describe(),
+               o.batch * o.length * o.micro_batches * all.size(), backend.inner().describe(), all.describe(),
                resumed ? fmt::format(", from step {}", trainer.step()) : "");
   return fit(trainer, o.out, o.quiet);
 }

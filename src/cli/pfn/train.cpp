@@ -27,9 +27,11 @@ void complete(TrainOptions& o) {
 
 int run(TrainOptions o) {
   complete(o);
-  AnyBackend backend(o.backend);
+  TrainingRanks ranks;
+  o.quiet = o.quiet || !ranks.is_first();
+  AnyBackend backend(ranks.backend(o.backend));
   if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
-  return o.precision == "bf16" ? train_bf16(backend, o) : train_f32(backend, o);
+  return o.precision == "bf16" ? train_bf16(backend, ranks, o) : train_f32(backend, ranks, o);
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   count("--dim", o->model.dim, "Features of a cell; a multiple of 32")->check(CLI::PositiveNumber);
   count("--hidden", o->model.hidden, "Features inside the feed-forward")->check(CLI::PositiveNumber);
   count("--registers", o->model.registers, "Learned rows before those of a table");
-  count("--cells", o->cells, "Cells of a batch, about")->check(CLI::PositiveNumber);
+  count("--cells", o->cells, "Cells of a batch, on each rank, about")->check(CLI::PositiveNumber);
   command->add_option("--optimizer", o->optimizer, "muon: for matrices, with AdamW for the rest; or adamw")
       ->check(CLI::IsMember({"muon", "adamw"}))
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/training_ranks.hpp"
 #include "ferrite/models/pfn/config.hpp"
 #include "ferrite/models/pfn/course.hpp"
 #include "ferrite/stacks/any_backend.hpp"
@@ -24,7 +25,7 @@ struct TrainOptions {
 
 /// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16. Returns
 /// an exit code.
-int train_f32(const AnyBackend& backend, const TrainOptions& options);
-int train_bf16(const AnyBackend& backend, const TrainOptions& options);
+int train_f32(const AnyBackend& backend, TrainingRanks& ranks, const TrainOptions& options);
+int train_bf16(const AnyBackend& backend, TrainingRanks& ranks, const TrainOptions& options);
 
 }  // namespace ferrite::cli::pfn

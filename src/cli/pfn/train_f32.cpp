@@ -2,8 +2,8 @@
 
 namespace ferrite::cli::pfn {
 
-int train_f32(const AnyBackend& backend, const TrainOptions& options) {
-  return train_on(Autodiff<AnyBackend>(backend), options);
+int train_f32(const AnyBackend& backend, TrainingRanks& ranks, const TrainOptions& options) {
+  return train_on(Autodiff<AnyBackend>(backend), ranks, options);
 }
 
 }  // namespace ferrite::cli::pfn

@@ -4,6 +4,7 @@
 #include "cli/pfn/table_scores.hpp"
 #include "cli/pfn/train.hpp"
 #include "cli/training_run.hpp"
+#include "ferrite/dist/trainer_ranks.hpp"
 #include "ferrite/models/pfn/file.hpp"
 #include "ferrite/models/pfn/prior_batches.hpp"
 #include "ferrite/optim/adam.hpp"
@@ -44,31 +45,33 @@ std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn
 }
 
 template <class B>
-int train_on(B backend, const TrainOptions& o) {
+int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   Rng rng(o.seed);
   nn::Pfn<B> model(backend, o.model, rng);
   const auto optimizer = optimizer_of(o, model);
-  ferrite::pfn::PriorBatches<B> batches(o.course);
+  ferrite::pfn::PriorBatches<B> batches(o.course, 0, all.rank());
   data::Generated held_out = batches.held_out();
   train::Trainer<B> trainer(model, *optimizer, batches, ferrite::pfn::table_model(model), trainer_config(o));
   trainer.load_by(batches);
   trainer.validate_on(held_out, o.evaluate_batches);
+  std::optional<dist::TrainerRanks<B>> ranks;
+  if (all.size() > 1) trainer.train_with(ranks.emplace(model, all.group()));
 
-  RunObservers observers("pfn train", o.out, o.quiet);
-  observers.add_to(trainer);
+  std::optional<RunObservers> observers;
   std::optional<TableScores> scores;
-  if (!o.tables.empty()) {
+  if (all.is_first()) observers.emplace("pfn train", o.out, o.quiet).add_to(trainer);
+  if (all.is_first() && !o.tables.empty()) {
     const auto predictor = ferrite::pfn::PredictorConfig{}.with_backend(o.backend).with_members(1);
-    trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers.all()));
+    trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers->all()));
   }
 
   const bool resumed = o.resume && trainer.resume_latest();
   std::int64_t parameters = 0;
   for (const auto& p : model.parameters()) parameters += p.tensor.numel();
   if (!o.quiet)
-    fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}\n",
+    fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}{}\n",
                static_cast<double>(parameters) / 1e6, o.course.cells, backend.inner().describe(),
-               resumed ? fmt::format(", from step {}", trainer.step()) : "");
+               all.describe(), resumed ? fmt::format(", from step {}", trainer.step()) : "");
   return fit(trainer, o.out, o.quiet);
 }
 

@@ -16,6 +16,7 @@ constexpr std::uint64_t row_draws = 0, column_draws = 1;
 
 // The prior's numbering has 2^48 datasets.
 constexpr std::int64_t datasets_of_a_size = std::int64_t{1} << 40, most_sizes = 256;
+constexpr std::int64_t datasets_of_a_rank = std::int64_t{1} << 32, most_ranks = 128;  // of a size
 
 std::size_t draw(std::uint64_t seed, std::uint64_t stream, std::int64_t number, std::size_t count) {
   return static_cast<std::size_t>(
@@ -109,6 +110,11 @@ CourseBatch CourseConfig::held_out(std::int64_t number) const {
 
 bool CourseConfig::is_held_out(const CourseBatch& batch) {
   return batch.first_dataset % datasets_of_a_size >= datasets_of_a_size / 2;
+}
+
+CourseReader::CourseReader(const CourseConfig& course, std::int64_t rank) : course_(course), rank_(rank) {
+  if (rank < 0 || rank >= most_ranks)
+    throw ValueError(fmt::format("[pfn course] rank {}: must lie in 0 to {}", rank, most_ranks - 1));
 }
 
 CourseReader::Counted& CourseReader::counted(const TableSizes& sizes) {

@@ -90,10 +90,11 @@ struct FERRITE_API CourseConfig {
   const Stage& stage_of(std::int64_t number) const;
 };
 
-/// The batches of a course in their order.
+/// The batches of a course in their order. Ranks that train together have the same sizes and other datasets.
 class FERRITE_API CourseReader {
  public:
-  explicit CourseReader(const CourseConfig& course) : course_(course) {}
+  /// Throws ValueError unless the rank lies in 0 to 127.
+  explicit CourseReader(const CourseConfig& course, std::int64_t rank = 0);
   CourseBatch next();
   /// The number of the next batch.
   std::int64_t position() const { return next_; }
@@ -107,7 +108,7 @@ class FERRITE_API CourseReader {
   Counted& counted(const TableSizes& sizes);
 
   CourseConfig course_;
-  std::int64_t next_ = 0;
+  std::int64_t rank_, next_ = 0;
   std::vector<Counted> before_;  // batches of each size before the next one
 };
 

@@ -25,9 +25,9 @@ template <class B>
 class PriorBatches final : public data::BatchSource, public train::Loading<B> {
  public:
   /// `at_once` batches of a size are made together; 0: as many as suit the device. The tables are the same.
-  /// Throws as CourseConfig::check does.
-  explicit PriorBatches(CourseConfig course, std::int64_t at_once = 0)
-      : course_(std::move(course)), reader_(course_), at_once_(at_once) {
+  /// Throws as CourseConfig::check and CourseReader do.
+  explicit PriorBatches(CourseConfig course, std::int64_t at_once = 0, std::int64_t rank = 0)
+      : course_(std::move(course)), reader_(course_, rank), at_once_(at_once) {
     course_.check();
   }
 

@@ -1,0 +1,40 @@
+// TrainingRanks: the processes that a command was started as (mpirun, srun), which train one model together.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ferrite/dist/world.hpp"
+
+namespace ferrite::cli {
+
+class TrainingRanks {
+ public:
+  /// Throws as dist::world.
+  TrainingRanks() : launch_(dist::launch_from_environment()), group_(dist::world()) {}
+
+  dist::Group& group() { return *group_; }
+  int rank() const { return group_->rank(); }
+  int size() const { return group_->size(); }
+  /// The one that reports.
+  bool is_first() const { return rank() == 0; }
+  /// Processes of one host take its GPUs in turn, unless the name says which.
+  std::string backend(const std::string& name) const {
+    const bool is_gpu = name == "cuda" || name == "lazy-cuda";
+    return is_gpu && size() > 1 ? name + ":" + std::to_string(launch_.local_rank) : name;
+  }
+  /// A seed for what ranks draw themselves. That of rank 0 is the one that was given.
+  std::uint64_t seed(std::uint64_t given) const {
+    return given + 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(rank());
+  }
+  /// ", 4 ranks (Open MPI)", or nothing.
+  std::string describe() const {
+    return size() == 1 ? "" : ", " + std::to_string(size()) + " ranks (" + launch_.launcher + ")";
+  }
+
+ private:
+  dist::Launch launch_;
+  std::unique_ptr<dist::Group> group_;
+};
+
+}  // namespace ferrite::cli

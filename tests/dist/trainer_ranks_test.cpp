@@ -1,0 +1,215 @@
+// Trainers on the ranks of a group: they train one model, resume in any number, and decide together.
+#include "ferrite/dist/trainer_ranks.hpp"
+
+#include <atomic>
+#include <mutex>
+
+#include "dist/on_ranks.hpp"
+#include "train/train_test.hpp"
+
+namespace ferrite::testing {
+namespace {
+
+using D = Autodiff<Cpu>;
+
+/// What one rank has. Ranks have other weights at first and other dropouts.
+struct RankRun {
+  D backend;
+  nn::Sequential<D> net;
+  optim::AdamW<D> optimizer;
+  data::DataLoader loader;
+  Recorder seen;
+  dist::TrainerRanks<D> ranks;
+  train::Trainer<D> trainer;
+
+  RankRun(dist::Group& group, const train::TrainerConfig& config, double dropout = 0.1,
+          std::int64_t batch_size = 8)
+      : net(points_net(backend, 1 + static_cast<std::uint64_t>(group.rank()), dropout)),
+        optimizer(net.parameters(), optim::AdamWConfig{}.with_lr(0.01)),
+        loader(points(64, 5),
+               data::LoaderConfig{}.with_batch_size(batch_size).with_rank(group.rank(), group.size())),
+        ranks(net, group),
+        trainer(
+            net, optimizer, loader,
+            [this](const data::Batch<D>& batch) {
+              const auto logits = net.forward(batch.x);
+              return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
+            },
+            config) {
+    trainer.train_with(ranks);
+    trainer.add_observer(seen);
+  }
+};
+
+train::TrainerConfig ten_steps() { return warm_cosine(10).with_report_every(5); }
+
+TEST(TrainerRanks, AllHaveTheSameWeightsAndLosses) {
+  std::mutex mutex;
+  std::vector<NamedTensors> states;
+  std::vector<double> losses, rates;
+  on_ranks(3, [&](Handle& group) {
+    RankRun run(*group, ten_steps());
+    EXPECT_EQ(run.trainer.fit(), train::Outcome::finished);
+    run.ranks.broadcast_buffers();
+    const std::lock_guard lock(mutex);
+    states.push_back(run.net.state());
+    losses.push_back(run.seen.progress.back().loss);
+  });
+  ASSERT_EQ(states.size(), 3u);
+  EXPECT_TRUE(same_bits(states[0], states[1]));
+  EXPECT_TRUE(same_bits(states[0], states[2]));
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_LT(losses[0], 0.75);
+}
+
+/// Without dropout and running statistics, two ranks with batches of 4 are one process with two
+/// micro-batches.
+TEST(TrainerRanks, TrainAsOneProcessWithAsManyMicroBatches) {
+  const auto net_of = [](D& backend, std::uint64_t seed) {
+    Rng rng(seed);
+    return nn::Linear<D>(backend, {4, 2}, rng);
+  };
+  const auto train = [&](nn::Linear<D>& net, data::LoaderConfig loading, std::int64_t micro,
+                         dist::Group* group) {
+    optim::AdamW<D> optimizer(net.parameters(), optim::AdamWConfig{}.with_lr(0.01));
+    data::DataLoader loader(points(64, 5).with_row_shape({4}), loading.with_batch_size(4));
+    train::Trainer<D> trainer(
+        net, optimizer, loader,
+        [&](const data::Batch<D>& batch) {
+          const auto logits = net.forward(batch.x);
+          return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
+        },
+        ten_steps().with_micro_batches(micro));
+    std::optional<dist::TrainerRanks<D>> ranks;
+    if (group) trainer.train_with(ranks.emplace(net, *group));
+    trainer.fit();
+    return net.weight.to_vector();
+  };
+  D one;
+  auto net = net_of(one, 1);
+  const std::vector<float> expected = train(net, {}, 4, nullptr);
+  on_ranks(2, [&](Handle& group) {
+    D backend;
+    auto own = net_of(backend, 1 + static_cast<std::uint64_t>(group->rank()));
+    const auto weights = train(own, data::LoaderConfig{}.with_rank(group->rank(), 2), 2, group.get());
+    for (std::size_t i = 0; i < weights.size(); ++i) EXPECT_NEAR(weights[i], expected[i], 2e-6);
+  });
+}
+
+TEST(TrainerRanks, ResumeToTheBitAndInAnotherNumber) {
+  const ScratchFolder folder;
+  const auto config = ten_steps().with_checkpoints((folder / "run").string(), 4);
+  std::mutex mutex;
+  std::vector<NamedTensors> whole, resumed;
+  std::atomic<int> files = 0;
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, ten_steps());
+    run.trainer.fit();
+    const std::lock_guard lock(mutex);
+    whole.push_back(run.net.state());
+  });
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, config);
+    run.trainer.advance(6);
+    files += static_cast<int>(run.seen.checkpoints.size());
+  });
+  EXPECT_EQ(files, 1);  // rank 0 alone
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, config);
+    EXPECT_TRUE(run.trainer.resume_latest());
+    EXPECT_EQ(run.trainer.step(), 4);
+    group->barrier();
+    run.trainer.fit();
+    const std::lock_guard lock(mutex);
+    resumed.push_back(run.net.state());
+  });
+  for (const NamedTensors* state : {&whole[1], &resumed[0], &resumed[1]}) {
+    NamedTensors a = whole[0], b = *state;
+    std::erase_if(a, [](const auto& item) { return item.first.starts_with("norm.running"); });
+    std::erase_if(b, [](const auto& item) { return item.first.starts_with("norm.running"); });
+    EXPECT_TRUE(same_bits(a, b));  // running statistics are each rank's own
+  }
+  for (const int ranks : {1, 4}) {
+    on_ranks(ranks, [&](Handle& group) {
+      RankRun run(*group, warm_cosine(12).with_report_every(5));
+      run.trainer.resume(folder / "run" / "step-00000010.safetensors");
+      EXPECT_EQ(run.loader.position().epoch, 2);  // 20 of 8 batches an epoch
+      run.trainer.fit();
+      EXPECT_EQ(run.trainer.step(), 12);
+    });
+  }
+}
+
+TEST(TrainerRanks, OneRequestStopsAll) {
+  std::atomic<int> interrupted = 0;
+  std::atomic<std::int64_t> steps = 0;
+  on_ranks(3, [&](Handle& group) {
+    RankRun run(*group, warm_cosine(1000).with_report_every(1));
+    struct Stopper final : train::Observer {
+      train::TrainerBase* trainer = nullptr;
+      void on_progress(const train::Progress& p) override {
+        if (p.step == 3) trainer->request_stop();
+      }
+    } stopper;
+    stopper.trainer = &run.trainer;
+    if (group->rank() == 2) run.trainer.add_observer(stopper);
+    interrupted += run.trainer.fit() == train::Outcome::interrupted;
+    steps += run.trainer.step();
+  });
+  EXPECT_EQ(interrupted, 3);
+  EXPECT_EQ(steps, 9);
+}
+
+TEST(TrainerRanks, ABadLossOfOneRankIsSkippedByAll) {
+  std::atomic<int> skipped = 0;
+  std::mutex mutex;
+  std::vector<NamedTensors> states;
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, ten_steps().with_non_finite(train::NonFinite::skip));
+    std::int64_t call = 0;
+    train::Trainer<D> trainer(
+        run.net, run.optimizer, run.loader,
+        [&](const data::Batch<D>& batch) {
+          const bool is_bad = group->rank() == 1 && ++call == 3;
+          const auto logits = run.net.forward(is_bad ? batch.x * std::nan("") : batch.x);
+          return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
+        },
+        ten_steps().with_non_finite(train::NonFinite::skip));
+    trainer.train_with(run.ranks);
+    trainer.add_observer(run.seen);
+    trainer.fit();
+    for (const std::string& notice : run.seen.notices)
+      skipped += notice.find("the batch is skipped") != std::string::npos;
+    const std::lock_guard lock(mutex);
+    states.push_back(run.net.state());
+    if (group->rank() == 0) {
+      EXPECT_TRUE(std::ranges::any_of(run.seen.notices, [](const std::string& notice) {
+        return notice.find("the loss of another rank is not finite") != std::string::npos;
+      }));
+    }
+  });
+  EXPECT_EQ(skipped, 2);
+  EXPECT_TRUE(std::ranges::equal(states[0].at("head.weight").bytes(), states[1].at("head.weight").bytes()));
+}
+
+TEST(TrainerRanks, RanksAtDifferentStepsAreRefused) {
+  std::atomic<int> refused = 0;
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, ten_steps());
+    const ScratchFolder folder;
+    run.trainer.save(folder / "a.safetensors");
+    train::Checkpoint checkpoint = train::read_checkpoint(folder / "a.safetensors");
+    checkpoint.step = 4;
+    train::write_checkpoint(folder / "a.safetensors", checkpoint);
+    if (group->rank() == 1) run.trainer.resume(folder / "a.safetensors");
+    try {
+      run.trainer.fit();
+    } catch (const ValueError& error) {
+      refused += std::string(error.what()).find("at different steps, 0 to 4") != std::string::npos;
+    }
+  });
+  EXPECT_EQ(refused, 2);
+}
+
+}  // namespace
+}  // namespace ferrite::testing
