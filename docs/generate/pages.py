@@ -59,7 +59,7 @@ PAGES = [
         ("Host memory", ["tensor/host.hpp", "tensor/assign.hpp", "data/finite.hpp"]),
     ]),
     ("training", "Training", "training.md", "All are in `ferrite::train`.", [
-        ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp", "train/loading.hpp"]),
+        ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp", "train/loading.hpp", "train/ranks.hpp"]),
         ("Steps and metrics", ["train/metric.hpp"]),
         ("Steps that are recorded", ["backend/record.hpp", "backend/late_copies.hpp", "train/captured_step.hpp"]),
         ("Observers", ["train/observer.hpp", "train/metrics.hpp", "io/progress.hpp"]),
@@ -68,7 +68,7 @@ PAGES = [
     ]),
     ("distributed", "Several processes", "distributed.md", "All are in `ferrite::dist`.", [
         ("The world of a program", ["dist/world.hpp"]),
-        ("Data-parallel training", ["dist/data_parallel.hpp", "dist/buckets.hpp", "dist/reducer.hpp"]),
+        ("Data-parallel training", ["dist/data_parallel.hpp", "dist/trainer_ranks.hpp", "dist/buckets.hpp", "dist/reducer.hpp"]),
         ("Collectives on tensors", ["dist/collectives.hpp"]),
         ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/in_process.hpp"]),
     ]),
@@ -146,5 +146,5 @@ PAGES = [
 INTERNAL = {
     "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/all.hpp", "core/integers.hpp",
     "ops/primitives.hpp", "core/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
-    "autodiff/node.hpp", "train/stacks.hpp", "train/trainer_steps.hpp", "dist/data_parallel_steps.hpp",
+    "autodiff/node.hpp", "train/stacks.hpp", "train/trainer_state.hpp", "train/trainer_steps.hpp", "dist/data_parallel_steps.hpp",
 }
