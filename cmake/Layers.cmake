@@ -12,10 +12,10 @@ ferrite_layer(backend_cuda FOLDERS backend_cuda cuda USES decorators)  # it has 
 ferrite_layer(stacks USES decorators)                              # all backends by name, and the tables of their ops
 ferrite_layer(interop USES tensor)
 ferrite_layer(nn USES tensor)
-ferrite_layer(dist USES nn)                                        # groups of ranks, their collectives, data-parallel models
 ferrite_layer(data USES nn)
 ferrite_layer(optim USES data)
 ferrite_layer(train USES optim stacks)
+ferrite_layer(dist USES train)                                     # groups of ranks, their collectives, data-parallel training
 ferrite_layer(priors FOLDERS models/priors USES data stacks interop backend_cpu backend_cuda)
 ferrite_layer(quantile_tokenizer FOLDERS models/quantile_tokenizer USES data stacks)
 ferrite_layer(irsynth FOLDERS models/irsynth USES stacks backend_cuda)

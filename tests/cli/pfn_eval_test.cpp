@@ -40,7 +40,7 @@ struct PfnEvalCommand : ::testing::Test {
     expect_contains(reply.output, part);
   }
 
-  const std::string no_weights = "FERRITE_PFN_WEIGHTS=";
+  const std::string no_weights = "FERRITE_PFN_WEIGHTS= FERRITE_SHARE=/nowhere";
 };
 
 TEST_F(PfnEvalCommand, ExplainsItselfWithExamples) {
