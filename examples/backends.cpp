@@ -32,9 +32,7 @@ std::vector<float> softmax_on(AnyBackend backend, double& milliseconds) {
   return result;
 }
 
-}  // namespace
-
-int main() {
+void compare() {
   double milliseconds = 0;
   const std::vector<float> right = softmax_on(AnyBackend("reference"), milliseconds);
   std::printf("softmax of %lld x %lld numbers\n\n  %-18s %10s   largest difference from reference\n",
@@ -53,5 +51,16 @@ int main() {
     }
   }
   if (!absent.empty()) std::printf("\n  not here: %s\n  %s\n", absent.c_str(), why.c_str());
-  return 0;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    compare();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
 }

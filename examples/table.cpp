@@ -22,12 +22,25 @@ void show(const char* model, std::span<const double> p, const pfn::EncodedTable&
               100 * pfn::accuracy(p, rows.classes, rows.class_count()), seconds);
 }
 
+/// Only rows whose class the encoder knows.
+pfn::Table with_labels(const pfn::Table& table, const pfn::TableEncoder& encoder) {
+  const std::vector<std::int32_t> classes = encoder.transform(table).classes;
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (classes[i] >= 0) rows.push_back(static_cast<std::int64_t>(i));
+  return table.take(rows);
+}
+pfn::Table with_labels(const pfn::Table& table, const std::string& target, const pfn::EncoderConfig& config) {
+  return with_labels(table, pfn::TableEncoder::fit(table, target, config));
+}
+
 void predict(const std::string& path, const std::string& target) {
-  const pfn::Table table = pfn::read_table(path);
   const auto task = pfn::EncoderConfig{}.with_task(pfn::Task::classification);
+  const pfn::Table table = with_labels(pfn::read_table(path), target, task);
   const auto fold = pfn::folds_of(pfn::TableEncoder::fit(table, target, task).transform(table), 4, 0)[0];
-  const pfn::Table known = table.take(fold.train), asked = table.take(fold.test);
+  const pfn::Table known = table.take(fold.train);
   const auto encoder = pfn::TableEncoder::fit(known, target, task);
+  const pfn::Table asked = with_labels(table.take(fold.test), encoder);
   const pfn::EncodedTable train = encoder.transform(known), test = encoder.transform(asked);
   std::printf("%lld rows with a label, %lld to predict, %lld columns, %lld classes\n\n",
               static_cast<long long>(train.rows), static_cast<long long>(test.rows),

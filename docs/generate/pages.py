@@ -69,6 +69,7 @@ PAGES = [
     ("distributed", "Several processes", "distributed.md", "All are in `ferrite::dist`.", [
         ("The world of a program", ["dist/world.hpp"]),
         ("Data-parallel training", ["dist/data_parallel.hpp", "dist/trainer_ranks.hpp", "dist/buckets.hpp", "dist/reducer.hpp"]),
+        ("What many GPUs would take", ["dist/plan.hpp"]),
         ("Collectives on tensors", ["dist/collectives.hpp"]),
         ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/in_process.hpp"]),
     ]),

@@ -33,6 +33,7 @@ void add_irsynth(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_gpt(CLI::App& app, Action& action);
 void add_pfn(CLI::App& app, Action& action);
+void add_dist(CLI::App& app, Action& action);
 
 // Subcommands of `ferrite bench`.
 void add_bench_compare(CLI::App& bench, Action& action);

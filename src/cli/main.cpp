@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   add_bench(app, action);
   add_gpt(app, action);
   add_pfn(app, action);
+  add_dist(app, action);
   const auto is_chosen = [&](CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_chosen).empty()) {
     fmt::print(stderr, "ferrite: there is no command '{}'; `ferrite --help` lists them\n", argv[1]);

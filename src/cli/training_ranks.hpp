@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/dist/world.hpp"
 
 namespace ferrite::cli {
@@ -18,10 +19,13 @@ class TrainingRanks {
   int size() const { return group_->size(); }
   /// The one that reports.
   bool is_first() const { return rank() == 0; }
-  /// Processes of one host take its GPUs in turn, unless the name says which.
+  /// Processes of one host take the GPUs that they see in turn, unless the name says which.
   std::string backend(const std::string& name) const {
-    const bool is_gpu = name == "cuda" || name == "lazy-cuda";
-    return is_gpu && size() > 1 ? name + ":" + std::to_string(launch_.local_rank) : name;
+    const int gpus = cuda_device_count();
+    if (size() == 1 || gpus == 0 || name.find(':') != std::string::npos) return name;
+    const std::string full = name == "auto" ? "cuda" : name;
+    if (full.find("cuda") == std::string::npos) return name;
+    return full + ":" + std::to_string(launch_.local_rank % gpus);
   }
   /// A seed for what ranks draw themselves. That of rank 0 is the one that was given.
   std::uint64_t seed(std::uint64_t given) const {

@@ -59,8 +59,9 @@ HostBatch DataLoader::next() {
 }
 
 void DataLoader::seek(LoaderPosition position) {
-  const std::int64_t all = config_.ranks > 1 ? dataset_.size() / config_.batch_size : batches_;
-  position_ = position_on_rank("loader", position, all, config_.ranks, batches_);
+  const bool keeps = config_.remainder == Remainder::keep;  // one rank may have stood before a short batch
+  const std::int64_t rows = dataset_.size() + (keeps ? config_.batch_size - 1 : 0);
+  position_ = position_on_rank("loader", position, rows / config_.batch_size, config_.ranks, batches_);
 }
 
 }  // namespace ferrite::data

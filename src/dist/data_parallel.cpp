@@ -47,7 +47,7 @@ std::vector<std::string> lines_of(Group& group, std::string text, int root, std:
 
 }  // namespace
 
-void check_same_lines(Group& group, std::span<const std::string> lines) {
+void check_same_lines(Group& group, std::span<const std::string> lines, const Difference& difference) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
   const Array mine = host_array({{2}, DType::i64});
@@ -65,10 +65,9 @@ void check_same_lines(Group& group, std::span<const std::string> lines) {
     const auto line = [&](const std::vector<std::string>& of) {
       return i < of.size() ? of[i] : "nothing more";
     };
-    throw DistError(
-        fmt::format("[DataParallel] the ranks have different models: rank {} has {}, rank 0 has {}: "
-                    "make the same model on every rank",
-                    rank, line(other), line(first)));
+    throw DistError(fmt::format("[{}] the ranks have different {}: rank {} has {}, rank 0 has {}: {}",
+                                difference.who, difference.what, rank, line(other), line(first),
+                                difference.advice));
   }
 }
 

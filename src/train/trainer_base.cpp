@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/hash.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/data/finite.hpp"
 
@@ -170,6 +171,18 @@ std::map<std::string, std::string> TrainerBase::settings(std::string_view optimi
     all["average"] = fmt::format("{} every {} steps", config_.average, config_.average_every);
   all.insert(config_.settings.begin(), config_.settings.end());
   return all;
+}
+
+std::vector<std::string> TrainerBase::common_lines(std::string_view optimizer, double learning_rate,
+                                                   const NamedTensors& weights) const {
+  std::vector<std::string> lines{fmt::format("step {} of {}", step_, config_.steps),
+                                 fmt::format("the learning rate {}", learning_rate)};
+  for (const auto& [name, value] : settings(optimizer))
+    lines.push_back(fmt::format("{} \"{}\"", name, value));
+  std::uint64_t hash = hash_start;
+  for (const auto& item : weights) hash = hash_bytes(item.second.bytes(), hash);
+  lines.push_back(fmt::format("weights of checksum {:016x}", hash));
+  return lines;
 }
 
 void TrainerBase::check_resumable(const fs::path& path, const Checkpoint& checkpoint,

@@ -192,6 +192,47 @@ TEST(TrainerRanks, ABadLossOfOneRankIsSkippedByAll) {
   EXPECT_TRUE(std::ranges::equal(states[0].at("head.weight").bytes(), states[1].at("head.weight").bytes()));
 }
 
+TEST(TrainerRanks, AveragesAreThoseOfTheCommonWeights) {
+  std::mutex mutex;
+  std::vector<double> losses;
+  on_ranks(2, [&](Handle& group) {
+    D backend;
+    auto net = points_net(backend, 1 + static_cast<std::uint64_t>(group->rank()), 0);
+    optim::AdamW<D> optimizer(net.parameters());
+    data::DataLoader loader(points(64, 5), data::LoaderConfig{}.with_rank(group->rank(), 2));
+    train::Trainer<D> trainer(
+        net, optimizer, loader,
+        [&](const data::Batch<D>& batch) {
+          const auto logits = net.forward(batch.x);
+          return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
+        },
+        ten_steps().with_average(0.999, 1));
+    dist::TrainerRanks<D> ranks(net, *group);  // after the trainer has begun its average
+    trainer.train_with(ranks);
+    trainer.fit();
+    trainer.save(std::filesystem::temp_directory_path() / ("ranks-" + std::to_string(group->rank())));
+    const auto path = std::filesystem::temp_directory_path() / ("ranks-" + std::to_string(group->rank()));
+    const auto average = train::read_checkpoint(path).average.at("head.weight");
+    std::filesystem::remove(path);
+    const std::lock_guard lock(mutex);
+    losses.push_back(static_cast<double>(average.as<float>()[0]));
+  });
+  EXPECT_EQ(losses[0], losses[1]);
+}
+
+TEST(TrainerRanks, RanksWithOtherOptionsAreRefused) {
+  std::atomic<int> refused = 0;
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, ten_steps().with_micro_batches(1 + group->rank()));
+    try {
+      run.trainer.fit();
+    } catch (const dist::DistError& error) {
+      refused += std::string(error.what()).find("rank 1 has micro_batches \"2\"") != std::string::npos;
+    }
+  });
+  EXPECT_EQ(refused, 2);
+}
+
 TEST(TrainerRanks, RanksAtDifferentStepsAreRefused) {
   std::atomic<int> refused = 0;
   on_ranks(2, [&](Handle& group) {
@@ -204,8 +245,9 @@ TEST(TrainerRanks, RanksAtDifferentStepsAreRefused) {
     if (group->rank() == 1) run.trainer.resume(folder / "a.safetensors");
     try {
       run.trainer.fit();
-    } catch (const ValueError& error) {
-      refused += std::string(error.what()).find("at different steps, 0 to 4") != std::string::npos;
+    } catch (const dist::DistError& error) {
+      refused += std::string(error.what()).find("rank 1 has step 4 of 10, rank 0 has step 0 of 10") !=
+                 std::string::npos;
     }
   });
   EXPECT_EQ(refused, 2);

@@ -50,9 +50,14 @@ FERRITE_API std::vector<double> mean(Group& group, std::span<const double> value
 FERRITE_API double mean(Group& group, double value, double weight = 1);
 
 namespace detail {
+/// Words of an error: "[who] the ranks have different <what>: ...: <advice>".
+struct Difference {
+  std::string_view who = "DataParallel", what = "models", advice = "make the same model on every rank";
+};
 /// DistError on all ranks, which names the first rank whose lines are not those of rank 0, and the first line
 /// that differs.
-FERRITE_API void check_same_lines(Group& group, std::span<const std::string> lines);
+FERRITE_API void check_same_lines(Group& group, std::span<const std::string> lines,
+                                  const Difference& difference = {});
 FERRITE_API void check_weight(double weight, bool may_be_zero);
 [[noreturn]] FERRITE_API void throw_not_empty(const std::string& leaf);
 [[noreturn]] FERRITE_API void throw_not_finished(std::string_view what);

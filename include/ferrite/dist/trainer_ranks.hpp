@@ -40,6 +40,10 @@ class TrainerRanks final : public train::Ranks<B> {
   std::vector<double> mean(std::span<const double> values, double weight) override {
     return parallel_.mean(values, weight);
   }
+  void check_same(std::span<const std::string> lines) override {
+    detail::check_same_lines(parallel_.group(), lines,
+                             {"trainer", "runs", "give every rank the same options and checkpoints"});
+  }
   void broadcast_buffers() override { parallel_.broadcast_buffers(); }
   const std::vector<std::string>& notices() const override { return parallel_.notices(); }
 

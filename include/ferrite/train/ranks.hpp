@@ -29,6 +29,8 @@ class Ranks {
   /// Of each value the largest, or the mean, over all ranks; a rank counts by its weight.
   virtual std::vector<double> largest(std::span<const double> values) = 0;
   virtual std::vector<double> mean(std::span<const double> values, double weight) = 0;
+  /// Throws, on all ranks, unless they have the same lines; names the first that differs.
+  virtual void check_same(std::span<const std::string> lines) = 0;
   /// Gives all ranks the buffers of rank 0.
   virtual void broadcast_buffers() = 0;
   /// Facts that a user should know but that are not errors.

@@ -111,7 +111,7 @@ class Trainer final : public TrainerBase {
       notice(ranks_->notices()[relayed_of_ranks_]);
   }
   void check_ready();
-  void check_same_step();
+  void check_same_run();
   Step train_step(Rewind<B>& rewind);
   Step eager_step(Rewind<B>& rewind, const std::vector<data::HostBatch>& pulled, std::int64_t& rows);
   Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads, bool is_last);
@@ -204,7 +204,7 @@ Outcome Trainer<B>::fit() {
 template <class B>
 Outcome Trainer<B>::advance(std::int64_t steps) {
   check_ready();
-  check_same_step();
+  check_same_run();
   const nn::ModeScope<B> scope(model_, nn::Mode::training);
   Rewind<B> rewind(model_, own_rngs_);
   const std::int64_t end = std::min(config_.steps, step_ + steps);

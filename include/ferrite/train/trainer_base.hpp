@@ -87,6 +87,9 @@ class FERRITE_API TrainerBase {
   void skip(const std::string& what);
 
   std::map<std::string, std::string> settings(std::string_view optimizer) const;
+  /// What ranks that train together must have in common.
+  std::vector<std::string> common_lines(std::string_view optimizer, double learning_rate,
+                                        const NamedTensors& weights) const;
   /// Throws unless the run may resume from the checkpoint.
   void check_resumable(const std::filesystem::path& path, const Checkpoint& checkpoint,
                        std::string_view optimizer, const std::map<std::string, Rng*>& rngs);

@@ -9,6 +9,7 @@ template <class B>
 void Trainer<B>::train_with(Ranks<B>& ranks) {
   if (ranks.size() == 1) return;
   ranks_ = &ranks;
+  if (average_ && step_ == 0) average_->restart();  // the weights may have become those of rank 0 meanwhile
   if (!captures_) return;
   captures_ = false;
   refuse_capture("the gradients of several ranks are summed by the host");
@@ -21,16 +22,13 @@ bool Trainer<B>::on_any_rank(bool here) {
   return ranks_->largest(flag)[0] > 0;
 }
 
-/// Ranks that resumed from different files would train different models without a word.
+/// Ranks with other options, or that resumed from other files, would train another model without a word.
 template <class B>
-void Trainer<B>::check_same_step() {
+void Trainer<B>::check_same_run() {
   if (!ranks_) return;
-  const double here[] = {static_cast<double>(step_), -static_cast<double>(step_)};
-  const std::vector<double> most = ranks_->largest(here);
-  if (most[0] != -most[1])
-    throw ValueError("[trainer] the ranks are at different steps, " + std::to_string(std::llround(-most[1])) +
-                     " to " + std::to_string(std::llround(most[0])) +
-                     ": all must see the same folder of checkpoints");
+  NamedTensors weights;  // without buffers, which each rank has for itself
+  for (const auto& p : model_.parameters()) weights.emplace(p.name, to_host(p.tensor));
+  ranks_->check_same(common_lines(optimizer_.name(), optimizer_.learning_rate(), weights));
 }
 
 /// One update, or none if a batch is skipped.
@@ -216,7 +214,7 @@ void Trainer<B>::tell_progress() {
     const double here[] = {window_.losses, static_cast<double>(window_.batches),
                            static_cast<double>(window_.rows * ranks_->size())};
     const std::vector<double> all = ranks_->mean(here, 1);
-    window_.losses = all[0] / std::max(all[1], 1.0) * static_cast<double>(window_.batches);
+    window_.losses = all[1] > 0 ? all[0] / all[1] * static_cast<double>(window_.batches) : 0;
     window_.rows = std::llround(all[2]);
   }
   double norm = 0, scale = 0;

@@ -155,7 +155,8 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       "  ferrite gpt train --data book.bin --tokenizer mine.bpe --layers 4 --heads 4 --dim 128 --context 128 "
       "--steps 2000 --sample-every 200 --out small\n"
       "  ferrite gpt train --data 'train_*.bin' --batch 64 --micro-batches 8 --steps 20000 --out run "
-      "--resume");
+      "--resume\n"
+      "  mpirun -n 4 ferrite gpt train --data 'train_*.bin' --batch 16 --steps 20000 --out run");
   command->callback([&action, o, sizes] { action = [o, sizes] { return run(*o, *sizes); }; });
 }
 

@@ -30,11 +30,8 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
 
 template <class B>
 int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
-  const auto windows = data::TokenLoaderConfig{}
-                           .with_batch(o.batch, o.length)
-                           .with_vocab(o.model.vocab)
-                           .with_rank(all.rank(), all.size());
-  data::TokenLoader loader(input_files(o.data), windows.with_seed(o.seed));
+  const auto windows = data::TokenLoaderConfig{}.with_batch(o.batch, o.length).with_vocab(o.model.vocab);
+  data::TokenLoader loader(input_files(o.data), windows.with_seed(o.seed).with_rank(all.rank(), all.size()));
   std::optional<data::TokenLoader> valid;
   if (!o.valid.empty()) valid.emplace(input_files(o.valid), windows.with_shuffle(false));
   std::optional<text::BytePairTokenizer> tokenizer;
@@ -52,13 +49,13 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
                       .with_no_decay(optim::biases_and_norms);
   if (o.clip > 0) settings = settings.with_clip_norm(o.clip);
   optim::AdamW<B> optimizer(model.parameters(), settings);
+  std::optional<dist::TrainerRanks<B>> ranks;
+  if (all.size() > 1) ranks.emplace(model, all.group());
   data::Prefetch ahead(loader);
   train::Trainer<B> trainer(model, optimizer, ahead, train::language_model(model), trainer_config(o));
-  std::optional<dist::TrainerRanks<B>> ranks;
-  if (all.size() > 1) trainer.train_with(ranks.emplace(model, all.group()));
-  if (valid)
-    trainer.validate_on(
-        *valid, std::min((o.evaluate_batches + all.size() - 1) / all.size(), valid->batches_per_epoch()));
+  if (ranks) trainer.train_with(*ranks);
+  if (valid)  // all ranks evaluate on all of it: there may be less than they could share
+    trainer.validate_on(*valid, std::min(o.evaluate_batches, valid->batches_per_epoch()));
 
   std::optional<RunObservers> observers;
   std::optional<Samples<B>> samples;

@@ -6,6 +6,7 @@
 
 #include "cli/backend_option.hpp"
 #include "ferrite/core/error.hpp"
+#include "ferrite/models/pfn/file.hpp"
 
 namespace ferrite::cli::pfn {
 
@@ -28,7 +29,14 @@ std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options,
                     .with_members(options.members)
                     .with_seed(options.seed);
   const char* const named = std::getenv("FERRITE_PFN_WEIGHTS");
-  if (options.weights.empty() && !(named && *named)) {
+  if (options.weights.empty() && named && *named) {  // a file of weights may be for the other task
+    config = config.with_weights(ferrite::pfn::default_weights(task).string());
+    if (const auto other = ferrite::pfn::read_config(config.weights).task; other != task) {
+      notices.push_back(fmt::format("the network is left out: {}, which FERRITE_PFN_WEIGHTS names, is for {}",
+                                    config.weights, to_string(other)));
+      return std::nullopt;
+    }
+  } else if (options.weights.empty()) {
     try {
       config = config.with_weights(ferrite::pfn::default_weights(task).string());
     } catch (const ValueError&) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "ferrite/core/error.hpp"
 #include "ferrite/models/pfn/baselines.hpp"
 
@@ -57,6 +59,7 @@ CrossValidation TableScores::predictions_of(const Named& table, const FitPredict
 }
 
 void TableScores::on_checkpoint(std::int64_t step, const std::filesystem::path& path) {
+  if (std::exchange(scored_step_, step) == step) return;  // a checkpoint may be the best, too
   const FitPredict network = fit_predict(config_.with_weights(path.string()));
   double score = 0, loss = 0, count = 0;
   for (const Named& table : tables_) {

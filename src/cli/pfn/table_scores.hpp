@@ -33,6 +33,7 @@ class TableScores final : public train::Observer {
   ferrite::pfn::Task task_;
   ferrite::pfn::PredictorConfig config_;
   std::vector<train::Observer*> others_;
+  std::int64_t scored_step_ = -1;
 };
 
 }  // namespace ferrite::cli::pfn

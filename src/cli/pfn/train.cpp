@@ -99,7 +99,8 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       "Examples:\n"
       "  ferrite pfn train --steps 20000 --out run\n"
       "  ferrite pfn train --steps 20000 --out run --resume --tables iris.csv:species wine.csv:class\n"
-      "  ferrite pfn train --steps 200 --layers 2 --dim 64 --hidden 128 --cells 5000 --out small");
+      "  ferrite pfn train --steps 200 --layers 2 --dim 64 --hidden 128 --cells 5000 --out small\n"
+      "  mpirun -n 4 ferrite pfn train --steps 20000 --out run");
   command->callback([&action, o, task] {
     action = [o, task] {
       o->model.task = *task == "regression" ? priors::Task::regression : priors::Task::classification;

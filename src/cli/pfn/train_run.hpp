@@ -49,13 +49,14 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   Rng rng(o.seed);
   nn::Pfn<B> model(backend, o.model, rng);
   const auto optimizer = optimizer_of(o, model);
+  std::optional<dist::TrainerRanks<B>> ranks;
+  if (all.size() > 1) ranks.emplace(model, all.group());
   ferrite::pfn::PriorBatches<B> batches(o.course, 0, all.rank());
   data::Generated held_out = batches.held_out();
   train::Trainer<B> trainer(model, *optimizer, batches, ferrite::pfn::table_model(model), trainer_config(o));
   trainer.load_by(batches);
   trainer.validate_on(held_out, o.evaluate_batches);
-  std::optional<dist::TrainerRanks<B>> ranks;
-  if (all.size() > 1) trainer.train_with(ranks.emplace(model, all.group()));
+  if (ranks) trainer.train_with(*ranks);
 
   std::optional<RunObservers> observers;
   std::optional<TableScores> scores;

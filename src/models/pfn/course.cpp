@@ -125,16 +125,19 @@ CourseReader::Counted& CourseReader::counted(const TableSizes& sizes) {
 
 CourseBatch CourseReader::next() {
   const TableSizes sizes = course_.sizes_of(next_++);
-  return {sizes, course_.first_dataset(sizes) + counted(sizes).batches++ * course_.datasets_between(sizes)};
+  const std::int64_t of_this_size = counted(sizes).batches++ * course_.datasets_between(sizes);
+  return {sizes, course_.first_dataset(sizes) + rank_ * datasets_of_a_rank + of_this_size};
 }
 
 void CourseReader::seek(std::int64_t number) {
+  if (number < 0) throw ValueError(fmt::format("[pfn course] batch {}: must be at least 0", number));
   before_.clear();
   for (next_ = 0; next_ < number; ++next_) ++counted(course_.sizes_of(next_)).batches;
 }
 
 std::string CourseConfig::describe() const {
-  std::string text = fmt::format("prior {}; seed {}; {} cells", prior.to_json(), seed, cells);
+  std::string text =
+      fmt::format("prior {}; seed {}; {} cells; datasets by size", prior.to_json(), seed, cells);
   for (const Stage& stage : stages) {
     text += fmt::format("; from {}: rows", stage.first);
     for (const RowCounts& rows : stage.rows) text += fmt::format(" {}+{}", rows.train, rows.query);

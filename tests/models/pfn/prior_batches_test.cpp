@@ -64,6 +64,15 @@ TEST(PfnCourse, BatchesOfASizeFollowEachOtherAndShareNoDataset) {
     for (std::int64_t k = 0; k < held_out.sizes.tables; ++k)
       EXPECT_TRUE(seen.insert(held_out.first_dataset + k).second);
   }
+  CourseReader other(course, /*rank=*/1);  // the same sizes, other datasets
+  for (const CourseBatch& batch : batches) {
+    const CourseBatch apart = other.next();
+    EXPECT_EQ(apart.sizes, batch.sizes);
+    EXPECT_FALSE(CourseConfig::is_held_out(apart));
+    for (std::int64_t k = 0; k < apart.sizes.tables; ++k)
+      EXPECT_TRUE(seen.insert(apart.first_dataset + k).second);
+  }
+  EXPECT_THROW(CourseReader(course, 128), ValueError);
   for (const std::int64_t i : {0, 7, 3, 11}) {
     reader.seek(i);
     EXPECT_EQ(reader.position(), i);

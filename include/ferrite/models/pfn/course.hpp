@@ -39,7 +39,8 @@ struct CourseBatch {
   std::int64_t first_dataset = 0;
 };
 
-/// What batch `number` holds depends on the config and the number alone: a run can go on from any batch.
+/// What batch `number` holds depends on the config, the number and the rank alone: a run can go on from any
+/// batch.
 struct FERRITE_API CourseConfig {
   /// Of the values. Its rows, features and train_share are those of the sizes that are drawn.
   priors::Config prior;
