@@ -30,13 +30,11 @@ pfn::Table with_labels(const pfn::Table& table, const pfn::TableEncoder& encoder
     if (classes[i] >= 0) rows.push_back(static_cast<std::int64_t>(i));
   return table.take(rows);
 }
-pfn::Table with_labels(const pfn::Table& table, const std::string& target, const pfn::EncoderConfig& config) {
-  return with_labels(table, pfn::TableEncoder::fit(table, target, config));
-}
 
 void predict(const std::string& path, const std::string& target) {
   const auto task = pfn::EncoderConfig{}.with_task(pfn::Task::classification);
-  const pfn::Table table = with_labels(pfn::read_table(path), target, task);
+  const pfn::Table all = pfn::read_table(path);
+  const pfn::Table table = with_labels(all, pfn::TableEncoder::fit(all, target, task));
   const auto fold = pfn::folds_of(pfn::TableEncoder::fit(table, target, task).transform(table), 4, 0)[0];
   const pfn::Table known = table.take(fold.train);
   const auto encoder = pfn::TableEncoder::fit(known, target, task);

@@ -46,7 +46,7 @@ train::TrainerConfig ten_steps() { return warm_cosine(10).with_report_every(5); 
 TEST(TrainerRanks, AllHaveTheSameWeightsAndLosses) {
   std::mutex mutex;
   std::vector<NamedTensors> states;
-  std::vector<double> losses, rates;
+  std::vector<double> losses;
   on_ranks(3, [&](Handle& group) {
     RankRun run(*group, ten_steps());
     EXPECT_EQ(run.trainer.fit(), train::Outcome::finished);
@@ -193,8 +193,9 @@ TEST(TrainerRanks, ABadLossOfOneRankIsSkippedByAll) {
 }
 
 TEST(TrainerRanks, AveragesAreThoseOfTheCommonWeights) {
+  const ScratchFolder folder;
   std::mutex mutex;
-  std::vector<double> losses;
+  std::vector<float> averages;
   on_ranks(2, [&](Handle& group) {
     D backend;
     auto net = points_net(backend, 1 + static_cast<std::uint64_t>(group->rank()), 0);
@@ -210,14 +211,12 @@ TEST(TrainerRanks, AveragesAreThoseOfTheCommonWeights) {
     dist::TrainerRanks<D> ranks(net, *group);  // after the trainer has begun its average
     trainer.train_with(ranks);
     trainer.fit();
-    trainer.save(std::filesystem::temp_directory_path() / ("ranks-" + std::to_string(group->rank())));
-    const auto path = std::filesystem::temp_directory_path() / ("ranks-" + std::to_string(group->rank()));
-    const auto average = train::read_checkpoint(path).average.at("head.weight");
-    std::filesystem::remove(path);
+    const auto path = folder / std::to_string(group->rank());
+    trainer.save(path);
     const std::lock_guard lock(mutex);
-    losses.push_back(static_cast<double>(average.as<float>()[0]));
+    averages.push_back(train::read_checkpoint(path).average.at("head.weight").as<float>()[0]);
   });
-  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_EQ(averages[0], averages[1]);
 }
 
 TEST(TrainerRanks, RanksWithOtherOptionsAreRefused) {
