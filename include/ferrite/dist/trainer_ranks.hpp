@@ -2,8 +2,10 @@
 //
 //   const auto group = dist::world();
 //   dist::TrainerRanks<B> ranks(model, *group);
-//   train::Trainer<B> trainer(model, optimizer, loader, step, config);  // each rank's loader has its own
-//   rows trainer.train_with(ranks); if (group->rank() == 0) trainer.add_observer(bar); trainer.fit();
+//   train::Trainer<B> trainer(model, optimizer, loader, step, config);  // the rows of this rank
+//   trainer.train_with(ranks);
+//   if (group->rank() == 0) trainer.add_observer(bar);
+//   trainer.fit();
 #pragma once
 
 #include "ferrite/dist/data_parallel.hpp"

@@ -102,7 +102,7 @@ class Trainer final : public TrainerBase {
   };
 
   bool on_any_rank(bool here) override;
-  bool writes_files() const override { return !ranks_ || ranks_->rank() == 0; }
+  bool writes_files() const { return !ranks_ || ranks_->rank() == 0; }
   void compare_parameters();
   void relay_notices() {
     for (; relayed_ < optimizer_.notices().size(); ++relayed_) notice(optimizer_.notices()[relayed_]);

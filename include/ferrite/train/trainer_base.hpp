@@ -71,8 +71,6 @@ class FERRITE_API TrainerBase {
   bool take_stop_request();
   /// Whether this holds on any of the ranks that train together.
   virtual bool on_any_rank(bool here) { return here; }
-  /// The rank that writes checkpoints.
-  virtual bool writes_files() const { return true; }
   /// Tells the observers. True if the value of best_metric is the best so far.
   bool judge(const Evaluation& evaluation);
   /// Throws ValueError, and writes nothing, if the state holds NaN.
