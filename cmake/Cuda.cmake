@@ -3,6 +3,7 @@ set(FERRITE_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (wh
 set_property(CACHE FERRITE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(FERRITE_CUDA_ARCHS "" CACHE STRING "GPUs to compile for, 80 (Ampere) or later, e.g. \"86;90\"; empty: those of this machine, else all")
 set(FERRITE_HAS_CUDA 0)
+set(FERRITE_HAS_NCCL 0)  # between several GPUs; CUDA does without
 if(FERRITE_CUDA STREQUAL "OFF")
   return()
 endif()
@@ -83,6 +84,12 @@ elseif(missing)
 endif()
 message(STATUS "ferrite with CUDA ${CUDAToolkit_VERSION} for GPUs of compute capability ${CMAKE_CUDA_ARCHITECTURES}")
 set(FERRITE_HAS_CUDA 1)
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(NCCL_INCLUDE_DIR)
+  set(FERRITE_HAS_NCCL 1)
+else()
+  message(STATUS "NCCL: not found, there is no NcclGroup")
+endif()
 
 set(FERRITE_CUDA_OPTIONS -O3 --expt-relaxed-constexpr --extended-lambda "SHELL:-Xcompiler=-Wall,-Wextra"
                          $<$<BOOL:${FERRITE_WERROR}>:-Werror=all-warnings>)

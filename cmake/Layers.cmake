@@ -15,7 +15,7 @@ ferrite_layer(nn USES tensor)
 ferrite_layer(data USES nn)
 ferrite_layer(optim USES data)
 ferrite_layer(train USES optim stacks)
-ferrite_layer(dist USES train)                                     # groups of ranks, their collectives, data-parallel training
+ferrite_layer(dist USES train backend_cuda)                        # groups of ranks, their collectives, data-parallel training
 ferrite_layer(priors FOLDERS models/priors USES data stacks interop backend_cpu backend_cuda)
 ferrite_layer(quantile_tokenizer FOLDERS models/quantile_tokenizer USES data stacks)
 ferrite_layer(irsynth FOLDERS models/irsynth USES stacks backend_cuda)

@@ -1,5 +1,5 @@
 // One step of AdamW, and the norm of all gradients, over the matrices of GPT-2 small: 124M parameters.
-#include "ferrite/nn/module.hpp"
+#include "ferrite/optim/adam.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

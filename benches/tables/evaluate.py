@@ -8,7 +8,8 @@ Five stratified folds for each of three seeds. A table of more than 1,000 rows g
 seed decides on the sample, the folds and the models. All preprocessing is fitted on the train part of a fold.
 
 An external model is any command that takes --train a.csv --test b.csv --target y --out p.csv, where b.csv has no target,
-and writes a row for each of b.csv with a column prediction and one p_<class> for each class of a.csv.
+and writes a row for each of b.csv with a column prediction and one p_<class> for each class of a.csv. With --task regression
+the prediction is a number, and the folds are not stratified.
 
 Every fold is a line in --results. What is there or in --known, the baselines that come with the suite, is not run again,
 and the summary is of both.
@@ -34,13 +35,14 @@ from pathlib import Path
 import numpy
 import pandas
 from sklearn.compose import ColumnTransformer
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier,
+                              RandomForestRegressor)
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
@@ -52,8 +54,13 @@ HIGH_FLOOR = 1e-3  # the same loss with less weight on such zeros, to see what t
 TIE = 0.001  # of AUC
 RESAMPLES = 10_000
 MANY_CLASSES = range(8, 11)
-METRICS = {"auc": "macro AUC", "log_loss": "log loss", "log_loss_high_floor": "log loss, floor 1e-3", "accuracy": "accuracy"}
-BETTER_LOW = ("log_loss", "log_loss_high_floor")
+METRICS = {
+    "classification": {"auc": "macro AUC", "log_loss": "log loss", "log_loss_high_floor": "log loss, floor 1e-3",
+                       "accuracy": "accuracy"},
+    # Both errors are divided by those of the mean of the train targets.
+    "regression": {"r2": "R2", "rmse": "RMSE, of the mean's", "mae": "MAE, of the mean's"},
+}
+BETTER_LOW = ("log_loss", "log_loss_high_floor", "rmse", "mae")
 PARTS = ("validation", "reported")
 BASELINES = Path(__file__).parents[1] / "results" / "2026-11-17-tables-baselines" / "results.jsonl.gz"
 
@@ -66,26 +73,36 @@ def filled(text, numbers, scaled):
     return ColumnTransformer([("numbers", make_pipeline(*steps), numbers), ("text", one_hot, text)])
 
 
-def boosted(text, numbers, seed):
+def boosted(model, text, numbers, seed):
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=numpy.nan, encoded_missing_value=numpy.nan,
                            max_categories=250)
     columns = ColumnTransformer([("text", codes, text), ("numbers", "passthrough", numbers)])
-    return make_pipeline(columns, HistGradientBoostingClassifier(categorical_features=range(len(text)), random_state=seed))
+    return make_pipeline(columns, model(categorical_features=range(len(text)), random_state=seed))
 
 
-MODELS = {
+CLASSIFIERS = {
     "forest": lambda text, numbers, seed: make_pipeline(
         filled(text, numbers, False), RandomForestClassifier(300, random_state=seed)),
     "logistic": lambda text, numbers, seed: make_pipeline(filled(text, numbers, True), LogisticRegression(C=1, max_iter=5000)),
-    "boosted": boosted,
+    "boosted": lambda *given: boosted(HistGradientBoostingClassifier, *given),
     "knn": lambda text, numbers, seed: make_pipeline(filled(text, numbers, True), KNeighborsClassifier(15)),
     "majority": lambda text, numbers, seed: DummyClassifier(strategy="prior"),
 }
+REGRESSORS = {
+    "forest": lambda text, numbers, seed: make_pipeline(
+        filled(text, numbers, False), RandomForestRegressor(300, random_state=seed)),
+    "ridge": lambda text, numbers, seed: make_pipeline(filled(text, numbers, True), Ridge(1)),
+    "boosted": lambda *given: boosted(HistGradientBoostingRegressor, *given),
+    "knn": lambda text, numbers, seed: make_pipeline(filled(text, numbers, True), KNeighborsRegressor(15)),
+    "mean": lambda text, numbers, seed: DummyRegressor(),
+}
+MODELS = {"classification": CLASSIFIERS, "regression": REGRESSORS}
 
 
-def sampled(table, target, seed):
+def sampled(table, target, seed, is_stratified=True):
     if len(table) > SAMPLE:
-        table, _ = train_test_split(table, train_size=SAMPLE, stratify=table[target], random_state=seed)
+        classes = table[target] if is_stratified else None
+        table, _ = train_test_split(table, train_size=SAMPLE, stratify=classes, random_state=seed)
     return table.reset_index(drop=True)
 
 
@@ -102,7 +119,16 @@ def scores(truth, classes, p):
             "accuracy": float((p.argmax(1) == index).mean())}
 
 
+def regression_scores(truth, predicted, mean):
+    """Of one fold; mean is that of the train targets."""
+    error, usual = truth - predicted, truth - mean
+    return {"r2": float(1 - (error ** 2).mean() / ((truth - truth.mean()) ** 2).mean()),
+            "rmse": float(numpy.sqrt((error ** 2).mean() / (usual ** 2).mean())),
+            "mae": float(abs(error).mean() / abs(usual).mean())}
+
+
 def by_command(command, train, test, target, classes, timeout):
+    """Probabilities, or numbers if there are no classes."""
     with tempfile.TemporaryDirectory() as folder:
         a, b, out = (os.path.join(folder, name) for name in ("train.csv", "test.csv", "p.csv"))
         train.to_csv(a, index=False)
@@ -111,7 +137,11 @@ def by_command(command, train, test, target, classes, timeout):
         done = subprocess.run([*shlex.split(command), *arguments], capture_output=True, text=True, timeout=timeout)
         if done.returncode:
             raise RuntimeError(f"exit status {done.returncode}: {done.stderr.strip()[-300:]}")
-        made = pandas.read_csv(out, dtype={"prediction": str})
+        made = pandas.read_csv(out, dtype={} if classes is None else {"prediction": str})
+    if classes is None:
+        if "prediction" not in made or len(made) != len(test) or not numpy.isfinite(made["prediction"]).all():
+            raise RuntimeError(f"{len(made)} rows for {len(test)}, or no numbers in a column prediction")
+        return made["prediction"].to_numpy(float)
     lost = [c for c in ("prediction", *(f"p_{c}" for c in classes)) if c not in made]
     if lost:
         raise RuntimeError(f"no column {lost[0]} in the predictions")
@@ -124,11 +154,14 @@ def by_command(command, train, test, target, classes, timeout):
 def one(row, folder, seed, fold, model, command, timeout):
     """The line of one fold."""
     warnings.filterwarnings("ignore", message="Found unknown categories")
-    target = row["target"]
-    table = sampled(read(folder / f"{row['name']}.csv", target), target, seed)
-    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(table, table[target])
+    target, is_class = row["target"], row["task"] == "classification"
+    table = sampled(read(folder / f"{row['name']}.csv", target), target, seed, is_class)
+    splitter = StratifiedKFold if is_class else KFold
+    splits = splitter(FOLDS, shuffle=True, random_state=seed).split(table, table[target])
     train, test = (table.iloc[part] for part in list(splits)[fold])
-    classes = numpy.unique(train[target])
+    if not is_class:
+        train, test = (part.assign(**{target: part[target].astype(float)}) for part in (train, test))
+    classes = numpy.unique(train[target]) if is_class else None
     features = table.drop(columns=target)
     numbers = [c for c in features if pandas.api.types.is_numeric_dtype(features[c])]
     text = [c for c in features if c not in numbers]
@@ -138,9 +171,11 @@ def one(row, folder, seed, fold, model, command, timeout):
         if command:
             p = by_command(command, train, test, target, classes, timeout)
         else:
-            made = MODELS[model](text, numbers, seed).fit(train[features.columns], train[target])
-            p = made.predict_proba(test[features.columns])
-        line |= {k: round(v, 6) for k, v in scores(test[target].to_numpy(), classes, p).items()}
+            made = MODELS[row["task"]][model](text, numbers, seed).fit(train[features.columns], train[target])
+            p = (made.predict_proba if is_class else made.predict)(test[features.columns])
+        truth = test[target].to_numpy()
+        found = scores(truth, classes, p) if is_class else regression_scores(truth, p, train[target].mean())
+        line |= {k: round(v, 6) for k, v in found.items()}
     except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
         line["error"] = str(error)[:500]
     return line | {"seconds": round(time.perf_counter() - begin, 3)}
@@ -188,9 +223,9 @@ def interval(values):
     return numpy.quantile(means, [0.025, 0.975])
 
 
-def compare(tables, models, subject, say):
+def compare(tables, models, subject, metrics, say):
     """Means of the models, and the first one's difference to each other; tables: name -> model -> metric -> value."""
-    for metric, title in METRICS.items():
+    for metric, title in metrics.items():
         say(f"\n{title + ', mean of ' + str(len(tables)):38}{'mean':>8}   95 % interval     {subject} minus it")
         order = sorted(models, key=lambda m: numpy.mean([t[m][metric] for t in tables.values()]), reverse=metric not in BETTER_LOW)
         for model in order:
@@ -201,25 +236,27 @@ def compare(tables, models, subject, say):
                 gaps = numpy.array([t[subject][metric] - t[model][metric] for t in tables.values()])
                 low, high = interval(gaps)
                 text += f"   {gaps.mean():+.4f} ({low:+.4f} to {high:+.4f})"
-                if metric == "auc":
+                if metric in ("auc", "r2"):
                     text += f"   {(gaps > TIE).sum()} won, {(abs(gaps) <= TIE).sum()} tied, {(gaps < -TIE).sum()} lost"
             say(text)
 
 
-def means(table, lines, models, seeds):
+def means(table, lines, models, seeds, metrics):
     """Over folds and seeds, of each model that has all of them."""
     made = {}
     for model in models:
         here = [x for x in lines if (x["table"], x["model"]) == (table, model) and "error" not in x]
         if len(here) == FOLDS * len(seeds):
-            made[model] = {metric: numpy.mean([x[metric] for x in here]) for metric in METRICS}
+            made[model] = {metric: numpy.mean([x[metric] for x in here]) for metric in metrics}
     return made
 
 
 def summarise(options, rows, wanted, say):
-    lines = [line for line in lines_of(options).values() if line["seed"] in options.seeds]
+    tables = {row["name"] for row in rows}
+    lines = [line for line in lines_of(options).values() if line["seed"] in options.seeds and line["table"] in tables]
     names = list(dict.fromkeys(line["model"] for line in lines if not wanted or line["model"] in wanted))
-    models = [m for m in names if m not in MODELS] + [m for m in MODELS if m in names]
+    known, metrics = MODELS[options.task], METRICS[options.task]
+    models = [m for m in names if m not in known] + [m for m in known if m in names]
     if not models:
         return
     subject = options.subject or models[0]
@@ -228,22 +265,22 @@ def summarise(options, rows, wanted, say):
     for name in PARTS if options.part == "all" else [options.part]:
         chosen = [row for row in rows if row["split"] == name]
         say(f"{name} part: {len(chosen)} tables, {FOLDS} folds, seeds {', '.join(map(str, options.seeds))}")
-        found = {row["name"]: means(row["name"], lines, models, options.seeds) for row in chosen}
-        for metric, title in METRICS.items():
+        found = {row["name"]: means(row["name"], lines, models, options.seeds, metrics) for row in chosen}
+        for metric, title in metrics.items():
             say(f"\n{title:22}{'rows':>7}{'cols':>5}{'cls':>4}" + "".join(f"{m[:10]:>11}" for m in models))
             for row in chosen:
                 full = found[row["name"]]
                 cells = "".join(f"{full[m][metric]:11.4f}" if m in full else f"{'-':>11}" for m in models)
-                say(f"{row['name']:22}{row['rows']:7}{row['columns']:5}{row['classes']:4}{cells}")
+                say(f"{row['name']:22}{row['rows']:7}{row['columns']:5}{row.get('classes', '-'):>4}{cells}")
         whole = {table: full for table, full in found.items() if len(full) == len(models)}
         if len(whole) < len(chosen):
             lost = [row["name"] for row in chosen if row["name"] not in whole]
             say(f"\nNOT in the means, as some folds failed or were not run: {', '.join(lost)}")
-        many = {row["name"]: whole[row["name"]] for row in chosen if row["name"] in whole and row["classes"] in MANY_CLASSES}
+        many = {row["name"]: whole[row["name"]] for row in chosen if row["name"] in whole and row.get("classes") in MANY_CLASSES}
         for part, title in [(whole, "all tables"), (many, "8 to 10 classes")]:
             if part:
                 say(f"\n{name} part, {title}")
-                compare(part, models, subject, say)
+                compare(part, models, subject, metrics, say)
         say("")
 
 
@@ -254,7 +291,8 @@ def main():
     parser.add_argument("--known", type=Path, default=BASELINES, help="results that need not be run again, or an empty name")
     parser.add_argument("--summary", type=Path, help="the text goes here, too")
     parser.add_argument("--part", choices=(*PARTS, "all"), default="validation", help="reported is for the end, and once")
-    parser.add_argument("--models", default=",".join(MODELS), help="of sklearn, or nothing")
+    parser.add_argument("--task", choices=tuple(MODELS), default="classification")
+    parser.add_argument("--models", help="of sklearn, or nothing; default: all")
     parser.add_argument("--external", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--subject", help="the model that the others are compared with; the external one, or the forest")
     parser.add_argument("--only", default="", help="these tables alone, separated by commas")
@@ -263,13 +301,14 @@ def main():
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one call of an external model")
     parser.add_argument("--no-run", action="store_true", help="only the summary, of all models that are there")
     options = parser.parse_args()
-    rows = [row for row in json.loads(MANIFEST.read_text())["tables"] if row["task"] == "classification"]
+    rows = [row for row in json.loads(MANIFEST.read_text())["tables"] if row["task"] == options.task]
     rows = [row for row in rows if options.part in (row["split"], "all")]
     rows = [row for row in rows if not options.only or row["name"] in options.only.split(",")]
-    models = {name: None for name in filter(None, options.models.split(","))}
-    unknown = [name for name in models if name not in MODELS]
+    known = MODELS[options.task]
+    models = {name: None for name in (known if options.models is None else filter(None, options.models.split(",")))}
+    unknown = [name for name in models if name not in known]
     if unknown or any("=" not in e for e in options.external):
-        raise SystemExit(f"models: {', '.join(MODELS)}; --external NAME=COMMAND")
+        raise SystemExit(f"models: {', '.join(known)}; --external NAME=COMMAND")
     models |= dict(e.split("=", 1) for e in options.external)
     if not options.no_run:
         run(options, rows, models)

@@ -47,7 +47,7 @@ PAGES = [
         ("Initial values", ["nn/init.hpp"]),
     ]),
     ("optimisers", "Optimisers", "training.md", "All are in `ferrite::optim`.", [
-        ("Optimisers", ["optim/sgd.hpp", "optim/adam.hpp", "optim/muon.hpp", "optim/optimizer.hpp"]),
+        ("Optimisers", ["optim/sgd.hpp", "optim/adam.hpp", "optim/muon.hpp", "optim/optimizer.hpp", "optim/shards.hpp"]),
         ("Settings", ["optim/config.hpp"]),
         ("Losses in f16", ["optim/loss_scaler.hpp"]),
         ("Learning rates", ["optim/schedule.hpp"]),
@@ -71,7 +71,7 @@ PAGES = [
         ("Data-parallel training", ["dist/data_parallel.hpp", "dist/trainer_ranks.hpp", "dist/buckets.hpp", "dist/reducer.hpp"]),
         ("What many GPUs would take", ["dist/plan.hpp"]),
         ("Collectives on tensors", ["dist/collectives.hpp"]),
-        ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/in_process.hpp"]),
+        ("Groups", ["dist/group.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/in_process.hpp"]),
     ]),
     ("autodiff", "Autodiff", "autodiff.md", "Recording, gradients, checkpointing.", [
         ("Recording and leaves", ["autodiff/autodiff.hpp"]),
@@ -148,4 +148,5 @@ INTERNAL = {
     "ferrite.hpp", "core/export.hpp", "core/small_vector.hpp", "core/time_span.hpp", "ops/all.hpp", "core/integers.hpp",
     "ops/primitives.hpp", "core/config.hpp", "nn/layer_error.hpp", "nn/visit_path.hpp", "optim/notices.hpp",
     "autodiff/node.hpp", "train/stacks.hpp", "train/trainer_state.hpp", "train/trainer_steps.hpp", "dist/data_parallel_steps.hpp",
+    "dist/data_parallel_shards.hpp", "optim/optimizer_state.hpp",
 }

@@ -1,4 +1,5 @@
-// TrainingRanks: the processes that a command was started as (mpirun, srun), which train one model together.
+// TrainingRanks: the processes that a command was started as (mpirun, srun, torchrun), which train one model
+// together.
 #pragma once
 
 #include <memory>
@@ -11,12 +12,22 @@ namespace ferrite::cli {
 
 class TrainingRanks {
  public:
-  /// Throws as dist::world.
-  TrainingRanks() : launch_(dist::launch_from_environment()), group_(dist::world()) {}
+  /// Throws as dist::launch_from_environment.
+  TrainingRanks() : launch_(dist::launch_from_environment()) {}
+  /// Before the group is used. Throws as dist::world.
+  void connect(Device device) {
+    if (size() == 1) return;
+    group_ = dist::world(device);
+    const std::string reason = dist::host_reason(*group_, device);
+    through_ = !reason.empty()                   ? "gradients go through the host: " + reason
+               : device.kind == DeviceKind::cuda ? "NCCL"
+                                                 : "";
+  }
 
+  /// Of several ranks.
   dist::Group& group() { return *group_; }
-  int rank() const { return group_->rank(); }
-  int size() const { return group_->size(); }
+  int rank() const { return launch_.rank; }
+  int size() const { return launch_.size; }
   /// The one that reports.
   bool is_first() const { return rank() == 0; }
   /// Processes of one host take the GPUs that they see in turn, unless the name says which.
@@ -31,14 +42,17 @@ class TrainingRanks {
   std::uint64_t seed(std::uint64_t given) const {
     return given + 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(rank());
   }
-  /// ", 4 ranks (Open MPI)", or nothing.
+  /// ", 4 ranks (Open MPI, NCCL)", or nothing.
   std::string describe() const {
-    return size() == 1 ? "" : ", " + std::to_string(size()) + " ranks (" + launch_.launcher + ")";
+    if (size() == 1) return "";
+    return ", " + std::to_string(size()) + " ranks (" + launch_.launcher +
+           (through_.empty() ? "" : ", " + through_) + ")";
   }
 
  private:
   dist::Launch launch_;
   std::unique_ptr<dist::Group> group_;
+  std::string through_;
 };
 
 }  // namespace ferrite::cli

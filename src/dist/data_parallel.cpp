@@ -96,6 +96,20 @@ void throw_failed() {
       "program, and begin again from a checkpoint");
 }
 
+void throw_not_known(const std::string& parameter) {
+  throw ValueError(
+      fmt::format("[DataParallel] there is no parameter '{}' here: give the optimiser the parameters of the "
+                  "model that this object was made from",
+                  parameter));
+}
+
+void throw_not_recordable(const std::string& group) {
+  throw ValueError(
+      fmt::format("[DataParallel] a step cannot be recorded: the group ({}) does not work on the queue of "
+                  "the model's device; use finish()",
+                  group));
+}
+
 }  // namespace detail
 
 }  // namespace ferrite::dist

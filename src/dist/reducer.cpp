@@ -2,10 +2,6 @@
 
 namespace ferrite::dist {
 
-Reducer::Reducer(Group& group, bool overlap) : group_(group) {
-  if (overlap) thread_ = std::thread([this] { work(); });
-}
-
 Reducer::~Reducer() {
   {
     const std::lock_guard lock(mutex_);
@@ -15,18 +11,32 @@ Reducer::~Reducer() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Reducer::start(const Array& in, const Array& out) {
+void Reducer::make(const Sum& sum) {
+  if (sum.to == To::all)
+    group_.all_reduce(sum.in, sum.out);
+  else
+    group_.reduce_scatter(sum.in, sum.out);
+}
+
+void Reducer::start(const Array& in, const Array& out, To to) {
+  const bool is_queued = group_.is_queued(in.device());
+  if (overlap_ && is_queued) {
+    group_.fork();
+    return make({in, out, to});
+  }
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
-  sums_.push_back({in, out});
+  if (overlap_ && !thread_.joinable()) thread_ = std::thread([this] { work(); });
+  sums_.push_back({in, out, to});
   changed_.notify_all();
 }
 
 void Reducer::wait() {
+  group_.join();
   if (!thread_.joinable()) {
     std::deque<Sum> sums;
     sums.swap(sums_);
-    for (const Sum& sum : sums) group_.all_reduce(sum.in, sum.out);
+    for (const Sum& sum : sums) make(sum);
     return;
   }
   std::unique_lock lock(mutex_);
@@ -43,7 +53,7 @@ void Reducer::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      group_.all_reduce(sum.in, sum.out);
+      make(sum);
     } catch (...) {
       error = std::current_exception();
     }

@@ -56,7 +56,9 @@ Metas GlobalNorm::infer(MetaSpan in) const {
     detail::check_floating(type_name, "tensor", m.dtype);
     wide = wide && m.dtype == DType::f64;
   }
-  return {Meta{{}, wide ? DType::f64 : DType::f32}};
+  if (dtype && *dtype != DType::f32 && *dtype != DType::f64)
+    throw DTypeError(fmt::format("[global_norm] a norm in {}: needs f32 or f64", to_string(*dtype)));
+  return {Meta{{}, dtype.value_or(wide ? DType::f64 : DType::f32)}};
 }
 
 double GlobalNorm::reduction_length(MetaSpan in) const {

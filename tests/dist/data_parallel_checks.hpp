@@ -71,8 +71,8 @@ struct Lesson {
 };
 
 template <class B>
-optim::AdamW<B> small_optimizer(SmallNet<B>& net) {
-  return optim::AdamW<B>(net.parameters(), optim::AdamWConfig{}.with_lr(0.01).with_clip_norm(1));
+optim::AdamW<B> small_optimizer(SmallNet<B>& net, optim::Shards<typename B::Inner>* shards = nullptr) {
+  return optim::AdamW<B>(net.parameters(), optim::AdamWConfig{}.with_lr(0.01).with_clip_norm(1), shards);
 }
 
 /// One process: the gradients of each rank's batches by themselves, added in the order of the ranks.
@@ -112,7 +112,8 @@ NamedTensors train_parallel(B& b, dist::Group& group, const Lesson& lesson,
                             const dist::DataParallelConfig& config) {
   SmallNet<B> net(b, static_cast<std::uint64_t>(group.rank()) + 1);
   dist::DataParallel parallel(net, group, config);
-  auto optimizer = small_optimizer(net);
+  auto optimizer = small_optimizer(net, parallel.shards());
+  EXPECT_EQ(optimizer.is_sharded(), config.shard_optimizer);
   const int rank = group.rank();
   for (int step = 0; step < lesson.steps; ++step) {
     Gradients<typename B::Inner> grads;
@@ -147,15 +148,16 @@ void check_lesson(dist::Group& group, Lesson lesson, const dist::DataParallelCon
   B b(backend...);
   const std::string what = "rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size()) +
                            ", buckets of " + std::to_string(config.bucket_bytes) +
-                           (config.overlap ? ", overlapping" : "") + ", " + b.describe();
+                           (config.overlap ? ", overlapping" : "") +
+                           (config.shard_optimizer ? ", sharded" : "") + ", " + b.describe();
   expect_same_bits(train_parallel(b, group, lesson, config), train_alone(b, lesson), what);
 }
 
 inline void check_data_parallel(dist::Group& group) {
   using dist::DataParallelConfig;
   using D = Autodiff<Cpu>;
-  for (const bool overlap : {true, false}) {
-    const auto config = DataParallelConfig{}.with_overlap(overlap);
+  for (const int variant : {0, 1, 2, 3}) {
+    const auto config = DataParallelConfig{}.with_overlap(variant % 2 == 0).with_shard_optimizer(variant > 1);
     for (const std::int64_t bytes : {1, 100, 300, 1 << 20})
       check_lesson<D>(group, {}, config.with_bucket_bytes(bytes));
     const auto small = config.with_bucket_bytes(200);
@@ -170,8 +172,9 @@ inline void check_data_parallel_backends(dist::Group& group) {
   const auto config = dist::DataParallelConfig{}.with_bucket_bytes(200);
   const Lesson lesson{.steps = 5, .micro_batches = 2, .gated = true};
   check_lesson<Autodiff<Reference>>(group, lesson, config);
-  for (const char* name : {"cpu", "reference", "lazy-cpu", "parity"})
-    check_lesson<Autodiff<AnyBackend>>(group, lesson, config, name);
+  for (const bool sharded : {false, true})
+    for (const char* name : {"cpu", "reference", "lazy-cpu", "parity"})
+      check_lesson<Autodiff<AnyBackend>>(group, lesson, config.with_shard_optimizer(sharded), name);
 }
 
 }  // namespace ferrite::testing

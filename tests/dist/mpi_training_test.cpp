@@ -61,6 +61,23 @@ TEST_F(MpiTraining, GoesOnWithAnotherNumberOfRanks) {
   EXPECT_EQ(last.position.batch, 4 * 4 + 4 * 2);
 }
 
+TEST_F(MpiTraining, AShardedOptimiserGivesTheSameBits) {
+  ASSERT_EQ(train(2, "whole", "--steps 6").code, 0);
+  const Reply sharded = train(2, "sharded", "--steps 6 --shard-optimizer --checkpoint-every 4");
+  ASSERT_EQ(sharded.code, 0) << sharded.output;
+  const auto read = [&](const std::string& file) { return train::read_checkpoint(folder / file); };
+  const train::Checkpoint a = read("whole/step-00000006.safetensors"),
+                          b = read("sharded/step-00000006.safetensors");
+  for (const auto& [one, other] : {std::pair(&a.model, &b.model), std::pair(&a.optimizer, &b.optimizer)}) {
+    ASSERT_EQ(one->size(), other->size());
+    for (const auto& item : *one)
+      EXPECT_TRUE(std::ranges::equal(item.second.bytes(), other->at(item.first).bytes())) << item.first;
+  }
+  const Reply four = train(4, "sharded", "--steps 8 --shard-optimizer --resume");
+  ASSERT_EQ(four.code, 0) << four.output;
+  expect_contains(four.output, "from step 6");
+}
+
 TEST_F(MpiTraining, TheSameStepsGiveTheSameBits) {
   ASSERT_EQ(train(2, "a", "--steps 6 --dropout 0.1").code, 0);
   const Reply again = train(2, "c", "--steps 6 --dropout 0.1 --checkpoint-every 3");

@@ -31,6 +31,32 @@ TEST(Buckets, FollowTheParametersInReverse) {
   EXPECT_EQ(dist::plan_buckets(metas, 1).buckets.size(), metas.size());
   EXPECT_EQ(dist::plan_buckets(metas, 1 << 20).buckets.size(), 2u) << "one per dtype";
   EXPECT_THROW(dist::plan_buckets(metas, 0), ValueError);
+  EXPECT_THROW(dist::plan_buckets(metas, 130, 0), ValueError);
+}
+
+TEST(Buckets, PartsShareEveryParameterAmongThem) {
+  const std::vector<Meta> metas{
+      {{100}, DType::f32}, {{3}, DType::f64}, {{}, DType::f32}, {{0}, DType::f32}, {{50, 17}, DType::f32}};
+  for (const std::int64_t bytes : {1, 130, 1 << 20})
+    for (const int parts : {1, 2, 3, 8}) {
+      const dist::BucketPlan plan = dist::plan_buckets(metas, bytes, parts);
+      for (const dist::Bucket& bucket : plan.buckets) EXPECT_EQ(bucket.count % parts, 0);
+      for (std::size_t i = 0; i < metas.size(); ++i) {
+        const std::int64_t numel = metas[i].shape.numel();
+        const dist::Bucket& bucket = plan.buckets[plan.places[i].bucket];
+        std::int64_t end = 0;
+        for (int part = 0; part < parts; ++part) {
+          const optim::Share share = dist::share_of(plan, i, numel, part);
+          if (share.count == 0) continue;
+          EXPECT_EQ(share.begin, end) << "one after the other";
+          end = share.begin + share.count;
+          const std::int64_t length = bucket.count / parts, first = bucket.begin + part * length;
+          EXPECT_GE(plan.places[i].begin + share.begin, first);
+          EXPECT_LE(plan.places[i].begin + end, first + length);
+        }
+        EXPECT_EQ(end, numel) << "all of them";
+      }
+    }
 }
 
 TEST(Reducer, MakesTheSumsInTheOrderOfTheirStarts) {
@@ -49,6 +75,18 @@ TEST(Reducer, MakesTheSumsInTheOrderOfTheirStarts) {
             expect_bits(part, i, reduced<float>(ReduceOp::sum, g->size(), i), "a sum");
         g->barrier();  // the handle is free again
       }
+    });
+}
+
+TEST(Reducer, GivesEachRankItsPart) {
+  for (const bool overlap : {true, false})
+    on_ranks(3, [&](Handle& g) {
+      Reducer reducer(*g, overlap);
+      const Tensor<Cpu> all = elements<float>(g->rank(), {300}), part = zeros(all.backend(), {100});
+      reducer.start(all.primitive(), part.primitive(), Reducer::To::parts);
+      reducer.wait();
+      for (std::int64_t i = 0; i < 100; ++i)
+        expect_bits(part, i, reduced<float>(ReduceOp::sum, g->size(), g->rank() * 100 + i), "a part");
     });
 }
 

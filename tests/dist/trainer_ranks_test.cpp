@@ -16,19 +16,17 @@ using D = Autodiff<Cpu>;
 struct RankRun {
   D backend;
   nn::Sequential<D> net;
+  dist::TrainerRanks<D> ranks;
   optim::AdamW<D> optimizer;
   data::DataLoader loader;
   Recorder seen;
-  dist::TrainerRanks<D> ranks;
   train::Trainer<D> trainer;
 
-  RankRun(dist::Group& group, const train::TrainerConfig& config, double dropout = 0.1,
-          std::int64_t batch_size = 8)
-      : net(points_net(backend, 1 + static_cast<std::uint64_t>(group.rank()), dropout)),
-        optimizer(net.parameters(), optim::AdamWConfig{}.with_lr(0.01)),
-        loader(points(64, 5),
-               data::LoaderConfig{}.with_batch_size(batch_size).with_rank(group.rank(), group.size())),
-        ranks(net, group),
+  RankRun(dist::Group& group, const train::TrainerConfig& config, bool sharded = false)
+      : net(points_net(backend, 1 + static_cast<std::uint64_t>(group.rank()), 0.1)),
+        ranks(net, group, dist::DataParallelConfig{}.with_shard_optimizer(sharded)),
+        optimizer(net.parameters(), optim::AdamWConfig{}.with_lr(0.01).with_clip_norm(1), ranks.shards()),
+        loader(points(64, 5), data::LoaderConfig{}.with_batch_size(8).with_rank(group.rank(), group.size())),
         trainer(
             net, optimizer, loader,
             [this](const data::Batch<D>& batch) {
@@ -140,6 +138,39 @@ TEST(TrainerRanks, ResumeToTheBitAndInAnotherNumber) {
   }
 }
 
+/// Each rank has a part of the state; files have all of it, and any number of ranks reads them.
+TEST(TrainerRanks, ShardedOptimisersSaveAndResumeAsWholeOnes) {
+  const ScratchFolder folder;
+  const auto config = [&](bool sharded) {
+    return ten_steps().with_checkpoints((folder / (sharded ? "sharded" : "whole")).string(), 4);
+  };
+  for (const bool sharded : {false, true})
+    on_ranks(3, [&](Handle& group) {
+      RankRun run(*group, config(sharded), sharded);
+      run.trainer.fit();
+      EXPECT_EQ(run.seen.checkpoints.size(), group->rank() == 0 ? 3u : 0u);
+    });
+  const auto read = [&](const std::string& run, int step) {
+    return train::read_checkpoint(folder / run / ("step-0000000" + std::to_string(step) + ".safetensors"));
+  };
+  EXPECT_TRUE(same_bits(read("sharded", 8).model, read("whole", 8).model));
+  EXPECT_TRUE(same_bits(read("sharded", 8).optimizer, read("whole", 8).optimizer));
+  // From one kind to the other, and with another number of ranks.
+  std::mutex mutex;
+  std::vector<NamedTensors> states;
+  for (const int ranks : {3, 2, 1})
+    for (const bool sharded : {false, true})
+      on_ranks(ranks, [&](Handle& group) {
+        RankRun run(*group, ten_steps(), sharded);
+        run.trainer.resume(folder / (sharded ? "whole" : "sharded") / "step-00000008.safetensors");
+        run.trainer.fit();
+        if (group->rank() > 0) return;
+        const std::lock_guard lock(mutex);
+        states.push_back(run.net.state());
+      });
+  for (std::size_t i = 0; i < states.size(); i += 2) EXPECT_TRUE(same_bits(states[i], states[i + 1]));
+}
+
 TEST(TrainerRanks, OneRequestStopsAll) {
   std::atomic<int> interrupted = 0;
   std::atomic<std::int64_t> steps = 0;
@@ -165,7 +196,8 @@ TEST(TrainerRanks, ABadLossOfOneRankIsSkippedByAll) {
   std::mutex mutex;
   std::vector<NamedTensors> states;
   on_ranks(2, [&](Handle& group) {
-    RankRun run(*group, ten_steps().with_non_finite(train::NonFinite::skip));
+    const bool sharded = true;  // then a rank sees its part of the gradients alone
+    RankRun run(*group, ten_steps().with_non_finite(train::NonFinite::skip), sharded);
     std::int64_t call = 0;
     train::Trainer<D> trainer(
         run.net, run.optimizer, run.loader,

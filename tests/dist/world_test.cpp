@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "dist/collective_checks.hpp"
+#include "ferrite/dist/nccl.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -15,9 +16,11 @@ using Variables = std::map<std::string, std::string>;
 class Environment {
  public:
   explicit Environment(const Variables& set) {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-                             "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID", "SLURM_NTASKS",
-                             "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE", "FERRITE_DIST_TIMEOUT"}) {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_SIZE",
+          "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS",
+          "WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE",
+          "FERRITE_DIST_TIMEOUT"}) {
       const char* const value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       ::unsetenv(name);
@@ -60,6 +63,48 @@ TEST(World, LaunchersAreKnownByTheirVariables) {
   expect({{"PMI_SIZE", "4"}, {"PMI_RANK", "2"}, {"MPI_LOCALRANKID", "0"}, {"SLURM_LOCALID", "1"}}, 2, 4, 0);
   expect({{"PMI_SIZE", "4"}, {"PMI_RANK", "2"}, {"SLURM_LOCALID", "1"}}, 2, 4, 1);
   expect({{"PMIX_RANK", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "1"}}, 5, 8, 1);
+}
+
+TEST(World, TorchrunSaysWhereTheFirstRankListens) {
+  Variables torchrun{{"WORLD_SIZE", "4"},
+                     {"RANK", "3"},
+                     {"LOCAL_RANK", "1"},
+                     {"MASTER_ADDR", "node7"},
+                     {"MASTER_PORT", "29500"}};
+  {
+    const Environment environment(torchrun);
+    const dist::Launch launch = dist::launch_from_environment();
+    EXPECT_EQ(launch.launcher, "torchrun");
+    EXPECT_EQ(launch.rank, 3);
+    EXPECT_EQ(launch.size, 4);
+    EXPECT_EQ(launch.local_rank, 1);
+    EXPECT_EQ(launch.address, "node7:29500");
+    EXPECT_THROW(dist::world(), dist::DistError) << "there is no MPI, and nothing else for CPUs";
+  }
+  torchrun["TORCHELASTIC_USE_AGENT_STORE"] = "True";  // it listens there itself
+  {
+    const Environment environment(torchrun);
+    EXPECT_EQ(dist::launch_from_environment().address, "node7:29501");
+  }
+  torchrun.erase("MASTER_ADDR");
+  const Environment environment(torchrun);
+  EXPECT_THROW(dist::launch_from_environment(), dist::DistError);
+}
+
+TEST(World, AWorldOfOneNeedsNoMoreThanItsSize) {
+  const Environment environment(Variables{{"WORLD_SIZE", "1"}});
+  EXPECT_EQ(dist::launch_from_environment().launcher, "");
+}
+
+TEST(World, WithoutAGpuThereIsNoNcclGroupAndItSaysWhy) {
+  if (dist::nccl_unavailable_reason().empty()) GTEST_SKIP() << "there is one";
+  try {
+    const dist::NcclGroup group(dist::Rendezvous{0, 1, "127.0.0.1:29511"}, 0);
+    FAIL();
+  } catch (const dist::DistError& error) {
+    EXPECT_NE(std::string(error.what()).find(dist::nccl_unavailable_reason()), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(World, ProcessesThatWouldEachBeAloneAreRefused) {

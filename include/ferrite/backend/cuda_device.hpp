@@ -37,6 +37,16 @@ FERRITE_API std::string cuda_unavailable_reason();
 /// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError if a GPU fails.
 FERRITE_API std::vector<CudaDeviceInfo> cuda_devices();
 
+/// How two GPUs of this machine reach each other's memory.
+struct CudaLink {
+  int from = 0, to = 0;
+  bool peer_access = false;  // directly; otherwise copies go through the host
+  bool atomics = false;      // also on the other's memory: NVLink has them, PCIe does not
+  int rank = 0;              // of its speed among the links of `from`; 0 is the fastest
+};
+/// Of every pair of GPUs, both ways. Throws BackendError if a GPU fails.
+FERRITE_API std::vector<CudaLink> cuda_links();
+
 /// Host memory that GPUs access directly, aligned to a page. A GPU copies large parts of it (over 16 MiB)
 /// directly; copies of other memory go through such memory piece by piece. It is slow to allocate: keep it.
 /// Throws DeviceError if there is no GPU, and OutOfMemory.

@@ -3,6 +3,7 @@
 // no gradients.
 #pragma once
 
+#include "ferrite/backend/record.hpp"
 #include "ferrite/dist/group.hpp"
 #include "ferrite/tensor/tensor_data.hpp"
 
@@ -72,7 +73,8 @@ Tensor<B> write_new(const Group& group, B& backend, const Meta& meta, Run&& run)
 template <class B, class Run>
 void overwrite(const Group& group, const Tensor<B>& x, Run&& run) {
   auto& owner = ferrite::detail::kernel_backend(x.backend());
-  owner.synchronize();  // what was recorded and reads the old elements runs first
+  // What was recorded (Lazy) and reads the old elements runs first. Who can record a step holds nothing back.
+  if (!can_record(owner)) owner.synchronize();
   const Array source = source_of(group, x);
   Target target(group, owner, ferrite::detail::kernel_array(x.primitive()));
   run(source, target.array());

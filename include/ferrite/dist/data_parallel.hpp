@@ -8,6 +8,10 @@
 //     parallel.backward(loss, grads);
 //     optimizer.step(grads, parallel.finish(grads));
 //   }
+//
+// With DataParallelConfig::shard_optimizer each rank keeps its share of the optimiser's state alone:
+//
+//   optim::AdamW<Autodiff<Cpu>> optimizer(model.parameters(), {}, parallel.shards());
 #pragma once
 
 #include <map>
@@ -17,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/backend/record.hpp"
 #include "ferrite/dist/buckets.hpp"
 #include "ferrite/dist/collectives.hpp"
 #include "ferrite/dist/reducer.hpp"
@@ -34,12 +39,18 @@ struct DataParallelConfig {
   /// finish(), on the calling thread: for groups that must not be used on another one, as with an MPI that
   /// the program itself has initialised below MPI_THREAD_SERIALIZED. The bits are the same.
   bool overlap = true;
+  /// Each rank updates its share of the parameters, and has the optimiser's state of that share only (ZeRO,
+  /// stage 1): give shards() to the optimiser. The same on all ranks.
+  bool shard_optimizer = false;
 
   DataParallelConfig with_bucket_bytes(std::int64_t v) const {
     return ferrite::detail::with(*this, &DataParallelConfig::bucket_bytes, v);
   }
   DataParallelConfig with_overlap(bool v) const {
     return ferrite::detail::with(*this, &DataParallelConfig::overlap, v);
+  }
+  DataParallelConfig with_shard_optimizer(bool v = true) const {
+    return ferrite::detail::with(*this, &DataParallelConfig::shard_optimizer, v);
   }
 };
 
@@ -62,6 +73,8 @@ FERRITE_API void check_weight(double weight, bool may_be_zero);
 [[noreturn]] FERRITE_API void throw_not_empty(const std::string& leaf);
 [[noreturn]] FERRITE_API void throw_not_finished(std::string_view what);
 [[noreturn]] FERRITE_API void throw_failed();
+[[noreturn]] FERRITE_API void throw_not_known(const std::string& parameter);
+[[noreturn]] FERRITE_API void throw_not_recordable(const std::string& group);
 }  // namespace detail
 
 /// The gradients of one model on one rank. B is the differentiating backend of its parameters.
@@ -74,14 +87,14 @@ FERRITE_API void check_weight(double weight, bool may_be_zero);
 /// Sums are those of Group::all_reduce. With a group that is reproducible, n ranks give the same bits as one
 /// process that adds the gradients of n micro-batches in the order of the ranks.
 template <class B>
-class DataParallel {
+class DataParallel final : private optim::Shards<typename Differentiated<B>::Inner> {
  public:
   using Inner = typename Differentiated<B>::Inner;
   static_assert(RunsKernels<Inner>, "DataParallel needs Autodiff directly over a backend with kernels");
 
   /// Gives all ranks the parameters and buffers of rank 0. DistError, with nothing changed, if the ranks have
-  /// different models (names, shapes, dtypes, what is frozen) or bucket_bytes: it names the first rank and
-  /// the first parameter that differ. ValueError unless bucket_bytes >= 1. The group and the model
+  /// different models (names, shapes, dtypes, what is frozen), bucket_bytes or shard_optimizer: it names the
+  /// first rank and the first line that differ. ValueError unless bucket_bytes >= 1. The group and the model
   /// outlive this object, and the model keeps its parts.
   /// Parameters that are unfrozen later are not known here, as with optimisers.
   DataParallel(nn::Module<B>& model, Group& group, const DataParallelConfig& config = {});
@@ -104,7 +117,18 @@ class DataParallel {
   ///
   /// A parameter that has a gradient on some ranks only counts as zero on the others. One that has none on
   /// all ranks has none afterwards; notices() names those of the first step.
+  ///
+  /// With shard_optimizer a rank gets the sums of its share; what else is in `grads` is of no use.
   double finish(Gradients<Inner>& grads);
+  /// The same inside record() (backend/record.hpp), where ranks cannot tell each other numbers: all of them
+  /// record the same step, of the same weight and with gradients of the same parameters. ValueError unless
+  /// can_record().
+  double finish_recorded(Gradients<Inner>& grads);
+  /// Whether the group works on the queue of the model's device, so that steps can be recorded.
+  bool can_record() const;
+
+  /// For the optimiser; nullptr without shard_optimizer.
+  optim::Shards<Inner>* shards() { return is_sharded_ ? this : nullptr; }
 
   /// Gives all ranks the buffers of rank 0 (the running statistics of batch norm, which each rank makes of
   /// its own batches): before an evaluation.
@@ -135,7 +159,37 @@ class DataParallel {
     return {x.primitive().buffer().get(), x.primitive().layout().offset};
   }
 
-  std::vector<std::string> list(nn::Module<B>& model, std::int64_t bucket_bytes);
+  // Of Shards (data_parallel_shards.hpp).
+  optim::Share share_of(const std::string& parameter) const override;
+  Tensor<Inner> sum(const Tensor<Inner>& x) override;
+  void gather_parameters() override;
+  HostTensor gather(const std::string& parameter, const HostTensor& share_here) override;
+  std::size_t index_of(const std::string& parameter) const;
+  optim::Share share(std::size_t parameter, int rank) const {
+    return dist::share_of(plan_, parameter, parameters_[parameter].tensor.numel(), rank);
+  }
+
+  /// A parameter as the optimiser sees it.
+  Tensor<Inner> values_of(std::size_t parameter) const {
+    return {arenas_[0].backend(), ferrite::detail::kernel_array(parameters_[parameter].tensor.primitive())};
+  }
+  static Tensor<Inner> elements(const Tensor<Inner>& dense, const optim::Share& share) {
+    Layout layout = Layout::contiguous({share.count});
+    layout.offset = dense.primitive().layout().offset + share.begin;
+    return {dense.backend(), dense.primitive().with_layout(layout)};
+  }
+  /// One of `parts` equal parts of a bucket.
+  Tensor<Inner> part_of(const Bucket& bucket, int part, int parts) const {
+    const std::int64_t length = bucket.count / parts;
+    return elements(arenas_[bucket.arena], {bucket.begin + part * length, length});
+  }
+  /// What was recorded (Lazy) and reads the old elements runs first. Who can record a step holds nothing
+  /// back.
+  static void before_overwriting(Inner& inner) {
+    if (!ferrite::can_record(inner)) inner.synchronize();
+  }
+
+  std::vector<std::string> list(nn::Module<B>& model, const DataParallelConfig& config);
   void make_places();
   void check_idle(std::string_view what) const {
     if (failed_) detail::throw_failed();
@@ -146,11 +200,14 @@ class DataParallel {
   void ready(const Tensor<Inner>& grad);
   void send(const Bucket& bucket);
   void send_rest(Gradients<Inner>& grads);
+  void take_sums();
   double sum_up(Gradients<Inner>& grads);
 
   Group& group_;
+  const bool is_sharded_;
   std::vector<nn::NamedParameter<B>> parameters_;  // those that are trained
-  std::vector<const Tensor<B>*> buffers_;          // places: layers put new tensors there
+  std::map<std::string, std::size_t> index_of_name_;
+  std::vector<const Tensor<B>*> buffers_;  // places: layers put new tensors there
   BucketPlan plan_;
   std::vector<Tensor<Inner>> arenas_, places_;
   std::map<Where, std::size_t> parameter_at_;
@@ -169,16 +226,17 @@ class DataParallel {
 
 template <class B>
 DataParallel<B>::DataParallel(nn::Module<B>& model, Group& group, const DataParallelConfig& config)
-    : group_(group), reducer_(group, config.overlap) {
-  detail::check_same_lines(group, list(model, config.bucket_bytes));
+    : group_(group), is_sharded_(config.shard_optimizer), reducer_(group, config.overlap) {
+  detail::check_same_lines(group, list(model, config));
   std::vector<Meta> metas;
   std::vector<nn::NamedParameter<B>> trained;
   for (const auto& p : parameters_) {
     if (!nn::is_trainable(p.tensor)) continue;
+    index_of_name_.emplace(p.name, metas.size());
     metas.push_back(p.tensor.meta());
     trained.push_back(p);
   }
-  plan_ = plan_buckets(metas, config.bucket_bytes);
+  plan_ = plan_buckets(metas, config.bucket_bytes, is_sharded_ ? group.size() : 1);
   for (const auto& p : parameters_) broadcast_in_place(group, p.tensor);
   broadcast_buffers();
   parameters_ = std::move(trained);
@@ -187,7 +245,7 @@ DataParallel<B>::DataParallel(nn::Module<B>& model, Group& group, const DataPara
 
 /// Fills parameters_ (with those that are frozen) and buffers_; returns what ranks must have in common.
 template <class B>
-std::vector<std::string> DataParallel<B>::list(nn::Module<B>& model, std::int64_t bucket_bytes) {
+std::vector<std::string> DataParallel<B>::list(nn::Module<B>& model, const DataParallelConfig& config) {
   struct Lister final : nn::Visitor<B> {
     std::map<const Buffer*, std::string> buffers;
     std::vector<std::pair<std::string, const Tensor<B>*>> found;
@@ -197,7 +255,8 @@ std::vector<std::string> DataParallel<B>::list(nn::Module<B>& model, std::int64_
       if (is_new) found.emplace_back(name, &t);
     }
   } lister;
-  std::vector<std::string> lines{"bucket_bytes " + std::to_string(bucket_bytes)};
+  std::vector<std::string> lines{"bucket_bytes " + std::to_string(config.bucket_bytes),
+                                 config.shard_optimizer ? "a sharded optimiser" : "a whole optimiser"};
   parameters_ = model.parameters();
   for (const auto& p : parameters_)
     lines.push_back((nn::is_trainable(p.tensor) ? "the parameter '" : "the frozen parameter '") + p.name +
@@ -227,4 +286,5 @@ void DataParallel<B>::make_places() {
 
 }  // namespace ferrite::dist
 
+#include "ferrite/dist/data_parallel_shards.hpp"
 #include "ferrite/dist/data_parallel_steps.hpp"

@@ -66,17 +66,16 @@ void DataParallel<B>::ready(const Tensor<Inner>& grad) {
   while (sent_ < plan_.buckets.size() && awaited_[sent_] == 0) send(plan_.buckets[sent_++]);
 }
 
-/// Only memory of the host is given away: the backend is used on this thread alone.
+/// The backend is used on this thread alone: what the reducer gets is memory of the host, or the group's own
+/// device.
 template <class B>
 void DataParallel<B>::send(const Bucket& bucket) {
-  const Tensor<Inner>& arena = arenas_[bucket.arena];
-  Inner& inner = arena.backend();
-  const Tensor<Inner> part(inner, arena.primitive().with_layout(
-                                      arena.primitive().layout().slice(0, bucket.begin, bucket.count, 1)));
-  inner.synchronize();  // what was recorded and reads the old elements runs first
-  const Array source = detail::source_of(group_, part);
-  targets_.emplace_back(group_, inner, part.primitive());
-  reducer_.start(source, targets_.back().array());
+  const Tensor<Inner> whole = part_of(bucket, 0, 1);
+  const Tensor<Inner> mine = is_sharded_ ? part_of(bucket, group_.rank(), group_.size()) : whole;
+  before_overwriting(whole.backend());
+  const Array source = detail::source_of(group_, whole);
+  targets_.emplace_back(group_, whole.backend(), mine.primitive());
+  reducer_.start(source, targets_.back().array(), is_sharded_ ? Reducer::To::parts : Reducer::To::all);
 }
 
 template <class B>
@@ -89,6 +88,24 @@ double DataParallel<B>::finish(Gradients<Inner>& grads) {
   sent_ = 0;
   weight_ = 0;
   return weight;
+}
+
+template <class B>
+bool DataParallel<B>::can_record() const {
+  return !arenas_.empty() && ferrite::can_record(arenas_[0].backend()) &&
+         group_.is_queued(arenas_[0].backend().device());
+}
+
+template <class B>
+double DataParallel<B>::finish_recorded(Gradients<Inner>& grads) {
+  if (failed_) detail::throw_failed();
+  if (!can_record()) detail::throw_not_recordable(group_.describe());
+  sends_ = failed_ = true;
+  send_rest(grads);
+  take_sums();
+  sends_ = failed_ = false;
+  sent_ = 0;
+  return std::exchange(weight_, 0) * group_.size();
 }
 
 /// The buckets of which backward has not completed every gradient: it was not called, or did not reach them.
@@ -109,6 +126,14 @@ void DataParallel<B>::send_rest(Gradients<Inner>& grads) {
   while (sent_ < plan_.buckets.size()) send(plan_.buckets[sent_++]);
 }
 
+/// Afterwards the arenas hold the sums.
+template <class B>
+void DataParallel<B>::take_sums() {
+  reducer_.wait();
+  for (detail::Target<Inner>& target : targets_) target.commit();
+  targets_.clear();
+}
+
 /// One more sum tells the weight of all ranks, and which parameters have a gradient somewhere.
 template <class B>
 double DataParallel<B>::sum_up(Gradients<Inner>& grads) {
@@ -116,10 +141,8 @@ double DataParallel<B>::sum_up(Gradients<Inner>& grads) {
   double* const counts = totals.data<double>() + 1;
   counts[-1] = weight_;
   for (std::size_t i = 0; i < parameters_.size(); ++i) counts[i] = present_[i] ? 1 : 0;
-  reducer_.start(totals, totals);
-  reducer_.wait();
-  for (detail::Target<Inner>& target : targets_) target.commit();
-  targets_.clear();
+  take_sums();
+  group_.all_reduce(totals, totals);
   std::vector<std::string> unused;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (counts[i] == 0)

@@ -61,6 +61,14 @@ class FERRITE_API Group {
   /// True if sums are made as ReduceOp says, so that all such groups give the same bits.
   virtual bool is_reproducible() const = 0;
 
+  /// True if calls on memory of this device go to one of its queues: they return before they are done, and
+  /// what the device is given afterwards waits for them, as for kernels. Such calls can be recorded.
+  virtual bool is_queued([[maybe_unused]] Device device) const { return false; }
+  /// Of queued calls: those that follow run beside what the device is given until join(), and after what it
+  /// was given before fork(). What is given after join() waits for them.
+  virtual void fork() {}
+  virtual void join() {}
+
   std::chrono::milliseconds timeout() const { return timeout_; }
   /// For the next calls of this rank; 1e9 seconds at most. ValueError unless it is above 0.
   void set_timeout(std::chrono::milliseconds timeout);

@@ -22,6 +22,9 @@ class TrainerRanks final : public train::Ranks<B> {
   TrainerRanks(nn::Module<B>& model, Group& group, const DataParallelConfig& config = {})
       : parallel_(model, group, config) {}
 
+  /// For the optimiser: DataParallel::shards.
+  optim::Shards<Inner>* shards() { return parallel_.shards(); }
+
   int rank() const override { return parallel_.group().rank(); }
   int size() const override { return parallel_.group().size(); }
   void accumulate(const Tensor<B>& loss, Gradients<Inner>& grads,
@@ -33,6 +36,8 @@ class TrainerRanks final : public train::Ranks<B> {
     parallel_.backward(loss, grads, 1, config);
   }
   double finish(Gradients<Inner>& grads) override { return parallel_.finish(grads); }
+  double finish_recorded(Gradients<Inner>& grads) override { return parallel_.finish_recorded(grads); }
+  bool can_record() const override { return parallel_.can_record(); }
   std::vector<double> largest(std::span<const double> values) override {
     const Array all = detail::host_array({{static_cast<std::int64_t>(values.size())}, DType::f64});
     std::ranges::copy(values, all.data<double>());

@@ -10,24 +10,26 @@
 namespace ferrite {
 namespace op {
 
-/// sqrt of the sum of squares over all inputs, as an f32 scalar (f64 if every input is f64).
+/// sqrt of the sum of squares over all inputs, as an f32 scalar (f64 if every input is f64, or if asked for).
 struct FERRITE_API GlobalNorm {
   static constexpr LibraryName type_name = "global_norm";
   static constexpr bool composes_as_given = true;
 
+  std::optional<DType> dtype = std::nullopt;  ///< f32 or f64
+
   Metas infer(MetaSpan in) const;
   double reduction_length(MetaSpan in) const;
-  static void attributes(auto&, auto&&) {}
+  static void attributes(auto& self, auto&& visit) { visit("dtype", self.dtype); }
   template <class B>
   Tensors<B> compose(B&, TensorSpan<B> in) const {
-    Tensor<B> total;
-    bool wide = true;
-    for (const Tensor<B>& t : in) wide = wide && t.dtype() == DType::f64;
+    Tensor<B> total;  // in f64, as kernels sum: squares of large f32 numbers would overflow
+    Metas metas;
     for (const Tensor<B>& t : in) {
-      const Tensor<B> squares = sum(square(cast(t, wide ? DType::f64 : DType::f32)));
+      metas.push_back(t.meta());
+      const Tensor<B> squares = sum(square(cast(t, DType::f64)));
       total = total.defined() ? total + squares : squares;
     }
-    return {sqrt(total)};
+    return {cast(sqrt(total), infer(metas)[0].dtype)};
   }
 };
 
@@ -171,10 +173,10 @@ FERRITE_API void run(Cuda&, const op::Sgd& op, Ins in, Outs out);
 FERRITE_API void run(Cpu&, const op::Adam& op, Ins in, Outs out);
 FERRITE_API void run(Cuda&, const op::Adam& op, Ins in, Outs out);
 
-/// # Shapes: any -> []
+/// In f32 unless all tensors are f64, or in `dtype`. # Shapes: any -> []
 template <class B>
-Tensor<B> global_norm(const std::vector<Tensor<B>>& tensors) {
-  return eval_list(op::GlobalNorm{}, TensorSpan<B>(tensors))[0];
+Tensor<B> global_norm(const std::vector<Tensor<B>>& tensors, std::optional<DType> dtype = std::nullopt) {
+  return eval_list(op::GlobalNorm{dtype}, TensorSpan<B>(tensors))[0];
 }
 
 }  // namespace ferrite

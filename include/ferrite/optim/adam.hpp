@@ -15,8 +15,10 @@ class AdamFamily final : public Optimizer<B> {
   static constexpr std::string_view label = decoupled ? "adamw" : "adam";
 
  public:
-  explicit AdamFamily(std::vector<nn::NamedParameter<B>> parameters, Config config = {})
-      : Optimizer<B>(label, std::move(parameters), checked(config), {"exp_avg", "exp_avg_sq"}, Memory::kept),
+  explicit AdamFamily(std::vector<nn::NamedParameter<B>> parameters, Config config = {},
+                      Shards<typename Optimizer<B>::Kernels>* shards = nullptr)
+      : Optimizer<B>(label, std::move(parameters), checked(config), {"exp_avg", "exp_avg_sq"}, Memory::kept,
+                     shards),
         config_(std::move(config)) {}
   std::string_view name() const override { return label; }
 

@@ -31,7 +31,8 @@ Tensor<B> orthogonalized(const Tensor<B>& x, int iterations = 5) {
 ///     optim::Muon<B> optimizer(model.parameters(),
 ///                              optim::MuonConfig{}.with_lr(1e-3).with_matrices(optim::under("blocks")));
 ///
-/// Matrices of the same shape are orthogonalised together, in one product after the other.
+/// Matrices of the same shape are orthogonalised together, in one product after the other. It cannot be
+/// sharded, since shards cut matrices.
 template <class B>
 class Muon final : public Optimizer<B> {
  public:

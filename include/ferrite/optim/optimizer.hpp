@@ -14,6 +14,7 @@
 #include "ferrite/optim/config.hpp"
 #include "ferrite/optim/loss_scaler.hpp"
 #include "ferrite/optim/notices.hpp"
+#include "ferrite/optim/shards.hpp"
 
 namespace ferrite::optim {
 
@@ -86,6 +87,11 @@ class Optimizer {
   /// Waits for the device; 1 without scale_losses.
   double loss_scale() const { return scaler_ ? scaler_->scale().template item<double>() : 1; }
 
+  /// Made with Shards: it has the state of this rank's share of the parameters only, makes those updates, and
+  /// ends every step by getting the others from their ranks. Norms are of all ranks. Every rank then calls
+  /// step, state and load_state at the same time. The shards outlive the optimiser.
+  bool is_sharded() const { return shards_ != nullptr; }
+
   /// Names of the parameters that have no gradient here.
   std::vector<std::string> missing(const Gradients<Inner>& grads) const {
     std::vector<std::string> names;
@@ -93,8 +99,8 @@ class Optimizer {
       if (!grads.find(p.tensor).defined()) names.push_back(p.name);
     return names;
   }
-  /// Names of the parameters whose gradients hold NaN or inf. Reads the gradients once and waits for the
-  /// device.
+  /// Names of the parameters whose gradients hold NaN or inf, in this rank's share of them. Reads the
+  /// gradients once and waits for the device.
   std::vector<std::string> non_finite(const Gradients<Inner>& grads) const;
   const std::vector<nn::NamedParameter<B>>& parameters() const { return parameters_; }
 
@@ -114,8 +120,11 @@ class Optimizer {
   void load_state(const NamedTensors& state);
 
  protected:
+  /// `shards` only if an element's update depends on that element alone: `apply` then gets shares of
+  /// parameters, of one axis.
   Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
-            const OptimizerSettings& settings, std::vector<Slot> slots, Memory memory);
+            const OptimizerSettings& settings, std::vector<Slot> slots, Memory memory,
+            Shards<Kernels>* shards = nullptr);
 
   /// Runs the op. in: parameters, gradients, the tensors of each slot that they have (update.slots), clip
   /// factor [], and the schedule if it is on the device; out: parameters, slots, and with update.copies the
@@ -145,6 +154,15 @@ class Optimizer {
   struct Step {
     std::vector<Array> gradients, copies;
   };
+  void make_slots(const std::vector<Slot>& kinds);
+  /// This rank's share of an array of a parameter's size; undefined if there is none.
+  Array own(std::size_t parameter, const Array& array) const;
+  HostTensor own(std::size_t parameter, const HostTensor& whole) const;
+  DType norm_dtype() const {
+    const bool wide =
+        std::ranges::all_of(parameters_, [](const auto& p) { return p.tensor.dtype() == DType::f64; });
+    return wide ? DType::f64 : DType::f32;
+  }
   Tensor<Kernels> norm_of(const std::vector<Array>& gradients) const;
   void clip_values(std::vector<Array>& gradients, double divisor) const;
   Tensor<Kernels> clip_factor(std::vector<Array>& gradients, double divisor);
@@ -152,12 +170,12 @@ class Optimizer {
   void advance_schedule(const Tensor<Kernels>& clip);
   void run(const Update& update, const std::vector<std::size_t>& members, const Step& step,
            const Array& clip);
-  /// Calls use(name, array) for every tensor of the slots.
+  /// Calls use(parameter, name of the slot, array) for every tensor of the slots.
   template <class Use>
   void for_each_slot(Use&& use) const {
     for (std::size_t s = 0; s < slots_.size(); ++s)
       for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (slots_[s][i].defined()) use(parameters_[i].name + "." + slot_names_[s], slots_[s][i]);
+        if (slots_[s][i].defined()) use(i, slot_names_[s], slots_[s][i]);
   }
   std::uint32_t slots_of(std::size_t parameter) const {
     std::uint32_t bits = 0;
@@ -181,6 +199,7 @@ class Optimizer {
   std::vector<std::string> slot_names_;
   std::vector<std::vector<Array>> slots_;  // per slot and parameter; undefined where it has none
   Memory memory_;
+  Shards<Kernels>* shards_;
   double lr_;
   Tensor<Kernels> norm_;
   std::optional<LossScaler<B>> scaler_;
@@ -190,35 +209,16 @@ class Optimizer {
 
 template <class B>
 Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>> parameters,
-                        const OptimizerSettings& settings, std::vector<Slot> slots, Memory memory)
-    : parameters_(std::move(parameters)), settings_(settings), memory_(memory), lr_(settings.lr) {
+                        const OptimizerSettings& settings, std::vector<Slot> slots, Memory memory,
+                        Shards<Kernels>* shards)
+    : parameters_(std::move(parameters)),
+      settings_(settings),
+      memory_(memory),
+      shards_(shards),
+      lr_(settings.lr) {
   list_parameters(name);
   steps_.assign(parameters_.size(), 0);
-  Shape largest;
-  for (const auto& p : parameters_)
-    if (p.tensor.numel() > largest.numel()) largest = p.tensor.shape();
-  // Scratch is never read back, so one buffer, viewed in every shape, serves all parameters.
-  const auto zeros_of = [&](const Shape& shape, DType dtype) {
-    return zeros(kernels(), shape, wide_dtype(dtype)).primitive();
-  };
-  for (const Slot& given : slots) {
-    slot_names_.push_back(given.name);
-    std::vector<Array>& slot = slots_.emplace_back();
-    std::map<DType, Array> shared;
-    for (const auto& p : parameters_) {
-      if (given.selects && !given.selects(p.name, p.tensor.shape())) {
-        slot.emplace_back();
-        continue;
-      }
-      if (memory_ == Memory::kept) {
-        slot.push_back(zeros_of(p.tensor.shape(), p.tensor.dtype()));
-        continue;
-      }
-      Array& scratch = shared[p.tensor.dtype()];
-      if (!scratch.defined()) scratch = zeros_of(largest, p.tensor.dtype());
-      slot.push_back(scratch.with_layout(Layout::contiguous(p.tensor.shape())));
-    }
-  }
+  make_slots(slots);
 }
 
 /// Lists the parameters and their groups, and what is unusual about them.
@@ -255,9 +255,10 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
   Calls calls;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!found[i].defined()) continue;
-    all.gradients[i] = detail::kernel_array(found[i].primitive());
-    all.copies[i] = copy_of(parameters_[i]);
     if (!schedule_.defined()) ++steps_[i];
+    all.gradients[i] = own(i, detail::kernel_array(found[i].primitive()));
+    if (!all.gradients[i].defined()) continue;
+    if (!shards_) all.copies[i] = copy_of(parameters_[i]);
     calls[{groups_[i], steps_[i], all.copies[i].defined(), slots_of(i)}].push_back(i);
   }
   const Tensor<Kernels> clip = clip_factor(all.gradients, divisor);
@@ -273,23 +274,25 @@ void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
     if (has_copies) update.copies = all.copies[members[0]].dtype();
     run(update, members, all, clip.primitive());
   }
+  if (shards_) shards_->gather_parameters();
 }
 
 template <class B>
 std::vector<std::string> Optimizer<B>::non_finite(const Gradients<Inner>& grads) const {
   std::vector<Tensor<Kernels>> tensors;
-  for (const auto& p : parameters_) {
-    const Tensor<Inner> grad = grads.find(p.tensor);
-    if (grad.defined()) tensors.push_back({kernels(), detail::kernel_array(grad.primitive())});
+  std::vector<std::string> names, bad;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor<Inner> grad = grads.find(parameters_[i].tensor);
+    const Array mine = grad.defined() ? own(i, detail::kernel_array(grad.primitive())) : Array();
+    if (!mine.defined()) continue;
+    tensors.push_back({kernels(), mine});
+    names.push_back(parameters_[i].name);
   }
-  std::vector<std::string> names;
-  if (tensors.empty() || std::isfinite(global_norm(tensors).template item<double>())) return names;
+  if (tensors.empty() || std::isfinite(global_norm(tensors).template item<double>())) return bad;
   // A norm may overflow although no gradient does, so each gradient is checked.
-  for (const auto& p : parameters_) {
-    const Tensor<Inner> grad = grads.find(p.tensor);
-    if (grad.defined() && first_non_finite(to_host(grad)) >= 0) names.push_back(p.name);
-  }
-  return names;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (first_non_finite(to_host(tensors[i])) >= 0) bad.push_back(names[i]);
+  return bad;
 }
 
 template <class B>
@@ -297,7 +300,10 @@ Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::norm_of(const std::vector<A
   std::vector<Tensor<Kernels>> tensors;
   for (const Array& g : gradients)
     if (g.defined()) tensors.push_back({kernels(), g});
-  return global_norm(tensors);
+  if (!shards_) return global_norm(tensors);
+  const Tensor<Kernels> squares =
+      tensors.empty() ? zeros(kernels(), {}, DType::f64) : square(global_norm(tensors, DType::f64));
+  return cast(sqrt(shards_->sum(squares)), norm_dtype());
 }
 
 template <class B>
@@ -322,11 +328,7 @@ Tensor<typename Optimizer<B>::Kernels> Optimizer<B>::clip_factor(std::vector<Arr
                                                                  double divisor) {
   if (scaler_) return scaled_clip_factor(gradients, divisor);
   if (settings_.clip_value) clip_values(gradients, divisor);
-  if (!settings_.clip_norm) {
-    bool wide = true;
-    for (const Array& g : gradients) wide = wide && (!g.defined() || g.dtype() == DType::f64);
-    return full(kernels(), {}, 1 / divisor, wide ? DType::f64 : DType::f32);
-  }
+  if (!settings_.clip_norm) return full(kernels(), {}, 1 / divisor, norm_dtype());
   norm_ = norm_of(gradients) * (1 / divisor);
   return minimum(*settings_.clip_norm / (norm_ + 1e-6), 1) * (1 / divisor);
 }
@@ -362,11 +364,11 @@ template <class B>
 void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& members, const Step& step,
                        const Array& clip) {
   std::vector<const Array*> in;
-  std::vector<Array> out;
-  for (std::size_t i : members) {
-    in.push_back(&detail::kernel_array(parameters_[i].tensor.primitive()));
-    out.push_back(*in.back());
-  }
+  std::vector<Array> parameters, out;
+  for (std::size_t i : members)
+    parameters.push_back(own(i, detail::kernel_array(parameters_[i].tensor.primitive())));
+  for (const Array& parameter : parameters) in.push_back(&parameter);
+  out = parameters;
   for (std::size_t i : members) in.push_back(&step.gradients[i]);
   for (const auto& slot : slots_) {
     for (std::size_t i : members) {
@@ -387,76 +389,6 @@ void Optimizer<B>::run(const Update& update, const std::vector<std::size_t>& mem
   }
 }
 
-template <class B>
-void Optimizer<B>::keep_schedule_on_device() {
-  steps_ = steps();
-  const double start[] = {lr_, 0}, advance[] = {0, 1};
-  schedule_ = kernels().allocate({{2}, DType::f64});
-  advance_ = kernels().allocate({{2}, DType::f64});
-  kernels().copy_from_host(schedule_, start);
-  kernels().copy_from_host(advance_, advance);
-}
-
-template <class B>
-std::vector<std::int64_t> Optimizer<B>::steps() const {
-  if (!schedule_.defined()) return steps_;
-  double values[2];
-  kernels().copy_to_host(schedule_, values);
-  std::vector<std::int64_t> all = steps_;
-  for (std::int64_t& count : all) count += static_cast<std::int64_t>(values[1]);
-  return all;
-}
-
-template <class B>
-std::vector<StateEntry> Optimizer<B>::entries() const {
-  std::vector<StateEntry> list{{"lr", {{}, DType::f64}},
-                               {"steps", {{static_cast<std::int64_t>(parameters_.size())}, DType::i64}}};
-  if (scaler_) {
-    list.push_back({"loss_scale", {{}, DType::f32}});
-    list.push_back({"loss_scale.good_updates", {{}, DType::f32}});
-  }
-  if (memory_ == Memory::scratch) return list;
-  for_each_slot([&](std::string name, const Array& slot) { list.push_back({std::move(name), slot.meta()}); });
-  return list;
-}
-
-template <class B>
-NamedTensors Optimizer<B>::state() const {
-  NamedTensors result;
-  result.emplace("lr", HostTensor::from(std::span<const double>(&lr_, 1), {}));
-  const std::vector<std::int64_t> counts = steps();
-  result.emplace("steps", HostTensor::from(std::span<const std::int64_t>(counts),
-                                           {static_cast<std::int64_t>(counts.size())}));
-  if (scaler_) {
-    result.emplace("loss_scale", to_host(scaler_->scale()));
-    result.emplace("loss_scale.good_updates", to_host(scaler_->good_updates()));
-  }
-  if (memory_ == Memory::scratch) return result;
-  for_each_slot([&](std::string name, const Array& slot) {
-    result.emplace(std::move(name), to_host(Tensor<Kernels>(kernels(), slot)));
-  });
-  return result;
-}
-
-template <class B>
-void Optimizer<B>::load_state(const NamedTensors& state) {
-  check_state("load_state", entries(), state);
-  const double lr = state.find("lr")->second.template as<double>()[0];
-  const auto steps = state.find("steps")->second.template as<std::int64_t>();
-  if (scaler_) {
-    assign(scaler_->scale(), state.find("loss_scale")->second);
-    assign(scaler_->good_updates(), state.find("loss_scale.good_updates")->second);
-  }
-  if (memory_ == Memory::kept) {
-    for_each_slot([&](const std::string& name, const Array& slot) {
-      assign(Tensor<Kernels>(kernels(), slot), state.find(name)->second);
-    });
-  }
-  lr_ = lr;
-  const bool on_device = schedule_.defined();
-  schedule_ = {};
-  steps_.assign(steps.begin(), steps.end());
-  if (on_device) keep_schedule_on_device();
-}
-
 }  // namespace ferrite::optim
+
+#include "ferrite/optim/optimizer_state.hpp"

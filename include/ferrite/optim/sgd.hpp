@@ -9,9 +9,10 @@ namespace ferrite::optim {
 template <class B>
 class Sgd final : public Optimizer<B> {
  public:
-  explicit Sgd(std::vector<nn::NamedParameter<B>> parameters, SgdConfig config = {})
+  explicit Sgd(std::vector<nn::NamedParameter<B>> parameters, SgdConfig config = {},
+               Shards<typename Optimizer<B>::Kernels>* shards = nullptr)
       : Optimizer<B>("sgd", std::move(parameters), (config.check(), config), {"momentum"},
-                     config.momentum != 0 ? Memory::kept : Memory::scratch),
+                     config.momentum != 0 ? Memory::kept : Memory::scratch, shards),
         config_(std::move(config)) {}
   std::string_view name() const override { return "sgd"; }
 

@@ -26,6 +26,9 @@ class Ranks {
                         const BackwardConfig<Inner>& config) = 0;
   /// After it `grads` holds the sums over all ranks. Returns how many losses they are of.
   virtual double finish(Gradients<Inner>& grads) = 0;
+  /// The same inside a step that is being recorded, if can_record().
+  virtual double finish_recorded(Gradients<Inner>& grads) = 0;
+  virtual bool can_record() const = 0;
   /// Of each value the largest, or the mean, over all ranks; a rank counts by its weight.
   virtual std::vector<double> largest(std::span<const double> values) = 0;
   virtual std::vector<double> mean(std::span<const double> values, double weight) = 0;

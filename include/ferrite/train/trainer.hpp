@@ -77,6 +77,7 @@ class Trainer final : public TrainerBase {
   /// The same over the next `batches` batches of a source, or those that it still has.
   Evaluation evaluate(data::BatchSource& source, std::int64_t batches);
 
+  /// Writes on the rank that calls it. If the optimiser is sharded, every rank calls it.
   void save(const std::filesystem::path& path) { write_checkpoint(path, snapshot()); }
   /// Resumes where the checkpoint was written. If the source can seek, the weights after any further step
   /// are, bit for bit, those of a run that was never interrupted. Throws, with nothing changed, if the file
@@ -103,6 +104,13 @@ class Trainer final : public TrainerBase {
 
   bool on_any_rank(bool here) override;
   bool writes_files() const { return !ranks_ || ranks_->rank() == 0; }
+  /// Every rank has a share of a sharded optimiser, and gives it to the one that writes.
+  template <class Save>
+  void save_by(Save&& save) {
+    if (!writes_files() && !optimizer_.is_sharded()) return;
+    const Checkpoint checkpoint = snapshot();
+    if (writes_files()) save(checkpoint);
+  }
   void compare_parameters();
   void relay_notices() {
     for (; relayed_ < optimizer_.notices().size(); ++relayed_) notice(optimizer_.notices()[relayed_]);
@@ -188,7 +196,8 @@ Outcome Trainer<B>::fit() {
   check_ready();
   const Outcome outcome = advance(config_.steps - step_);
   const auto save_last = [this] {
-    if (folder_ && writes_files() && saved_step_ != step_) save_numbered(snapshot());
+    if (folder_ && std::exchange(saved_step_, step_) != step_)
+      save_by([this](const Checkpoint& c) { save_numbered(c); });
   };
   try {
     if (outcome != Outcome::interrupted && validation_ && evaluated_step_ != step_) evaluate_validation();
@@ -228,7 +237,8 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
     if (validation_ && due(config_.evaluate_every)) evaluate_validation();
     if (folder_ && due(config_.checkpoint_every)) {
       settle();
-      if (writes_files()) save_numbered(snapshot());
+      saved_step_ = step_;
+      save_by([this](const Checkpoint& c) { save_numbered(c); });
     }
   }
   return outcome == Outcome::finished && patience_spent() ? Outcome::stopped_early : outcome;
@@ -279,7 +289,7 @@ Evaluation Trainer<B>::evaluate(data::BatchSource& source, std::int64_t batches)
 template <class B>
 void Trainer<B>::evaluate_validation() {
   settle();
-  if (judge(validation_()) && folder_ && writes_files()) save_best(snapshot());
+  if (judge(validation_()) && folder_) save_by([this](const Checkpoint& c) { save_best(c); });
 }
 
 }  // namespace ferrite::train

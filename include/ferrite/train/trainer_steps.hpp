@@ -7,10 +7,9 @@ namespace ferrite::train {
 
 template <class B>
 void Trainer<B>::train_with(Ranks<B>& ranks) {
-  if (ranks.size() == 1) return;
   ranks_ = &ranks;
   if (average_ && step_ == 0) average_->restart();  // the weights may have become those of rank 0 meanwhile
-  if (!captures_) return;
+  if (!captures_ || ranks.can_record()) return;
   captures_ = false;
   refuse_capture("the gradients of several ranks are summed by the host");
 }
@@ -104,7 +103,9 @@ typename Trainer<B>::Step Trainer<B>::eager_step(Rewind<B>& rewind,
   }
   if (config_.non_finite == NonFinite::skip && !optimizer_.scales_losses()) {
     const std::vector<std::string> names = optimizer_.non_finite(grads);
-    if (!names.empty()) return give_up("gradients that are not finite, of " + quoted_names(names));
+    if (on_any_rank(!names.empty()))
+      return give_up(names.empty() ? "gradients that are not finite, on another rank"
+                                   : "gradients that are not finite, of " + quoted_names(names));
   }
   optimizer_.step(grads, losses);
   return Step::done;
@@ -146,8 +147,10 @@ void Trainer<B>::capture(Recording& recording, const std::vector<data::HostBatch
   const auto body = [&](const std::vector<data::Batch<B>>& inputs) {
     Gradients<typename B::Inner> grads;
     std::vector<Tensor<B>> losses;
-    for (const data::Batch<B>& batch : inputs) losses.push_back(learn(batch, grads, false));
-    optimizer_.step(grads, static_cast<double>(config_.micro_batches));
+    for (const data::Batch<B>& batch : inputs)
+      losses.push_back(learn(batch, grads, losses.size() + 1 == inputs.size()));
+    const double count = ranks_ ? ranks_->finish_recorded(grads) : static_cast<double>(inputs.size());
+    optimizer_.step(grads, count);
     recording.gradient_norm = optimizer_.gradient_norm_tensor();
     return losses;
   };

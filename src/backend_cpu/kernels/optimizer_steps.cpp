@@ -119,13 +119,25 @@ void momentum_sgd_block(const op::Sgd& op, double factor, const W* const* x, W* 
   });
 }
 
+/// In double: squares of large f32 numbers would overflow, and the sum of all shares of a tensor rounds to
+/// the same f32 as that of the whole.
 template <class W>
-[[gnu::flatten]] double sum_of_squares(const W* x, std::int64_t n) {
-  const double total = simd::sum<W>(n, [&](auto at) { return at(x) * at(x); });
-  if (total > 1e-30 && total < 1e30) return total;
-  double exact = 0;  // squares out of the range of f32
-  for (std::int64_t i = 0; i < n; ++i) exact += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return exact;
+double sum_of_squares(const W* x, std::int64_t n) {
+  constexpr std::int64_t lanes = 16;  // independent sums, which the compiler makes vectors of
+  double sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      const auto value = static_cast<double>(x[i + j]);
+      sums[j] += value * value;
+    }
+  for (std::int64_t j = 0; i + j < n; ++j) {
+    const auto value = static_cast<double>(x[i + j]);
+    sums[j] += value * value;
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
 }
 
 }  // namespace

@@ -101,6 +101,23 @@ std::vector<CudaDeviceInfo> cuda_devices() {
   return devices;
 }
 
+std::vector<CudaLink> cuda_links() {
+  std::vector<CudaLink> links;
+  for (int from = 0; from < cuda::device_count(); ++from)
+    for (int to = 0; to < cuda::device_count(); ++to) {
+      if (from == to) continue;
+      const auto attribute = [&](cudaDeviceP2PAttr name) {
+        int value = 0;
+        cuda::check(cudaDeviceGetP2PAttribute(&value, name, from, to), "cuda_links");
+        return value;
+      };
+      links.push_back({from, to, attribute(cudaDevP2PAttrAccessSupported) != 0,
+                       attribute(cudaDevP2PAttrNativeAtomicSupported) != 0,
+                       attribute(cudaDevP2PAttrPerformanceRank)});
+    }
+  return links;
+}
+
 std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes) {
   if (cuda::device_count() == 0) throw DeviceError("[pinned_memory] " + cuda::why_no_device());
   void* memory = nullptr;

@@ -18,7 +18,7 @@ using namespace gpt;
 struct Options {
   BenchOptions bench;
   std::string size = "gpt2", backend = "auto", precision = "auto";
-  bool json = false, decode = false, fastest = false;
+  bool json = false, decode = false, fastest = false, data_parallel = false;
 };
 
 /// Of a token: six for every parameter that multiplies, and the scores and weighted sums of attention.
@@ -85,7 +85,12 @@ int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
 int run(Options o) {
   o.bench.model = o.bench.model.with_context(std::max(o.bench.model.context, o.bench.length));
   if (o.bench.length == 0) o.bench.length = o.bench.model.context;
-  AnyBackend backend(o.backend);
+  std::unique_ptr<dist::Group> group;
+  const TrainingRanks ranks;
+  AnyBackend backend(ranks.backend(o.backend));
+  if (o.data_parallel) group = dist::world(backend.device());
+  o.bench.group = group.get();
+  const bool is_silent = group && group->rank() > 0;
   const bool bf16 =
       o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
   Cuda* const gpu = backend.get_if<Cuda>();
@@ -95,12 +100,13 @@ int run(Options o) {
   double product_rate = 0;
   if (const Cuda* cuda = backend.get_if<Cuda>(); cuda && bf16)
     product_rate = cuda->ceilings().flops_per_second;
-  if (!o.json)
+  if (!o.json && !is_silent)
     fmt::print(
-        "{} ({:.1f}M parameters) on {}, {}, rows of {} tokens\n{:>6} {:>12} {:>12} {:>12} {:>10} {:>10}\n",
+        "{} ({:.1f}M parameters) on {}, {}, rows of {} tokens{}\n{:>6} {:>12} {:>12} {:>12} {:>10} {:>10}\n",
         o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(),
-        bf16 ? "bf16" : "f32", o.bench.length, "batch", "ms / step", "tokens / s", "TFLOP/s", "of peak",
-        "memory");
+        bf16 ? "bf16" : "f32", o.bench.length,
+        group ? fmt::format(", on each of {} ranks ({})", group->size(), group->describe()) : "", "batch",
+        "ms / step", "tokens / s", "TFLOP/s", "of peak", "memory");
   for (const std::int64_t batch : o.bench.batches) {
     BenchResult result;
     try {
@@ -110,7 +116,9 @@ int run(Options o) {
       like.model = o.bench.model, like.batch = batch, like.length = o.bench.length;
       throw OutOfMemory(too_large(like, backend, bf16, error.what()));
     }
-    const nlohmann::json row = describe(o, result, backend, bf16, product_rate);
+    nlohmann::json row = describe(o, result, backend, bf16, product_rate);
+    if (group) row["group"] = group->describe(), row["shard_optimizer"] = o.bench.shard_optimizer;
+    if (is_silent) continue;
     if (o.json) {
       fmt::print("{}\n", row.dump());
       continue;
@@ -156,6 +164,13 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
       ->needs(decode);
   command->add_flag("--fastest", o->fastest, "Gradients whose last bits may change from run to run, on a GPU")
       ->excludes(decode);
+  auto* parallel = command->add_flag("--data-parallel", o->data_parallel,
+                                     "With the sums over ranks of mpirun or torchrun; alone, a world of one");
+  parallel->excludes(decode);
+  command
+      ->add_flag("--shard-optimizer", o->bench.shard_optimizer,
+                 "Each rank keeps a share of the optimiser's state")
+      ->needs(parallel);
   command->add_flag("--json", o->json, "One JSON object for each batch");
   command->footer(
       "A step is what `ferrite gpt train` runs: forward, backward, clipping, AdamW; captured into a graph on "
@@ -166,7 +181,8 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt bench --batch 64,4\n"
       "  ferrite gpt bench --decode --batch 1,64 --prompt-length 128 --json\n"
-      "  ferrite gpt bench --size gpt2-medium --batch 32 --seconds 20 --json");
+      "  ferrite gpt bench --size gpt2-medium --batch 32 --seconds 20 --json\n"
+      "  mpirun -n 8 ferrite gpt bench --batch 64 --data-parallel");
   command->callback([&action, o] {
     action = [o] {
       Options options = *o;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ferrite/dist/group.hpp"
 #include "ferrite/nn/gpt.hpp"
 #include "ferrite/stacks/any_backend.hpp"
 
@@ -15,7 +16,9 @@ struct BenchOptions {
   std::int64_t length = 0, prompt_length = 16;
   double seconds = 5;
   std::uint64_t seed = 1;
-  bool int8 = false;  // weights of a model that writes
+  bool int8 = false;             // weights of a model that writes
+  dist::Group* group = nullptr;  // of ranks that train together
+  bool shard_optimizer = false;
 };
 
 struct BenchResult {

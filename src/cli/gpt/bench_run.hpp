@@ -5,6 +5,7 @@
 
 #include "cli/gpt/bench.hpp"
 #include "ferrite/backend/record.hpp"
+#include "ferrite/dist/data_parallel.hpp"
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite::cli::gpt {
@@ -16,20 +17,30 @@ BenchResult measure_steps(B backend, const BenchOptions& o, std::int64_t batch) 
   using Inner = typename B::Inner;
   Rng rng(o.seed);
   nn::Gpt<B> model(backend, o.model, rng);
-  optim::AdamW<B> optimizer(model.parameters(), optim::AdamWConfig{}
-                                                    .with_lr(6e-4)
-                                                    .with_betas(0.9, 0.95)
-                                                    .with_weight_decay(0.1)
-                                                    .with_no_decay(optim::biases_and_norms)
-                                                    .with_clip_norm(1));
+  std::optional<dist::DataParallel<B>> parallel;
+  if (o.group)
+    parallel.emplace(model, *o.group, dist::DataParallelConfig{}.with_shard_optimizer(o.shard_optimizer));
+  optim::AdamW<B> optimizer(model.parameters(),
+                            optim::AdamWConfig{}
+                                .with_lr(6e-4)
+                                .with_betas(0.9, 0.95)
+                                .with_weight_decay(0.1)
+                                .with_no_decay(optim::biases_and_norms)
+                                .with_clip_norm(1),
+                            parallel ? parallel->shards() : nullptr);
   optimizer.keep_schedule_on_device();
   const Tensor<B> tokens = randint(backend, {batch, o.length + 1}, rng, 0, o.model.vocab);
   const Tensor<B> ids = contiguous(slice(tokens, 1, 0, o.length)),
                   targets = contiguous(slice(tokens, 1, 1, o.length + 1));
   Tensor<B> loss;
+  const bool records = can_record(backend) && (!parallel || parallel->can_record());
   const auto step = [&] {
     loss = model.loss(ids, targets);
-    optimizer.step(backward(loss, BackwardConfig<Inner>{}.with_release()));
+    const auto release = BackwardConfig<Inner>{}.with_release();
+    if (!parallel) return optimizer.step(backward(loss, release));
+    Gradients<Inner> grads;
+    parallel->backward(loss, grads, 1, release);
+    optimizer.step(grads, records ? parallel->finish_recorded(grads) : parallel->finish(grads));
   };
   const auto seconds_of = [&](auto&& run, int steps) {
     const auto start = Clock::now();
@@ -40,14 +51,18 @@ BenchResult measure_steps(B backend, const BenchOptions& o, std::int64_t batch) 
   BenchResult result{batch};
   result.warmup_seconds = seconds_of(step, 2);
   std::unique_ptr<RecordedStep> recorded;
-  if (can_record(backend)) {
+  if (records) {
     loss = {};
     recorded = record(backend, step);
   }
   const auto run = [&] { recorded ? recorded->replay() : step(); };
-  const double once = seconds_of(run, 1);
+  // Ranks measure as many steps as the first: all replay them.
+  const auto as_first = [&](double value) {
+    return parallel ? parallel->mean(value, o.group->rank() == 0 ? 1 : 0) : value;
+  };
+  const double once = as_first(seconds_of(run, 1));
   const int chunk = std::max(1, static_cast<int>(0.5 / once));
-  while (result.seconds < o.seconds) {
+  while (as_first(result.seconds) < o.seconds) {
     result.seconds += seconds_of(run, chunk);
     result.steps += chunk;
   }

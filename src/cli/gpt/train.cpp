@@ -55,6 +55,7 @@ int run(TrainOptions o, const Sizes& sizes) {
   TrainingRanks ranks;
   o.quiet = o.quiet || !ranks.is_first();
   AnyBackend backend(ranks.backend(o.backend));
+  ranks.connect(backend.device());
   if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
   if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
   const bool is_16bit = o.precision != "f32";
@@ -141,6 +142,8 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       ->capture_default_str();
   command->add_flag("--fastest", o->fastest,
                     "Gradients whose last bits may change from run to run, on a GPU");
+  command->add_flag("--shard-optimizer", o->shard_optimizer,
+                    "With several ranks: each keeps a share of the optimiser's state (ZeRO-1); same weights");
   command->add_option("--tokenizer", o->tokenizer, "For --sample-every: that of the data");
   command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin");
   command->add_flag("--quiet", o->quiet, "Print nothing but the texts");
@@ -156,7 +159,9 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       "--steps 2000 --sample-every 200 --out small\n"
       "  ferrite gpt train --data 'train_*.bin' --batch 64 --micro-batches 8 --steps 20000 --out run "
       "--resume\n"
-      "  mpirun -n 4 ferrite gpt train --data 'train_*.bin' --batch 16 --steps 20000 --out run");
+      "  mpirun -n 4 ferrite gpt train --data 'train_*.bin' --batch 16 --steps 20000 --out run\n"
+      "  torchrun --no-python --nproc-per-node 8 ferrite gpt train --data 'train_*.bin' --batch 64 --steps "
+      "20000 --shard-optimizer --out run");
   command->callback([&action, o, sizes] { action = [o, sizes] { return run(*o, *sizes); }; });
 }
 

@@ -20,7 +20,7 @@ struct TrainOptions {
                sample_every = 0;
   double lr = 6e-4, weight_decay = 0.1, clip = 1;
   std::uint64_t seed = 1;
-  bool resume = false, quiet = false, fastest = false;
+  bool resume = false, quiet = false, fastest = false, shard_optimizer = false;
 };
 
 /// "gpt2", "gpt2-medium", "gpt2-large" or "gpt2-xl".

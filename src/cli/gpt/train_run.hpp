@@ -48,9 +48,10 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
                       .with_weight_decay(o.weight_decay)
                       .with_no_decay(optim::biases_and_norms);
   if (o.clip > 0) settings = settings.with_clip_norm(o.clip);
-  optim::AdamW<B> optimizer(model.parameters(), settings);
   std::optional<dist::TrainerRanks<B>> ranks;
-  if (all.size() > 1) ranks.emplace(model, all.group());
+  if (all.size() > 1)
+    ranks.emplace(model, all.group(), dist::DataParallelConfig{}.with_shard_optimizer(o.shard_optimizer));
+  optim::AdamW<B> optimizer(model.parameters(), settings, ranks ? ranks->shards() : nullptr);
   data::Prefetch ahead(loader);
   train::Trainer<B> trainer(model, optimizer, ahead, train::language_model(model), trainer_config(o));
   if (ranks) trainer.train_with(*ranks);

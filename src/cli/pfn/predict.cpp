@@ -279,12 +279,10 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
   command->footer(
       "Nothing is trained: the network reads the rows of --train and predicts those of --test, in their\n"
       "order. If --test has the target, it is not used, but the score on it is printed. What was left\n"
-      "out or sampled is said on standard error. Weights for classes come with ferrite; those for numbers\n"
-      "do not yet: give --weights of `ferrite pfn train --task regression`.\n"
+      "out or sampled is said on standard error. Weights for classes and for numbers come with ferrite.\n"
       "Examples:\n"
       "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv\n"
-      "  ferrite pfn predict --train a.csv --test b.csv --target price --weights numbers.safetensors --out "
-      "p.csv\n"
+      "  ferrite pfn predict --train a.csv --test b.csv --target price --task regression --out p.csv\n"
       "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv --save-fitted y.safetensors\n"
       "  ferrite pfn predict --fitted y.safetensors --test c.csv --out q.csv");
   command->callback([&action, o] { action = [o] { return run(*o); }; });

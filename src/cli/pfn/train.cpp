@@ -30,6 +30,7 @@ int run(TrainOptions o) {
   TrainingRanks ranks;
   o.quiet = o.quiet || !ranks.is_first();
   AnyBackend backend(ranks.backend(o.backend));
+  ranks.connect(backend.device());
   if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
   return o.precision == "bf16" ? train_bf16(backend, ranks, o) : train_f32(backend, ranks, o);
 }

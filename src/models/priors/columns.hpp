@@ -53,22 +53,29 @@ FERRITE_HOST_DEVICE void make_categorical(Team& team, const PostConfig& config, 
   }
 }
 
-/// Gives some numeric columns a long right tail, like amounts and durations: exp(s z) of the standardised
-/// value z.
+/// Gives a column a long right tail, like amounts and durations, with probability `share`: exp(s z) of the
+/// standardised value z.
 template <class Team>
-FERRITE_HOST_DEVICE void make_tails(Team& team, const PostConfig& config, const DatasetKey& key, int features,
-                                    int rows, Workspace& w) {
-  if (config.skewed_share <= 0) return;
-  team.columns(features, [&](int c, auto& inner) {
-    Draws draws(key.stream(Purpose::tails, static_cast<std::uint32_t>(c)));
-    if (w.post->levels[c] > 0 || !draws.bernoulli(config.skewed_share)) return;
-    const auto s = static_cast<float>(draws.uniform());
-    float* column = w.x + c * rows;
-    const Moments m = moments(inner, column, rows);
-    inner.each(rows, [&](int r) {
-      column[r] = portable_exp(s * clamped((column[r] - m.mean) * m.rstd, -4.0f, 4.0f));
-    });
+FERRITE_HOST_DEVICE void make_tail(Team& team, double share, Draws draws, float* column, int rows) {
+  if (!draws.bernoulli(share)) return;
+  const auto s = static_cast<float>(draws.uniform());
+  const Moments m = moments(team, column, rows);
+  team.each(rows, [&](int r) {
+    column[r] = portable_exp(s * clamped((column[r] - m.mean) * m.rstd, -4.0f, 4.0f));
   });
+}
+
+/// Of numeric columns and of the target of regression, since prices and wages have such tails too.
+template <class Team>
+FERRITE_HOST_DEVICE void make_tails(Team& team, const Config& config, const DatasetKey& key, int features,
+                                    int rows, Workspace& w) {
+  const double share = config.post.skewed_share;
+  if (share <= 0) return;
+  const auto draws = [&](int c) { return Draws(key.stream(Purpose::tails, static_cast<std::uint32_t>(c))); };
+  team.columns(features, [&](int c, auto& inner) {
+    if (w.post->levels[c] == 0) make_tail(inner, share, draws(c), w.x + c * rows, rows);
+  });
+  if (config.task == Task::regression) make_tail(team, share, draws(max_features), w.y, rows);
 }
 
 struct Spread {

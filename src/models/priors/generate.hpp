@@ -133,7 +133,7 @@ FERRITE_HOST_DEVICE Filter postprocess(Team& team, const Config& config, const D
   if (!all_usable(team, w.x, shape.features * rows) || !all_usable(team, w.y, rows))
     return Filter::non_finite;
   make_categorical(team, config.post, key, shape.features, rows, w);
-  make_tails(team, config.post, key, shape.features, rows, w);
+  make_tails(team, config, key, shape.features, rows, w);
   const auto sigma = static_cast<float>(config.post.clip_sigma);
   const bool standardise = config.post.standardise, classes = config.task == Task::classification;
   team.columns(shape.features, [&](int c, auto& inner) {

@@ -1,6 +1,6 @@
 // Regressor: predicts numbers of a table's rows from other rows of it, by a prior-fitted network.
 //
-//   pfn::Regressor model(pfn::PredictorConfig{}.with_weights("numbers.safetensors"));
+//   pfn::Regressor model;
 //   const pfn::LabelDistributions y = model.fit(train, "price").predict(test);
 //   y.mean(), y.median(), y.quantile(0.95);  // of each row
 #pragma once

@@ -191,13 +191,13 @@ struct PostConfig {
   double category_scale = 10;      ///< levels are this times an exponential draw, rounded, at least 2
   double ordered_share = 0.3;      ///< of the categorical columns keep the order of their values
   bool category_codes = false;     ///< categorical features stay whole numbers, whatever `standardise` says
-  double skewed_share = 0;         ///< of the numeric columns get a long right tail: exp(s z), s in U(0, 1)
-  double missing_share = 0;        ///< of the datasets have missing values (NaN)
-  double missing_columns = 1;      ///< of the columns of these lose cells
-  double missing_rate = 0.3;  ///< of the cells of such columns at most, uniform, the same for all of them
-  double mnar_share = 0.5;    ///< of those datasets lose large (or small) values rather than any
-  double clip_sigma = 4;      ///< outliers of numeric columns beyond are clipped; 0: never
-  bool standardise = true;    ///< features, and the target of regression
+  double skewed_share = 0;   ///< of numeric columns and targets get a long right tail: exp(s z), s in U(0, 1)
+  double missing_share = 0;  ///< of the datasets have missing values (NaN)
+  double missing_columns = 1;  ///< of the columns of these lose cells
+  double missing_rate = 0.3;   ///< of the cells of such columns at most, uniform, the same for all of them
+  double mnar_share = 0.5;     ///< of those datasets lose large (or small) values rather than any
+  double clip_sigma = 4;       ///< outliers of numeric columns beyond are clipped; 0: never
+  bool standardise = true;     ///< features, and the target of regression
   bool permute_features = true;
   double learnability =
       0.02;           ///< least share of y's variance that one feature or the neighbours explain; 0: any

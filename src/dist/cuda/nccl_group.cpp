@@ -1,0 +1,368 @@
+#include "ferrite/dist/nccl.hpp"
+
+#include <fmt/format.h>
+#include <nccl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <future>
+
+#include "dist/cuda/side_stream.hpp"
+#include "dist/messages.hpp"
+#include "dist/watchdog.hpp"
+#include "ferrite/dist/collectives.hpp"
+
+namespace ferrite::dist {
+
+namespace {
+
+[[noreturn]] void throw_nccl(ncclResult_t result, const std::string& call, ncclComm_t comm = nullptr) {
+  cuda::check_context("nccl");
+  throw DistError(fmt::format("[nccl] {}: {} ({}); NCCL_DEBUG=WARN in the environment tells more", call,
+                              ncclGetErrorString(result), ncclGetLastError(comm)));
+}
+void check(ncclResult_t result, const std::string& call, ncclComm_t comm = nullptr) {
+  if (result != ncclSuccess) [[unlikely]]
+    throw_nccl(result, call, comm);
+}
+
+/// Of dtypes that Group allows to reduce.
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    default:
+      return ncclUint8;  // bool too: max is any, min is all
+  }
+}
+
+ncclRedOp_t op_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::mean:
+      return ncclAvg;
+    case ReduceOp::max:
+      return ncclMax;
+    default:
+      return ncclMin;
+  }
+}
+
+std::size_t count_of(const Array& array) { return static_cast<std::size_t>(array.shape().numel()); }
+
+/// Who the ranks are, and how NCCL finds them.
+struct Members {
+  int rank, size;
+  ncclUniqueId id;
+};
+
+void check_available() {
+  const std::string reason = nccl_unavailable_reason();
+  if (!reason.empty()) throw DistError("[nccl] " + reason);
+}
+
+/// The id is made by rank 0, which the others connect to.
+Members members_of(Group& hosts) {
+  check_available();
+  Members members{hosts.rank(), hosts.size(), {}};
+  if (members.rank == 0) check(ncclGetUniqueId(&members.id), "ncclGetUniqueId");
+  const Array bytes = detail::host_array({{sizeof members.id}, DType::u8});
+  std::memcpy(bytes.data(), &members.id, sizeof members.id);
+  hosts.broadcast(bytes);
+  std::memcpy(&members.id, bytes.data(), sizeof members.id);
+  return members;
+}
+
+/// With this variable the id is the address of rank 0, and all ranks make the same.
+Members members_of(const Rendezvous& rendezvous) {
+  check_available();
+  Members members{rendezvous.rank, rendezvous.size, {}};
+  if (rendezvous.size < 1 || rendezvous.rank < 0 || rendezvous.rank >= rendezvous.size)
+    throw ValueError(
+        fmt::format("[nccl] rank {} of {}: ranks are 0 to size - 1", rendezvous.rank, rendezvous.size));
+  ::setenv("NCCL_COMM_ID", rendezvous.address.c_str(), 1);
+  check(ncclGetUniqueId(&members.id), "ncclGetUniqueId for " + rendezvous.address);
+  return members;
+}
+
+/// NCCL waits for all ranks without an end: this does not.
+ncclComm_t connect(const Members& members, int gpu, std::chrono::milliseconds timeout) {
+  const auto result = std::make_shared<std::promise<ncclComm_t>>();
+  std::future<ncclComm_t> connected = result->get_future();
+  std::thread([=] {
+    try {
+      const cuda::DeviceGuard guard(gpu);
+      ncclComm_t comm = nullptr;
+      check(ncclCommInitRank(&comm, members.size, members.id, members.rank), "ncclCommInitRank");
+      result->set_value(comm);
+    } catch (...) {
+      result->set_exception(std::current_exception());
+    }
+  }).detach();
+  if (connected.wait_for(timeout) != std::future_status::ready)
+    throw DistError(fmt::format(
+        "[nccl] rank {} could not connect to {} others within {:g} s: not all of them were started, "
+        "or a firewall keeps them apart (NCCL_SOCKET_IFNAME chooses the network)",
+        members.rank, members.size - 1, static_cast<double>(timeout.count()) / 1000));
+  return connected.get();
+}
+
+}  // namespace
+
+std::string nccl_unavailable_reason() {
+  std::string reason = cuda::device_count() > 0 ? "" : cuda::why_no_device();
+  if (!reason.empty()) return reason;
+  try {
+    int version = 0;
+    check(ncclGetVersion(&version), "ncclGetVersion");
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  return reason;
+}
+
+class NcclGroup::State {
+ public:
+  State(std::unique_ptr<Group> others, const Members& members, int gpu, std::chrono::milliseconds timeout)
+      : hosts(std::move(others)),
+        context(cuda::DeviceContext::of(gpu)),
+        rank(members.rank),
+        size(members.size),
+        side_(context),
+        comm_(connect(members, gpu, timeout)),
+        watchdog_([this] { return trouble(); },
+                  [this](const std::string& call, const std::string& why) { fail(call, why); }) {}
+  ~State() {
+    const cuda::DeviceGuard guard(context.index());
+    if (has_failed_) return;
+    // An error that leaves this rank leaves the others in a call that never ends here.
+    static_cast<void>(std::uncaught_exceptions() > 0 ? ncclCommAbort(comm_) : ncclCommDestroy(comm_));
+  }
+
+  /// f(comm, stream) queues a call.
+  template <class F>
+  void queue(const std::string& call, std::chrono::milliseconds timeout, const F& f) {
+    throw_failure();
+    const cuda::DeviceGuard guard(context.index());
+    const cudaStream_t stream = is_forked_ ? side_.get() : context.stream();
+    check(f(comm_, stream), call, comm_);
+    if (!context.is_capturing()) watch(call, timeout, stream);
+  }
+  /// f(hosts). Replays are not seen by the group: what the GPU has to do so far is watched here.
+  template <class F>
+  void on_hosts(const std::string& call, std::chrono::milliseconds timeout, const F& f) {
+    throw_failure();
+    if (size > 1 && !context.is_capturing())
+      watch("what was queued before " + call, timeout, context.stream());
+    hosts->set_timeout(timeout);
+    f(*hosts);
+  }
+  void fork() {
+    side_.after_compute();
+    is_forked_ = true;
+  }
+  void join() {
+    if (!std::exchange(is_forked_, false)) return;
+    side_.before_compute();
+  }
+
+  std::unique_ptr<Group> hosts;  // or none
+  cuda::DeviceContext& context;
+  const int rank, size;
+
+ private:
+  void throw_failure() {
+    if (!has_failed_) return;
+    const std::lock_guard lock(mutex_);
+    throw DistError(failure_);
+  }
+  void watch(const std::string& call, std::chrono::milliseconds timeout, cudaStream_t stream) {
+    const cuda::DeviceGuard guard(context.index());
+    const cudaEvent_t event = context.events().take();
+    cuda::check(cudaEventRecord(event, stream), "nccl");
+    watchdog_.watch(call, timeout, [this, event] {
+      if (cudaEventQuery(event) == cudaErrorNotReady) return false;
+      context.events().give_back(event);
+      return true;
+    });
+    limit_ = timeout;
+  }
+
+  // On the watchdog's thread.
+  std::string trouble() {
+    ncclResult_t error = ncclSuccess;
+    if (ncclCommGetAsyncError(comm_, &error) != ncclSuccess) return "NCCL does not answer";
+    return error == ncclSuccess || error == ncclInProgress ? "" : ncclGetErrorString(error);
+  }
+  void fail(const std::string& call, const std::string& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      failure_ = why.empty()
+                     ? not_finished(call, rank, limit_.load()) +
+                           ": another rank hangs, is gone, or called something else"
+                     : fmt::format("[nccl] {} on rank {}{}{}: another rank is gone, or the network is", why,
+                                   rank, call.empty() ? "" : " in ", call);
+      has_failed_ = true;
+    }
+    const cuda::DeviceGuard guard(context.index());
+    static_cast<void>(ncclCommAbort(comm_));  // ends what hangs on the GPU, and who waits for it
+  }
+
+  SideStream side_;
+  bool is_forked_ = false;
+  ncclComm_t comm_;
+  std::mutex mutex_;
+  std::string failure_;
+  std::atomic<bool> has_failed_ = false;
+  std::atomic<std::chrono::milliseconds> limit_{};
+  Watchdog watchdog_;  // the last: its thread uses the others
+};
+
+NcclGroup::NcclGroup(std::unique_ptr<Group> hosts, int gpu) {
+  const Members members = members_of(*hosts);
+  state_ = std::make_unique<State>(std::move(hosts), members, gpu, timeout());
+}
+
+NcclGroup::NcclGroup(const Rendezvous& rendezvous, int gpu)
+    : state_(std::make_unique<State>(nullptr, members_of(rendezvous), gpu, timeout())) {}
+
+NcclGroup::~NcclGroup() = default;
+
+int NcclGroup::rank() const { return state_->rank; }
+int NcclGroup::size() const { return state_->size; }
+
+std::string NcclGroup::describe() const {
+  return fmt::format("NCCL, rank {} of {}, {}", rank(), size(), to_string(state_->context.device()));
+}
+
+bool NcclGroup::takes(Device device) const {
+  return device.kind == DeviceKind::cpu || device == state_->context.device();
+}
+
+void NcclGroup::fork() { state_->fork(); }
+void NcclGroup::join() { state_->join(); }
+
+namespace {
+
+/// Memory of the host on the GPU, for a call; back() copies it to where it came from.
+class Staged {
+ public:
+  Staged(cuda::DeviceContext& context, const Array& host)
+      : context_(context),
+        host_(host),
+        array_(context.allocate(host.meta().bytes()), Layout::contiguous(host.shape()), host.dtype()) {
+    context.copy_from_host(array_.data(), host.data(), host.meta().bytes());
+  }
+  const Array& array() const { return array_; }
+  void back() { context_.copy_to_host(host_.data(), array_.data(), host_.meta().bytes()); }
+
+ private:
+  cuda::DeviceContext& context_;
+  const Array& host_;
+  Array array_;
+};
+
+bool is_on_host(const Array& array) { return array.device().kind == DeviceKind::cpu; }
+
+void check_sides(const Array& in, const Array& out) {
+  if (is_on_host(in) != is_on_host(out))
+    throw DeviceError("[nccl] in is on " + to_string(in.device()) + " and out on " + to_string(out.device()) +
+                      ": needs both on one device");
+}
+
+}  // namespace
+
+void NcclGroup::run_all_reduce(const std::string& call, const Array& in, const Array& out, ReduceOp op) {
+  check_sides(in, out);
+  if (!is_on_host(in))
+    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclAllReduce(in.data(), out.data(), count_of(in), type_of(in.dtype()), op_of(op), comm, stream);
+    });
+  if (state_->hosts)
+    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.all_reduce(in, out, op); });
+  Staged staged_in(state_->context, in), staged_out(state_->context, out);
+  run_all_reduce(call, staged_in.array(), staged_out.array(), op);
+  staged_out.back();
+}
+
+void NcclGroup::run_reduce_scatter(const std::string& call, const Array& in, const Array& out, ReduceOp op) {
+  check_sides(in, out);
+  if (!is_on_host(in))
+    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclReduceScatter(in.data(), out.data(), count_of(out), type_of(in.dtype()), op_of(op), comm,
+                               stream);
+    });
+  if (state_->hosts)
+    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.reduce_scatter(in, out, op); });
+  Staged staged_in(state_->context, in), staged_out(state_->context, out);
+  run_reduce_scatter(call, staged_in.array(), staged_out.array(), op);
+  staged_out.back();
+}
+
+void NcclGroup::run_all_gather(const std::string& call, const Array& in, const Array& out) {
+  check_sides(in, out);
+  if (!is_on_host(in))
+    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclAllGather(in.data(), out.data(), in.meta().bytes(), ncclUint8, comm, stream);
+    });
+  if (state_->hosts)
+    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.all_gather(in, out); });
+  Staged staged_in(state_->context, in), staged_out(state_->context, out);
+  run_all_gather(call, staged_in.array(), staged_out.array());
+  staged_out.back();
+}
+
+void NcclGroup::run_broadcast(const std::string& call, const Array& array, int root) {
+  if (!is_on_host(array))
+    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclBroadcast(array.data(), array.data(), array.meta().bytes(), ncclUint8, root, comm, stream);
+    });
+  if (state_->hosts)
+    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.broadcast(array, root); });
+  Staged staged(state_->context, array);
+  run_broadcast(call, staged.array(), root);
+  staged.back();
+}
+
+void NcclGroup::run_barrier(const std::string& call) {
+  if (state_->hosts) return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.barrier(); });
+  const Array flag = detail::host_array({{1}, DType::u8});
+  *flag.data() = {};
+  run_all_reduce(call, flag, flag, ReduceOp::max);
+}
+
+void NcclGroup::run_send(const Array& array, int to) {
+  const std::string call = fmt::format("send of {} to rank {}", to_string(array.meta()), to);
+  if (!is_on_host(array))
+    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclSend(array.data(), array.meta().bytes(), ncclUint8, to, comm, stream);
+    });
+  if (state_->hosts) return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.send(array, to); });
+  run_send(Staged(state_->context, array).array(), to);
+}
+
+void NcclGroup::run_recv(const Array& array, int from) {
+  const std::string call = fmt::format("recv of {} from rank {}", to_string(array.meta()), from);
+  if (!is_on_host(array))
+    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclRecv(array.data(), array.meta().bytes(), ncclUint8, from, comm, stream);
+    });
+  if (state_->hosts) return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.recv(array, from); });
+  Staged staged(state_->context, array);
+  run_recv(staged.array(), from);
+  staged.back();
+}
+
+}  // namespace ferrite::dist
