@@ -3,6 +3,7 @@
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/nn/conv.hpp"
 #include "ferrite/nn/transformer.hpp"
+#include "ferrite/optim/adam.hpp"
 #include "suite.hpp"
 
 namespace ferrite::bench {

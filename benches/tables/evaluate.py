@@ -139,9 +139,10 @@ def by_command(command, train, test, target, classes, timeout):
             raise RuntimeError(f"exit status {done.returncode}: {done.stderr.strip()[-300:]}")
         made = pandas.read_csv(out, dtype={} if classes is None else {"prediction": str})
     if classes is None:
-        if "prediction" not in made or len(made) != len(test) or not numpy.isfinite(made["prediction"]).all():
-            raise RuntimeError(f"{len(made)} rows for {len(test)}, or no numbers in a column prediction")
-        return made["prediction"].to_numpy(float)
+        numbers = pandas.to_numeric(made.get("prediction", pandas.Series(dtype=float)), errors="coerce").to_numpy(float)
+        if len(numbers) != len(test) or not numpy.isfinite(numbers).all():
+            raise RuntimeError(f"{len(numbers)} rows for {len(test)}, or no numbers in a column prediction")
+        return numbers
     lost = [c for c in ("prediction", *(f"p_{c}" for c in classes)) if c not in made]
     if lost:
         raise RuntimeError(f"no column {lost[0]} in the predictions")

@@ -4,6 +4,7 @@
 
 #include "ferrite/nn/conv.hpp"
 #include "ferrite/nn/transformer.hpp"
+#include "ferrite/optim/adam.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite {

@@ -103,6 +103,26 @@ void throw_not_known(const std::string& parameter) {
                   parameter));
 }
 
+void throw_not_dense(const std::string& parameter) {
+  throw ValueError(fmt::format(
+      "[DataParallel] shard_optimizer: the parameter '{}' is a view whose elements do not follow each "
+      "other: make it of contiguous(x)",
+      parameter));
+}
+
+void throw_claimed() {
+  throw ValueError(
+      "[DataParallel] shards() of two optimisers: the step of one ends the use of the gradients; give all "
+      "parameters to one, with groups");
+}
+
+void throw_not_claimed() {
+  throw ValueError(
+      "[DataParallel] shard_optimizer, but no optimiser was made with shards(): it would use sums that this "
+      "rank "
+      "does not have; give it shards() as its last argument");
+}
+
 void throw_not_recordable(const std::string& group) {
   throw ValueError(
       fmt::format("[DataParallel] a step cannot be recorded: the group ({}) does not work on the queue of "

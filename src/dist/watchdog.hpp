@@ -27,15 +27,16 @@ class FERRITE_API Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Calls end in the order in which they are given here. `is_done` is asked on the watchdog's thread, for
-  /// the last time when it is true.
+  /// Calls end in the order in which they are given here: the time of one counts from the end of the one
+  /// before. `is_done` is asked on the watchdog's thread, for the last time when it is true.
   void watch(std::string call, std::chrono::milliseconds timeout, std::function<bool()> is_done);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Watched {
     std::string call;
-    Clock::time_point deadline;
+    Clock::time_point since;
+    std::chrono::milliseconds timeout;
     std::function<bool()> is_done;
   };
   void work();

@@ -44,10 +44,9 @@ Launch torchrun_launch(int size) {
                     "or unset WORLD_SIZE",
                     size, variable));
   };
-  static_cast<void>(given("RANK"));
+  for (const char* variable : {"RANK", "LOCAL_RANK", "MASTER_PORT"}) static_cast<void>(given(variable));
   Launch launch = make_launch("torchrun", size, "RANK", number("LOCAL_RANK"));
   const std::string address = given("MASTER_ADDR");
-  static_cast<void>(given("MASTER_PORT"));
   const char* const taken = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   const int port = *number("MASTER_PORT") + (taken != nullptr && std::string_view(taken) == "True" ? 1 : 0);
   launch.address = fmt::format("{}:{}", address, port);
@@ -78,6 +77,10 @@ Launch launch_from_environment() {
   const auto slurm_local = number("SLURM_LOCALID");
   if (const auto size = number("OMPI_COMM_WORLD_SIZE"))
     return make_launch("Open MPI", *size, "OMPI_COMM_WORLD_RANK", number("OMPI_COMM_WORLD_LOCAL_RANK"));
+  // Before Slurm's own: srun may have started torchrun, whose processes inherit its variables.
+  const auto processes = number("WORLD_SIZE");
+  if (processes && std::getenv("RANK") != nullptr && std::getenv("MASTER_ADDR") != nullptr)
+    return torchrun_launch(*processes);
   if (const auto size = number("PMI_SIZE")) {
     const auto local = number("MPI_LOCALRANKID");
     return make_launch("PMI", *size, "PMI_RANK", local ? local : slurm_local);
@@ -87,8 +90,7 @@ Launch launch_from_environment() {
   if (const int tasks = number("SLURM_STEP_NUM_TASKS").value_or(1); tasks > 1)
     throw DistError(fmt::format(
         "[dist] srun started {} tasks without MPI, and each would be alone: use srun --mpi=pmix", tasks));
-  if (const auto size = number("WORLD_SIZE"); size && (*size > 1 || std::getenv("RANK") != nullptr))
-    return torchrun_launch(*size);
+  if (processes && *processes > 1) return torchrun_launch(*processes);
   return {};
 }
 

@@ -94,4 +94,11 @@ std::vector<std::pair<std::string, std::string>> AnyBackend::names() {
   return all;
 }
 
+void detail::throw_no_kernel(std::string_view op, const std::string& backend) {
+  throw BackendError(
+      fmt::format("[{}] {} has no kernel for it: ask accepts() first, or evaluate the op, which may "
+                  "compose it of others",
+                  op, backend));
+}
+
 }  // namespace ferrite

@@ -185,6 +185,28 @@ std::vector<std::string> TrainerBase::common_lines(std::string_view optimizer, d
   return lines;
 }
 
+double TrainerBase::number_of(const std::string& text) {
+  return static_cast<double>(hash_bytes(std::as_bytes(std::span(text)), hash_start) >>
+                             16);  // 48 bits are exact
+}
+
+std::string TrainerBase::saving_line() const {
+  return fmt::format("checkpoints {}, evaluations every {} steps",
+                     folder_ ? fmt::format("every {} steps", config_.checkpoint_every) : "nowhere",
+                     config_.evaluate_every);
+}
+
+void TrainerBase::throw_others_failed() const {
+  throw ValueError(
+      fmt::format("[trainer] the evaluation after step {} failed on another rank, which says why", step_));
+}
+
+void TrainerBase::throw_no_ranks() const {
+  throw ValueError(
+      "[trainer] the optimiser is sharded, and the other ranks are not known: call train_with(ranks) before "
+      "fit");
+}
+
 void TrainerBase::check_resumable(const fs::path& path, const Checkpoint& checkpoint,
                                   std::string_view optimizer, const std::map<std::string, Rng*>& rngs) {
   std::map<std::string, std::string> current = settings(optimizer);

@@ -126,6 +126,15 @@ TEST(AnyBackend, KernelsOfOpsFromOutsideAreFoundThroughDecorators) {
   }
 }
 
+TEST(AnyBackend, RefusesToRunAKernelThatItDoesNotHave) {
+  AnyBackend b("reference");
+  const Tensor<AnyBackend> x = ones(b, {2}), y = zeros(b, {2});
+  const Array* in[] = {&x.primitive()};
+  Array out = y.primitive();
+  EXPECT_FALSE(accepts(b, Triple{}, std::array{x.meta()}));
+  EXPECT_THROW(run(b, Triple{}, Ins(in, 1), Outs(&out, 1)), BackendError);
+}
+
 struct Own : Reference {};
 void run(Own& b, const op::Fill& op, Ins in, Outs out) {
   run(static_cast<Reference&>(b), op::Fill{op.shape, op.dtype, 7}, in, out);

@@ -197,6 +197,46 @@ TEST(Parallel, WhatIsWrongWithAStepIsSaid) {
   });
 }
 
+TEST(Parallel, ShardsAreForOneOptimiserOfDenseParameters) {
+  on_ranks(2, [](Handle& g) {
+    D b;
+    SmallNet<D> net(b, 1);
+    const auto sharded = DataParallelConfig{}.with_shard_optimizer();
+    DataParallel parallel(net, *g, sharded);
+    Gradients<Cpu> grads;
+    parallel.backward(Lesson{}.loss(net, 0, g->rank(), 0), grads);
+    EXPECT_NE(
+        error_of<ValueError>([&] { parallel.finish(grads); }).find("no optimiser was made with shards()"),
+        std::string::npos);
+    {
+      auto optimizer = small_optimizer(net, parallel.shards());
+      EXPECT_NE(error_of<ValueError>([&] { small_optimizer(net, parallel.shards()); }).find("two optimisers"),
+                std::string::npos);
+      optimizer.step(grads, parallel.finish(grads));
+    }
+    auto next = small_optimizer(net, parallel.shards());  // the first is gone
+    EXPECT_EQ(DataParallel(net, *g).shards(), nullptr);
+
+    struct Turned final : nn::Module<D> {
+      Tensor<D> weight;
+      explicit Turned(D& backend) : weight(parameter(transpose(ones(backend, {2, 3}), 0, 1), "weight")) {}
+      void visit(nn::Visitor<D>& v) override { v.parameter("weight", weight); }
+    } turned(b);
+    if (!turned.weight.primitive().value.layout().is_contiguous()) {
+      EXPECT_NE(error_of<ValueError>([&] { DataParallel(turned, *g, sharded); }).find("contiguous(x)"),
+                std::string::npos);
+    }
+    nn::Linear<D> other = [&] {
+      Rng rng(1);
+      return nn::Linear<D>(b, {.in = 2, .out = 2}, rng);
+    }();
+    DataParallel another(other, *g, sharded);
+    EXPECT_NE(
+        error_of<ValueError>([&] { small_optimizer(net, another.shards()); }).find("there is no parameter"),
+        std::string::npos);
+  });
+}
+
 /// What somebody has changed between two micro-batches counts.
 TEST(Parallel, GradientsThatWereSetAreReduced) {
   on_ranks(2, [](Handle& g) {

@@ -171,6 +171,88 @@ TEST(TrainerRanks, ShardedOptimisersSaveAndResumeAsWholeOnes) {
   for (std::size_t i = 0; i < states.size(); i += 2) EXPECT_TRUE(same_bits(states[i], states[i + 1]));
 }
 
+/// All ranks take part in saving a sharded optimiser, and so must know of the error.
+TEST(TrainerRanks, AnEvaluationThatFailsOnOneRankLosesNothing) {
+  struct Bad final : train::Metric<D> {
+    bool fails;
+    explicit Bad(bool on_this_rank) : fails(on_this_rank) {}
+    std::string name() const override { return "bad"; }
+    void reset() override {}
+    void add(const train::Prediction<D>&, const data::Batch<D>&) override {
+      if (fails) throw std::runtime_error("the metric failed");
+    }
+    double value() const override { return 0; }
+  };
+  const ScratchFolder folder;
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  on_ranks(2, [&](Handle& group) {
+    RankRun run(*group, ten_steps().with_checkpoints((folder / "run").string(), 0), true);
+    run.trainer.add_metric(std::make_unique<Bad>(group->rank() == 1));
+    run.trainer.validate_on(points(32, 6));
+    try {
+      run.trainer.fit();
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex);
+      errors.push_back(error.what());
+    }
+  });
+  std::ranges::sort(errors);
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_NE(errors[0].find("failed on another rank"), std::string::npos) << errors[0];
+  EXPECT_EQ(errors[1], "the metric failed");
+  EXPECT_TRUE(std::filesystem::exists(folder / "run" / "step-00000010.safetensors"));
+}
+
+TEST(TrainerRanks, WhatShardedTrainersMustHaveInCommonIsSaid) {
+  const ScratchFolder folder;
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  const auto error_of_fit = [&](train::Trainer<D>& trainer) {
+    try {
+      trainer.fit();
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      errors.push_back(error.what());
+    }
+  };
+  on_ranks(2, [&](Handle& group) {  // only one saves
+    const auto config = ten_steps();
+    RankRun run(*group, group->rank() == 0 ? config.with_checkpoints((folder / "run").string(), 4) : config,
+                true);
+    error_of_fit(run.trainer);
+  });
+  on_ranks(2, [&](Handle& group) {  // only one finds a file
+    RankRun run(*group, ten_steps(), true);
+    run.trainer.advance(2);
+    run.trainer.save(folder / "two.safetensors");
+    group->barrier();
+    RankRun next(*group, ten_steps(), true);
+    if (group->rank() == 0) next.trainer.resume(folder / "two.safetensors");
+    error_of_fit(next.trainer);
+  });
+  on_ranks(1, [&](Handle& group) {  // the trainer was not told
+    RankRun run(*group, ten_steps(), true);
+    train::Trainer<D> alone(
+        run.net, run.optimizer, run.loader,
+        [&](const data::Batch<D>& batch) {
+          const auto logits = run.net.forward(batch.x);
+          return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
+        },
+        ten_steps());
+    error_of_fit(alone);
+  });
+  ASSERT_EQ(errors.size(), 5u);
+  for (const int i : {0, 1})
+    EXPECT_NE(errors[static_cast<std::size_t>(i)].find("rank 1 has checkpoints nowhere"), std::string::npos)
+        << errors[static_cast<std::size_t>(i)];
+  for (const int i : {2, 3})
+    EXPECT_NE(errors[static_cast<std::size_t>(i)].find("rank 1 has step 0 of 10, rank 0 has step 2 of 10"),
+              std::string::npos)
+        << errors[static_cast<std::size_t>(i)];
+  EXPECT_NE(errors[4].find("call train_with(ranks)"), std::string::npos) << errors[4];
+}
+
 TEST(TrainerRanks, OneRequestStopsAll) {
   std::atomic<int> interrupted = 0;
   std::atomic<std::int64_t> steps = 0;

@@ -86,6 +86,13 @@ TEST(World, TorchrunSaysWhereTheFirstRankListens) {
     const Environment environment(torchrun);
     EXPECT_EQ(dist::launch_from_environment().address, "node7:29501");
   }
+  Variables by_slurm = torchrun;
+  for (const char* name : {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "PMI_SIZE"}) by_slurm[name] = "2";
+  by_slurm["PMI_RANK"] = by_slurm["PMIX_RANK"] = "1";
+  {
+    const Environment environment(by_slurm);  // srun torchrun ...
+    EXPECT_EQ(dist::launch_from_environment().rank, 3);
+  }
   torchrun.erase("MASTER_ADDR");
   const Environment environment(torchrun);
   EXPECT_THROW(dist::launch_from_environment(), dist::DistError);

@@ -75,6 +75,9 @@ FERRITE_API void check_weight(double weight, bool may_be_zero);
 [[noreturn]] FERRITE_API void throw_failed();
 [[noreturn]] FERRITE_API void throw_not_known(const std::string& parameter);
 [[noreturn]] FERRITE_API void throw_not_recordable(const std::string& group);
+[[noreturn]] FERRITE_API void throw_not_dense(const std::string& parameter);
+[[noreturn]] FERRITE_API void throw_claimed();
+[[noreturn]] FERRITE_API void throw_not_claimed();
 }  // namespace detail
 
 /// The gradients of one model on one rank. B is the differentiating backend of its parameters.
@@ -94,8 +97,9 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
 
   /// Gives all ranks the parameters and buffers of rank 0. DistError, with nothing changed, if the ranks have
   /// different models (names, shapes, dtypes, what is frozen), bucket_bytes or shard_optimizer: it names the
-  /// first rank and the first line that differ. ValueError unless bucket_bytes >= 1. The group and the model
-  /// outlive this object, and the model keeps its parts.
+  /// first rank and the first line that differ. ValueError unless bucket_bytes >= 1, and for shards of a
+  /// parameter that is no dense tensor. The group and the model outlive this object, and the model keeps its
+  /// parts.
   /// Parameters that are unfrozen later are not known here, as with optimisers.
   DataParallel(nn::Module<B>& model, Group& group, const DataParallelConfig& config = {});
   DataParallel(const DataParallel&) = delete;
@@ -118,7 +122,8 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
   /// A parameter that has a gradient on some ranks only counts as zero on the others. One that has none on
   /// all ranks has none afterwards; notices() names those of the first step.
   ///
-  /// With shard_optimizer a rank gets the sums of its share; what else is in `grads` is of no use.
+  /// With shard_optimizer a rank gets the sums of its share; what else is in `grads` is of no use. ValueError
+  /// if no optimiser was made with shards() then.
   double finish(Gradients<Inner>& grads);
   /// The same inside record() (backend/record.hpp), where ranks cannot tell each other numbers: all of them
   /// record the same step, of the same weight and with gradients of the same parameters. ValueError unless
@@ -126,8 +131,10 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
   double finish_recorded(Gradients<Inner>& grads);
   /// Whether the group works on the queue of the model's device, so that steps can be recorded.
   bool can_record() const;
+  /// After an error inside record(), of which nothing has run: the next step begins as if it had not been.
+  void abandon_recorded();
 
-  /// For the optimiser; nullptr without shard_optimizer.
+  /// For the optimiser, one alone; nullptr without shard_optimizer.
   optim::Shards<Inner>* shards() { return is_sharded_ ? this : nullptr; }
 
   /// Gives all ranks the buffers of rank 0 (the running statistics of batch norm, which each rank makes of
@@ -160,6 +167,10 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
   }
 
   // Of Shards (data_parallel_shards.hpp).
+  void claim() override {
+    if (std::exchange(is_claimed_, true)) detail::throw_claimed();
+  }
+  void release() noexcept override { is_claimed_ = false; }
   optim::Share share_of(const std::string& parameter) const override;
   Tensor<Inner> sum(const Tensor<Inner>& x) override;
   void gather_parameters() override;
@@ -205,6 +216,7 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
 
   Group& group_;
   const bool is_sharded_;
+  bool is_claimed_ = false;                        // by an optimiser
   std::vector<nn::NamedParameter<B>> parameters_;  // those that are trained
   std::map<std::string, std::size_t> index_of_name_;
   std::vector<const Tensor<B>*> buffers_;  // places: layers put new tensors there
@@ -232,6 +244,8 @@ DataParallel<B>::DataParallel(nn::Module<B>& model, Group& group, const DataPara
   std::vector<nn::NamedParameter<B>> trained;
   for (const auto& p : parameters_) {
     if (!nn::is_trainable(p.tensor)) continue;
+    if (is_sharded_ && !ferrite::detail::kernel_array(p.tensor.primitive()).layout().is_contiguous())
+      detail::throw_not_dense(p.name);
     index_of_name_.emplace(p.name, metas.size());
     metas.push_back(p.tensor.meta());
     trained.push_back(p);

@@ -72,15 +72,17 @@ template <class B>
 void DataParallel<B>::send(const Bucket& bucket) {
   const Tensor<Inner> whole = part_of(bucket, 0, 1);
   const Tensor<Inner> mine = is_sharded_ ? part_of(bucket, group_.rank(), group_.size()) : whole;
-  before_overwriting(whole.backend());
+  Inner& inner = arenas_[bucket.arena].backend();  // which lives as long as the targets
+  before_overwriting(inner);
   const Array source = detail::source_of(group_, whole);
-  targets_.emplace_back(group_, whole.backend(), mine.primitive());
+  targets_.emplace_back(group_, inner, mine.primitive());
   reducer_.start(source, targets_.back().array(), is_sharded_ ? Reducer::To::parts : Reducer::To::all);
 }
 
 template <class B>
 double DataParallel<B>::finish(Gradients<Inner>& grads) {
   if (failed_) detail::throw_failed();
+  if (is_sharded_ && !is_claimed_) detail::throw_not_claimed();
   sends_ = failed_ = true;
   send_rest(grads);
   const double weight = sum_up(grads);
@@ -100,12 +102,22 @@ template <class B>
 double DataParallel<B>::finish_recorded(Gradients<Inner>& grads) {
   if (failed_) detail::throw_failed();
   if (!can_record()) detail::throw_not_recordable(group_.describe());
+  if (is_sharded_ && !is_claimed_) detail::throw_not_claimed();
   sends_ = failed_ = true;
   send_rest(grads);
   take_sums();
   sends_ = failed_ = false;
   sent_ = 0;
   return std::exchange(weight_, 0) * group_.size();
+}
+
+template <class B>
+void DataParallel<B>::abandon_recorded() {
+  group_.join();
+  targets_.clear();
+  sends_ = failed_ = false;
+  sent_ = 0;
+  weight_ = 0;
 }
 
 /// The buckets of which backward has not completed every gradient: it was not called, or did not reach them.

@@ -19,7 +19,8 @@ struct Rendezvous {
 };
 
 /// Takes memory of its GPU, and of the host. Calls on the GPU's memory are queued on its stream, with the
-/// kernels, and can be recorded (Group::is_queued). NCCL adds in an order of its own.
+/// kernels, and can be recorded (Group::is_queued). NCCL adds in an order of its own, rounds f16 and bf16 at
+/// every step, and may drop NaN in max and min.
 ///
 /// NCCL can neither compare what ranks call nor say which one is missing. A call that does not end within the
 /// timeout, or an error of NCCL, ends the group: what hangs on the GPU is aborted, and every later call

@@ -38,6 +38,7 @@ class TrainerRanks final : public train::Ranks<B> {
   double finish(Gradients<Inner>& grads) override { return parallel_.finish(grads); }
   double finish_recorded(Gradients<Inner>& grads) override { return parallel_.finish_recorded(grads); }
   bool can_record() const override { return parallel_.can_record(); }
+  void abandon_recorded() override { parallel_.abandon_recorded(); }
   std::vector<double> largest(std::span<const double> values) override {
     const Array all = detail::host_array({{static_cast<std::int64_t>(values.size())}, DType::f64});
     std::ranges::copy(values, all.data<double>());

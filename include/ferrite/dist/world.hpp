@@ -20,11 +20,11 @@ struct Launch {
   std::string address;   // "host:port", where NCCL's rank 0 listens; of torchrun only
 };
 
-/// Looks for Open MPI (OMPI_COMM_WORLD_SIZE), a launcher with PMI (PMI_SIZE: MPICH, Intel MPI, srun
-/// --mpi=pmi2), srun --mpi=pmix (PMIX_RANK and SLURM_NTASKS), and the variables of torchrun (WORLD_SIZE,
-/// RANK, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), in this order. DistError if srun started several tasks
-/// without MPI, each of which would think that it is alone, and if a variable of torchrun is missing.
-/// ValueError if a variable is not a number.
+/// Looks for Open MPI (OMPI_COMM_WORLD_SIZE), the variables of torchrun (WORLD_SIZE, RANK, LOCAL_RANK,
+/// MASTER_ADDR, MASTER_PORT), a launcher with PMI (PMI_SIZE: MPICH, Intel MPI, srun --mpi=pmi2), and srun
+/// --mpi=pmix (PMIX_RANK and SLURM_NTASKS), in this order. DistError if srun started several tasks without
+/// MPI, each of which would think that it is alone, and if a variable of torchrun is missing. ValueError if a
+/// variable is not a number.
 FERRITE_API Launch launch_from_environment();
 
 /// The group of all processes: an MpiGroup if a launcher of MPI started them, else a world of one. DistError

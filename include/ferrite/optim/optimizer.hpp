@@ -49,7 +49,9 @@ class Optimizer {
   using Inner = typename Differentiated<B>::Inner;
   using Kernels = std::remove_reference_t<decltype(detail::kernel_backend(std::declval<B&>()))>;
 
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer() {
+    if (shards_) shards_->release();
+  }
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -89,7 +91,7 @@ class Optimizer {
 
   /// Made with Shards: it has the state of this rank's share of the parameters only, makes those updates, and
   /// ends every step by getting the others from their ranks. Norms are of all ranks. Every rank then calls
-  /// step, state and load_state at the same time. The shards outlive the optimiser.
+  /// step and state at the same time. The shards outlive the optimiser.
   bool is_sharded() const { return shards_ != nullptr; }
 
   /// Names of the parameters that have no gradient here.
@@ -115,9 +117,14 @@ class Optimizer {
 
   /// Learning rate, step counts, the tensors kept per parameter ("block0.weight.exp_avg") and the scale of
   /// the losses.
-  NamedTensors state() const;
+  NamedTensors state() const { return state(StateOf::all_ranks); }
   /// Throws as check_state does; then nothing is changed.
-  void load_state(const NamedTensors& state);
+  void load_state(const NamedTensors& state) { load_state(state, StateOf::all_ranks); }
+  /// Of an optimiser with shards: the whole, which every rank has then, or what this one has, for which it
+  /// asks nobody. Other optimisers have all of it.
+  enum class StateOf : std::uint8_t { all_ranks, this_rank };
+  NamedTensors state(StateOf extent) const;
+  void load_state(const NamedTensors& state, StateOf extent);
 
  protected:
   /// `shards` only if an element's update depends on that element alone: `apply` then gets shares of
@@ -183,7 +190,7 @@ class Optimizer {
       if (slots_[s][parameter].defined()) bits |= 1u << s;
     return bits;
   }
-  std::vector<StateEntry> entries() const;
+  std::vector<StateEntry> entries(StateOf extent) const;
   void write_learning_rate() {
     kernels().copy_from_host(schedule_.with_layout(schedule_.layout().slice(0, 0, 1, 1)), &lr_);
   }
@@ -218,7 +225,13 @@ Optimizer<B>::Optimizer(std::string_view name, std::vector<nn::NamedParameter<B>
       lr_(settings.lr) {
   list_parameters(name);
   steps_.assign(parameters_.size(), 0);
-  make_slots(slots);
+  if (shards) shards->claim();
+  try {
+    make_slots(slots);
+  } catch (...) {
+    if (shards) shards->release();
+    throw;
+  }
 }
 
 /// Lists the parameters and their groups, and what is unusual about them.

@@ -80,7 +80,7 @@ HostTensor Optimizer<B>::own(std::size_t parameter, const HostTensor& whole) con
 }
 
 template <class B>
-std::vector<StateEntry> Optimizer<B>::entries() const {
+std::vector<StateEntry> Optimizer<B>::entries(StateOf extent) const {
   std::vector<StateEntry> list{{"lr", {{}, DType::f64}},
                                {"steps", {{static_cast<std::int64_t>(parameters_.size())}, DType::i64}}};
   if (scaler_) {
@@ -89,13 +89,15 @@ std::vector<StateEntry> Optimizer<B>::entries() const {
   }
   if (memory_ == Memory::scratch) return list;
   for_each_slot([&](std::size_t i, const std::string& slot, const Array& array) {
-    list.push_back({parameters_[i].name + "." + slot, {parameters_[i].tensor.shape(), array.dtype()}});
+    list.push_back(
+        {parameters_[i].name + "." + slot,
+         {extent == StateOf::all_ranks ? parameters_[i].tensor.shape() : array.shape(), array.dtype()}});
   });
   return list;
 }
 
 template <class B>
-NamedTensors Optimizer<B>::state() const {
+NamedTensors Optimizer<B>::state(StateOf extent) const {
   NamedTensors result;
   result.emplace("lr", HostTensor::from(std::span<const double>(&lr_, 1), {}));
   const std::vector<std::int64_t> counts = steps();
@@ -109,14 +111,16 @@ NamedTensors Optimizer<B>::state() const {
   for_each_slot([&](std::size_t i, const std::string& slot, const Array& array) {
     const std::string& parameter = parameters_[i].name;
     HostTensor held = to_host(Tensor<Kernels>(kernels(), array));
-    result.emplace(parameter + "." + slot, shards_ ? shards_->gather(parameter, held) : std::move(held));
+    result.emplace(parameter + "." + slot, shards_ && extent == StateOf::all_ranks
+                                               ? shards_->gather(parameter, held)
+                                               : std::move(held));
   });
   return result;
 }
 
 template <class B>
-void Optimizer<B>::load_state(const NamedTensors& state) {
-  check_state("load_state", entries(), state);
+void Optimizer<B>::load_state(const NamedTensors& state, StateOf extent) {
+  check_state("load_state", entries(extent), state);
   const double lr = state.find("lr")->second.template as<double>()[0];
   const auto steps = state.find("steps")->second.template as<std::int64_t>();
   if (scaler_) {
@@ -125,8 +129,9 @@ void Optimizer<B>::load_state(const NamedTensors& state) {
   }
   if (memory_ == Memory::kept) {
     for_each_slot([&](std::size_t i, const std::string& slot, const Array& array) {
-      const HostTensor& whole = state.find(parameters_[i].name + "." + slot)->second;
-      assign(Tensor<Kernels>(kernels(), array), shards_ ? own(i, whole) : whole);
+      const HostTensor& given = state.find(parameters_[i].name + "." + slot)->second;
+      assign(Tensor<Kernels>(kernels(), array),
+             shards_ && extent == StateOf::all_ranks ? own(i, given) : given);
     });
   }
   lr_ = lr;

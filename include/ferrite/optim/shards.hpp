@@ -20,6 +20,10 @@ template <class K>
 class Shards {
  public:
   virtual ~Shards() = default;
+  /// By the one optimiser that makes the updates, from its construction to its destruction. ValueError if
+  /// there is one already: a step ends the use of the gradients.
+  virtual void claim() = 0;
+  virtual void release() noexcept = 0;
   /// What this rank updates. Each element belongs to one rank. ValueError if the parameter is not known.
   virtual Share share_of(const std::string& parameter) const = 0;
   /// x of all ranks, added. # Shapes: x f64 [] -> the same

@@ -35,6 +35,7 @@ template <class Op, class... Stacks>
 consteval bool runs_on_one_of(StackList<Stacks...>) {
   return (Runs<Stacks, Op> || ...);
 }
+[[noreturn]] FERRITE_API void throw_no_kernel(std::string_view op, const std::string& backend);
 }  // namespace detail
 
 /// A handle: copies are the same backend. Two objects are the same if the backends they hold are.
@@ -134,7 +135,8 @@ class FERRITE_API AnyBackend {
   requires(!LibraryOp<Op> && detail::runs_on_one_of<Op>(NamedStacks{})) friend void run(AnyBackend& b,
                                                                                         const Op& op, Ins in,
                                                                                         Outs out) {
-    b.with_kernels_of<Op>([&](auto& named) { detail::call_kernel(named, op, in, out); });
+    const bool found = b.with_kernels_of<Op>([&](auto& named) { detail::call_kernel(named, op, in, out); });
+    if (!found) detail::throw_no_kernel(op_name(op), b.describe());
   }
 
  private:
@@ -171,13 +173,18 @@ class FERRITE_API AnyBackend {
 
   template <class Op>
   Primitives<AnyBackend> evaluate_unlisted(const Op& op, Ins in);
-  /// Calls use(B&) if it holds a B that has a name and a kernel for the op.
+  /// Calls use(B&) if it holds a B that has a name and a kernel for the op; false if it does not.
   template <class Op, class Use>
-  void with_kernels_of(const Use& use) const {
+  bool with_kernels_of(const Use& use) const {
+    bool found = false;
     NamedStacks::for_each([&]<class B>() {
-      if constexpr (Runs<B, Op>)
-        if (model_->type() == typeid(B)) use(*static_cast<B*>(model_->held()));
+      if constexpr (Runs<B, Op>) {
+        if (model_->type() != typeid(B)) return;
+        found = true;
+        use(*static_cast<B*>(model_->held()));
+      }
     });
+    return found;
   }
 
   std::shared_ptr<Model> model_;

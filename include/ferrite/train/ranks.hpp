@@ -29,6 +29,8 @@ class Ranks {
   /// The same inside a step that is being recorded, if can_record().
   virtual double finish_recorded(Gradients<Inner>& grads) = 0;
   virtual bool can_record() const = 0;
+  /// After an error while a step was recorded.
+  virtual void abandon_recorded() = 0;
   /// Of each value the largest, or the mean, over all ranks; a rank counts by its weight.
   virtual std::vector<double> largest(std::span<const double> values) = 0;
   virtual std::vector<double> mean(std::span<const double> values, double weight) = 0;

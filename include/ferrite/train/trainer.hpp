@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,8 +78,11 @@ class Trainer final : public TrainerBase {
   /// The same over the next `batches` batches of a source, or those that it still has.
   Evaluation evaluate(data::BatchSource& source, std::int64_t batches);
 
-  /// Writes on the rank that calls it. If the optimiser is sharded, every rank calls it.
-  void save(const std::filesystem::path& path) { write_checkpoint(path, snapshot()); }
+  /// Writes on the rank that calls it. If the optimiser is sharded, every rank calls it, and rank 0 writes.
+  void save(const std::filesystem::path& path) {
+    const Checkpoint checkpoint = snapshot();
+    if (!optimizer_.is_sharded() || writes_files()) write_checkpoint(path, checkpoint);
+  }
   /// Resumes where the checkpoint was written. If the source can seek, the weights after any further step
   /// are, bit for bit, those of a run that was never interrupted. Throws, with nothing changed, if the file
   /// is damaged or was written by a run with another model, optimiser, schedule or data order. The number of
@@ -120,12 +124,14 @@ class Trainer final : public TrainerBase {
   }
   void check_ready();
   void check_same_run();
+  bool pulls_on_all_ranks(std::vector<data::HostBatch>& batches, std::int64_t& rows);
   Step train_step(Rewind<B>& rewind);
   Step eager_step(Rewind<B>& rewind, const std::vector<data::HostBatch>& pulled, std::int64_t& rows);
   Tensor<B> learn(const data::Batch<B>& batch, Gradients<typename B::Inner>& grads, bool is_last);
   void prepare_loss_scaler();
   void prepare_capture();
   void capture(Recording& recording, const std::vector<data::HostBatch>& batches);
+  std::string kind_of(const std::vector<data::HostBatch>& batches) const;
   const Recording* replay(const std::vector<data::HostBatch>& batches);
   std::optional<BadLoss> read_losses();
   void settle();
@@ -154,6 +160,7 @@ class Trainer final : public TrainerBase {
 
   // With capture: a recording for each kind of batches (Loading::kind), and the one that the last step ran.
   bool captures_ = false;
+  bool kinds_agree_ = true;  // of the batches of all ranks, at this step
   std::map<std::string, Recording> recordings_;
   const Recording* replayed_ = nullptr;
 
@@ -256,15 +263,23 @@ Evaluation Trainer<B>::measure(Next&& next) {
   if (ranks_) ranks_->broadcast_buffers();
   Rewind<B> rewind(model_, own_rngs_);
   std::int64_t rows = 0;
-  while (const std::optional<data::HostBatch> host = next()) {
-    const data::Batch<B> batch = loading_->load(*backend_, *host);
-    const Prediction<B> prediction = apply_(batch);
-    for (auto& metric : metrics_) metric->add(prediction, batch);
-    rows += host->size();
-  }
-  rewind.back();
   std::vector<double> values;
-  for (auto& metric : metrics_) values.push_back(metric->value());
+  std::exception_ptr error;
+  try {
+    while (const std::optional<data::HostBatch> host = next()) {
+      const data::Batch<B> batch = loading_->load(*backend_, *host);
+      const Prediction<B> prediction = apply_(batch);
+      for (auto& metric : metrics_) metric->add(prediction, batch);
+      rows += host->size();
+    }
+    rewind.back();
+    for (auto& metric : metrics_) values.push_back(metric->value());
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const bool fails = on_any_rank(error != nullptr);  // on all together: what follows needs every rank
+  if (error) std::rethrow_exception(error);
+  if (fails) throw_others_failed();
   if (ranks_) values = ranks_->mean(values, static_cast<double>(rows));
   Evaluation result;
   for (std::size_t i = 0; i < metrics_.size(); ++i)

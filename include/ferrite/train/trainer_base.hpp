@@ -88,6 +88,12 @@ class FERRITE_API TrainerBase {
   /// What ranks that train together must have in common.
   std::vector<std::string> common_lines(std::string_view optimizer, double learning_rate,
                                         const NamedTensors& weights) const;
+  /// A checksum of a text, as a whole number that ranks compare.
+  static double number_of(const std::string& text);
+  /// When this rank evaluates and saves, in words.
+  std::string saving_line() const;
+  [[noreturn]] void throw_others_failed() const;
+  [[noreturn]] void throw_no_ranks() const;
   /// Throws unless the run may resume from the checkpoint.
   void check_resumable(const std::filesystem::path& path, const Checkpoint& checkpoint,
                        std::string_view optimizer, const std::map<std::string, Rng*>& rngs);

@@ -26,7 +26,8 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
       if (const auto own = generators.find(name); own != generators.end()) key.seed = own->second->seed();
   check_resumable(path, c, optimizer_.name(), generators);
   const data::LoaderPosition before = source_.position();
-  const NamedTensors optimizer_before = optimizer_.state(),
+  constexpr auto own = optim::Optimizer<B>::StateOf::this_rank;
+  const NamedTensors optimizer_before = optimizer_.state(own),
                      average_before = average_ ? average_->state() : NamedTensors();
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
@@ -40,7 +41,7 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
     model_.load_state(c.model);
   } catch (...) {
     seek(before);
-    optimizer_.load_state(optimizer_before);
+    optimizer_.load_state(optimizer_before, own);
     if (average_) average_->load_state(average_before);
     throw;
   }

@@ -24,10 +24,34 @@ bool Trainer<B>::on_any_rank(bool here) {
 /// Ranks with other options, or that resumed from other files, would train another model without a word.
 template <class B>
 void Trainer<B>::check_same_run() {
-  if (!ranks_) return;
+  if (!ranks_) {
+    if (optimizer_.is_sharded()) throw_no_ranks();
+    return;
+  }
   NamedTensors weights;  // without buffers, which each rank has for itself
   for (const auto& p : model_.parameters()) weights.emplace(p.name, to_host(p.tensor));
-  ranks_->check_same(common_lines(optimizer_.name(), optimizer_.learning_rate(), weights));
+  std::vector<std::string> lines = common_lines(optimizer_.name(), optimizer_.learning_rate(), weights);
+  if (optimizer_.is_sharded()) lines.push_back(saving_line());  // all ranks take part in what one saves
+  ranks_->check_same(lines);
+}
+
+/// The batches of a step, or false if a rank has no more. Recorded steps are those of all ranks: if their
+/// batches differ in kind, this step is not one.
+template <class B>
+bool Trainer<B>::pulls_on_all_ranks(std::vector<data::HostBatch>& batches, std::int64_t& rows) {
+  while (std::ssize(batches) < config_.micro_batches) {
+    std::optional<data::HostBatch> host = source_.pull();
+    if (!host) break;
+    rows += host->size();
+    batches.push_back(std::move(*host));
+  }
+  const bool ends = std::ssize(batches) < config_.micro_batches;
+  if (!ranks_) return !ends;
+  const double kind = captures_ ? number_of(kind_of(batches)) : 0;
+  const double here[] = {ends ? 1.0 : 0.0, kind, -kind};
+  const std::vector<double> all = ranks_->largest(here);
+  kinds_agree_ = all[1] == -all[2];
+  return all[0] == 0;
 }
 
 /// One update, or none if a batch is skipped.
@@ -40,14 +64,8 @@ typename Trainer<B>::Step Trainer<B>::train_step(Rewind<B>& rewind) {
   std::int64_t rows = 0;
   replayed_ = nullptr;
   if (captures_ || ranks_) {
-    while (std::ssize(batches) < config_.micro_batches) {
-      std::optional<data::HostBatch> host = source_.pull();
-      if (!host) break;
-      rows += host->size();
-      batches.push_back(std::move(*host));
-    }
-    if (on_any_rank(std::ssize(batches) < config_.micro_batches)) return Step::out_of_data;
-    if (captures_) replayed_ = replay(batches);
+    if (!pulls_on_all_ranks(batches, rows)) return Step::out_of_data;
+    if (captures_ && kinds_agree_) replayed_ = replay(batches);
   }
   if (!replayed_) {
     const Step result = eager_step(rewind, batches, rows);
@@ -141,9 +159,10 @@ void Trainer<B>::prepare_capture() {
   if (captures_) optimizer_.keep_schedule_on_device();
 }
 
-/// Records the step on batches of one kind; none, with a notice or an error, if that fails.
+/// Records the step on batches of one kind; none, with a notice or an error, if that fails on any rank.
 template <class B>
 void Trainer<B>::capture(Recording& recording, const std::vector<data::HostBatch>& batches) {
+  std::vector<std::string> unused;
   const auto body = [&](const std::vector<data::Batch<B>>& inputs) {
     Gradients<typename B::Inner> grads;
     std::vector<Tensor<B>> losses;
@@ -151,26 +170,41 @@ void Trainer<B>::capture(Recording& recording, const std::vector<data::HostBatch
       losses.push_back(learn(batch, grads, losses.size() + 1 == inputs.size()));
     const double count = ranks_ ? ranks_->finish_recorded(grads) : static_cast<double>(inputs.size());
     optimizer_.step(grads, count);
+    unused = optimizer_.missing(grads);
     recording.gradient_norm = optimizer_.gradient_norm_tensor();
     return losses;
   };
   const CapturedStep<B>* beside = nullptr;
   for (const auto& [kind, other] : recordings_)
     if (other.step) beside = other.step.get();
+  std::string reason;
   try {
     recording.step = std::make_unique<CapturedStep<B>>(*backend_, model_, *loading_, batches, body, beside);
   } catch (const Error& error) {
-    recordings_.clear();
-    refuse_capture(std::string("the step cannot be recorded: ") + error.what());
-    captures_ = false;
+    reason = error.what();
+    if (ranks_) ranks_->abandon_recorded();
   }
+  if (on_any_rank(!reason.empty())) {
+    recordings_.clear();
+    captures_ = false;
+    return refuse_capture("the step cannot be recorded: " + (reason.empty() ? "on another rank" : reason));
+  }
+  // A parameter that only some ranks use would be updated by these alone.
+  if (ranks_) ranks_->check_same(std::vector{"no gradient for " + quoted_names(unused)});
+}
+
+/// What recordings differ by.
+template <class B>
+std::string Trainer<B>::kind_of(const std::vector<data::HostBatch>& batches) const {
+  std::string kind;
+  for (const data::HostBatch& batch : batches) kind += loading_->kind(batch) + ";";
+  return kind;
 }
 
 /// Trains by the recording for batches of this kind, and returns it; nothing if the step must run op by op.
 template <class B>
 const typename Trainer<B>::Recording* Trainer<B>::replay(const std::vector<data::HostBatch>& batches) {
-  std::string kind;
-  for (const data::HostBatch& batch : batches) kind += loading_->kind(batch) + ";";
+  const std::string kind = kind_of(batches);
   if (!recordings_.contains(kind) && std::ssize(recordings_) >= config_.recorded_kinds) return nullptr;
   Recording& recording = recordings_[kind];
   if (recording.eager_steps > 0) {

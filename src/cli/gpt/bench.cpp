@@ -86,8 +86,7 @@ int run(Options o) {
   o.bench.model = o.bench.model.with_context(std::max(o.bench.model.context, o.bench.length));
   if (o.bench.length == 0) o.bench.length = o.bench.model.context;
   std::unique_ptr<dist::Group> group;
-  const TrainingRanks ranks;
-  AnyBackend backend(ranks.backend(o.backend));
+  AnyBackend backend(o.data_parallel ? TrainingRanks().backend(o.backend) : o.backend);
   if (o.data_parallel) group = dist::world(backend.device());
   o.bench.group = group.get();
   const bool is_silent = group && group->rank() > 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <future>
+#include <optional>
 
 #include "dist/cuda/side_stream.hpp"
 #include "dist/messages.hpp"
@@ -142,9 +143,11 @@ class NcclGroup::State {
         size(members.size),
         side_(context),
         comm_(connect(members, gpu, timeout)),
-        watchdog_([this] { return trouble(); },
-                  [this](const std::string& call, const std::string& why) { fail(call, why); }) {}
+        watchdog_(
+            std::in_place, [this] { return trouble(); },
+            [this](const std::string& call, const std::string& why) { fail(call, why); }) {}
   ~State() {
+    watchdog_.reset();  // it asks the communicator
     const cuda::DeviceGuard guard(context.index());
     if (has_failed_) return;
     // An error that leaves this rank leaves the others in a call that never ends here.
@@ -154,10 +157,13 @@ class NcclGroup::State {
   /// f(comm, stream) queues a call.
   template <class F>
   void queue(const std::string& call, std::chrono::milliseconds timeout, const F& f) {
-    throw_failure();
     const cuda::DeviceGuard guard(context.index());
     const cudaStream_t stream = is_forked_ ? side_.get() : context.stream();
-    check(f(comm_, stream), call, comm_);
+    {
+      const std::lock_guard lock(in_use_);
+      throw_failure();
+      check(f(comm_, stream), call, comm_);
+    }
     if (!context.is_capturing()) watch(call, timeout, stream);
   }
   /// f(hosts). Replays are not seen by the group: what the GPU has to do so far is watched here.
@@ -192,7 +198,8 @@ class NcclGroup::State {
     const cuda::DeviceGuard guard(context.index());
     const cudaEvent_t event = context.events().take();
     cuda::check(cudaEventRecord(event, stream), "nccl");
-    watchdog_.watch(call, timeout, [this, event] {
+    watchdog_->watch(call, timeout, [this, event] {
+      const cuda::DeviceGuard here(context.index());
       if (cudaEventQuery(event) == cudaErrorNotReady) return false;
       context.events().give_back(event);
       return true;
@@ -217,17 +224,20 @@ class NcclGroup::State {
       has_failed_ = true;
     }
     const cuda::DeviceGuard guard(context.index());
+    // A call that waits inside NCCL ends by this too; one that is about to begin is let through first.
+    const std::unique_lock lock(in_use_, std::chrono::seconds(1));
     static_cast<void>(ncclCommAbort(comm_));  // ends what hangs on the GPU, and who waits for it
   }
 
   SideStream side_;
   bool is_forked_ = false;
   ncclComm_t comm_;
+  std::timed_mutex in_use_;  // the communicator
   std::mutex mutex_;
   std::string failure_;
   std::atomic<bool> has_failed_ = false;
   std::atomic<std::chrono::milliseconds> limit_{};
-  Watchdog watchdog_;  // the last: its thread uses the others
+  std::optional<Watchdog> watchdog_;  // the last: its thread uses the others
 };
 
 NcclGroup::NcclGroup(std::unique_ptr<Group> hosts, int gpu) {
