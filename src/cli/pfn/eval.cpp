@@ -95,7 +95,7 @@ void add_pfn_eval(CLI::App& app, Action& action) {
   command->add_flag("--quiet", o->quiet, "Print only the table of scores");
   command->footer(
       "Every model learns and predicts on the same folds, and everything that is fitted is fitted on the\n"
-      "train part of a fold: encoders and scales too. Weights for classes and for numbers come with ferrite.\n"
+      "train part of a fold: encoders and scales too. Weights for classes and numbers come with ferrite.\n"
       "Examples:\n"
       "  ferrite pfn eval churn.csv --target left\n"
       "  ferrite pfn eval churn.csv --target left --page report.html\n"
