@@ -183,6 +183,24 @@ TEST(Pfn, WithoutATargetThatCountsTheLossIsZero) {
   }
 }
 
+/// Without gradients the last block is computed for the labels alone.
+TEST(Pfn, ScoresWithoutGradientsAreThoseOfTraining) {
+  for (const Task task : both_tasks) {
+    Autodiff<Cpu> trains;
+    Cpu cpu;
+    Rng rng(1);
+    Network<Autodiff<Cpu>> trained = lively_pfn(trains, small_pfn(task));
+    Network<Cpu> plain(cpu, small_pfn(task), rng);
+    plain.load_state(trained.state());
+    const Tables<Autodiff<Cpu>> a(trains, task);
+    const Tables<Cpu> b(cpu, task);
+    const auto expected = trained.forward(a.x, a.is_category, a.labels).to_vector(),
+               got = plain.forward(b.x, b.is_category, b.labels).to_vector();
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 2e-5);
+  }
+}
+
 TEST(Pfn, GradientsAreThoseOfDifferences) {
   using B = testing::Exact;
   B backend;

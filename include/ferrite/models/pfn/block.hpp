@@ -68,6 +68,22 @@ class Block final : public nn::Module<B> {
     const Tensor<B> rows = flatten(x, 0, 1);
     return reshape(cells.forward(norm1.forward(rows), {}, rows), x.shape());
   }
+  /// The same for the last cell of each row alone, which looks at all: -> [N, R, 1, dim]
+  Tensor<B> last_among_cells(const Tensor<B>& x) {
+    const Tensor<B> rows = flatten(x, 0, 1), normed = norm1.forward(rows);
+    const std::int64_t count = rows.size(1), dim = rows.size(2);
+    const auto last = [&](const Tensor<B>& t) { return slice(t, 1, count - 1, count); };
+    const auto heads = [&](const Tensor<B>& t) {
+      return transpose(reshape(t, {t.size(0), t.size(1), heads_, width_}), 1, 2);
+    };
+    const Tensor<B>& weight = cells.qkv.weight;  // of queries, keys and values
+    const Tensor<B> asked = linear(last(normed), slice(weight, 0, 0, dim)),
+                    shown_cells = linear(normed, slice(weight, 0, dim, 3 * dim));
+    const Tensor<B> seen = attention(heads(asked), heads(slice(shown_cells, 2, 0, dim)),
+                                     heads(slice(shown_cells, 2, dim, 2 * dim)));
+    const Tensor<B> joined = reshape(transpose(seen, 1, 2), {rows.size(0), 1, dim});
+    return reshape(cells.proj.forward(joined, last(rows)), {x.size(0), x.size(1), 1, dim});
+  }
   /// What rows show to others, from norm2 of them.
   KeyValues<B> shown(const Tensor<B>& normed) { return {key.forward(normed), value.forward(normed)}; }
   /// The second branch, in which the rows look at those of a context, and the third.

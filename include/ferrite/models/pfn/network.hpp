@@ -143,9 +143,7 @@ class Network final : public nn::Module<B> {
     Tensor<B> rows = with_registers(rows_of(context, x, label));
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const bool is_last = i + 1 == blocks.size();
-      rows = blocks[i].among_cells(rows);
-      // Behind the last block only labels are read: there the other cells need no rows.
-      if (is_last) rows = label_cells(rows);
+      rows = is_last ? label_cells(blocks[i], rows) : blocks[i].among_cells(rows);
       const Tensor<B> normed = blocks[i].norm2.forward(rows);
       context.layers.push_back(blocks[i].shown(normed));
       if (!is_last) rows = blocks[i].among_rows(rows, normed, context.layers.back());
@@ -162,8 +160,7 @@ class Network final : public nn::Module<B> {
     const Shape one_label{1, 1, config_.dim}, labels{x.size(0), x.size(1), config_.dim};
     Tensor<B> rows = rows_of(context, x, expand(reshape(label_unknown, one_label), labels));
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      rows = blocks[i].among_cells(rows);
-      if (i + 1 == blocks.size()) rows = label_cells(rows);
+      rows = i + 1 == blocks.size() ? label_cells(blocks[i], rows) : blocks[i].among_cells(rows);
       rows = blocks[i].among_rows(rows, blocks[i].norm2.forward(rows), context.layers[i]);
     }
     return cast(output.forward(head.forward(norm.forward(squeeze(rows, {2})))), wide());
@@ -178,8 +175,13 @@ class Network final : public nn::Module<B> {
   }
   /// Of statistics and scores.
   DType wide() const { return wide_dtype(config_.dtype); }
-  static Tensor<B> label_cells(const Tensor<B>& rows) {
-    return slice(rows, 2, rows.size(2) - 1, rows.size(2));
+  /// The first branch of the last block, behind which only labels are read. Training does it for all cells,
+  /// in fewer ops.
+  static Tensor<B> label_cells(Block<B>& last, const Tensor<B>& rows) {
+    if constexpr (is_autodiff<B>)
+      return slice(last.among_cells(rows), 2, rows.size(2) - 1, rows.size(2));
+    else
+      return last.last_among_cells(rows);
   }
   /// The tokens. # Shapes: x [N, R, C], label [N, R, dim] -> [N, R, C + 1, dim]
   Tensor<B> rows_of(const Context<B>& context, const Tensor<B>& x, const Tensor<B>& label) {
