@@ -121,6 +121,7 @@ int main(int count, char** arguments) {
   }();
   const double again = measure(config, rows, nullptr);
   SlowLink fast(cuda, false), slow(cuda, true);
+  // Two measurements, each of which calls the group in two steps and in the one that it records.
   const double without = measure(config, rows, &fast), hidden = measure(config, rows, &slow),
                after = measure(config, rows, &slow, false), link = slow.seconds_of_link / 6;
   fmt::print(
