@@ -69,12 +69,16 @@ Tensor<B> write_new(const Group& group, B& backend, const Meta& meta, Run&& run)
   target.commit();
   return result;
 }
+/// What was recorded (Lazy) and reads the old elements runs first. Who can record a step holds nothing back.
+template <class K>
+void before_overwriting(K& owner) {
+  if (!can_record(owner)) owner.synchronize();
+}
 /// run(source, array) reads x and overwrites it.
 template <class B, class Run>
 void overwrite(const Group& group, const Tensor<B>& x, Run&& run) {
   auto& owner = ferrite::detail::kernel_backend(x.backend());
-  // What was recorded (Lazy) and reads the old elements runs first. Who can record a step holds nothing back.
-  if (!can_record(owner)) owner.synchronize();
+  before_overwriting(owner);
   const Array source = source_of(group, x);
   Target target(group, owner, ferrite::detail::kernel_array(x.primitive()));
   run(source, target.array());

@@ -194,11 +194,6 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
     const std::int64_t length = bucket.count / parts;
     return elements(arenas_[bucket.arena], {bucket.begin + part * length, length});
   }
-  /// What was recorded (Lazy) and reads the old elements runs first. Who can record a step holds nothing
-  /// back.
-  static void before_overwriting(Inner& inner) {
-    if (!ferrite::can_record(inner)) inner.synchronize();
-  }
 
   std::vector<std::string> list(nn::Module<B>& model, const DataParallelConfig& config);
   void make_places();

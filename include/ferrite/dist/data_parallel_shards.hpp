@@ -35,7 +35,7 @@ void DataParallel<B>::gather_parameters() {
       if (own.count > 0) assign(elements(places_[i], own), elements(values_of(i), own));
     }
     const Tensor<Inner> whole = part_of(bucket, 0, 1), mine = part_of(bucket, rank, group_.size());
-    before_overwriting(whole.backend());
+    detail::before_overwriting(whole.backend());
     const Array source = detail::source_of(group_, mine);
     detail::Target<Inner> target(group_, whole.backend(), whole.primitive());
     group_.all_gather(source, target.array());

@@ -73,7 +73,7 @@ void DataParallel<B>::send(const Bucket& bucket) {
   const Tensor<Inner> whole = part_of(bucket, 0, 1);
   const Tensor<Inner> mine = is_sharded_ ? part_of(bucket, group_.rank(), group_.size()) : whole;
   Inner& inner = arenas_[bucket.arena].backend();  // which lives as long as the targets
-  before_overwriting(inner);
+  detail::before_overwriting(inner);
   const Array source = detail::source_of(group_, whole);
   targets_.emplace_back(group_, inner, mine.primitive());
   reducer_.start(source, targets_.back().array(), is_sharded_ ? Reducer::To::parts : Reducer::To::all);
