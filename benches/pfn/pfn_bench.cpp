@@ -1,6 +1,7 @@
 // The prior-fitted network on any backend: training steps and inference. benches/pfn/torch_rows.py measures
 // the same network in PyTorch; rows have the same names up to the last part. Tables are random and the batch
-// stays the same: making tables is not measured.
+// stays the same: making tables is not measured, except as the difference of two rows pfn_course, of which
+// `made` has new tables of the prior in every step and `again` has the same ones.
 //
 //   pfn_bench --backend cuda --benchmark_repetitions=5 --benchmark_out=ferrite.json
 //   pfn_bench --backend cpu --tables 1 --train-rows 112 --query-rows 128 --columns 8
@@ -15,6 +16,7 @@
 #include "ferrite/backend/record.hpp"
 #include "ferrite/models/pfn/file.hpp"
 #include "ferrite/models/pfn/predictor_config.hpp"
+#include "ferrite/models/pfn/prior_batches.hpp"
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite {
@@ -118,6 +120,34 @@ void train(benchmark::State& state, B backend, const Options& o, const Sizes& s,
   state.counters["cells"] = cells;
   state.counters["steps_per_s"] = {1, benchmark::Counter::kIsIterationInvariantRate};
   state.counters["cells_per_s"] = {cells, benchmark::Counter::kIsIterationInvariantRate};
+}
+
+/// Recorded steps on tables of the prior, in a course of one size.
+template <class B>
+void train_on_course(benchmark::State& state, B backend, const Options& o, const Sizes& s, bool made) {
+  pfn::PriorBatches<B> batches(pfn::CourseConfig{}
+                                   .with_stages({{0, {{s.train, s.query}}, {s.columns}}})
+                                   .with_cells(s.tables * s.rows() * (s.columns + 1)));
+  Rng rng(1);
+  nn::Pfn<B> model(backend, o.network, rng);
+  const auto optimizer = optimizer_of(o.optimizer, model);
+  optimizer->keep_schedule_on_device();
+  const data::Batch<B> batch = batches.load(backend, *batches.pull());
+  const auto step = [&] {
+    const Tensor<B> loss = model.loss(batch.x, batch.more[0], batch.more[1], batch.y, batch.more[2]);
+    optimizer->step(backward(loss, BackwardConfig<typename B::Inner>{}.with_release()));
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const auto graph = record(backend, step);
+  const data::HostBatch same = *batches.pull();
+  // Tables are made for 64 batches at most: this many steps have some made several times.
+  measure(
+      state,
+      [&] {
+        batches.load_into(made ? *batches.pull() : same, batch);
+        graph->replay();
+      },
+      [&] { backend.synchronize(); }, 512);
 }
 
 /// Cells on the host to probabilities on the host, of `together` tables at a time.
@@ -241,6 +271,14 @@ void add_rows(const AnyBackend& backend, const Options& o) {
             [=](benchmark::State& state) {
               if (dtype == "f32") return train(state, Autodiff<AnyBackend>(backend), o, s, recorded);
               train(state, Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), o, s, recorded);
+            });
+  if (records)
+    for (const Sizes& s : sizes)
+      for (const bool made : {true, false})
+        add(fmt::format("pfn_course/{}/bf16/{}/{}", s.name(), o.optimizer, made ? "made" : "again"),
+            [=](benchmark::State& state) {
+              train_on_course(state, Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), o, s,
+                              made);
             });
   const Sizes s = given_or(g, {4, 500, 500, 10});
   for (const std::string& name : dtypes({"f32", "bf16"}))

@@ -61,7 +61,7 @@ PAGES = [
     ("training", "Training", "training.md", "All are in `ferrite::train`.", [
         ("Trainer", ["train/trainer.hpp", "train/trainer_base.hpp", "train/config.hpp", "train/loading.hpp", "train/ranks.hpp"]),
         ("Steps and metrics", ["train/metric.hpp"]),
-        ("Steps that are recorded", ["backend/record.hpp", "backend/late_copies.hpp", "train/captured_step.hpp"]),
+        ("Steps that are recorded", ["backend/record.hpp", "backend/late_copies.hpp", "backend/aside.hpp", "train/captured_step.hpp"]),
         ("Observers", ["train/observer.hpp", "train/metrics.hpp", "io/progress.hpp"]),
         ("Checkpoints and weights", ["train/checkpoint.hpp", "train/gpt_file.hpp", "train/weight_average.hpp"]),
         ("When a loss is not finite", ["train/non_finite.hpp", "train/rewind.hpp"]),

@@ -267,6 +267,17 @@ TEST_F(PoolTest, ArenasKeepTheirMemoryToThemselves) {
   EXPECT_EQ(pool->pool_stats().in_use, 0u);
 }
 
+TEST_F(PoolTest, ArenasTakeSegmentsAsTheyAreTold) {
+  std::vector<std::size_t> taken;
+  const PoolHandle arena = Pool::make_arena(*pool, [&](Pool& parent, std::size_t bytes) {
+    EXPECT_EQ(&parent, pool.get());
+    taken.push_back(bytes);
+    return parent.allocate(bytes);
+  });
+  for (int round = 0; round < 2; ++round) arena->allocate(100 * MiB);
+  EXPECT_EQ(taken, std::vector<std::size_t>{100 * MiB});
+}
+
 TEST_F(PoolTest, ArenasObeyTheLimitOfTheirParent) {
   pool->set_limit(64 * MiB);
   const PoolHandle arena = Pool::make_arena(*pool);

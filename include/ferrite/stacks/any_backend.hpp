@@ -13,6 +13,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "ferrite/backend/aside.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda.hpp"
 #include "ferrite/backend/handle.hpp"
@@ -88,6 +89,8 @@ class FERRITE_API AnyBackend {
   }
   /// As backend/late_copies.hpp has it.
   std::unique_ptr<LateCopies> late_copies() { return model_->late_copies(); }
+  /// As backend/aside.hpp has it.
+  std::unique_ptr<Aside> aside() { return model_->aside(); }
   /// Work is being recorded and does not run yet.
   bool is_capturing() const { return model_->is_capturing(); }
 
@@ -161,6 +164,7 @@ class FERRITE_API AnyBackend {
     virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step,
                                                  const RecordedStep* beside) = 0;
     virtual std::unique_ptr<LateCopies> late_copies() = 0;
+    virtual std::unique_ptr<Aside> aside() = 0;
     virtual bool is_capturing() const = 0;
     virtual Primitives<AnyBackend> evaluate(std::size_t index, const void* op, Ins in) = 0;
     virtual void evaluate_in_place(std::size_t index, const void* op, Ins in, Outs out) = 0;
@@ -237,6 +241,7 @@ class AnyBackend::ModelOf final : public Model {
     return ferrite::record(b_, step, beside);
   }
   std::unique_ptr<LateCopies> late_copies() override { return ferrite::late_copies(b_); }
+  std::unique_ptr<Aside> aside() override { return ferrite::aside(b_); }
   bool is_capturing() const override {
     if constexpr (requires { b_.is_capturing(); })
       return b_.is_capturing();

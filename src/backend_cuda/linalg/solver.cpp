@@ -33,6 +33,7 @@ void throw_error(cusolverStatus_t status, std::string_view op) {
 }
 
 Solver::Solver(DeviceContext& context) : lock_(handles_of(context.index()).mutex) {
+  context.refuse_aside(OpScope::current());
   Handles& handles = handles_of(context.index());
   if (!handles.triangles) {
     const DeviceGuard device(context.index());

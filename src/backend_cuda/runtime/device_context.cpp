@@ -18,7 +18,7 @@ namespace {
 
 class CudaSegments final : public SegmentSource {
  public:
-  CudaSegments(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+  explicit CudaSegments(const DeviceContext& context) : context_(context), device_(context.index()) {}
 
   void* allocate(std::size_t bytes) override {
     const DeviceGuard guard(device_);
@@ -49,12 +49,12 @@ class CudaSegments final : public SegmentSource {
   }
   void fill(void* data, std::size_t bytes, int value) override {
     const DeviceGuard guard(device_);
-    check(cudaMemsetAsync(data, value, bytes, stream_), "poison");
+    check(cudaMemsetAsync(data, value, bytes, context_.stream()), "poison");
   }
 
  private:
+  const DeviceContext& context_;
   const int device_;
-  const cudaStream_t stream_;
 };
 
 class CudaStreamEvents final : public StreamEvents {
@@ -92,17 +92,28 @@ class CudaStreamEvents final : public StreamEvents {
   EventPool& events_;
 };
 
+thread_local const Lane* current_lane = nullptr;
+
 cudaStream_t make_stream() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cuda");
   return stream;
 }
 
+/// Between the priorities of side streams, of which some go before it and some after.
+cudaStream_t make_compute_stream() {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cuda");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, (least + greatest) / 2), "cuda");
+  return stream;
+}
+
 /// Everything of a context lives until the process ends, the parts of its pool too.
-Pool& make_pool(int index, cudaStream_t stream, EventPool& events, const PoolOptions& options) {
-  auto* const segments = new CudaSegments(index, stream);
-  auto* const stream_events = new CudaStreamEvents(index, events);
-  return *Pool::make({DeviceKind::cuda, index}, *segments, *stream_events, options).release();
+Pool& make_pool(DeviceContext& context, const PoolOptions& options) {
+  auto* const segments = new CudaSegments(context);
+  auto* const stream_events = new CudaStreamEvents(context.index(), context.events());
+  return *Pool::make(context.device(), *segments, *stream_events, options).release();
 }
 
 }  // namespace
@@ -127,6 +138,9 @@ void EventPool::give_back(cudaEvent_t event) noexcept {
   const std::lock_guard guard(lock_);
   free_.push_back(event);
 }
+
+LaneScope::LaneScope(const Lane* lane) noexcept : outer_(std::exchange(current_lane, lane)) {}
+LaneScope::~LaneScope() { current_lane = outer_; }
 
 DeviceContext& DeviceContext::of(int index) {
   constexpr int most = 64;
@@ -162,17 +176,27 @@ DeviceContext::DeviceContext(int index, const PoolOptions& options)
         check(cudaGetDeviceProperties(&properties, index), "cuda");
         return properties;
       }()),
-      stream_(make_stream()),
+      stream_(make_compute_stream()),
       copy_stream_(make_stream()),
       events_(index),
-      common_pool_(make_pool(index, stream_, events_, options)),
+      common_pool_(make_pool(*this, options)),
       active_pool_(&common_pool_),
       staging_(*new Staging(*this)),
       peers_tried_(static_cast<std::size_t>(device_count())) {}
 
+const Lane* DeviceContext::lane() const noexcept {
+  return current_lane && current_lane->context == this ? current_lane : nullptr;
+}
+
+void DeviceContext::refuse_aside(std::string_view op) const {
+  if (!lane()) return;
+  throw BackendError(fmt::format(
+      "[{}] inside work aside: shares memory with the other work of the GPU; do it before or after", op));
+}
+
 bool DeviceContext::is_capturing() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream_, &status), OpScope::current());
+  check(cudaStreamIsCapturing(stream(), &status), OpScope::current());
   return status != cudaStreamCaptureStatusNone;
 }
 
@@ -182,7 +206,7 @@ void DeviceContext::synchronize() {
     throw BackendError(
         "[synchronize] waiting for the GPU: cannot be captured into a CUDA graph; do it before or "
         "after the capture");
-  check(cudaStreamSynchronize(stream_), "synchronize");
+  check(cudaStreamSynchronize(stream()), "synchronize");
   check(cudaStreamSynchronize(copy_stream_), "synchronize");
 }
 
@@ -199,7 +223,7 @@ void DeviceContext::copy_to_host(void* target, const void* source, std::size_t b
 void DeviceContext::copy_on_device(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   const DeviceGuard guard(index_);
-  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream_), "copy");
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
 }
 
 void DeviceContext::copy_from_device(void* target, DeviceContext& source_device, const void* source,
@@ -208,13 +232,13 @@ void DeviceContext::copy_from_device(void* target, DeviceContext& source_device,
   if (bytes == 0) return;
   const auto wait = [](DeviceContext& waiting, DeviceContext& awaited) {
     const PooledEvent reached(awaited.events_);
-    check(cudaEventRecord(reached.get(), awaited.stream_), "copy");
-    check(cudaStreamWaitEvent(waiting.stream_, reached.get(), 0), "copy");
+    check(cudaEventRecord(reached.get(), awaited.stream()), "copy");
+    check(cudaStreamWaitEvent(waiting.stream(), reached.get(), 0), "copy");
   };
   const DeviceGuard guard(index_);
   enable_peer_access(source_device.index_);
   wait(*this, source_device);  // until the source is written
-  check(cudaMemcpyPeerAsync(target, index_, source, source_device.index_, bytes, stream_), "copy");
+  check(cudaMemcpyPeerAsync(target, index_, source, source_device.index_, bytes, stream()), "copy");
   wait(source_device, *this);  // before the source is written again
 }
 

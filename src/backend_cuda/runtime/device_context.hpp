@@ -1,5 +1,6 @@
 // DeviceContext: everything ferrite holds of one GPU. All kernels of a GPU run on its one compute stream, in
-// the order they were given; copies keep that order too, so no caller ever needs an event.
+// the order they were given; copies keep that order too, so no caller ever needs an event. The exception is a
+// thread in a lane (aside.cpp), whose kernels, copies and memory are those of the lane.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -85,6 +86,26 @@ class PooledEvent {
 };
 
 class Staging;
+class DeviceContext;
+
+/// What a thread uses of a GPU instead of its compute stream and common pool.
+struct Lane {
+  const DeviceContext* context;
+  cudaStream_t stream;
+  Pool* pool;
+};
+
+/// While it lives, this thread is in that lane; nullptr: in none.
+class FERRITE_API LaneScope {
+ public:
+  explicit LaneScope(const Lane* lane) noexcept;
+  ~LaneScope();
+  LaneScope(const LaneScope&) = delete;
+  LaneScope& operator=(const LaneScope&) = delete;
+
+ private:
+  const Lane* outer_;
+};
 
 class FERRITE_API DeviceContext {
  public:
@@ -95,13 +116,26 @@ class FERRITE_API DeviceContext {
   int index() const { return index_; }
   Device device() const { return {DeviceKind::cuda, index_}; }
   const cudaDeviceProp& properties() const { return properties_; }
-  cudaStream_t stream() const { return stream_; }
+  /// Where this thread's kernels go: the compute stream, or that of its lane.
+  cudaStream_t stream() const {
+    const Lane* const lane = this->lane();
+    return lane ? lane->stream : stream_;
+  }
+  cudaStream_t compute_stream() const { return stream_; }
+  /// Of this thread and on this GPU; nullptr if it is in none.
+  const Lane* lane() const noexcept;
+  /// For what must not run in a lane, because it uses memory that the compute stream's work uses too. Throws
+  /// BackendError.
+  void refuse_aside(std::string_view op) const;
   /// For downloads that must not hold up other threads' kernels.
   cudaStream_t copy_stream() const { return copy_stream_; }
   EventPool& events() { return events_; }
 
-  /// The current source of buffers: the common pool, or the arena of a capture (ArenaScope).
-  Pool& pool() { return *active_pool_.load(std::memory_order_relaxed); }
+  /// The current source of buffers: the common pool, the arena of a capture (ArenaScope) or of a lane.
+  Pool& pool() {
+    const Lane* const lane = this->lane();
+    return lane ? *lane->pool : *active_pool_.load(std::memory_order_relaxed);
+  }
   Pool& common_pool() { return common_pool_; }
   std::shared_ptr<Buffer> allocate(std::size_t bytes) { return pool().allocate(bytes); }
 

@@ -119,6 +119,7 @@ std::shared_ptr<CudaGraph::State> CudaGraph::begin(Cuda& cuda, const CudaGraph* 
     throw BackendError("[capture] beside a graph of another GPU: must be of the same");
   auto state = std::make_shared<State>(cuda, beside ? beside->state_.get() : nullptr);
   cuda::DeviceContext& context = state->context;
+  context.refuse_aside("capture");
   const cuda::DeviceGuard guard(context.index());
   if (context.is_capturing())
     throw BackendError("[capture] a capture is under way on this GPU: one at a time");
@@ -158,6 +159,7 @@ void CudaGraph::abandon(State& state) noexcept {
 }
 
 void CudaGraph::replay() {
+  state_->context.refuse_aside("replay");
   const cuda::DeviceGuard guard(state_->context.index());
   std::vector<cuda::Generator>& generators = state_->generators;
   // A step that was no replay, or a state that was loaded, has moved a generator.

@@ -49,6 +49,7 @@ void throw_error(cudnnStatus_t status, std::string_view op) {
 }
 
 Libraries& Libraries::of(DeviceContext& context) {
+  context.refuse_aside(OpScope::current());
   constexpr int most = 64;
   static std::array<std::atomic<Libraries*>, most> all{};
   auto& slot = all.at(static_cast<std::size_t>(context.index()));

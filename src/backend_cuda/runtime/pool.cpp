@@ -55,9 +55,10 @@ namespace {
 /// The segments of an arena are buffers of its parent.
 class ArenaSource final : public SegmentSource {
  public:
-  ArenaSource(Pool& parent, SegmentSource& device) : parent_(parent), device_(device) {}
+  ArenaSource(Pool& parent, SegmentSource& device, Pool::Taking take)
+      : parent_(parent), device_(device), take_(std::move(take)) {}
   void* allocate(std::size_t bytes) override {
-    auto buffer = parent_.allocate(bytes);
+    auto buffer = take_ ? take_(parent_, bytes) : parent_.allocate(bytes);
     void* const data = buffer->data();
     segments_.emplace(data, std::move(buffer));
     return data;
@@ -69,6 +70,7 @@ class ArenaSource final : public SegmentSource {
  private:
   Pool& parent_;
   SegmentSource& device_;
+  Pool::Taking take_;
   std::unordered_map<void*, std::shared_ptr<Buffer>> segments_;
 };
 
@@ -78,8 +80,8 @@ PoolHandle Pool::make(Device device, SegmentSource& source, StreamEvents& events
   return PoolHandle(new Pool(device, source, events, options));
 }
 
-PoolHandle Pool::make_arena(Pool& parent) {
-  auto source = std::make_unique<ArenaSource>(parent, parent.source_);
+PoolHandle Pool::make_arena(Pool& parent, Taking take) {
+  auto source = std::make_unique<ArenaSource>(parent, parent.source_, std::move(take));
   PoolOptions options{.poison = parent.options_.poison};
   options.keep_segments = true;
   PoolHandle arena(new Pool(parent.device_, *source, parent.stream_events_, options));

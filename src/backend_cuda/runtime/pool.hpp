@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -120,11 +121,13 @@ class FERRITE_API Pool final : public Allocator {
   /// `source` and `events` outlive the pool.
   static PoolHandle make(Device device, SegmentSource& source, StreamEvents& events,
                          PoolOptions options = {});
-  /// A separate pool for a captured graph. The graph's replays use these addresses, so memory freed in the
-  /// arena is reused only in the arena, until it is closed. Its segments are blocks of `parent`, which
+  /// A separate pool for a captured graph or a lane. A graph's replays use these addresses, so memory freed
+  /// in the arena is reused only in the arena, until it is closed. Its segments are blocks of `parent`, which
   /// outlives it, and count as in use there. Buffers of `parent` that a capture uses are not protected: the
   /// graph's owner must hold them.
-  static PoolHandle make_arena(Pool& parent);
+  /// `take` is how the arena takes a segment of its parent; without it, by parent.allocate().
+  using Taking = std::function<std::shared_ptr<Buffer>(Pool& parent, std::size_t bytes)>;
+  static PoolHandle make_arena(Pool& parent, Taking take = {});
 
   /// At least `bytes`, 512-byte aligned. If the device or the limit refuses, cached segments are given back
   /// and the request is tried once more; then throws OutOfMemory. About 0.1 us from the cache.

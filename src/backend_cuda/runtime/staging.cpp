@@ -55,6 +55,7 @@ void Staging::copy_pinned(void* target, const void* source, std::size_t bytes, c
 
 void Staging::upload(std::byte* target, const std::byte* source, std::size_t bytes) {
   refuse_capture(context_, "copy_from_host");
+  context_.refuse_aside("copy_from_host");
   const DeviceGuard device(context_.index());
   // Does not wait for what fits in the ring.
   if (bytes > uploads_.done.size() * chunk_bytes && is_pinned(source, "copy_from_host"))

@@ -9,7 +9,7 @@
 #include <future>
 #include <optional>
 
-#include "dist/cuda/side_stream.hpp"
+#include "backend_cuda/runtime/side_stream.hpp"
 #include "dist/messages.hpp"
 #include "dist/watchdog.hpp"
 #include "ferrite/dist/collectives.hpp"
@@ -141,7 +141,7 @@ class NcclGroup::State {
         context(cuda::DeviceContext::of(gpu)),
         rank(members.rank),
         size(members.size),
-        side_(context),
+        side_(context, cuda::SideStream::Priority::before_compute),  // others wait for what runs there
         comm_(connect(members, gpu, timeout)),
         watchdog_(
             std::in_place, [this] { return trouble(); },
@@ -229,7 +229,7 @@ class NcclGroup::State {
     static_cast<void>(ncclCommAbort(comm_));  // ends what hangs on the GPU, and who waits for it
   }
 
-  SideStream side_;
+  cuda::SideStream side_;
   bool is_forked_ = false;
   ncclComm_t comm_;
   std::timed_mutex in_use_;  // the communicator

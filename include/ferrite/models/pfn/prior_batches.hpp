@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ferrite/backend/aside.hpp"
 #include "ferrite/data/source.hpp"
 #include "ferrite/models/pfn/course.hpp"
 #include "ferrite/models/pfn/network.hpp"
@@ -20,7 +21,7 @@ namespace ferrite::pfn {
 
 /// A batch on the backend: x [N, R, C], y: the labels of the query rows [N, Q], then is_category [N, C], the
 /// labels of the train rows [N, T], and of classification the classes of each dataset [N].
-/// A GPU makes the tables of many batches at once: those of one are too few to fill it.
+/// A GPU makes the tables of many batches at once, and beside the steps: those of one are too few to fill it.
 template <class B>
 class PriorBatches final : public data::BatchSource, public train::Loading<B> {
  public:
@@ -69,6 +70,9 @@ class PriorBatches final : public data::BatchSource, public train::Loading<B> {
   struct Made {
     CourseBatch batch;
     data::Batch<B> tables;
+    // Those that follow these, made aside.
+    data::Batch<B> next;
+    std::int64_t making = 0;
   };
 
   /// The numbers of the datasets; then their train rows, query rows and columns.
@@ -93,9 +97,21 @@ class PriorBatches final : public data::BatchSource, public train::Loading<B> {
     Made& all = known != made_.end() ? *known : made_.emplace_back();
     std::int64_t first = batch.first_dataset - all.batch.first_dataset;
     if (!all.tables.x.defined() || first < 0 || first >= all.tables.size()) {
-      all = {batch, {}};  // gives its memory back first
-      all.tables =
-          make(backend, batch, batches_at_once(backend, batch.sizes) * course_.datasets_between(batch.sizes));
+      const std::int64_t at_once = batches_at_once(backend, batch.sizes),
+                         count = at_once * course_.datasets_between(batch.sizes);
+      if (all.next.x.defined() && first == all.tables.size()) {
+        aside_->wait(all.making);
+        all.tables = std::move(all.next);
+        all.batch = batch;
+      } else {
+        all = {batch, {}, {}};  // gives its memory back first
+        all.tables = make(backend, batch, count);
+      }
+      if (at_once > 1) {
+        if (!aside_) aside_ = aside(backend);
+        const CourseBatch following{batch.sizes, batch.first_dataset + count};
+        all.making = aside_->run([&] { all.next = make(backend, following, count); });
+      }
       first = 0;
     }
     const auto part = [&](const Tensor<B>& whole) {
@@ -130,6 +146,7 @@ class PriorBatches final : public data::BatchSource, public train::Loading<B> {
   CourseReader reader_;
   std::int64_t at_once_;
   std::vector<Made> made_;
+  std::unique_ptr<Aside> aside_;
 };
 
 /// The step of a trainer: the loss of the query rows.
