@@ -72,7 +72,14 @@ Task decide(const RawColumn& column, const TargetValues& values, const EncoderCo
     notices.push_back(
         fmt::format("the target '{}' has dates: they are predicted as seconds since 1970", name));
   const bool few = different <= config.integer_classes && 2 * different <= values.rows;
-  if (!values.integers || !few) return Task::regression;
+  if (!values.integers || !few) {
+    if (values.integers && different == values.rows)
+      notices.push_back(fmt::format(
+          "the target '{}' has another integer in every row, as numbers of rows have: they are predicted as "
+          "amounts; choose another target if they only name rows, or ask for regression if they are amounts",
+          name));
+    return Task::regression;
+  }
   if (different > 2)
     notices.push_back(fmt::format(
         "the target '{}' has {} different integers, which are taken as classes; ask for regression if they "

@@ -40,6 +40,23 @@ TEST(BadTargets, AreRefusedByName) {
             "no ValueError");  // numbers are unique per row: regression
 }
 
+TEST(BadTargets, IntegersThatNumberTheRowsArePredictedWithANotice) {
+  const std::string part = "the target 'y' has another integer in every row";
+  const auto fitted = [](const std::string& text, const EncoderConfig& config = {}) {
+    return TableEncoder::fit(csv_table(text), "y", config);
+  };
+  const std::string unique = "a,y\n1,10\n2,11\n3,12\n3,\n";  // of the rows that have a target
+  EXPECT_EQ(fitted(unique).task(), Task::regression);
+  EXPECT_NOTICE(fitted(unique).notices(), part);
+  EXPECT_NOTICE(fitted(unique).notices(), "ask for regression if they are amounts");
+  // Whoever asks is not told, and neither reals nor integers that repeat number rows.
+  EXPECT_FALSE(has_notice(fitted(unique, EncoderConfig{}.with_task(Task::regression)).notices(), part));
+  EXPECT_FALSE(has_notice(fitted("a,y\n1,1.5\n2,2\n3,3\n").notices(), part));
+  EXPECT_FALSE(has_notice(fitted("a,y\n1,7\n2,8\n3,8\n").notices(), part));
+  expect_part(fit_error(unique, EncoderConfig{}.with_task(Task::classification)),
+              "every row has a class of its own");
+}
+
 TEST(BadTargets, RowsWithoutOneAreLeftOut) {
   const Table table = csv_table("a,c,y\n1,u,2.5\n2,v,\n3,u,3.5\n4,w,inf\n5,u,1\n");
   const TableEncoder encoder = TableEncoder::fit(table, "y");
