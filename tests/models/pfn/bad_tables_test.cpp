@@ -219,6 +219,45 @@ TEST(BadColumns, AnyTableIsRefusedOrGivesNumbers) {
   EXPECT_GT(fitted, 100);
 }
 
+/// The message of a file that is refused, by the reader or by the fit.
+std::string file_error(const std::string& text, const pfn::TableConfig& config = {}) {
+  try {
+    TableEncoder::fit(csv_table(text, config), "y");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(BadFiles, SayWhatTheyAreAndWhatToDo) {
+  const auto binary = [](const std::string& start) { return start + std::string(8, '\0') + "\xff,\n"; };
+  expect_part(file_error(binary("PK\x03\x04")),
+              "t.csv: is an Excel file or a zip archive, no CSV file; save");
+  expect_part(file_error(binary("\x89PNG\r\n")), "t.csv: is binary, no CSV file; save the table as CSV");
+  expect_part(file_error(binary("\x1f\x8b")), "gunzip");
+  expect_part(file_error(binary(std::string("\xff\xfe") + "a")),
+              "is text in UTF-16, no CSV file; convert it: ");
+  for (const char* page : {"<!DOCTYPE html>\n<p>a, b\n", "\xef\xbb\xbf\n <HTML lang=\"en\">\n"})
+    expect_part(file_error(page), "is a web page, no CSV file; download the table itself");
+  expect_part(file_error("a,y\ncaf\xe9,1\n"), "must be UTF-8; if it is text, convert it: iconv");
+  expect_part(file_error("a,y\n1,2\n3\n"),
+              "row of 1 fields: 2 are needed, as in the first row; texts with ',' in them must be quoted");
+}
+
+TEST(BadFiles, AnotherDelimiterIsSuspectedAndCanBeNamed) {
+  expect_part(file_error("a;y\n1;2.5\n2;3.5\n"),
+              "choose one of 'a;y'; ';' seems to separate columns: read the file with --delimiter ';'");
+  expect_part(file_error("a\ty\n1\t2.5\n2\t3.5\n"), "read the file with --delimiter '\\t'");
+  expect_part(file_error("a;y\n1,5;2,5\n"),
+              "that holds ';': if it is the delimiter, say so (--delimiter ';')");
+  EXPECT_EQ(file_error("a,b\n1,2\n").find("seems to separate"), std::string::npos);
+  pfn::TableConfig config;
+  config.delimiter = ';';
+  EXPECT_EQ(file_error("a;y\n1;2.5\n2;3.5\n", config), "no error");
+  const TableEncoder encoder = TableEncoder::fit(csv_table("a,y\n1,2.5\n2,3.5\n"), "y");
+  expect_part(value_error([&] { encoder.transform(csv_table("a;b\n1;2\n")); }), "--delimiter ';'");
+}
+
 TEST(BadFiles, WhatIsNoTableIsRefusedByTheReader) {
   EXPECT_THROW(csv_table(""), ParseError);
   EXPECT_THROW(csv_table("a,b\n1,2\n3\n"), ParseError);
