@@ -5,7 +5,7 @@
 
 namespace ferrite::cli {
 
-/// Adds --delimiter, which is one character, or \\t for a tab, as shells do not make one easily. `value`
+/// Adds --delimiter, which is one character, or \t for a tab, as shells do not make one easily. `value`
 /// holds the default, and must outlive the command.
 inline CLI::Option* add_delimiter_option(CLI::App& command, char& value) {
   const auto read = [&value](const std::string& text) {
