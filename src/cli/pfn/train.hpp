@@ -12,7 +12,7 @@
 namespace ferrite::cli::pfn {
 
 struct TrainOptions {
-  std::string out, backend = "auto", precision = "auto", optimizer = "muon";
+  std::string out, export_to, backend = "auto", precision = "auto", optimizer = "muon";
   ferrite::pfn::Config model;
   ferrite::pfn::CourseConfig course;
   std::int64_t steps = 0, warmup = -1, cells = 100'000, recorded = 64;
