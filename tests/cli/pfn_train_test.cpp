@@ -19,6 +19,12 @@ struct PfnTrainCommand : ::testing::Test {
         "--report-every 2 --evaluate-batches 1 --out " +
         at(out) + " " + arguments);
   }
+  std::string write_points() const {
+    std::ofstream csv(folder / "points.csv");
+    csv << "a,b,kind\n";
+    for (int i = 0; i < 60; ++i) csv << i % 7 << "," << i << "," << (i % 3 == 0 ? "x" : "y") << "\n";
+    return " --tables " + at("points.csv:kind");
+  }
   std::string bytes_of(const std::string& name) const {
     std::ifstream file(folder / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -109,11 +115,7 @@ TEST_F(PfnTrainCommand, ExportsItsWeightsWhenItIsDone) {
 }
 
 TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
-  std::ofstream csv(folder / "points.csv");
-  csv << "a,b,kind\n";
-  for (int i = 0; i < 60; ++i) csv << i % 7 << "," << i << "," << (i % 3 == 0 ? "x" : "y") << "\n";
-  csv.close();
-  const Reply reply = train("judged", "--steps 4 --checkpoint-every 2 --tables " + at("points.csv:kind"));
+  const Reply reply = train("judged", "--steps 4 --checkpoint-every 2" + write_points());
   ASSERT_EQ(reply.code, 0) << reply.output;
   expect_contains(reply.output, "step 2  table_auc 0.");
   expect_contains(reply.output, "step 4  table_auc 0.");
@@ -124,6 +126,31 @@ TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
     EXPECT_EQ(refused.code, 2) << wrong << refused.output;
     expect_contains(refused.output, std::string(wrong).substr(0, 8));
   }
+}
+
+TEST_F(PfnTrainCommand, IsJudgedByRealTablesEverySoManyMinutes) {
+  const std::string tables = write_points();
+  const auto scores_of = [](const Reply& reply, const std::string& step) {
+    const std::size_t begin = reply.output.find("step " + step + "  table_auc");
+    return begin == std::string::npos ? ""
+                                      : reply.output.substr(begin, reply.output.find('\n', begin) - begin);
+  };
+  const Reply saved = train("saved", "--steps 6 --checkpoint-every 2" + tables);
+  const Reply often = train("often", "--steps 6 --checkpoint-every 0 --evaluate-minutes 1e-6" + tables);
+  const Reply rarely = train("rarely", "--steps 6 --checkpoint-every 0 --evaluate-minutes 1e6" + tables);
+  for (const Reply& reply : {saved, often, rarely}) ASSERT_EQ(reply.code, 0) << reply.output;
+  for (const char* step : {"2", "4", "6"}) {  // the scores are those of checkpoints
+    EXPECT_NE(scores_of(saved, step), "") << saved.output;
+    EXPECT_EQ(scores_of(often, step), scores_of(saved, step)) << often.output;
+  }
+  EXPECT_EQ(scores_of(rarely, "4"), "");
+  EXPECT_EQ(scores_of(rarely, "6"), scores_of(saved, "6"));
+  // The training is as if there were none, and nothing is left of them.
+  EXPECT_EQ(bytes_of("often/step-00000006.safetensors"), bytes_of("rarely/step-00000006.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "often" / "scored.safetensors"));
+  const Reply refused = train("refused", "--steps 6 --evaluate-minutes 1");
+  EXPECT_EQ(refused.code, 2);
+  expect_contains(refused.output, "give --tables FILE:TARGET");
 }
 
 TEST_F(PfnTrainCommand, GoesOnAsIfItHadNotBeenInterrupted) {

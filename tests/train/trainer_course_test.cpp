@@ -104,6 +104,7 @@ TEST_P(Course, KeepsAnAverageOfTheWeights) {
   // Training does not depend on it; evaluations measure it.
   without.trainer.fit();
   EXPECT_TRUE(same_bits(whole.net.state(), without.net.state()));
+  EXPECT_TRUE(same_bits(without.trainer.weights(), without.net.state()));
   PointsRun judge(GetParam(), plain);
   judge.net.load_state(averaged);
   judge.noise.set_position(whole.noise.position());
@@ -140,6 +141,7 @@ TEST_P(Course, AveragesReachTheLastStepOfARun) {
   brief.trainer.fit();
   const std::vector<float> end = head(brief.net.state());
   const NamedTensors averaged = averages_of(brief);
+  EXPECT_TRUE(same_bits(brief.trainer.weights(), averaged));
   for (std::size_t i = 0; i < begin.size(); ++i)
     EXPECT_NEAR(head(averaged)[i], begin[i] * 2 / 11 + end[i] * 9 / 11, 1e-5);
   PointsRun judge(GetParam(), warm_cosine(4));

@@ -78,6 +78,9 @@ class Trainer final : public TrainerBase {
   /// The same over the next `batches` batches of a source, or those that it still has.
   Evaluation evaluate(data::BatchSource& source, std::int64_t batches);
 
+  /// The weights that evaluations measure now: averages where there are some. read_weights gives the same
+  /// from a checkpoint of this step. On any rank, by itself.
+  NamedTensors weights();
   /// Writes on the rank that calls it. If the optimiser is sharded, every rank calls it, and rank 0 writes.
   void save(const std::filesystem::path& path) {
     const Checkpoint checkpoint = snapshot();

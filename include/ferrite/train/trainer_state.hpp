@@ -17,6 +17,14 @@ double Trainer<B>::average_keeps(std::int64_t steps) const {
 }
 
 template <class B>
+NamedTensors Trainer<B>::weights() {
+  NamedTensors result;
+  if (average_) result = average_->state(average_keeps(steps_since_average()));
+  result.merge(model_.state());  // whatever has no average
+  return result;
+}
+
+template <class B>
 Checkpoint Trainer<B>::snapshot() {
   Checkpoint c;
   c.model = model_.state();

@@ -34,6 +34,8 @@ void complete(TrainOptions& o) {
       ferrite::pfn::CourseConfig::standard(o.steps, o.model.registers).with_cells(o.cells).with_seed(o.seed);
   o.course.prior.task = o.model.task;
   o.course.check();
+  if (o.evaluate_minutes > 0 && o.tables.empty())
+    throw ValueError("[pfn train] --evaluate-minutes: there are no tables: give --tables FILE:TARGET too");
   if (o.lr == 0) o.lr = o.optimizer == "muon" ? 2e-3 : 1e-3;
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(500, o.steps / 20);
   check_folder_of_run("pfn train", o.out, o.resume);
@@ -102,6 +104,12 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   command->add_option("--tables", o->tables,
                       "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
                       "cross-validation; at most 1,000 rows of each, one member");
+  command
+      ->add_option("--evaluate-minutes", o->evaluate_minutes,
+                   "Minutes of training after which --tables are predicted again, at the next report; "
+                   "0: only at checkpoints")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option(
       "--export", o->export_to,
       "At the end, the averaged weights go to this file, as `ferrite pfn export` writes them");

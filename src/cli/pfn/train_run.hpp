@@ -65,6 +65,13 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   if (all.is_first() && !o.tables.empty()) {
     const auto predictor = ferrite::pfn::PredictorConfig{}.with_backend(o.backend).with_members(1);
     trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers->all()));
+    if (o.evaluate_minutes > 0) {
+      const auto write = [&](const std::filesystem::path& path) {
+        train::write_weights(path, trainer.weights(), {{ferrite::pfn::setting, o.model.to_json()}});
+      };
+      scores->also_every(TableScores::Minutes(o.evaluate_minutes),
+                         std::filesystem::path(o.out) / "scored.safetensors", write);
+    }
   }
 
   const bool resumed = o.resume && trainer.resume_latest();
