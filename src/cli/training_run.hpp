@@ -14,9 +14,10 @@
 
 namespace ferrite::cli {
 
-/// Throws ValueError if the folder has checkpoints of another run, and this one does not go on with it.
+/// Makes the folder. Throws ValueError if it has checkpoints of another run, and this one does not go on with
+/// it.
 inline void check_folder_of_run(const std::string& command, const std::string& out, bool resume) {
-  if (!resume && train::CheckpointFolder(out).latest())
+  if (train::CheckpointFolder(out).latest() && !resume)
     throw ValueError(fmt::format(
         "[{}] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
         command, out));

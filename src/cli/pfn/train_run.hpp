@@ -1,6 +1,7 @@
 // The training of `ferrite pfn train`, for any differentiating backend.
 #pragma once
 
+#include "cli/pfn/export.hpp"
 #include "cli/pfn/table_scores.hpp"
 #include "cli/pfn/train.hpp"
 #include "cli/training_run.hpp"
@@ -64,6 +65,13 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   if (all.is_first() && !o.tables.empty()) {
     const auto predictor = ferrite::pfn::PredictorConfig{}.with_backend(o.backend).with_members(1);
     trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers->all()));
+    if (o.evaluate_minutes > 0) {
+      const auto write = [&](const std::filesystem::path& path) {
+        train::write_weights(path, trainer.weights(), {{ferrite::pfn::setting, o.model.to_json()}});
+      };
+      scores->also_every(TableScores::Minutes(o.evaluate_minutes),
+                         std::filesystem::path(o.out) / "scored.safetensors", write);
+    }
   }
 
   const bool resumed = o.resume && trainer.resume_latest();
@@ -73,7 +81,14 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
     fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}{}\n",
                static_cast<double>(parameters) / 1e6, o.course.cells, backend.inner().describe(),
                all.describe(), resumed ? fmt::format(", from step {}", trainer.step()) : "");
-  return fit(trainer, o.out, o.quiet);
+  const int code = fit(trainer, o.out, o.quiet);
+  const bool whole = trainer.step() == o.steps;  // not if it was interrupted
+  if (whole && all.is_first() && !o.export_to.empty()) {
+    const auto newest = train::CheckpointFolder(o.out).latest();
+    const std::string line = export_weights(newest.value(), o.export_to, DType::bf16);
+    if (!o.quiet) fmt::print("{}\n", line);
+  }
+  return code;
 }
 
 }  // namespace ferrite::cli::pfn
