@@ -70,6 +70,14 @@ TEST_F(PfnTrainCommand, TrainsAndWritesANetworkWithItsAveragedWeights) {
   }
 }
 
+TEST_F(PfnTrainCommand, MuonIsNotSharded) {
+  const Reply muon = train("muon", "--steps 2 --shard-optimizer");
+  EXPECT_NE(muon.code, 0);
+  expect_contains(muon.output, "Muon needs whole matrices; give --optimizer adamw");
+  const Reply adamw = train("adamw", "--steps 2 --shard-optimizer --optimizer adamw");
+  EXPECT_EQ(adamw.code, 0) << adamw.output;  // alone it has all of the state
+}
+
 TEST_F(PfnTrainCommand, ItsWeightsAreExported) {
   ASSERT_EQ(train("run", "--steps 4").code, 0);
   const auto checkpoint = folder / "run" / "step-00000004.safetensors", small = folder / "small.safetensors";

@@ -38,6 +38,10 @@ void complete(TrainOptions& o) {
     throw ValueError("[pfn train] --evaluate-minutes: there are no tables: give --tables FILE:TARGET too");
   if (o.lr == 0) o.lr = o.optimizer == "muon" ? 2e-3 : 1e-3;
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(500, o.steps / 20);
+  if (o.shard_optimizer && o.optimizer == "muon")
+    throw ValueError(
+        "[pfn train] --shard-optimizer with --optimizer muon: Muon needs whole matrices; give --optimizer "
+        "adamw, or leave out --shard-optimizer");
   check_folder_of_run("pfn train", o.out, o.resume);
   check_export(o.export_to);
 }
@@ -99,7 +103,8 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
         "Sizes of tables whose steps are recorded on a GPU; they share memory. 0: none, for less memory");
   count("--report-every", o->report_every, "Steps between reports")->check(CLI::PositiveNumber);
   count("--evaluate-every", o->evaluate_every, "Steps between evaluations on tables kept apart");
-  count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);
+  count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation, on each rank")
+      ->check(CLI::PositiveNumber);
   count("--checkpoint-every", o->checkpoint_every, "Steps between checkpoints; 0: only at the end");
   command->add_option("--tables", o->tables,
                       "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
@@ -115,6 +120,8 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       "At the end, the averaged weights go to this file, as `ferrite pfn export` writes them");
   command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
   add_backend_option(command, o->backend, "Where to train");
+  command->add_flag("--shard-optimizer", o->shard_optimizer,
+                    "With several ranks and adamw: each keeps a share of its state (ZeRO-1); same weights");
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();

@@ -20,7 +20,7 @@ struct TrainOptions {
   double lr = 0, weight_decay = 0.01, clip = 1, average = 0.999, evaluate_minutes = 0;
   std::uint64_t seed = 1;
   std::vector<std::string> tables;  // "FILE:TARGET"
-  bool resume = false, quiet = false;
+  bool resume = false, quiet = false, shard_optimizer = false;
 };
 
 /// Trains with parameters in f32. Products are in f32 too, or of operands that are rounded to bf16. Returns

@@ -30,7 +30,8 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
 }
 
 template <class B>
-std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn<B>& model) {
+std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn<B>& model,
+                                                  optim::Shards<typename B::Inner>* shards) {
   const auto usual = [&](const auto& config) {
     return config.with_lr(o.lr)
         .with_betas(0.9, 0.98)
@@ -39,7 +40,7 @@ std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn
         .with_clip_norm(o.clip);
   };
   if (o.optimizer == "adamw")
-    return std::make_unique<optim::AdamW<B>>(model.parameters(), usual(optim::AdamWConfig{}));
+    return std::make_unique<optim::AdamW<B>>(model.parameters(), usual(optim::AdamWConfig{}), shards);
   auto muon = optim::MuonConfig{}.with_scale(optim::MuonScale::adam).with_matrices(optim::under("blocks"));
   if constexpr (requires(typename B::Inner & b) { b.lowered_dtype(); }) muon = muon.with_dtype(DType::bf16);
   return std::make_unique<optim::Muon<B>>(model.parameters(), usual(muon));
@@ -49,11 +50,12 @@ template <class B>
 int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   Rng rng(o.seed);
   nn::Pfn<B> model(backend, o.model, rng);
-  const auto optimizer = optimizer_of(o, model);
   std::optional<dist::TrainerRanks<B>> ranks;
-  if (all.size() > 1) ranks.emplace(model, all.group());
+  if (all.size() > 1)
+    ranks.emplace(model, all.group(), dist::DataParallelConfig{}.with_shard_optimizer(o.shard_optimizer));
+  const auto optimizer = optimizer_of(o, model, ranks ? ranks->shards() : nullptr);
   ferrite::pfn::PriorBatches<B> batches(o.course, 0, all.rank());
-  data::Generated held_out = batches.held_out();
+  data::Generated held_out = batches.held_out(all.rank(), all.size());
   train::Trainer<B> trainer(model, *optimizer, batches, ferrite::pfn::table_model(model), trainer_config(o));
   trainer.load_by(batches);
   trainer.validate_on(held_out, o.evaluate_batches);
