@@ -6,8 +6,12 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <vector>
 
-#include "common.hpp"
+#include "ferrite/ops/random.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/stacks/any_backend.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 using namespace ferrite;
 

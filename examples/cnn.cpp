@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "common.hpp"
+#include "ferrite/ferrite.hpp"
 
 using namespace ferrite;
 

@@ -5,7 +5,8 @@
 #include <cstdio>
 #include <string>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/autodiff/autodiff.hpp"
+#include "ferrite/stacks/any_backend.hpp"
 
 namespace examples {
 

@@ -2,6 +2,8 @@
 // every backend, and gradients flow through all steps: the program finds the stiffness of the springs from
 // the final positions of the masses.
 #include "common.hpp"
+#include "ferrite/ops/pointwise_loss.hpp"
+#include "ferrite/ops/random.hpp"
 #include "ferrite/tensor/launch.hpp"
 
 using namespace ferrite;

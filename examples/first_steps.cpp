@@ -1,5 +1,6 @@
 // First steps: tensors, views, broadcasting, gradients, and a straight line fitted by hand.
 #include "common.hpp"
+#include "ferrite/ferrite.hpp"
 
 using namespace ferrite;
 

@@ -1,6 +1,7 @@
 // A small GPT reads Shakespeare and goes on in that manner. The files of tokens and of the tokenizer were
 // made by `ferrite gpt tokens` and `ferrite gpt tokenizer train`; docs/gpt.md has a larger model.
 #include "common.hpp"
+#include "ferrite/ferrite.hpp"
 #include "ferrite/text/bpe.hpp"
 
 using namespace ferrite;

@@ -1,6 +1,7 @@
 // A multi-layer perceptron on the Wisconsin breast cancer set: standardised features, a training loop written
 // out, and the trained weights moved to a backend that does not differentiate.
 #include "common.hpp"
+#include "ferrite/ferrite.hpp"
 
 using namespace ferrite;
 

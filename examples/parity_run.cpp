@@ -2,6 +2,10 @@
 // two backends and is compared. The program is the same as without parity; only the name of the backend
 // differs.
 #include "common.hpp"
+#include "ferrite/nn/transformer.hpp"
+#include "ferrite/ops/random.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/optim/adam.hpp"
 
 using namespace ferrite;
 

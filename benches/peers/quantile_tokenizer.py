@@ -20,8 +20,9 @@ import warnings
 from pathlib import Path
 
 ROWS, COLUMNS, BINS = 1_000_000, 20, 100
-BARS = {"KBinsDiscretizer": ("fit_transform", 8), "qcut": ("fit_transform", 10), "read_csv + qcut": ("csv_to_tokens", 3),
-        "read_csv + qcut, 17 digits": ("long_csv_to_tokens", 2)}
+# The work that each peer stands beside, and how many times as fast it is to be.
+LIMITS = {"KBinsDiscretizer": ("fit_transform", 8), "qcut": ("fit_transform", 10), "read_csv + qcut": ("csv_to_tokens", 3),
+          "read_csv + qcut, 17 digits": ("long_csv_to_tokens", 2)}
 
 
 def seconds(work):
@@ -79,11 +80,11 @@ def main():
 
     print(f"{ROWS} x {COLUMNS}, {BINS} bins, {os.cpu_count()} cores, medians of {options.rounds}")
     rows = []
-    for peer, (ours, bar) in BARS.items():
+    for peer, (ours, least) in LIMITS.items():
         ratio = middle[peer] / middle[ours]
-        rows.append({"work": ours, "peer": peer, "ferrite_s": middle[ours], "peer_s": middle[peer], "ratio": ratio, "bar": bar})
-        verdict = "met" if ratio >= bar else "MISSED"
-        print(f"{ours:<18} {1e3 * middle[ours]:8.1f} ms   {peer:<26} {1e3 * middle[peer]:8.1f} ms   {ratio:5.1f} x, bar {bar} x: {verdict}")
+        rows.append({"work": ours, "peer": peer, "ferrite_s": middle[ours], "peer_s": middle[peer], "ratio": ratio, "least": least})
+        met = "yes" if ratio >= least else "NO"
+        print(f"{ours:<18} {1e3 * middle[ours]:8.1f} ms   {peer:<26} {1e3 * middle[peer]:8.1f} ms   {ratio:5.1f} x, at least {least} x: {met}")
     options.out.mkdir(parents=True, exist_ok=True)
     versions = {"numpy": numpy.__version__, "pandas": pandas.__version__, "sklearn": sklearn.__version__}
     machine = {"machine": platform.machine(), "cores": os.cpu_count(), "load": os.getloadavg()}

@@ -107,17 +107,17 @@ def table(rows):
         return {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>'}.get(met, "<td></td>")
 
     lines = ["<tr><th>row</th>" + "".join(f"<th>{WHO[w]}, us</th>" for w in WHO)
-             + "<th>speed-up</th><th>share</th><th>bar</th><th>got</th><th>met</th><th>error</th><th>PyTorch's</th>"
+             + "<th>speed-up</th><th>share</th><th>limit</th><th>got</th><th>met</th><th>error</th><th>PyTorch's</th>"
              "<th>ok</th></tr>"]
     for row in rows:
-        bar = row.get("bar") or {}
-        scale, sign = (1e6, "&le; {:g} us") if bar.get("kind") == "seconds" else (1, "&ge; {:g} of " + bar.get("kind", ""))
+        limit = row.get("limit") or {}
+        scale, sign = (1e6, "&le; {:g} us") if limit.get("kind") == "seconds" else (1, "&ge; {:g} of " + limit.get("kind", ""))
         cells = [cell((row.get(w) or {}).get("seconds"), scale=1e6) for w in WHO] + [
-            cell(row["ratio"]), cell(row["share"]), cell(bar.get("limit"), sign, scale),
-            cell(bar.get("value"), "{:.3g}", scale)]
+            cell(row["ratio"]), cell(row["share"]), cell(limit.get("at"), sign, scale),
+            cell(limit.get("value"), "{:.3g}", scale)]
         errors = [cell((row.get(w) or {}).get("error"), "{:.1e}") for w in ("cuda", "torch")]
         lines.append(f"<tr><td>{html.escape(row['name'])}</td>" + "".join(f"<td>{c}</td>" for c in cells)
-                     + verdict(bar.get("met")) + "".join(f"<td>{c}</td>" for c in errors)
+                     + verdict(limit.get("met")) + "".join(f"<td>{c}</td>" for c in errors)
                      + verdict(row.get("error_met")) + "</tr>")
     return '<div class="scroll"><table>' + "".join(lines) + "</table></div>"
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-import bars
+import limits
 import report_page
 
 COPY = "copy/f32/1G"
@@ -75,7 +75,7 @@ def machine():
 
 def rate(row, who, amount):
     """FLOP/s or bytes/s by ferrite's account of the row; None where one is missing."""
-    seconds, per_call = bars.seconds(row, who), (row.get("cuda") or {}).get(amount)
+    seconds, per_call = limits.seconds(row, who), (row.get("cuda") or {}).get(amount)
     return per_call / seconds if seconds and per_call else None
 
 
@@ -101,49 +101,49 @@ def summarize(report):
         d: best(rf"matmul/{d}/\d+", "flops") for d in ("f32", "tf32", "bf16", "f16", "f64")}
     for row in rows:
         op, *rest = row["name"].split("/")
-        ours, theirs = bars.seconds(row, "cuda"), bars.seconds(row, "torch")
+        ours, theirs = limits.seconds(row, "cuda"), limits.seconds(row, "torch")
         row["ratio"] = theirs / ours if ours and theirs else None
         row["bound"] = "flops" if op.startswith(("matmul", "conv2d", "attention", "linear_cross_entropy")) else "bytes"
         ceiling = gemm.get(rest[0], 0) if row["bound"] == "flops" else copy
         reached = rate(row, "cuda", row["bound"])
         row["share"] = reached / ceiling if reached and ceiling else None
-        bars.judge(row, rows, copy)
+        limits.judge(row, rows, copy)
 
 
 def text(value, form):
     return "-" if value is None else format(value, form)
 
 
-def bar_text(bar):
-    if not bar:
+def limit_text(limit):
+    if not limit:
         return "", "", ""
-    unit = {"peer": "x torch", "eager peer": "x eager torch", "copy": " of copy", "host copy": " of host copy", "seconds": " us"}[bar["kind"]]
-    scale = 1e6 if bar["kind"] == "seconds" else 1
-    sign = "<=" if bar["kind"] == "seconds" else ">="
-    value = None if bar["value"] is None else bar["value"] * scale
-    met = {True: "yes", False: "NO", None: "?"}[bar["met"]]
-    return f"{sign} {bar['limit'] * scale:g}{unit}", text(value, ".3g"), met
+    unit = {"peer": "x torch", "eager peer": "x eager torch", "copy": " of copy", "host copy": " of host copy", "seconds": " us"}[limit["kind"]]
+    scale = 1e6 if limit["kind"] == "seconds" else 1
+    sign = "<=" if limit["kind"] == "seconds" else ">="
+    value = None if limit["value"] is None else limit["value"] * scale
+    met = {True: "yes", False: "NO", None: "?"}[limit["met"]]
+    return f"{sign} {limit['at'] * scale:g}{unit}", text(value, ".3g"), met
 
 
 def print_table(report):
     line = "{:46} {:>11} {:>11} {:>7} {:>6}  {:20} {:>7} {:>4} {:>9} {:>9} {:>4}"
-    print(line.format("row (times in us)", "ferrite", "torch", "ratio", "share", "bar", "got", "met", "error",
+    print(line.format("row (times in us)", "ferrite", "torch", "ratio", "share", "limit", "got", "met", "error",
                       "torch's", "ok"))
     for row in report["rows"]:
         cuda, torch = row.get("cuda") or {}, row.get("torch") or {}
         if "failed" in cuda:
             print(f"{row['name']:46} FAILED: {cuda['failed']}")
             continue
-        times = [None if t is None else t * 1e6 for t in (bars.seconds(row, "cuda"), bars.seconds(row, "torch"))]
+        times = [None if t is None else t * 1e6 for t in (limits.seconds(row, "cuda"), limits.seconds(row, "torch"))]
         print(line.format(row["name"], *(text(t, ".2f") for t in times), text(row["ratio"], ".2f"),
-                          text(row["share"], ".2f"), *bar_text(row.get("bar")), text(cuda.get("error"), ".1e"),
+                          text(row["share"], ".2f"), *limit_text(row.get("limit")), text(cuda.get("error"), ".1e"),
                           text(torch.get("error"), ".1e"), {True: "yes", False: "NO"}.get(row.get("error_met"), "")))
         if "failed" in torch:
             print(f"{'':46} PyTorch failed: {torch['failed']}")
-    judged = [r["bar"]["met"] for r in report["rows"] if r.get("bar")]
+    judged = [r["limit"]["met"] for r in report["rows"] if r.get("limit")]
     errors = [r["error_met"] for r in report["rows"] if "error_met" in r]
-    print(f"speed: {judged.count(True)} of {len(judged)} bars met; error: {errors.count(True)} of {len(errors)} within "
-          f"{bars.ERROR_LIMIT} times PyTorch's; copy {report['copy_bytes_per_second'] / 1e9:.0f} GB/s")
+    print(f"speed: {judged.count(True)} of {len(judged)} limits met; error: {errors.count(True)} of {len(errors)} within "
+          f"{limits.ERROR_LIMIT} times PyTorch's; copy {report['copy_bytes_per_second'] / 1e9:.0f} GB/s")
 
 
 def print_backends(report):
@@ -153,7 +153,7 @@ def print_backends(report):
     if rows:
         print(f"{'row (times in us)':46}" + "".join(f" {c:>13}" for c in ("CPU naive", "CPU", "CUDA", "PyTorch")))
     for row in rows:
-        times = [bars.seconds(row, who) for who in columns]
+        times = [limits.seconds(row, who) for who in columns]
         print(f"{row['name']:46}" + "".join(f" {text(None if t is None else t * 1e6, '.2f'):>13}" for t in times))
 
 

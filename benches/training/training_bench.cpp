@@ -58,14 +58,17 @@ void transformer_block(benchmark::State& state) {
 }
 BENCHMARK(transformer_block)->Name("train/transformer_block_B8_T128_C256")->Unit(benchmark::kMicrosecond);
 
-/// The overhead of one op on eight elements, and of recording and differentiating it.
-void add_small(benchmark::State& state) {
-  Cpu b;
+/// The overhead of one op on eight elements: typed, through AnyBackend, and recorded and differentiated.
+template <class Backend>
+void add_small(benchmark::State& state, Backend b) {
   Rng rng(1);
   const auto x = randn(b, {8}, rng), y = randn(b, {8}, rng);
   for (auto _ : state) benchmark::DoNotOptimize(x + y);
 }
-BENCHMARK(add_small)->Name("overhead/add_8_elements");
+void add_small_typed(benchmark::State& state) { add_small(state, Cpu()); }
+BENCHMARK(add_small_typed)->Name("overhead/add_8_elements");
+void add_small_by_name(benchmark::State& state) { add_small(state, AnyBackend("cpu")); }
+BENCHMARK(add_small_by_name)->Name("overhead/add_8_elements_any_backend");
 
 void add_small_with_gradient(benchmark::State& state) {
   B b;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
+#include "ferrite/models/priors/priors.hpp"
 #include "ferrite/ops/all.hpp"
 #include "ferrite/stacks.hpp"
 
@@ -87,8 +88,9 @@ ByDType survey(const B& b) {
   for_each_function<Op>([&](const Op& member) {
     for (const DType dtype : all_dtypes) {
       Op op = member;
-      const Metas in = op_example(op, dtype);
+      Metas in;
       try {
+        in = op_example(op, dtype);
         detail::infer_results(op, in);
       } catch (const DTypeError&) {
         continue;
@@ -132,7 +134,7 @@ std::vector<Row> collect(const std::vector<std::string>& backends) {
   const Cuda cuda = Cuda::without_device();
   std::map<std::string, Row> rows;
   std::vector<std::string> order;
-  op::Core::for_each([&]<class Op>() {
+  const auto add_row = [&]<class Op>() {
     const std::string name(Op::type_name);
     Row& row = rows[name];
     order.push_back(name);
@@ -146,7 +148,9 @@ std::vector<Row> collect(const std::vector<std::string>& backends) {
       if (backend == "cpu") row.backends[backend] = survey<Cpu, Op>(cpu);
       if (backend == "cuda") row.backends[backend] = survey<Cuda, Op>(cuda);
     }
-  });
+  };
+  op::Core::for_each(add_row);
+  priors::Ops::for_each(add_row);
   pair_with_backward(rows);
   std::vector<Row> result;
   for (const std::string& name : order) result.push_back(rows[name]);
@@ -249,7 +253,7 @@ void add_ops(CLI::App& app, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("ops", "List what every backend does for every op and dtype");
-  command->add_option("--backend", options->backends, "Only these: reference, cpu")
+  command->add_option("--backend", options->backends, "Only these backends")
       ->check(CLI::IsMember(known_backends()))
       ->delimiter(',');
   command->add_flag("--json", options->json, "Print JSON");

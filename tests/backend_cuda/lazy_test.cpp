@@ -1,6 +1,6 @@
 // Lazy<Cuda>: what Lazy<Cpu> is held to.
-#include "lazy/lazy_test.hpp"
-#include "lazy/programs.hpp"
+#include "decorators/lazy_test.hpp"
+#include "decorators/lazy_programs.hpp"
 
 namespace ferrite::lazy_tests {
 

@@ -7,6 +7,7 @@
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/models/priors/priors.hpp"
 #include "ferrite/ops/all.hpp"
 
 namespace ferrite::testing {
@@ -95,8 +96,25 @@ TEST(OpsCommand, ListsEveryOpForEveryBackend) {
     for (const auto& [dtype, support] : row["support"]["reference"].items())
       EXPECT_NE(support, "missing") << row;
   }
-  op::Core::for_each(
-      [&]<class Op>() { EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name; });
+  const auto expect_listed = [&]<class Op>() {
+    EXPECT_TRUE(listed.contains(std::string(Op::type_name))) << Op::type_name;
+  };
+  op::Core::for_each(expect_listed);
+  priors::Ops::for_each(expect_listed);
+}
+
+TEST(OpsCommand, ListsTheKernelsOfModels) {
+  const auto support =
+      entry(nlohmann::json::parse(run_ferrite("ops --json").output), "prior_datasets")["support"];
+  EXPECT_EQ(support["reference"]["f32"], "composed");
+  EXPECT_EQ(support["cpu"]["f32"], "forward only");
+  EXPECT_EQ(support["cpu"].size(), 1u);  // tables are f32
+}
+
+TEST(OpsCommand, TakesTheBackendsThatItsHelpNames) {
+  const std::string help = run_ferrite("ops --help").output;
+  expect_contains(help, "reference,cpu");
+  EXPECT_EQ(run_ferrite("ops --backend cuda").code, help.find("cuda") == std::string::npos ? 2 : 0);
 }
 
 TEST(OpsCommand, TellsKernelsViewsAndCompositionsApartByDtype) {

@@ -1,8 +1,26 @@
 // The same bits for 1, 2 and 7 threads, forward and backward, at sizes where threads really share the work.
 #include <gtest/gtest.h>
 
+#include "ferrite/autodiff/autodiff.hpp"
+#include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/ops/attention.hpp"
+#include "ferrite/ops/batch_norm.hpp"
+#include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/dropout.hpp"
+#include "ferrite/ops/embedding.hpp"
+#include "ferrite/ops/layer_norm.hpp"
+#include "ferrite/ops/linear.hpp"
+#include "ferrite/ops/linear_cross_entropy.hpp"
+#include "ferrite/ops/matmul.hpp"
+#include "ferrite/ops/pool2d.hpp"
+#include "ferrite/ops/random.hpp"
+#include "ferrite/ops/rms_norm.hpp"
+#include "ferrite/ops/scan.hpp"
+#include "ferrite/ops/softmax.hpp"
+#include "ferrite/ops/softmax_cross_entropy.hpp"
+#include "ferrite/ops/statistic.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 namespace {

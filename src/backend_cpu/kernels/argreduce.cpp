@@ -9,7 +9,7 @@ namespace ferrite {
 void run(Cpu&, const op::ArgReduce& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
-  cpu::reduce_axes(cpu::folder_for(op.fn, in[0].dtype()), in[0], out[0], {axis}, op.keepdim, false);
+  cpu::reduce_axes(cpu::fold_for(op.fn, in[0].dtype()), in[0], out[0], {axis}, op.keepdim, false);
 }
 
 }  // namespace ferrite

@@ -1,4 +1,4 @@
-// reduce: which of the folders is meant.
+// reduce: which of the folds is meant.
 #include "ferrite/ops/reduce.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ void run(Cpu& cpu, const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
     return run(cpu, op::Fill{out[0].shape(), out[0].dtype(), one ? 1 : 0}, in, out);
   }
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
-  cpu::reduce_axes(cpu::folder_for(op.fn, in[0].dtype()), in[0], out[0], axes, op.keepdim, accumulate);
+  cpu::reduce_axes(cpu::fold_for(op.fn, in[0].dtype()), in[0], out[0], axes, op.keepdim, accumulate);
 }
 
 }  // namespace ferrite

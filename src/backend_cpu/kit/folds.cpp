@@ -131,9 +131,9 @@ FERRITE_INLINE Total fold(const In* x, std::int64_t n) {
 }
 
 template <class In, class Total, class Rule>
-class RuleFolder final : public Folder {
+class RuleFold final : public Fold {
  public:
-  RuleFolder(DType input_dtype, DType result_dtype) : Folder(input_dtype, result_dtype, sizeof(Total)) {}
+  RuleFold(DType input_dtype, DType result_dtype) : Fold(input_dtype, result_dtype, sizeof(Total)) {}
 
   void start(void* totals, std::int64_t n) const override {
     std::fill_n(static_cast<Total*>(totals), n, Rule::template none<Total>);
@@ -199,9 +199,9 @@ class RuleFolder final : public Folder {
 };
 
 template <class In, class Rule>
-class ArgFolder final : public Folder {
+class ArgFold final : public Fold {
  public:
-  explicit ArgFolder(DType input_dtype) : Folder(input_dtype, DType::i64, sizeof(Best)) {}
+  explicit ArgFold(DType input_dtype) : Fold(input_dtype, DType::i64, sizeof(Best)) {}
 
   void start(void* totals, std::int64_t n) const override {
     std::fill_n(static_cast<Best*>(totals), n, Best{Rule::template none<In>, 0});
@@ -255,67 +255,67 @@ class ArgFolder final : public Folder {
 };
 
 template <class In, class Total, class Rule>
-const Folder& rule_folder() {
+const Fold& rule_fold() {
   // Unsigned totals of integers: signed overflow would be undefined.
   using Kept = std::conditional_t<std::is_same_v<Total, std::uint64_t>, std::int64_t, Total>;
-  static const RuleFolder<In, Total, Rule> folder(
+  static const RuleFold<In, Total, Rule> only(
       dtype_of<std::conditional_t<std::is_same_v<In, std::uint64_t>, std::int64_t, In>>, dtype_of<Kept>);
-  return folder;
+  return only;
 }
 
 template <class Rule>
-const Folder& arithmetic_folder(DType input) {
+const Fold& arithmetic_fold(DType input) {
   switch (compute_dtype(input)) {
     case DType::f32:
-      return rule_folder<float, double, Rule>();
+      return rule_fold<float, double, Rule>();
     case DType::f64:
-      return rule_folder<double, double, Rule>();
+      return rule_fold<double, double, Rule>();
     default:
-      return rule_folder<std::uint64_t, std::uint64_t, Rule>();
+      return rule_fold<std::uint64_t, std::uint64_t, Rule>();
   }
 }
 
 template <class Rule>
-const Folder& extreme_folder(DType input) {
-  return visit_compute(input, [&]<class C>() -> const Folder& { return rule_folder<C, C, Rule>(); });
+const Fold& extreme_fold(DType input) {
+  return visit_compute(input, [&]<class C>() -> const Fold& { return rule_fold<C, C, Rule>(); });
 }
 
 /// Bools are bytes: any is their maximum, all their minimum.
 template <class Rule>
-const Folder& logical_folder() {
-  static const RuleFolder<std::uint8_t, std::uint8_t, Rule> folder(DType::bool_, DType::u8);
-  return folder;
+const Fold& logical_fold() {
+  static const RuleFold<std::uint8_t, std::uint8_t, Rule> only(DType::bool_, DType::u8);
+  return only;
 }
 
 template <class Rule>
-const Folder& arg_folder(DType input) {
-  return visit_compute(input, [&]<class C>() -> const Folder& {
-    static const ArgFolder<C, Rule> folder(dtype_of<C>);
-    return folder;
+const Fold& arg_fold(DType input) {
+  return visit_compute(input, [&]<class C>() -> const Fold& {
+    static const ArgFold<C, Rule> only(dtype_of<C>);
+    return only;
   });
 }
 
 }  // namespace
 
-const Folder& folder_for(op::ReduceFn fn, DType input) {
+const Fold& fold_for(op::ReduceFn fn, DType input) {
   switch (fn) {
     case op::ReduceFn::sum:
-      return arithmetic_folder<Sum>(input);
+      return arithmetic_fold<Sum>(input);
     case op::ReduceFn::prod:
-      return arithmetic_folder<Prod>(input);
+      return arithmetic_fold<Prod>(input);
     case op::ReduceFn::max:
-      return extreme_folder<Max>(input);
+      return extreme_fold<Max>(input);
     case op::ReduceFn::min:
-      return extreme_folder<Min>(input);
+      return extreme_fold<Min>(input);
     case op::ReduceFn::any:
-      return logical_folder<Max>();
+      return logical_fold<Max>();
     default:
-      return logical_folder<Min>();
+      return logical_fold<Min>();
   }
 }
 
-const Folder& folder_for(op::ArgReduceFn fn, DType input) {
-  return fn == op::ArgReduceFn::argmax ? arg_folder<Max>(input) : arg_folder<Min>(input);
+const Fold& fold_for(op::ArgReduceFn fn, DType input) {
+  return fn == op::ArgReduceFn::argmax ? arg_fold<Max>(input) : arg_fold<Min>(input);
 }
 
 }  // namespace ferrite::cpu

@@ -1,4 +1,4 @@
-// Folders: what a reduction does to its elements. They know only numbers and blocks; reduction.cpp decides
+// Folds: what a reduction does to its elements. They know only numbers and blocks; reduction.cpp decides
 // which elements meet in which order.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace ferrite::cpu {
 
-/// Folds blocks into totals, an array of whatever the folder keeps for one output. Positions count along the
+/// Folds blocks into totals, an array of whatever the fold keeps for one output. Positions count along the
 /// reduction in row-major order; only argmax and argmin need them.
-class Folder {
+class Fold {
  public:
-  Folder(DType input_dtype, DType result_dtype, std::size_t size_of_total)
+  Fold(DType input_dtype, DType result_dtype, std::size_t size_of_total)
       : input(input_dtype), result(result_dtype), total_size(size_of_total) {}
-  virtual ~Folder() = default;
+  virtual ~Fold() = default;
 
   const DType input;   // of the blocks it reads
   const DType result;  // of the blocks it gives
@@ -41,7 +41,7 @@ class Folder {
 inline constexpr std::size_t max_total_size = 16;
 
 /// Sums and products of floats are kept in f64; of f32, four are added before they are widened.
-const Folder& folder_for(op::ReduceFn fn, DType input);
-const Folder& folder_for(op::ArgReduceFn fn, DType input);
+const Fold& fold_for(op::ReduceFn fn, DType input);
+const Fold& fold_for(op::ArgReduceFn fn, DType input);
 
 }  // namespace ferrite::cpu

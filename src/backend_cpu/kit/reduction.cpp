@@ -23,7 +23,7 @@ constexpr std::int64_t widest_tile = block_size;
 
 class Reduction {
  public:
-  Reduction(const Folder& folder, const Array& in, const Array& out, const Shape& axes, bool keepdim,
+  Reduction(const Fold& fold, const Array& in, const Array& out, const Shape& axes, bool keepdim,
             bool accumulate);
   void run();
 
@@ -46,7 +46,7 @@ class Reduction {
     return in_.data() + offset * static_cast<std::int64_t>(size_of(in_.dtype()));
   }
 
-  const Folder& folder_;
+  const Fold& fold_;
   const Array& in_;
   const Array& out_;
   const bool accumulate_;
@@ -57,9 +57,9 @@ class Reduction {
   std::size_t split_ = 0;  // the reduced axis that slices cut
 };
 
-Reduction::Reduction(const Folder& folder, const Array& in, const Array& out, const Shape& axes, bool keepdim,
+Reduction::Reduction(const Fold& fold, const Array& in, const Array& out, const Shape& axes, bool keepdim,
                      bool accumulate)
-    : folder_(folder), in_(in), out_(out), accumulate_(accumulate) {
+    : fold_(fold), in_(in), out_(out), accumulate_(accumulate) {
   // The output with stride 0 along reduced axes, and the position in the reduction with stride 0 along the
   // others.
   const int rank = in.shape().rank();
@@ -147,7 +147,7 @@ void Reduction::fold_tile(const Tile& tile, std::int64_t slice, std::byte* total
   const std::int64_t begin = slice * cut_axis.extent / slices_, end = (slice + 1) * cut_axis.extent / slices_;
   cut_axis.extent = end - begin;
   const std::int64_t in = tile.in + begin * cut_axis.in, position = begin * cut_axis.position;
-  folder_.start(totals, tile.width);
+  fold_.start(totals, tile.width);
   if (by_rows_)
     fold_by_rows(tile, reduced, in, position, totals);
   else
@@ -158,16 +158,16 @@ void Reduction::fold_by_runs(const Tile& tile, const Axes& reduced, std::int64_t
                              std::byte* totals) const {
   BlockBuffer buffer, scratch;
   const Axis& run = reduced[reduced.size() - 1];
-  const bool direct = (run.in == 1 || run.extent == 1) && in_.dtype() == folder_.input;
+  const bool direct = (run.in == 1 || run.extent == 1) && in_.dtype() == fold_.input;
   auto fold = [&](std::int64_t offset, std::int64_t first) {
-    if (direct) return folder_.fold_runs(totals, tile.width, input(offset), across_.in, run.extent, first);
+    if (direct) return fold_.fold_runs(totals, tile.width, input(offset), across_.in, run.extent, first);
     for (std::int64_t i = 0; i < run.extent; i += block_size) {
       const Box box{1, {std::min(block_size, run.extent - i)}};
       for (std::int64_t j = 0; j < tile.width; ++j) {
         const std::byte* x = input(offset + j * across_.in + i * run.in);
-        folder_.fold_runs(totals + static_cast<std::size_t>(j) * folder_.total_size, 1,
-                          load_box(box, in_.dtype(), x, &run.in, folder_.input, buffer, scratch), 0,
-                          box.extent[0], first + i * run.position);
+        fold_.fold_runs(totals + static_cast<std::size_t>(j) * fold_.total_size, 1,
+                        load_box(box, in_.dtype(), x, &run.in, fold_.input, buffer, scratch), 0,
+                        box.extent[0], first + i * run.position);
       }
     }
   };
@@ -178,16 +178,16 @@ void Reduction::fold_by_rows(const Tile& tile, const Axes& reduced, std::int64_t
                              std::byte* totals) const {
   BlockBuffer buffer, scratch;
   const Axis& down = reduced[reduced.size() - 1];
-  const bool direct = (across_.in == 1 || tile.width == 1) && in_.dtype() == folder_.input;
+  const bool direct = (across_.in == 1 || tile.width == 1) && in_.dtype() == fold_.input;
   const std::int64_t rows = block_size / tile.width;
   const std::int64_t stride[] = {down.in, across_.in};
   auto fold = [&](std::int64_t offset, std::int64_t first) {
-    if (direct) return folder_.fold_rows(totals, input(offset), down.in, down.extent, tile.width, first);
+    if (direct) return fold_.fold_rows(totals, input(offset), down.in, down.extent, tile.width, first);
     for (std::int64_t i = 0; i < down.extent; i += rows) {
       const Box box{2, {std::min(rows, down.extent - i), tile.width}};
       const void* x =
-          load_box(box, in_.dtype(), input(offset + i * down.in), stride, folder_.input, buffer, scratch);
-      folder_.fold_rows(totals, x, tile.width, box.extent[0], tile.width, first + i * down.position);
+          load_box(box, in_.dtype(), input(offset + i * down.in), stride, fold_.input, buffer, scratch);
+      fold_.fold_rows(totals, x, tile.width, box.extent[0], tile.width, first + i * down.position);
     }
   };
   for_each(reduced.begin(), reduced.size() - 1, in, position, fold);
@@ -195,14 +195,14 @@ void Reduction::fold_by_rows(const Tile& tile, const Axes& reduced, std::int64_t
 
 void Reduction::store(const Tile& tile, const std::byte* totals) const {
   BlockBuffer values, old, scratch;
-  folder_.results(totals, values.bytes, tile.width);
+  fold_.results(totals, values.bytes, tile.width);
   const Box box{1, {tile.width}};
   std::byte* target = out_.data() + tile.out * static_cast<std::int64_t>(size_of(out_.dtype()));
   if (accumulate_) {
-    const void* before = load_box(box, out_.dtype(), target, &across_.out, folder_.result, old, scratch);
-    add_block(folder_.result, before, values.bytes, tile.width);
+    const void* before = load_box(box, out_.dtype(), target, &across_.out, fold_.result, old, scratch);
+    add_block(fold_.result, before, values.bytes, tile.width);
   }
-  store_box(box, folder_.result, values.bytes, out_.dtype(), target, &across_.out, scratch);
+  store_box(box, fold_.result, values.bytes, out_.dtype(), target, &across_.out, scratch);
 }
 
 void Reduction::run() {
@@ -222,7 +222,7 @@ void Reduction::run() {
       }
     });
   }
-  const std::size_t tile_bytes = static_cast<std::size_t>(tile_width_) * folder_.total_size;
+  const std::size_t tile_bytes = static_cast<std::size_t>(tile_width_) * fold_.total_size;
   const auto partial = host_allocator().allocate(static_cast<std::size_t>(tiles_ * slices_) * tile_bytes);
   const auto totals_of = [&](std::int64_t i, std::int64_t slice) {
     return static_cast<std::byte*>(partial->data()) +
@@ -236,7 +236,7 @@ void Reduction::run() {
                     for (std::int64_t i = begin; i < end; ++i) {
                       const Tile t = tile(i);
                       for (std::int64_t slice = 1; slice < slices_; ++slice)
-                        folder_.merge(totals_of(i, 0), totals_of(i, slice), t.width);
+                        fold_.merge(totals_of(i, 0), totals_of(i, slice), t.width);
                       store(t, totals_of(i, 0));
                     }
                   });
@@ -244,9 +244,9 @@ void Reduction::run() {
 
 }  // namespace
 
-void reduce_axes(const Folder& folder, const Array& in, const Array& out, const Shape& axes, bool keepdim,
+void reduce_axes(const Fold& fold, const Array& in, const Array& out, const Shape& axes, bool keepdim,
                  bool accumulate) {
-  Reduction(folder, in, out, axes, keepdim, accumulate).run();
+  Reduction(fold, in, out, axes, keepdim, accumulate).run();
 }
 
 }  // namespace ferrite::cpu

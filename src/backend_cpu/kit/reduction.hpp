@@ -1,4 +1,4 @@
-// Reductions over any set of axes of any layout, by one of the folders.
+// Reductions over any set of axes of any layout, by one of the folds.
 #pragma once
 
 #include "backend_cpu/kit/folds.hpp"
@@ -6,7 +6,7 @@
 namespace ferrite::cpu {
 
 /// Folds `in` along `axes` into `out`, or adds the results to it.
-void reduce_axes(const Folder& folder, const Array& in, const Array& out, const Shape& axes, bool keepdim,
+void reduce_axes(const Fold& fold, const Array& in, const Array& out, const Shape& axes, bool keepdim,
                  bool accumulate);
 
 }  // namespace ferrite::cpu

@@ -64,6 +64,11 @@ Metas PriorDatasets::infer(MetaSpan in) const {
   return metas;
 }
 
+Metas PriorDatasets::example(DType d) const {
+  detail::check_dtype(type_name, "x", d, DType::f32);
+  return {};
+}
+
 void PriorDatasets::fill_host(std::span<void* const> out) const {
   CpuScratch scratch(config);
   for (std::int64_t i = 0; i < count; ++i) chosen_table().generate_one(*this, i, out, scratch);
@@ -109,6 +114,11 @@ Metas FormulaPrior::infer(MetaSpan in) const {
   metas.push_back({{count, rows}, DType::f32});
   for (const Meta& meta : metas) check_extents(type_name, meta.shape);
   return metas;
+}
+
+Metas FormulaPrior::example(DType d) const {
+  detail::check_dtype(type_name, "x", d, DType::f32);
+  return {};
 }
 
 void FormulaPrior::fill_host(std::span<void* const> out) const {

@@ -51,6 +51,8 @@ struct FERRITE_API PriorDatasets {
 
   /// Throws ValueError for a config that check() refuses and for datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
+  /// It has no inputs. Throws DTypeError for other values than f32.
+  Metas example(DType d) const;
   static void attributes(auto& self, auto&& visit) {
     visit("config", self.config);
     visit("seed", self.seed);
@@ -81,6 +83,8 @@ struct FERRITE_API FormulaPrior {
   FormulaPrior with_formula(const priors::FormulaConfig& formula) const;
   /// Throws ValueError for sizes, terms and laws beyond their limits, and for datasets outside [0, 2^48).
   Metas infer(MetaSpan in) const;
+  /// It has no inputs. Throws DTypeError for other values than f32.
+  Metas example(DType d) const;
   static void attributes(auto& self, auto&& visit) {
     visit("rows", self.rows);
     visit("features", self.features);

@@ -1,6 +1,6 @@
 """The speeds and errors that the GPU rows are held to, and whether a row reaches its own.
 
-Kinds of bars: "peer" is PyTorch's time over ferrite's, "eager peer" the same against PyTorch's eager step, "copy" the
+Kinds of limits: "peer" is PyTorch's time over ferrite's, "eager peer" the same against PyTorch's eager step, "copy" the
 share of the copy bandwidth measured in the same run, "host copy" the time of copying the same bytes from pinned memory
 over ferrite's, "seconds" a time. All but the last are lower limits.
 """
@@ -8,7 +8,7 @@ over ferrite's, "seconds" a time. All but the last are lower limits.
 import re
 
 ROWS = "(65536x768|8192x8192|8192x50304)"
-BARS = [  # pattern of the whole name, kind, limit; the first that matches counts
+LIMITS = [  # pattern of the whole name, kind, limit; the first that matches counts
     (r"matmul/(f32|tf32|bf16)/(2048|4096|8192)", "peer", 0.98),
     (r"eager/matmul/\w+/\d+", "peer", 2.0),
     (r"eager/add/f32/1024", "seconds", 3e-6),
@@ -52,7 +52,7 @@ def seconds(row, who):
 
 
 def achieved(row, kind, rows, copy_rate):
-    """The number that the bar is about; None where its parts were not measured."""
+    """The number that the limit is about; None where its parts were not measured."""
     ours = seconds(row, "cuda")
     if ours is None:
         return None
@@ -69,12 +69,12 @@ def achieved(row, kind, rows, copy_rate):
 
 
 def judge(row, rows, copy_rate):
-    """Adds "bar" to a row that has one: kind, limit, value and met (None: not measured)."""
-    for pattern, kind, limit in BARS:
+    """Adds "limit" to a row that has one: its kind, where it is at, the value and whether it is met (None: not measured)."""
+    for pattern, kind, limit in LIMITS:
         if re.fullmatch(pattern, row["name"]):
             value = achieved(row, kind, rows, copy_rate)
             met = None if value is None else value <= limit if kind == "seconds" else value >= limit
-            row["bar"] = {"kind": kind, "limit": limit, "value": value, "met": met}
+            row["limit"] = {"kind": kind, "at": limit, "value": value, "met": met}
             break
     ours, theirs = row.get("cuda") or {}, row.get("torch") or {}
     if "error" in ours and "error" in theirs:

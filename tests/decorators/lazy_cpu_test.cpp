@@ -4,8 +4,8 @@
 
 #include "ferrite/interop/dlpack.hpp"
 #include "ferrite/ops/softmax.hpp"
+#include "lazy_programs.hpp"
 #include "lazy_test.hpp"
-#include "programs.hpp"
 
 namespace ferrite::lazy_tests {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "backend/random_calls.hpp"
+#include "decorators/random_calls.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::testing {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "backend/random_calls.hpp"
+#include "decorators/random_calls.hpp"
 #include "ferrite/nn/linear.hpp"
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/nn/sequential.hpp"
