@@ -11,10 +11,14 @@ namespace {
 
 /// Cpu and Cuda run under Profiled, so that their profile can be shown and traced.
 AnyBackend make_backend(const Options& options) {
+  AnyBackend named(options.backend);
   const ProfiledConfig config = ProfiledConfig{}.with_trace(!options.trace.empty());
-  if (options.backend == "cpu") return AnyBackend(Profiled<Cpu>(config));
-  if (options.backend == "cuda") return AnyBackend(Profiled<Cuda>(config));
-  return AnyBackend(options.backend);
+  if (const Cpu* cpu = named.get_if<Cpu>()) return AnyBackend(Profiled<Cpu>(config, *cpu));
+  if (const Cuda* cuda = named.get_if<Cuda>()) return AnyBackend(Profiled<Cuda>(config, *cuda));
+  if (!options.trace.empty())
+    throw CLI::ValidationError("--trace", "--backend " + options.backend +
+                                              " is not traced: take cpu, or cuda (cuda:N for another GPU)");
+  return named;
 }
 
 void write_trace(AnyBackend& backend, const std::string& path) {
@@ -23,16 +27,15 @@ void write_trace(AnyBackend& backend, const std::string& path) {
 }
 
 void add_flags(CLI::App& app, Options& options) {
-  app.add_option(
-         "--backend", options.backend,
-         "Where ops run: cpu, cuda, reference, lazy-cpu (which fuses ops), parity (cpu checked against "
-         "reference), cuda-parity, ... or auto")
+  app.add_option("--backend", options.backend,
+                 "Where ops run: cpu, cuda (cuda:N for another GPU), reference, lazy-cpu (which fuses ops), "
+                 "parity (cpu checked against reference), cuda-parity, ... or auto")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--trace", options.trace, "Write a trace for chrome://tracing (cpu and cuda only)")
+  app.add_option("--trace", options.trace, "Write a trace for chrome://tracing (cpu and cuda:N only)")
       ->type_name("FILE");
 }
 
@@ -45,9 +48,6 @@ int run(int argc, char** argv, const std::string& description, Options options, 
   add_flags(app, options);
   try {
     app.parse(argc, argv);
-    if (!options.trace.empty() && options.backend != "cpu" && options.backend != "cuda")
-      throw CLI::ValidationError("--trace",
-                                 "only the backends cpu and cuda are profiled, not " + options.backend);
     Backend backend(make_backend(options));
     body(backend, options);
     if (!options.trace.empty()) write_trace(backend.inner(), options.trace);

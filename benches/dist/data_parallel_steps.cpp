@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "dist/cuda/side_stream.hpp"
+#include "backend_cuda/runtime/side_stream.hpp"
 #include "dist/slow_link.hpp"
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/dist/data_parallel.hpp"
@@ -31,7 +31,10 @@ constexpr double bytes_per_second = 50e9;
 /// A world of one. What other ranks would send is a time without work.
 class SlowLink final : public dist::Group {
  public:
-  SlowLink(Cuda& cuda, bool is_slow) : context_(cuda.context()), side_(context_), is_slow_(is_slow) {}
+  SlowLink(Cuda& cuda, bool is_slow)
+      : context_(cuda.context()),
+        side_(context_, cuda::SideStream::Priority::before_compute),
+        is_slow_(is_slow) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string describe() const override { return "an artificial link"; }
@@ -64,7 +67,7 @@ class SlowLink final : public dist::Group {
   void run_recv(const Array&, int) override {}
 
   cuda::DeviceContext& context_;
-  dist::SideStream side_;
+  cuda::SideStream side_;
   bool is_slow_, is_forked_ = false;
 };
 

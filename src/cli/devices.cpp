@@ -1,10 +1,10 @@
 // ferrite devices: the devices of this machine, and which of them are used.
 #include <fmt/format.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/device_links.hpp"
 #include "cli/machine.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda_device.hpp"
@@ -44,18 +44,6 @@ void print(const CudaDeviceInfo& gpu) {
              gpu.driver_version % 1000 / 10, gpu.runtime_version / 1000, gpu.runtime_version % 1000 / 10);
 }
 
-std::string kind_of(const CudaLink& link) {
-  return !link.peer_access ? "through the host" : link.atomics ? "NVLink" : "PCIe, peer access";
-}
-
-/// A line for each GPU with the others that it reaches: "cuda:0 -> cuda:1 NVLink, cuda:2 NVLink".
-void print(const std::vector<CudaLink>& links) {
-  std::map<int, std::vector<std::string>> lines;
-  for (const CudaLink& link : links)
-    lines[link.from].push_back(fmt::format("cuda:{} {}", link.to, kind_of(link)));
-  for (const auto& [from, others] : lines) fmt::print("link  cuda:{} -> {}\n", from, fmt::join(others, ", "));
-}
-
 int run(bool as_json) {
   const double gib = 1024.0 * 1024 * 1024;
   const std::int64_t total = memory_bytes();
@@ -72,13 +60,7 @@ int run(bool as_json) {
                                   {"backend", backend}}},
                                 {"cuda", nlohmann::ordered_json::array()}};
     for (const CudaDeviceInfo& gpu : gpus) json["cuda"].push_back(to_json(gpu));
-    json["links"] = nlohmann::ordered_json::array();
-    for (const CudaLink& link : cuda_links())
-      json["links"].push_back({{"from", link.from},
-                               {"to", link.to},
-                               {"kind", kind_of(link)},
-                               {"peer_access", link.peer_access},
-                               {"speed_rank", link.rank}});
+    json["links"] = links_json(cuda_links());
     if (gpus.empty()) json["cuda_unavailable"] = cuda_unavailable_reason();
     fmt::print("{}\n", json.dump(2));
     return success;
@@ -90,7 +72,7 @@ int run(bool as_json) {
              static_cast<double>(free_bytes()) / gib);
   fmt::print("      backend: {}\n", backend);
   for (const CudaDeviceInfo& gpu : gpus) print(gpu);
-  print(cuda_links());
+  fmt::print("{}", links_text(cuda_links()));
   if (gpus.empty()) fmt::print("cuda  {}\n", cuda_unavailable_reason());
   return success;
 }

@@ -6,6 +6,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command.hpp"
+#include "cli/delimiter_option.hpp"
 #include "cli/input_files.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
@@ -43,15 +44,11 @@ struct Options {
   TableConfig table;
   TableFitConfig config;
   ShardConfig shards;
-  std::string delimiter = ",";
   bool columns_layout = false, mean = false, quiet = false;
   double memory_gib = 4;
 
   TableConfig table_config() const {
     TableConfig c = table;
-    if (delimiter.size() != 1 && delimiter != "\\t")
-      throw ValueError(fmt::format("[tokenize] delimiter '{}': must be one character", delimiter));
-    c.delimiter = delimiter == "\\t" ? '\t' : delimiter[0];
     c.layout = columns_layout ? TableLayout::columns : TableLayout::rows;
     c.header = header == "present"  ? CsvHeader::present
                : header == "absent" ? CsvHeader::absent
@@ -71,7 +68,7 @@ void add_table_options(CLI::App* command, Options& o) {
   command->add_option("--header", o.header, "Whether the first row of a CSV file has names")
       ->check(CLI::IsMember({"automatic", "present", "absent"}))
       ->capture_default_str();
-  command->add_option("--delimiter", o.delimiter, "Between the fields of a CSV file")->capture_default_str();
+  add_delimiter_option(*command, o.table.delimiter);
   command
       ->add_option("--missing", o.table.missing,
                    "More texts or numbers that mean a missing value; a fit keeps them")

@@ -14,9 +14,10 @@
 
 namespace ferrite::cli {
 
-/// Throws ValueError if the folder has checkpoints of another run, and this one does not go on with it.
+/// Makes the folder. Throws ValueError if it has checkpoints of another run, and this one does not go on with
+/// it.
 inline void check_folder_of_run(const std::string& command, const std::string& out, bool resume) {
-  if (!resume && train::CheckpointFolder(out).latest())
+  if (train::CheckpointFolder(out).latest() && !resume)
     throw ValueError(fmt::format(
         "[{}] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
         command, out));
@@ -51,11 +52,17 @@ class RunObservers {
   bool logs_;
 };
 
-/// Trains to the end, or until Ctrl-C, and says where the newest checkpoint is. Returns an exit code.
+/// Trains to the end, or until Ctrl-C.
+template <class B>
+train::Outcome fit_or_stop(train::Trainer<B>& trainer) {
+  const StopOnSignal stop(trainer);
+  return trainer.fit();
+}
+
+/// The same, and says where the newest checkpoint is. Returns an exit code.
 template <class B>
 int fit(train::Trainer<B>& trainer, const std::string& out, bool quiet) {
-  const StopOnSignal stop(trainer);
-  const train::Outcome outcome = trainer.fit();
+  const train::Outcome outcome = fit_or_stop(trainer);
   if (quiet) return success;
   const auto newest = train::CheckpointFolder(out).latest();
   fmt::print("{}{}\n", newest ? newest->string() : out,

@@ -41,6 +41,14 @@ std::string not_finished(const std::string& call, int rank, std::chrono::millise
                      seconds(timeout), rank);
 }
 
+std::string not_done_by_gpu(const std::string& call, int rank, std::chrono::milliseconds timeout) {
+  return fmt::format(
+      "[nccl] {} did not end within {:g} s on rank {}: another rank did not call it, called something else, "
+      "hangs or is gone, or a GPU was busy for longer with the work before it; see what the other ranks say, "
+      "or raise the timeout (FERRITE_DIST_TIMEOUT)",
+      call, seconds(timeout), rank);
+}
+
 std::string not_arrived(std::span<const int> missing, const std::string& call, int rank,
                         std::chrono::milliseconds timeout) {
   return fmt::format("[dist] {} did not arrive within {:g} s at {}, which rank {} called",

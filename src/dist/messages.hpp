@@ -22,6 +22,10 @@ std::string not_arrived(std::span<const int> missing, const std::string& call, i
 /// "[dist] all_reduce(sum) of f32[3] did not end within 1.5 s on rank 0, though all ranks had called it".
 std::string not_finished(const std::string& call, int rank, std::chrono::milliseconds timeout);
 
+/// "[nccl] all_reduce(sum) of f32[3] did not end within 1.5 s on rank 0: ...", where nobody knows what the
+/// other ranks have called.
+std::string not_done_by_gpu(const std::string& call, int rank, std::chrono::milliseconds timeout);
+
 /// "[dist] rank 2 is gone, the group there was destroyed: rank 0 called all_reduce(sum) of f32[3]".
 std::string has_left(std::span<const int> gone, const std::string& call, int rank);
 

@@ -146,7 +146,8 @@ void CsvScanner::check_row(const CsvRow& row, std::size_t begin, std::int64_t li
     const std::string_view before = text.substr(0, bad);
     const std::size_t start = before.rfind('\n') + 1;  // 0 where there is none
     reject(line + std::count(before.begin(), before.end(), '\n'), static_cast<std::int64_t>(bad - start) + 1,
-           io_detail::in_quotes(text.substr(bad, 1)), "must be UTF-8");
+           io_detail::in_quotes(text.substr(bad, 1)),
+           "must be UTF-8; if it is text, convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > new.csv");
   }
   if (width_ == 0) {
     width_ = row.size();
@@ -156,11 +157,12 @@ void CsvScanner::check_row(const CsvRow& row, std::size_t begin, std::int64_t li
 }
 
 std::string CsvScanner::width_rule() const {
-  std::string rule = fmt::format("{} are needed, as in the first row", width_);
+  const std::string rule = fmt::format("{} are needed, as in the first row", width_);
   if (suspect_ != 0)
-    rule += fmt::format("; that holds {0}: if it is the delimiter, say so (--delimiter {0})",
-                        io_detail::delimiter_name(suspect_));
-  return rule;
+    return rule + fmt::format("; that holds {0}: if it is the delimiter, say so (--delimiter {0})",
+                              io_detail::delimiter_name(suspect_));
+  return rule + fmt::format("; texts with {} in them must be quoted, and --delimiter names another delimiter",
+                            io_detail::delimiter_name(delimiter_));
 }
 
 void CsvScanner::reject(std::int64_t line, std::int64_t column, std::string_view found,

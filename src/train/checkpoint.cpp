@@ -92,6 +92,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   file.metadata[std::string(format_key)] = format_name;
   file.tensors = with_prefix("model.", checkpoint.model);
   file.tensors.merge(with_prefix("average.", checkpoint.average));
+  file.tensors.merge(with_prefix("average_state.", checkpoint.average_state));
   file.tensors.merge(with_prefix("optimizer.", checkpoint.optimizer));
   for (const auto& [name, key] : checkpoint.rngs) {
     file.tensors.emplace("rng." + name, integers({std::bit_cast<std::int64_t>(key.seed),
@@ -113,6 +114,7 @@ Checkpoint read_checkpoint(const fs::path& path) {
   result.settings = std::move(file.metadata);
   result.model = strip_prefix("model.", file.tensors);
   result.average = strip_prefix("average.", file.tensors);
+  result.average_state = strip_prefix("average_state.", file.tensors);
   result.optimizer = strip_prefix("optimizer.", file.tensors);
   const NamedTensors rngs = strip_prefix("rng.", file.tensors);
   for (const auto& item : rngs) {

@@ -29,6 +29,18 @@ TEST(CudaIrsynth, AgreesWithTheInterpreter) {
   }
 }
 
+TEST(CudaIrsynth, RunsOnTheGpuThatIsAskedFor) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
+  Config config;
+  config.verify = Verify::gpu;
+  std::vector<Record> records = records_of(config, 9, 10);
+  config.gpu = cuda_device_count() - 1;
+  run_records_on_gpu(config, records);
+  for (const Record& r : records) EXPECT_EQ(r.failure, "");
+  config.gpu = cuda_device_count();
+  EXPECT_THROW(run_records_on_gpu(config, records), DeviceError);
+}
+
 TEST(CudaIrsynth, AWrongOutputIsFound) {
   if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
   Config config;

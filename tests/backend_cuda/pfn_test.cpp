@@ -1,5 +1,5 @@
-// Prior-fitted networks on the GPU: scores as on the CPU, and steps in mixed precision with Muon, which give
-// the same bits captured as eager.
+// Prior-fitted networks on the GPU: scores and every op as on the CPU, and steps in mixed precision with
+// Muon, which give the same bits captured as eager.
 #include "ferrite/models/pfn/network.hpp"
 
 #include "ferrite/backend/cuda_device.hpp"
@@ -35,6 +35,24 @@ TEST_F(CudaPfn, ScoresAreThoseOfTheCpu) {
     testing::expect_values(ours.forward(a.x, a.is_category, a.labels),
                            theirs.forward(b.x, b.is_category, b.labels).to_vector<double>(), 2e-3);
     EXPECT_NEAR(a.loss(ours).item(), b.loss(theirs).item(), 1e-3);
+  }
+}
+
+/// Every op of a pass and its gradients, against the CPU: a mismatch throws.
+TEST_F(CudaPfn, EveryOpOfAPassAndItsGradientsIsThatOfTheCpu) {
+  using B = Autodiff<AnyBackend>;
+  B backend("cuda-parity");
+  for (const Task task : both_tasks) {
+    Network<B> model = lively_pfn(backend, small_pfn(task));
+    const Tables<B> tables(backend, task);
+    const auto scores = model.forward(tables.x, tables.is_category, tables.labels);
+    EXPECT_EQ(scores.shape(), (Shape{2, 4, model.config().outputs()}));
+    EXPECT_TRUE(all(isfinite(scores)).item() != 0);
+    const auto loss = tables.loss(model);
+    EXPECT_TRUE(std::isfinite(loss.item()));
+    const auto gradients = loss.backward();
+    for (const auto& p : model.parameters())
+      EXPECT_TRUE(all(isfinite(gradients.of(p.tensor))).item() != 0) << p.name;
   }
 }
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_test.hpp"
+#include "ferrite/data/token_file.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -30,6 +31,26 @@ TEST(GptBench, MeasuresAStep) {
   EXPECT_GT(row["tokens_per_second"].get<double>(), 0);
   EXPECT_LT(row["loss"].get<double>(), 10);  // from log 50257, in a few steps on the same 8 tokens
   EXPECT_NE(run_ferrite("gpt bench --batch 0").code, 0);
+}
+
+TEST(GptBench, MeasuresStepsOnTokenFiles) {
+  const ScratchFolder folder;
+  std::vector<std::int32_t> tokens(8 * 40 + 1);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(1 + i % 2);
+  data::TokenFileWriter out(folder / "two.bin", DType::u16);
+  out.write(tokens);
+  out.commit();
+  const std::string file = "'" + (folder / "two.bin").string() + "'";
+  const std::string command = "gpt bench --backend cpu --batch 2 --length 8 --seconds 0.001 --json --data ";
+  const Reply reply = run_ferrite(command + file);
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  const auto row = nlohmann::json::parse(reply.output);
+  EXPECT_EQ(row["data"].size(), 1u);
+  EXPECT_LT(row["loss"].get<double>(), 10);  // another batch in every step, and all are alike
+  EXPECT_TRUE(row["hardware"]["cpu"].contains("clocks"));
+  expect_contains(run_ferrite(command + file + " --dtype u16").output, "begins with a header");
+  expect_contains(run_ferrite(command + "/nowhere.bin").output, "/nowhere.bin");
+  expect_contains(run_ferrite(command + file + " --decode").output, "--decode");
 }
 
 TEST(GptBench, MeasuresTexts) {

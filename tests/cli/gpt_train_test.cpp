@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cli/cli_test.hpp"
 #include "cli/gpt/train.hpp"
@@ -90,6 +91,51 @@ TEST_F(GptTrainCommand, LearnsReportsAndWritesAModelThatGenerateReads) {
                                  at("learns/best.safetensors") + " --tokenizer " + at("my.bpe"));
   EXPECT_EQ(text.code, 0) << text.output;
   EXPECT_EQ(text.output.rfind("the cat", 0), 0u);
+}
+
+TEST_F(GptTrainCommand, TheResultAsJson) {
+  const std::string course = "--steps 6 --json --valid " + at("book.bin") + " --evaluate-batches 2";
+  const Reply reply = train("json", course);
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  const Json json = Json::parse(reply.output);
+  EXPECT_EQ(json["step"], 6);
+  EXPECT_EQ(json["interrupted"], false);
+  EXPECT_EQ(json["out"], checkpoint("json", 6).string());
+  EXPECT_TRUE(std::filesystem::exists(json["best"].get<std::string>()));
+  EXPECT_GT(json["validation_loss"].get<double>(), 0);
+  EXPECT_EQ(json["loss"], lines_of("json").front().at("loss"));
+  EXPECT_EQ(json["data_tokens"], data::TokenFile::open(*folder / "book.bin").size());
+  EXPECT_FALSE(json.contains("resumed_from"));
+  const Reply more = train("json", "--steps 8 --json --resume");
+  ASSERT_EQ(more.code, 0) << more.output;
+  EXPECT_EQ(Json::parse(more.output)["resumed_from"], 6);
+  expect_refused(train("x", "--steps 1 --json --sample-every 1"), "--sample-every");
+}
+
+TEST_F(GptTrainCommand, ReadsBareTokensOfANamedDtype) {
+  const data::TokenFile book = data::TokenFile::open(*folder / "book.bin");
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(book.size()));
+  book.copy(0, ids);
+  const std::vector<std::uint16_t> narrow(ids.begin(), ids.end());
+  const auto write = [](const std::filesystem::path& path, const auto& tokens) {
+    const auto bytes = std::as_bytes(std::span(tokens));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  };
+  write(*folder / "narrow.tokens", narrow);
+  write(*folder / "wide.tokens", ids);
+  const auto loss_of = [](const std::string& data, const std::string& out) {
+    const Reply reply = run_ferrite(
+        "gpt train --backend cpu --layers 1 --heads 2 --dim 16 --context 16 --vocab 270 --steps 3 --json " +
+        data + " --out " + at(out));
+    EXPECT_EQ(reply.code, 0) << reply.output;
+    return Json::parse(reply.output).at("loss").get<double>();
+  };
+  const double loss = loss_of("--data " + at("book.bin"), "headed");
+  EXPECT_EQ(loss_of("--dtype u16 --data " + at("narrow.tokens"), "narrow"), loss);
+  EXPECT_EQ(loss_of("--dtype u32 --data " + at("wide.tokens"), "wide"), loss);
+  expect_refused(train("x", "--steps 1 --dtype u16"), "header");
+  expect_refused(train("x", "--steps 1 --dtype f32"), "--dtype");
 }
 
 TEST_F(GptTrainCommand, AnInterruptedRunGoesOnBitForBit) {

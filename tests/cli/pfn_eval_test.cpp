@@ -208,7 +208,7 @@ TEST_F(PfnEvalCommand, BadInputIsRefusedWithAdvice) {
   expect_refused(at("table.csv") + " --target y --folds 1", "1 folds of 120 rows");
   expect_refused(at("table.csv") + " --target y --task regression", "regression needs numbers");
   expect_refused(at("nowhere.csv") + " --target y", "nowhere.csv");
-  expect_refused(at("noise.csv") + " --target y", "ferrite: [");
+  expect_refused(at("noise.csv") + " --target y", "noise.csv: is binary, no CSV file; save the table as CSV");
   expect_refused(at("table.csv") + " --target y --weights " + at("none.safetensors"), "none.safetensors");
   expect_refused(at("table.csv"), "--target");
   expect_refused(at("table.csv") + " --target y --members 0", "not in range 1 to 1000");
@@ -216,6 +216,10 @@ TEST_F(PfnEvalCommand, BadInputIsRefusedWithAdvice) {
   write("twice.csv", "x,x,y\n1,2,a\n2,1,b\n3,1,a\n4,1,b\n5,3,a\n6,2,b\n7,1,a\n8,1,b\n");
   expect_refused(at("twice.csv") + " --target y --folds 2", "--rename-duplicates");
   EXPECT_EQ(eval(at("twice.csv") + " --target y --folds 2 --rename-duplicates").code, 0);
+  write("other.csv", "x;y\n1;a\n2;b\n3;a\n4;b\n5;a\n6;b\n");
+  expect_refused(at("other.csv") + " --target y --folds 2", "--delimiter ';'");
+  EXPECT_EQ(eval(at("other.csv") + " --target y --folds 2 --delimiter ';'").code, 0);
+  expect_refused(at("other.csv") + " --target y --delimiter ';;'", "give one character, or \\t for a tab");
 }
 
 }  // namespace

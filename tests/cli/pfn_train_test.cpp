@@ -19,7 +19,23 @@ struct PfnTrainCommand : ::testing::Test {
         "--report-every 2 --evaluate-batches 1 --out " +
         at(out) + " " + arguments);
   }
+  std::string write_points() const {
+    std::ofstream csv(folder / "points.csv");
+    csv << "a,b,kind\n";
+    for (int i = 0; i < 60; ++i) csv << i % 7 << "," << i << "," << (i % 3 == 0 ? "x" : "y") << "\n";
+    return " --tables " + at("points.csv:kind");
+  }
+  std::string bytes_of(const std::string& name) const {
+    std::ifstream file(folder / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 };
+
+bool same_weights(const NamedTensors& a, const NamedTensors& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return x.first == y.first && std::ranges::equal(x.second.bytes(), y.second.bytes());
+  });
+}
 
 TEST_F(PfnTrainCommand, ExplainsItselfWithExamples) {
   const Reply help = run_ferrite("pfn train --help");
@@ -54,6 +70,14 @@ TEST_F(PfnTrainCommand, TrainsAndWritesANetworkWithItsAveragedWeights) {
   }
 }
 
+TEST_F(PfnTrainCommand, MuonIsNotSharded) {
+  const Reply muon = train("muon", "--steps 2 --shard-optimizer");
+  EXPECT_NE(muon.code, 0);
+  expect_contains(muon.output, "Muon needs whole matrices; give --optimizer adamw");
+  const Reply adamw = train("adamw", "--steps 2 --shard-optimizer --optimizer adamw");
+  EXPECT_EQ(adamw.code, 0) << adamw.output;  // alone it has all of the state
+}
+
 TEST_F(PfnTrainCommand, ItsWeightsAreExported) {
   ASSERT_EQ(train("run", "--steps 4").code, 0);
   const auto checkpoint = folder / "run" / "step-00000004.safetensors", small = folder / "small.safetensors";
@@ -68,31 +92,73 @@ TEST_F(PfnTrainCommand, ItsWeightsAreExported) {
   EXPECT_EQ(exported.config(), whole.config());
   const auto rounded = cast(cast(whole.output.weight, DType::bf16), DType::f32);
   EXPECT_EQ(exported.output.weight.to_vector(), rounded.to_vector());
+  // Four steps are fewer than lie between two updates of the average, which still has its first weights.
+  const train::Checkpoint saved = train::read_checkpoint(checkpoint);
+  ASSERT_EQ(saved.average_state.size(), saved.average.size());
+  EXPECT_FALSE(same_weights(saved.average_state, saved.average));
   EXPECT_EQ(run_ferrite("pfn export " + from + " --out " + from).code, 2);
   const Reply other = run_ferrite("pfn export " + at("run/metrics.html") + " --out " + at("x.safetensors"));
   EXPECT_NE(other.code, 0);
   EXPECT_FALSE(std::filesystem::exists(folder / "x.safetensors"));
 }
 
+TEST_F(PfnTrainCommand, ExportsItsWeightsWhenItIsDone) {
+  const Reply reply = train("run", "--steps 4 --export " + at("run/trained.safetensors"));
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "trained.safetensors: 0.");
+  const std::string checkpoint = at("run/step-00000004.safetensors");
+  ASSERT_EQ(run_ferrite("pfn export " + checkpoint + " --out " + at("exported.safetensors")).code, 0);
+  EXPECT_EQ(bytes_of("run/trained.safetensors"), bytes_of("exported.safetensors"));
+  // A run that has ended already is exported, too.
+  ASSERT_EQ(train("run", "--steps 4 --resume --export " + at("later.safetensors")).code, 0);
+  EXPECT_EQ(bytes_of("later.safetensors"), bytes_of("exported.safetensors"));
+  // What cannot be written is refused before the training.
+  const Reply nowhere = train("other", "--steps 4 --export " + at("none/w.safetensors"));
+  EXPECT_EQ(nowhere.code, 2);
+  expect_contains(nowhere.output, "make it first");
+  const Reply a_folder = train("other", "--steps 4 --export " + at("run"));
+  EXPECT_EQ(a_folder.code, 2);
+  expect_contains(a_folder.output, "name a file in it");
+  EXPECT_FALSE(std::filesystem::exists(folder / "other" / "step-00000004.safetensors"));
+}
+
 TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
-  std::ofstream csv(folder / "points.csv");
-  csv << "a,b,kind\n";
-  for (int i = 0; i < 60; ++i) csv << i % 7 << "," << i << "," << (i % 3 == 0 ? "x" : "y") << "\n";
-  csv.close();
-  const Reply reply = train("judged", "--steps 4 --checkpoint-every 2 --tables " + at("points.csv:kind"));
+  const Reply reply = train("judged", "--steps 4 --checkpoint-every 2" + write_points());
   ASSERT_EQ(reply.code, 0) << reply.output;
   expect_contains(reply.output, "step 2  table_auc 0.");
   expect_contains(reply.output, "step 4  table_auc 0.");
-  std::ifstream lines(folder / "judged" / "metrics.jsonl");
-  const std::string text{std::istreambuf_iterator<char>(lines), {}};
-  expect_contains(text, "\"validation_table_log_loss\":");
-  std::ifstream page(folder / "judged" / "metrics.html");
-  expect_contains(std::string{std::istreambuf_iterator<char>(page), {}}, "Validation: table_auc");
+  expect_contains(bytes_of("judged/metrics.jsonl"), "\"validation_table_log_loss\":");
+  expect_contains(bytes_of("judged/metrics.html"), "Validation: table_auc");
   for (const char* wrong : {"points.csv", "points.csv:", "points.csv:colour", "none.csv:kind"}) {
     const Reply refused = train("refused", "--steps 4 --tables " + at(wrong));
     EXPECT_EQ(refused.code, 2) << wrong << refused.output;
     expect_contains(refused.output, std::string(wrong).substr(0, 8));
   }
+}
+
+TEST_F(PfnTrainCommand, IsJudgedByRealTablesEverySoManyMinutes) {
+  const std::string tables = write_points();
+  const auto scores_of = [](const Reply& reply, const std::string& step) {
+    const std::size_t begin = reply.output.find("step " + step + "  table_auc");
+    return begin == std::string::npos ? ""
+                                      : reply.output.substr(begin, reply.output.find('\n', begin) - begin);
+  };
+  const Reply saved = train("saved", "--steps 6 --checkpoint-every 2" + tables);
+  const Reply often = train("often", "--steps 6 --checkpoint-every 0 --evaluate-minutes 1e-6" + tables);
+  const Reply rarely = train("rarely", "--steps 6 --checkpoint-every 0 --evaluate-minutes 1e6" + tables);
+  for (const Reply& reply : {saved, often, rarely}) ASSERT_EQ(reply.code, 0) << reply.output;
+  for (const char* step : {"2", "4", "6"}) {  // the scores are those of checkpoints
+    EXPECT_NE(scores_of(saved, step), "") << saved.output;
+    EXPECT_EQ(scores_of(often, step), scores_of(saved, step)) << often.output;
+  }
+  EXPECT_EQ(scores_of(rarely, "4"), "");
+  EXPECT_EQ(scores_of(rarely, "6"), scores_of(saved, "6"));
+  // The training is as if there were none, and nothing is left of them.
+  EXPECT_EQ(bytes_of("often/step-00000006.safetensors"), bytes_of("rarely/step-00000006.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "often" / "scored.safetensors"));
+  const Reply refused = train("refused", "--steps 6 --evaluate-minutes 1");
+  EXPECT_EQ(refused.code, 2);
+  expect_contains(refused.output, "give --tables FILE:TARGET");
 }
 
 TEST_F(PfnTrainCommand, GoesOnAsIfItHadNotBeenInterrupted) {
@@ -107,11 +173,9 @@ TEST_F(PfnTrainCommand, GoesOnAsIfItHadNotBeenInterrupted) {
     return train::read_checkpoint(folder / out / "step-00000024.safetensors");
   };
   const train::Checkpoint whole = weights("whole"), resumed = weights("resumed");
-  for (const auto& [name, tensor] : whole.model)
-    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), resumed.model.at(name).bytes())) << name;
+  EXPECT_TRUE(same_weights(whole.model, resumed.model));
   ASSERT_FALSE(whole.average.empty());
-  for (const auto& [name, tensor] : whole.average)
-    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), resumed.average.at(name).bytes())) << name;
+  EXPECT_TRUE(same_weights(whole.average, resumed.average));
 }
 
 TEST_F(PfnTrainCommand, BadOptionsAreRefusedWithAdvice) {

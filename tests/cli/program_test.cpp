@@ -160,6 +160,21 @@ TEST(DevicesCommand, SaysWhatTheMachineHas) {
   expect_contains(text.output, cuda_device_count() == 0 ? "cuda  " + cuda_unavailable_reason() : "cuda:0  ");
 }
 
+TEST(DevicesCommand, SaysWhoMultipliesMatrices) {
+  const auto products = [](const std::string& choice) {
+    return run_ferrite("devices", "FERRITE_PRODUCTS=" + choice);
+  };
+  const bool found =
+      run_ferrite("doctor --no-tests").output.find("apt-get install libopenblas0") == std::string::npos;
+  const std::string none = "products its own: no OpenBLAS found";
+  expect_contains(products("openblas").output, found ? "products by OpenBLAS" : none);
+  expect_contains(products("fastest").output, found ? "products by the faster of two" : none);
+  EXPECT_EQ(products("reproducible").output.find("products"), std::string::npos);
+  const Reply wrong = products("slowest");
+  EXPECT_EQ(wrong.code, 2);
+  expect_contains(wrong.output, "FERRITE_PRODUCTS=slowest: must be reproducible, openblas or fastest");
+}
+
 TEST(DevicesCommand, RefusesABadThreadCount) {
   const Reply run = run_ferrite("devices", "FERRITE_NUM_THREADS=many");
   EXPECT_EQ(run.code, 2);

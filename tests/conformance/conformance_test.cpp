@@ -5,8 +5,10 @@ namespace ferrite::conformance {
 namespace {
 
 const bool registered = register_suite("Reference", "reference") && register_suite("Cpu", "cpu") &&
-                        register_suite("CpuOpenBlas", "cpu-openblas") && register_suite("Parity", "parity") &&
-                        register_suite("Lazy", "lazy-cpu") && register_suite("LazyParity", "lazy-parity");
+                        register_suite("CpuOpenBlas", "cpu-openblas") &&
+                        register_suite("CpuFastest", "cpu-fastest", Bits::may_differ) &&
+                        register_suite("Parity", "parity") && register_suite("Lazy", "lazy-cpu") &&
+                        register_suite("LazyParity", "lazy-parity");
 
 }  // namespace
 }  // namespace ferrite::conformance

@@ -11,8 +11,12 @@ namespace ferrite::conformance {
 /// A test made of a closure. What is not a letter or a digit in the name becomes _.
 void add_test(const std::string& suite, std::string name, std::function<void()> body);
 
-/// Forward values, clone-invariance and gradients of every case, and an example of every op of the list, on
-/// the backend of that name. Tests are called Forward/`suite`.softmax and so on.
-bool register_suite(const std::string& suite, const std::string& backend);
+/// Whether the same call gives the same bits again.
+enum class Bits { same, may_differ };
+
+/// Forward values, clone-invariance (of backends with the same bits) and gradients of every case, and an
+/// example of every op of the list, on the backend of that name. Tests are called Forward/`suite`.softmax and
+/// so on.
+bool register_suite(const std::string& suite, const std::string& backend, Bits bits = Bits::same);
 
 }  // namespace ferrite::conformance

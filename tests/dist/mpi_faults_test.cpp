@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+
+#include "ferrite/train/checkpoint.hpp"
+#include "scratch_folder.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -68,6 +73,25 @@ TEST_F(MpiFaults, AKilledRankIsNamedWhereTheLauncherLetsTheOthersGoOn) {
   if (outcome.status == 128 + SIGKILL || outcome.status == SIGKILL)
     GTEST_SKIP() << "this launcher ends them itself";
   EXPECT_TRUE(outcome.says("caught: [dist] rank 1 did not arrive within 2 s")) << outcome.output;
+}
+
+TEST_F(MpiFaults, ARunWithAKilledRankGoesOnFromItsLastCheckpoint) {
+  const ScratchFolder folder;
+  const auto at = [&](const char* name) { return " '" + (folder / name).string() + "'"; };
+  const auto weights = [&](const char* name) {
+    return train::read_checkpoint(folder / name / "step-00000010.safetensors").model;
+  };
+  const Outcome whole = run("trainer" + at("whole"));
+  ASSERT_EQ(whole.status, 0) << whole.output;
+  const Outcome killed = run("kill_trainer" + at("run"));
+  EXPECT_NE(killed.status, 0) << killed.output;
+  EXPECT_LT(killed.seconds, soon);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "step-00000008.safetensors"));
+  const Outcome again = run("trainer" + at("run"));
+  ASSERT_EQ(again.status, 0) << again.output;
+  EXPECT_TRUE(again.says("from step 4")) << again.output;
+  for (const auto& [name, tensor] : weights("run"))
+    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), weights("whole").at(name).bytes())) << name;
 }
 
 TEST_F(MpiFaults, ARankThatThrowsIsNamed) {

@@ -1,4 +1,5 @@
-// `mpirun ferrite gpt train`: the training of one process, by several. ctest tells where mpirun is.
+// `mpirun ferrite gpt train` and `pfn train`: the training of one process, by several. ctest tells where
+// mpirun is.
 #include <cstdlib>
 #include <span>
 
@@ -19,16 +20,39 @@ class MpiTraining : public ::testing::Test {
     file.write(ids);
     file.commit();
   }
-  Reply train(int ranks, const std::string& out, const std::string& more) const {
+  /// By mpirun, or without it for 0 ranks.
+  Reply run(int ranks, const std::string& command, const std::string& out, const std::string& more) const {
     const std::string start =
         ranks == 0 ? "" : std::getenv("FERRITE_TEST_MPIRUN") + (" " + std::to_string(ranks));
     return run_ferrite(
-        "gpt train --backend cpu --layers 1 --heads 2 --dim 16 --context 16 --vocab 64 --batch 2 "
-        "--report-every 2 --data '" +
-            (folder / "tokens.bin").string() + "' --out '" + (folder / out).string() + "' " + more,
+        command + " --backend cpu --report-every 2 --out '" + (folder / out).string() + "' " + more,
         "FERRITE_NUM_THREADS=1 FERRITE_DIST_TIMEOUT=60 " + start);
   }
-  NamedTensors weights(const std::string& file) const { return train::read_checkpoint(folder / file).model; }
+  Reply train(int ranks, const std::string& out, const std::string& more) const {
+    return run(ranks,
+               "gpt train --layers 1 --heads 2 --dim 16 --context 16 --vocab 64 --batch 2 --data '" +
+                   (folder / "tokens.bin").string() + "'",
+               out, more);
+  }
+  Reply train_pfn(int ranks, const std::string& out, const std::string& more) const {
+    return run(ranks,
+               "pfn train --layers 1 --dim 32 --hidden 32 --registers 2 --cells 500 --evaluate-batches 1 "
+               "--checkpoint-every 0",
+               out, more);
+  }
+  static void expect_near(const NamedTensors& a, const NamedTensors& b) {
+    for (const auto& [name, tensor] : a) {
+      const auto x = tensor.as<float>(), y = b.at(name).as<float>();
+      for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-5) << name;
+    }
+  }
+  static void expect_same_bits(const NamedTensors& a, const NamedTensors& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (const auto& [name, tensor] : a)
+      EXPECT_TRUE(std::ranges::equal(tensor.bytes(), b.at(name).bytes())) << name;
+  }
+  train::Checkpoint read(const std::string& file) const { return train::read_checkpoint(folder / file); }
+  NamedTensors weights(const std::string& file) const { return read(file).model; }
 
   ScratchFolder folder;
 };
@@ -43,10 +67,7 @@ TEST_F(MpiTraining, IsThatOfOneProcessWithAsManyMicroBatches) {
     ASSERT_EQ(reply.code, 0) << reply.output;
     expect_contains(reply.output, std::to_string(ranks) + " ranks");
     EXPECT_EQ(reply.output.find("8/8  loss"), reply.output.rfind("8/8  loss")) << "only one rank reports";
-    for (const auto& [name, tensor] : weights(out + "/step-00000008.safetensors")) {
-      const auto a = tensor.as<float>(), b = expected.at(name).as<float>();
-      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << name;
-    }
+    expect_near(weights(out + "/step-00000008.safetensors"), expected);
   }
 }
 
@@ -56,23 +77,28 @@ TEST_F(MpiTraining, GoesOnWithAnotherNumberOfRanks) {
   const Reply two = train(2, "run", "--steps 8 --resume");
   ASSERT_EQ(two.code, 0) << two.output;
   expect_contains(two.output, "from step 4");
-  const train::Checkpoint last = train::read_checkpoint(folder / "run" / "step-00000008.safetensors");
+  const train::Checkpoint last = read("run/step-00000008.safetensors");
   EXPECT_EQ(last.step, 8);
   EXPECT_EQ(last.position.batch, 4 * 4 + 4 * 2);
+  // One process goes on from the same file. It may not change its micro-batches, so the file says that there
+  // were two.
+  train::Checkpoint four_steps = read("run/step-00000004.safetensors");
+  four_steps.settings["micro_batches"] = "2";
+  std::filesystem::create_directory(folder / "alone");
+  train::write_checkpoint(folder / "alone" / "step-00000004.safetensors", four_steps);
+  const Reply alone = train(0, "alone", "--steps 8 --micro-batches 2 --resume");
+  ASSERT_EQ(alone.code, 0) << alone.output;
+  expect_near(last.model, weights("alone/step-00000008.safetensors"));
 }
 
 TEST_F(MpiTraining, AShardedOptimiserGivesTheSameBits) {
   ASSERT_EQ(train(2, "whole", "--steps 6").code, 0);
   const Reply sharded = train(2, "sharded", "--steps 6 --shard-optimizer --checkpoint-every 4");
   ASSERT_EQ(sharded.code, 0) << sharded.output;
-  const auto read = [&](const std::string& file) { return train::read_checkpoint(folder / file); };
   const train::Checkpoint a = read("whole/step-00000006.safetensors"),
                           b = read("sharded/step-00000006.safetensors");
-  for (const auto& [one, other] : {std::pair(&a.model, &b.model), std::pair(&a.optimizer, &b.optimizer)}) {
-    ASSERT_EQ(one->size(), other->size());
-    for (const auto& item : *one)
-      EXPECT_TRUE(std::ranges::equal(item.second.bytes(), other->at(item.first).bytes())) << item.first;
-  }
+  expect_same_bits(a.model, b.model);
+  expect_same_bits(a.optimizer, b.optimizer);
   const Reply four = train(4, "sharded", "--steps 8 --shard-optimizer --resume");
   ASSERT_EQ(four.code, 0) << four.output;
   expect_contains(four.output, "from step 6");
@@ -82,9 +108,27 @@ TEST_F(MpiTraining, TheSameStepsGiveTheSameBits) {
   ASSERT_EQ(train(2, "a", "--steps 6 --dropout 0.1").code, 0);
   const Reply again = train(2, "c", "--steps 6 --dropout 0.1 --checkpoint-every 3");
   ASSERT_EQ(again.code, 0) << again.output;
-  const NamedTensors a = weights("a/step-00000006.safetensors"), c = weights("c/step-00000006.safetensors");
-  for (const auto& [name, tensor] : a)
-    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), c.at(name).bytes())) << name;
+  expect_same_bits(weights("a/step-00000006.safetensors"), weights("c/step-00000006.safetensors"));
+}
+
+/// Each rank draws tables of its own, so that there is no run of one process to compare with.
+TEST_F(MpiTraining, OfNetworksForTablesGivesTheSameBitsAgainAndSharded) {
+  for (const char* out : {"a", "b"}) {
+    const Reply muon = train_pfn(2, out, "--steps 6");
+    ASSERT_EQ(muon.code, 0) << muon.output;
+    expect_contains(muon.output, "2 ranks");
+    EXPECT_EQ(muon.output.find("6/6  loss"), muon.output.rfind("6/6  loss")) << "only one rank reports";
+  }
+  expect_same_bits(weights("a/step-00000006.safetensors"), weights("b/step-00000006.safetensors"));
+  ASSERT_EQ(train_pfn(2, "whole", "--steps 6 --optimizer adamw").code, 0);
+  const Reply sharded = train_pfn(2, "sharded", "--steps 6 --optimizer adamw --shard-optimizer");
+  ASSERT_EQ(sharded.code, 0) << sharded.output;
+  const train::Checkpoint a = read("whole/step-00000006.safetensors"),
+                          b = read("sharded/step-00000006.safetensors");
+  expect_same_bits(a.model, b.model);
+  expect_same_bits(a.average, b.average);
+  expect_same_bits(a.optimizer, b.optimizer);
+  EXPECT_EQ(a.position.batch, 6);
 }
 
 }  // namespace

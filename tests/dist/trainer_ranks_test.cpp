@@ -4,42 +4,10 @@
 #include <atomic>
 #include <mutex>
 
-#include "dist/on_ranks.hpp"
-#include "train/train_test.hpp"
+#include "dist/rank_run.hpp"
 
 namespace ferrite::testing {
 namespace {
-
-using D = Autodiff<Cpu>;
-
-/// What one rank has. Ranks have other weights at first and other dropouts.
-struct RankRun {
-  D backend;
-  nn::Sequential<D> net;
-  dist::TrainerRanks<D> ranks;
-  optim::AdamW<D> optimizer;
-  data::DataLoader loader;
-  Recorder seen;
-  train::Trainer<D> trainer;
-
-  RankRun(dist::Group& group, const train::TrainerConfig& config, bool sharded = false)
-      : net(points_net(backend, 1 + static_cast<std::uint64_t>(group.rank()), 0.1)),
-        ranks(net, group, dist::DataParallelConfig{}.with_shard_optimizer(sharded)),
-        optimizer(net.parameters(), optim::AdamWConfig{}.with_lr(0.01).with_clip_norm(1), ranks.shards()),
-        loader(points(64, 5), data::LoaderConfig{}.with_batch_size(8).with_rank(group.rank(), group.size())),
-        trainer(
-            net, optimizer, loader,
-            [this](const data::Batch<D>& batch) {
-              const auto logits = net.forward(batch.x);
-              return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
-            },
-            config) {
-    trainer.train_with(ranks);
-    trainer.add_observer(seen);
-  }
-};
-
-train::TrainerConfig ten_steps() { return warm_cosine(10).with_report_every(5); }
 
 TEST(TrainerRanks, AllHaveTheSameWeightsAndLosses) {
   std::mutex mutex;
@@ -171,39 +139,6 @@ TEST(TrainerRanks, ShardedOptimisersSaveAndResumeAsWholeOnes) {
   for (std::size_t i = 0; i < states.size(); i += 2) EXPECT_TRUE(same_bits(states[i], states[i + 1]));
 }
 
-/// All ranks take part in saving a sharded optimiser, and so must know of the error.
-TEST(TrainerRanks, AnEvaluationThatFailsOnOneRankLosesNothing) {
-  struct Bad final : train::Metric<D> {
-    bool fails;
-    explicit Bad(bool on_this_rank) : fails(on_this_rank) {}
-    std::string name() const override { return "bad"; }
-    void reset() override {}
-    void add(const train::Prediction<D>&, const data::Batch<D>&) override {
-      if (fails) throw std::runtime_error("the metric failed");
-    }
-    double value() const override { return 0; }
-  };
-  const ScratchFolder folder;
-  std::mutex mutex;
-  std::vector<std::string> errors;
-  on_ranks(2, [&](Handle& group) {
-    RankRun run(*group, ten_steps().with_checkpoints((folder / "run").string(), 0), true);
-    run.trainer.add_metric(std::make_unique<Bad>(group->rank() == 1));
-    run.trainer.validate_on(points(32, 6));
-    try {
-      run.trainer.fit();
-    } catch (const std::exception& error) {
-      const std::lock_guard lock(mutex);
-      errors.push_back(error.what());
-    }
-  });
-  std::ranges::sort(errors);
-  ASSERT_EQ(errors.size(), 2u);
-  EXPECT_NE(errors[0].find("failed on another rank"), std::string::npos) << errors[0];
-  EXPECT_EQ(errors[1], "the metric failed");
-  EXPECT_TRUE(std::filesystem::exists(folder / "run" / "step-00000010.safetensors"));
-}
-
 TEST(TrainerRanks, WhatShardedTrainersMustHaveInCommonIsSaid) {
   const ScratchFolder folder;
   std::mutex mutex;
@@ -273,39 +208,6 @@ TEST(TrainerRanks, OneRequestStopsAll) {
   EXPECT_EQ(steps, 9);
 }
 
-TEST(TrainerRanks, ABadLossOfOneRankIsSkippedByAll) {
-  std::atomic<int> skipped = 0;
-  std::mutex mutex;
-  std::vector<NamedTensors> states;
-  on_ranks(2, [&](Handle& group) {
-    const bool sharded = true;  // then a rank sees its part of the gradients alone
-    RankRun run(*group, ten_steps().with_non_finite(train::NonFinite::skip), sharded);
-    std::int64_t call = 0;
-    train::Trainer<D> trainer(
-        run.net, run.optimizer, run.loader,
-        [&](const data::Batch<D>& batch) {
-          const bool is_bad = group->rank() == 1 && ++call == 3;
-          const auto logits = run.net.forward(is_bad ? batch.x * std::nan("") : batch.x);
-          return train::Prediction<D>{cross_entropy(logits, batch.y), logits};
-        },
-        ten_steps().with_non_finite(train::NonFinite::skip));
-    trainer.train_with(run.ranks);
-    trainer.add_observer(run.seen);
-    trainer.fit();
-    for (const std::string& notice : run.seen.notices)
-      skipped += notice.find("the batch is skipped") != std::string::npos;
-    const std::lock_guard lock(mutex);
-    states.push_back(run.net.state());
-    if (group->rank() == 0) {
-      EXPECT_TRUE(std::ranges::any_of(run.seen.notices, [](const std::string& notice) {
-        return notice.find("the loss of another rank is not finite") != std::string::npos;
-      }));
-    }
-  });
-  EXPECT_EQ(skipped, 2);
-  EXPECT_TRUE(std::ranges::equal(states[0].at("head.weight").bytes(), states[1].at("head.weight").bytes()));
-}
-
 TEST(TrainerRanks, AveragesAreThoseOfTheCommonWeights) {
   const ScratchFolder folder;
   std::mutex mutex;
@@ -331,39 +233,6 @@ TEST(TrainerRanks, AveragesAreThoseOfTheCommonWeights) {
     averages.push_back(train::read_checkpoint(path).average.at("head.weight").as<float>()[0]);
   });
   EXPECT_EQ(averages[0], averages[1]);
-}
-
-TEST(TrainerRanks, RanksWithOtherOptionsAreRefused) {
-  std::atomic<int> refused = 0;
-  on_ranks(2, [&](Handle& group) {
-    RankRun run(*group, ten_steps().with_micro_batches(1 + group->rank()));
-    try {
-      run.trainer.fit();
-    } catch (const dist::DistError& error) {
-      refused += std::string(error.what()).find("rank 1 has micro_batches \"2\"") != std::string::npos;
-    }
-  });
-  EXPECT_EQ(refused, 2);
-}
-
-TEST(TrainerRanks, RanksAtDifferentStepsAreRefused) {
-  std::atomic<int> refused = 0;
-  on_ranks(2, [&](Handle& group) {
-    RankRun run(*group, ten_steps());
-    const ScratchFolder folder;
-    run.trainer.save(folder / "a.safetensors");
-    train::Checkpoint checkpoint = train::read_checkpoint(folder / "a.safetensors");
-    checkpoint.step = 4;
-    train::write_checkpoint(folder / "a.safetensors", checkpoint);
-    if (group->rank() == 1) run.trainer.resume(folder / "a.safetensors");
-    try {
-      run.trainer.fit();
-    } catch (const dist::DistError& error) {
-      refused += std::string(error.what()).find("rank 1 has step 4 of 10, rank 0 has step 0 of 10") !=
-                 std::string::npos;
-    }
-  });
-  EXPECT_EQ(refused, 2);
 }
 
 }  // namespace

@@ -107,6 +107,31 @@ TEST(CpuMatmul, RunsManySmallProducts) {
   expect_matmul(random({40, 65, 64}, DType::f32), random({40, 64, 66}, DType::f32, Storage::transposed, 2));
 }
 
+TEST(CpuMatmul, EveryEngineRunsBatchesOnAnyNumberOfThreads) {
+  constexpr int more_than_trials = 10;  // `fastest` has then been through both engines and chosen
+  const int threads = num_threads();
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const Storage storage : {Storage::contiguous, Storage::transposed, Storage::spaced}) {
+      const Array a = random({24, 70, 64}, dtype), b = random({24, 64, 66}, dtype, storage, 2);
+      const Values want = naive_matmul(a, b);
+      for (const Products products : {Products::openblas, Products::fastest}) {
+        for (const int count : {1, 4, 40}) {
+          set_num_threads(count);
+          for (int i = 0; i < more_than_trials; ++i) {
+            Cpu cpu;
+            cpu.set_products(products);
+            Array c = cpu.allocate({{24, 70, 66}, dtype});
+            const Array* in[] = {&a, &b};
+            ferrite::run(cpu, op::Matmul{}, Ins(in, 2), Outs(&c, 1), Accumulate::none);
+            expect_close(c, want, sum_tolerance(dtype, 64));
+          }
+        }
+      }
+    }
+  }
+  set_num_threads(threads);
+}
+
 TEST(CpuMatmul, SplitsLongInnerAxes) {
   for (const DType dtype : {DType::f32, DType::f16, DType::i32}) {
     expect_matmul(random({1, 600000}, dtype), random({600000, 1}, dtype, Storage::contiguous, 2));

@@ -2,6 +2,7 @@
 
     python op_peer.py --ferrite build/release/src/ferrite --oracle numpy
     python op_peer.py --ferrite build/release/src/ferrite --oracle torch --filter attention
+    python op_peer.py --ferrite build/release/src/ferrite --functions build/release/tests/functions_peer --filter einsum
 
 numpy: results of every op; gradients of the f64 cases by differences. torch: results and gradients by autograd. Every
 case runs on every backend named by --backend. The last line counts; the exit code is 1 if anything differs, 77 if the
@@ -126,6 +127,7 @@ def run_case(case, oracle, ferrite, backends, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ferrite", required=True, help="path of the program")
+    parser.add_argument("--functions", help="path of functions_peer, which runs what is made of several ops")
     parser.add_argument("--oracle", choices=("numpy", "torch"), default="numpy")
     parser.add_argument("--backend", action="append", help="reference or cpu; both unless given")
     parser.add_argument("--filter", default="", help="regular expression that case names must match")
@@ -142,18 +144,26 @@ def main():
 
     every, ferrite = all_cases(), Ferrite(options.ferrite)
     accepted = [case for case in every if oracle.accepts(case)]
-    ops = [op for op in ferrite.ops() if op["op"] not in oracle.incomparable]
+    listed = ferrite.ops()
+    ops = [op for op in listed if op["op"] not in oracle.incomparable]
     failures = [f"coverage: {missing} has no case" for missing in uncovered(accepted, ops)]
+    # What is no op is a function made of several.
+    functions = {case.op for case in accepted} - {op["op"] for op in listed}
+    of_functions = Ferrite(options.functions) if options.functions else None
+    if not of_functions:
+        print(f"left out, as they need --functions: {', '.join(sorted(functions))}")
+        accepted = [case for case in accepted if case.op not in functions]
     cases = [case for case in accepted if re.search(options.filter, case.name)]
     backends = options.backend or ["reference", "cpu"]
     # ferrite syncs every file it writes: in memory that costs nothing.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
     def run(case):
+        program = of_functions if case.op in functions else ferrite
         if options.keep:
-            return run_case(case, oracle, ferrite, backends, options.keep)
+            return run_case(case, oracle, program, backends, options.keep)
         with tempfile.TemporaryDirectory(dir=memory) as folder:
-            return run_case(case, oracle, ferrite, backends, Path(folder))
+            return run_case(case, oracle, program, backends, Path(folder))
 
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)

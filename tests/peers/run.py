@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tests ferrite against independent implementations.
+r"""Tests ferrite against independent implementations.
 
-    tests/peers/run.py --ferrite build/release/src/ferrite --io-peer build/release/tests/io_peer
+    tests/peers/run.py --ferrite build/release/src/ferrite --io-peer build/release/tests/io_peer \
+        --functions build/release/tests/functions_peer
     tests/peers/run.py --ferrite build/release/src/ferrite --oracle torch
     tests/peers/run.py --ferrite build/release/src/ferrite --oracle warp
 

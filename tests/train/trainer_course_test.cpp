@@ -104,6 +104,7 @@ TEST_P(Course, KeepsAnAverageOfTheWeights) {
   // Training does not depend on it; evaluations measure it.
   without.trainer.fit();
   EXPECT_TRUE(same_bits(whole.net.state(), without.net.state()));
+  EXPECT_TRUE(same_bits(without.trainer.weights(), without.net.state()));
   PointsRun judge(GetParam(), plain);
   judge.net.load_state(averaged);
   judge.noise.set_position(whole.noise.position());
@@ -118,6 +119,44 @@ TEST_P(Course, KeepsAnAverageOfTheWeights) {
   PointsRun other(GetParam(), plain.with_average(0.5));
   expect_error<ValueError>([&] { other.trainer.resume(folder / "first.safetensors"); }, {"average is"});
   expect_error<ValueError>([&] { PointsRun(GetParam(), plain.with_average(1)); }, {"average 1"});
+}
+
+TEST_P(Course, AveragesReachTheLastStepOfARun) {
+  const ScratchFolder folder;
+  const auto config = [](std::int64_t steps) { return warm_cosine(steps).with_average(0.9, 10); };
+  const auto head = [](const NamedTensors& state) {
+    const auto values = state.at("head.weight").as<float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const auto averages_of = [&](PointsRun& run) {
+    run.trainer.save(folder / "run.safetensors");
+    return read_weights(folder / "run.safetensors");
+  };
+  // Shorter than the time between two updates: as one update, in place of the first weights.
+  PointsRun brief(GetParam(), config(4));
+  Recorder recorder;
+  brief.trainer.add_observer(recorder);
+  brief.trainer.validate_on(points(30, 6));
+  const std::vector<float> begin = head(brief.net.state());
+  brief.trainer.fit();
+  const std::vector<float> end = head(brief.net.state());
+  const NamedTensors averaged = averages_of(brief);
+  EXPECT_TRUE(same_bits(brief.trainer.weights(), averaged));
+  for (std::size_t i = 0; i < begin.size(); ++i)
+    EXPECT_NEAR(head(averaged)[i], begin[i] * 2 / 11 + end[i] * 9 / 11, 1e-5);
+  PointsRun judge(GetParam(), warm_cosine(4));
+  judge.net.load_state(averaged);
+  judge.noise.set_position(brief.noise.position());
+  EXPECT_EQ(judge.trainer.evaluate(points(30, 6))["loss"], recorder.evaluations.back().second["loss"]);
+  // A run that ends between two updates and is prolonged has the averages of one that was planned longer.
+  PointsRun whole(GetParam(), config(25)), first(GetParam(), config(13)), longer(GetParam(), config(25));
+  whole.trainer.fit();
+  first.trainer.fit();
+  EXPECT_FALSE(same_bits(averages_of(first), first.net.state()));
+  longer.trainer.resume(folder / "run.safetensors");
+  EXPECT_TRUE(same_bits(averages_of(longer), averages_of(first)));
+  longer.trainer.fit();
+  EXPECT_TRUE(same_bits(averages_of(longer), averages_of(whole)));
 }
 
 TEST_P(Course, FollowsAScheduleOfTheUsers) {

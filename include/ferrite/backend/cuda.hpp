@@ -65,7 +65,7 @@ class FERRITE_API Cuda {
   /// Between an array of any layout and dense row-major bytes of the host.
   void copy_from_host(const Array& array, const void* source);
   void copy_to_host(const Array& array, void* target);
-  /// A copy of an array of another GPU, on this one.
+  /// A copy of an array of this or another GPU, on this one. Does not wait.
   Array copy_from_device(const Array& array);
   void synchronize();
   Device device() const { return {DeviceKind::cuda, index_}; }

@@ -23,6 +23,7 @@
 #include "ferrite/decorators/lazy.hpp"
 #include "ferrite/decorators/parity.hpp"
 #include "ferrite/decorators/profiled.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 
@@ -80,6 +81,9 @@ class FERRITE_API AnyBackend {
   MemoryStats memory_stats() const { return model_->memory_stats(); }
   std::string describe() const { return model_->describe(); }
   Array settled(const Array& array) { return model_->settled(array); }
+  /// A copy of an array of a GPU that does not pass through the host. Undefined if it holds a backend that
+  /// cannot make one.
+  Array copy_between_gpus(const Array& array) { return model_->copy_between_gpus(array); }
 
   // As backend/record.hpp has them, if the backend that it holds can.
   bool can_record() const { return model_->can_record(); }
@@ -160,6 +164,7 @@ class FERRITE_API AnyBackend {
     virtual std::optional<Profile> profile() const = 0;
     virtual std::string report() const = 0;
     virtual Array settled(const Array& array) = 0;
+    virtual Array copy_between_gpus(const Array& array) = 0;
     virtual bool can_record() const = 0;
     virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step,
                                                  const RecordedStep* beside) = 0;
@@ -229,12 +234,8 @@ class AnyBackend::ModelOf final : public Model {
     else
       return {};
   }
-  Array settled(const Array& array) override {
-    if constexpr (requires { b_.settled(array); })
-      return b_.settled(array);
-    else
-      return array;
-  }
+  Array settled(const Array& array) override { return detail::array_in_memory(b_, array); }
+  Array copy_between_gpus(const Array& array) override { return detail::copy_between_gpus(b_, array); }
   bool can_record() const override { return ferrite::can_record(b_); }
   std::unique_ptr<RecordedStep> record(const std::function<void()>& step,
                                        const RecordedStep* beside) override {

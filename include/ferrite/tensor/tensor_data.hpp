@@ -48,6 +48,17 @@ Array array_in_memory(B& b, const Array& array) {
     return array;
 }
 
+/// A copy of an array of a GPU, on this backend's GPU. Undefined if the backend cannot make one.
+template <class B>
+Array copy_between_gpus(B& b, const Array& array) {
+  if constexpr (requires { b.copy_between_gpus(array); }) {
+    return b.copy_between_gpus(array);
+  } else if constexpr (requires { b.copy_from_device(array); }) {
+    if (b.device().kind == DeviceKind::cuda) return b.copy_from_device(array);
+  }
+  return {};
+}
+
 /// Converts `count` elements between dtypes on the host.
 FERRITE_API void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
 /// Dense row-major data, printed like NumPy.
@@ -199,9 +210,15 @@ std::vector<T> to_vector(const Tensor<B>& x) {
   return x.template to_vector<T>();
 }
 
-/// A copy on another backend (and its device), without history.
+/// A copy on another backend (and its device), without history. Between GPUs, or on one, it does not pass
+/// through the host, and nobody waits for it; Lazy and Parity take it through the host.
 template <class To, class From>
 Tensor<To> to(To& backend, const Tensor<From>& x) {
+  if (x.device().kind == DeviceKind::cuda) {
+    const Array source = detail::array_in_memory(x.backend(), detail::kernel_array(x.primitive()));
+    Array copy = detail::copy_between_gpus(detail::kernel_backend(backend), source);
+    if (copy.defined()) return {backend, detail::wrap_array(backend, std::move(copy))};
+  }
   const std::vector<std::byte> bytes = to_bytes(x);
   return from_bytes(backend, x.meta(), bytes.data());
 }

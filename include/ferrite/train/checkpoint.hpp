@@ -14,13 +14,15 @@
 
 namespace ferrite::train {
 
-/// In the file, tensors are called "model.NAME", "average.NAME", "optimizer.NAME", "rng.NAME" (seed and
-/// position, i64 [2]) and "trainer.step", "trainer.position", "trainer.best", "trainer.stale"; `settings` are
-/// the file's metadata, beside a checksum of all bytes.
+/// In the file, tensors are called "model.NAME", "average.NAME", "average_state.NAME", "optimizer.NAME",
+/// "rng.NAME" (seed and position, i64 [2]) and "trainer.step", "trainer.position", "trainer.best",
+/// "trainer.stale"; `settings` are the file's metadata, beside a checksum of all bytes.
 struct Checkpoint {
   NamedTensors model;
-  /// Averages of the model's parameters (WeightAverage); empty if the run has none.
+  /// Averages of the model's parameters (WeightAverage) up to this step; empty if the run has none.
   NamedTensors average;
+  /// The averages after their last update, from which a run goes on; empty if that was at this step.
+  NamedTensors average_state;
   NamedTensors optimizer;
   std::map<std::string, RandomKey> rngs;
   std::int64_t step = 0;

@@ -91,7 +91,8 @@ struct TrainerConfig {
   /// Evaluations measure the averaged weights, and `read_weights` reads them from checkpoints. The weights
   /// that are trained do not depend on it.
   double average = 0;
-  /// Steps between two updates of the average, each for as many steps at once.
+  /// Steps between two updates of the average, each for as many steps at once. Wherever the average is read,
+  /// in between as well, the steps since the last update are part of it.
   std::int64_t average_every = 10;
   /// What the metadata of checkpoints say beside the trainer's own: the config of the model, say. A run may
   /// resume only from a checkpoint that says the same.

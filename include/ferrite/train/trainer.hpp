@@ -78,6 +78,9 @@ class Trainer final : public TrainerBase {
   /// The same over the next `batches` batches of a source, or those that it still has.
   Evaluation evaluate(data::BatchSource& source, std::int64_t batches);
 
+  /// The weights that evaluations measure now: averages where there are some. read_weights gives the same
+  /// from a checkpoint of this step. On any rank, by itself.
+  NamedTensors weights();
   /// Writes on the rank that calls it. If the optimiser is sharded, every rank calls it, and rank 0 writes.
   void save(const std::filesystem::path& path) {
     const Checkpoint checkpoint = snapshot();
@@ -139,12 +142,8 @@ class Trainer final : public TrainerBase {
   template <class Next>
   Evaluation measure(Next&& next);
   void evaluate_validation();
-  /// At first the average keeps less than the config says, so that the first weights are soon forgotten.
-  void update_average() {
-    const auto updates = static_cast<double>(step_ / config_.average_every);
-    const double keep = std::pow(config_.average, static_cast<double>(config_.average_every));
-    average_->update(std::min(keep, (1 + updates) / (10 + updates)));
-  }
+  double average_keeps(std::int64_t steps) const;
+  std::int64_t steps_since_average() const { return step_ % config_.average_every; }
   Checkpoint snapshot();
   std::map<std::string, Rng*> rngs() { return Rewind<B>(model_, own_rngs_).rngs(); }
 
@@ -238,7 +237,8 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
       notice("[trainer] stopped at step " + std::to_string(step_) + ": the source has no more batches");
       outcome = Outcome::out_of_data;
     }
-    if (result == Step::done && average_ && due(config_.average_every)) update_average();
+    if (result == Step::done && average_ && due(config_.average_every))
+      average_->update(average_keeps(config_.average_every));
     const bool last = step_ == end || outcome == Outcome::out_of_data;
     if (step_ % config_.report_every == 0 || last) tell_progress();
     if (outcome == Outcome::out_of_data) break;
@@ -258,7 +258,7 @@ Evaluation Trainer<B>::measure(Next&& next) {
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
   std::optional<typename WeightAverage<B>::Scope> averaged;
-  if (average_) averaged.emplace(*average_);
+  if (average_) averaged.emplace(*average_, average_keeps(steps_since_average()));
   for (auto& metric : metrics_) metric->reset();
   // Random draws of an evaluation are undone, so that training does not depend on how often it is evaluated.
   if (ranks_) ranks_->broadcast_buffers();

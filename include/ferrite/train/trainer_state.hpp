@@ -5,11 +5,32 @@
 
 namespace ferrite::train {
 
+/// What the average keeps of itself in an update for so many steps, up to the current one. At first that is
+/// less than the config says, so that the first weights are soon forgotten.
+template <class B>
+double Trainer<B>::average_keeps(std::int64_t steps) const {
+  if (steps == 0) return 1;
+  const std::int64_t every = config_.average_every;
+  const auto updates = static_cast<double>((step_ + every - 1) / every);
+  const double keep = std::pow(config_.average, static_cast<double>(steps));
+  return std::min(keep, (1 + updates) / (10 + updates));
+}
+
+template <class B>
+NamedTensors Trainer<B>::weights() {
+  NamedTensors result;
+  if (average_) result = average_->state(average_keeps(steps_since_average()));
+  result.merge(model_.state());  // whatever has no average
+  return result;
+}
+
 template <class B>
 Checkpoint Trainer<B>::snapshot() {
   Checkpoint c;
   c.model = model_.state();
-  if (average_) c.average = average_->state();
+  if (average_) c.average = average_->state(average_keeps(steps_since_average()));
+  // A run that goes on from here updates the average at the same steps as one that was not interrupted.
+  if (average_ && steps_since_average() > 0) c.average_state = average_->state();
   c.optimizer = optimizer_.state();
   for (const auto& [name, rng] : rngs()) c.rngs[name] = {rng->seed(), rng->position()};
   c.settings = settings(optimizer_.name());
@@ -37,7 +58,7 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   try {
     seek(c.position);
     optimizer_.load_state(c.optimizer);
-    if (average_) average_->load_state(c.average);
+    if (average_) average_->load_state(c.average_state.empty() ? c.average : c.average_state);
     model_.load_state(c.model);
   } catch (...) {
     seek(before);

@@ -28,16 +28,14 @@ class WeightAverage {
   }
   /// average = keep average + (1 - keep) parameter
   void update(double keep) {
-    for (std::size_t i = 0; i < averages_.size(); ++i) {
-      const Tensor<Kernels> now = cast(kernel_tensor(parameters_[i].tensor), averages_[i].dtype());
-      assign(averages_[i], averages_[i] + (now - averages_[i]) * (1 - keep));
-    }
+    for (std::size_t i = 0; i < averages_.size(); ++i) assign(averages_[i], updated(i, keep));
   }
 
-  NamedTensors state() const {
+  /// As update(keep) would leave them, with nothing changed; keep = 1: as they are.
+  NamedTensors state(double keep = 1) const {
     NamedTensors result;
     for (std::size_t i = 0; i < averages_.size(); ++i)
-      result.emplace(parameters_[i].name, to_host(averages_[i]));
+      result.emplace(parameters_[i].name, to_host(updated(i, keep)));
     return result;
   }
   /// Throws ValueError naming a parameter without an average, with nothing changed.
@@ -48,32 +46,39 @@ class WeightAverage {
     for (std::size_t i = 0; i < averages_.size(); ++i) assign(averages_[i], state.at(parameters_[i].name));
   }
 
-  /// While it lives, the model has the averages in place of its parameters.
+  /// While it lives, the model has the averages of state(keep) in place of its parameters.
   class Scope {
    public:
-    explicit Scope(WeightAverage& average) : average_(average) {
+    explicit Scope(const WeightAverage& average, double keep = 1) : average_(average) {
       for (const auto& p : average.parameters_) kept_.push_back(clone(kernel_tensor(p.tensor)));
       try {
-        put(average.averages_);
+        for (std::size_t i = 0; i < kept_.size(); ++i) put(i, average.updated(i, keep));
       } catch (...) {
-        put(kept_);
+        put_back();
         throw;
       }
     }
-    ~Scope() { put(kept_); }
+    ~Scope() { put_back(); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
-    void put(const std::vector<Tensor<Kernels>>& values) {
-      for (std::size_t i = 0; i < values.size(); ++i)
-        assign(kernel_tensor(average_.parameters_[i].tensor), values[i]);
+    void put(std::size_t i, const Tensor<Kernels>& value) {
+      assign(kernel_tensor(average_.parameters_[i].tensor), value);
     }
-    WeightAverage& average_;
+    void put_back() {
+      for (std::size_t i = 0; i < kept_.size(); ++i) put(i, kept_[i]);
+    }
+    const WeightAverage& average_;
     std::vector<Tensor<Kernels>> kept_;
   };
 
  private:
+  Tensor<Kernels> updated(std::size_t i, double keep) const {
+    if (keep == 1) return averages_[i];
+    const Tensor<Kernels> now = cast(kernel_tensor(parameters_[i].tensor), averages_[i].dtype());
+    return averages_[i] + (now - averages_[i]) * (1 - keep);
+  }
   static Tensor<Kernels> kernel_tensor(const Tensor<B>& x) {
     return {detail::kernel_backend(x.backend()), detail::kernel_array(x.primitive())};
   }

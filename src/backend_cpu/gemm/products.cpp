@@ -77,14 +77,30 @@ struct BlasMatrix {
   }
 };
 
+bool has_openblas() {
+  static const bool found = find_in_openblas("cblas_sgemm") != nullptr;
+  return found;
+}
+
+template <class T>
+constexpr bool may_be_openblas = std::is_same_v<T, float> || std::is_same_v<T, double>;
+
 template <class T>
 struct OpenBlasProduct {
   BlasMatrix<const T> a, b;
   BlasMatrix<T> c;
+  bool is_empty;
 
   OpenBlasProduct(const Matrix<const T>& left, const Matrix<const T>& right, const Matrix<T>& result)
-      : a(left), b(right), c(result) {}
-  bool fits() const { return a.fits && b.fits && c.fits && !c.transposed; }
+      : a(left),
+        b(right),
+        c(result),
+        is_empty(result.rows == 0 || result.columns == 0 || left.columns == 0) {}
+  /// It may take part: it is wanted, installed, and can do these matrices.
+  bool is_possible(Products products) const {
+    return products != Products::reproducible && has_openblas() && !is_empty && a.fits && b.fits && c.fits &&
+           !c.transposed;
+  }
 
   void run(T alpha, const Matrix<const T>& left, const Matrix<const T>& right, const Matrix<T>& result,
            bool add) const {
@@ -92,17 +108,17 @@ struct OpenBlasProduct {
     using F = void(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
     static F* const call =
         reinterpret_cast<F*>(find_in_openblas(sizeof(T) == 4 ? "cblas_sgemm" : "cblas_dgemm"));
-    give_openblas_our_threads();
     call(row_major, a.transposed ? transpose : as_it_is, b.transposed ? transpose : as_it_is,
          static_cast<int>(result.rows), static_cast<int>(result.columns), static_cast<int>(left.columns),
          alpha, left.data, a.stride, right.data, b.stride, add ? T{1} : T{0}, result.data, c.stride);
   }
-  /// What decides which engine is faster.
-  std::uint64_t kind(const Matrix<const T>& left, const Matrix<T>& result) const {
+  /// What decides which engine is faster, for a batch of `count` side by side.
+  std::uint64_t kind(const Matrix<const T>& left, const Matrix<T>& result, std::int64_t count) const {
     std::uint64_t packed = sizeof(T) == 4;
     for (const std::uint64_t part :
          {std::uint64_t{a.transposed}, std::uint64_t{b.transposed}, size_class(result.rows),
-          size_class(result.columns), size_class(left.columns), static_cast<std::uint64_t>(num_threads())})
+          size_class(result.columns), size_class(left.columns), size_class(count),
+          static_cast<std::uint64_t>(num_threads())})
       packed = packed << 9 | part;
     return packed;
   }
@@ -119,9 +135,19 @@ void finish(const Matrix<T>& c, const TileFunction<T>& done) {
                   });
 }
 
-bool has_openblas() {
-  static const bool found = find_in_openblas("cblas_sgemm") != nullptr;
-  return found;
+/// Calls one of the two, and under `fastest` remembers how long it took.
+template <class Own, class OpenBlas>
+void by_the_chosen(Products products, std::uint64_t kind, const Own& own, const OpenBlas& openblas) {
+  const Trials::Turn turn =
+      products == Products::openblas ? Trials::Turn{Engine::openblas, false} : Trials::get().next(kind);
+  const auto start = std::chrono::steady_clock::now();
+  if (turn.engine == Engine::openblas)
+    openblas();
+  else
+    own();
+  if (turn.counts)
+    Trials::get().tell(kind, turn.engine,
+                       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 }  // namespace
@@ -129,34 +155,55 @@ bool has_openblas() {
 template <class T>
 void multiply(Products products, Wide<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b,
               const Matrix<T>& c, bool add, const TileFunction<T>& done) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    const bool is_empty = c.rows == 0 || c.columns == 0 || a.columns == 0;
-    if (products != Products::reproducible && !is_empty && has_openblas()) {
-      const OpenBlasProduct<T> blas(a, b, c);
-      if (blas.fits()) {
-        const std::uint64_t kind = blas.kind(a, c);
-        const Trials::Turn turn =
-            products == Products::openblas ? Trials::Turn{Engine::openblas, false} : Trials::get().next(kind);
-        const auto start = std::chrono::steady_clock::now();
-        if (turn.engine == Engine::openblas) {
-          blas.run(alpha, a, b, c, add);
-          finish(c, done);
-        } else {
-          gemm<T>(alpha, a, b, c, add, done);
-        }
-        if (turn.counts)
-          Trials::get().tell(kind, turn.engine,
-                             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-        return;
-      }
+  const auto by_ferrite = [&] { gemm<T>(alpha, a, b, c, add, done); };
+  if constexpr (may_be_openblas<T>) {
+    if (const OpenBlasProduct<T> blas(a, b, c); blas.is_possible(products)) {
+      return by_the_chosen(products, blas.kind(a, c, 1), by_ferrite, [&] {
+        give_openblas_our_threads();
+        blas.run(alpha, a, b, c, add);
+        finish(c, done);
+      });
     }
   }
-  gemm<T>(alpha, a, b, c, add, done);
+  by_ferrite();
+}
+
+template <class T>
+void multiply_batch(Products products, std::int64_t count, const std::function<Product<T>(std::int64_t)>& at,
+                    bool add) {
+  if (count == 0) return;
+  constexpr std::int64_t small = 1 << 18;  // products below are not shared, and come several at a time
+  const Product<T> first = at(0);
+  const std::int64_t work = std::max<std::int64_t>(first.a.rows * first.a.columns * first.c.columns, 1);
+  const auto one_by_one = [&](Products by) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Product<T> p = at(i);
+      multiply<T>(by, 1, p.a, p.b, p.c, add);
+    }
+  };
+  if (count == 1 || (count < num_threads() && work >= small)) return one_by_one(products);
+  const auto side_by_side = [&](const auto& multiply_one) {
+    parallel_ranges(count, small / work, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) multiply_one(at(i));
+    });
+  };
+  const auto by_ferrite = [&] { side_by_side([&](const Product<T>& p) { gemm<T>(1, p.a, p.b, p.c, add); }); };
+  if constexpr (may_be_openblas<T>) {
+    if (const OpenBlasProduct<T> blas(first.a, first.b, first.c); blas.is_possible(products)) {
+      return by_the_chosen(products, blas.kind(first.a, first.c, count), by_ferrite, [&] {
+        if (!openblas_runs_side_by_side()) return one_by_one(Products::openblas);
+        const OpenBlasOnOneThread batch_has_the_threads;
+        side_by_side([&](const Product<T>& p) { blas.run(1, p.a, p.b, p.c, add); });
+      });
+    }
+  }
+  by_ferrite();
 }
 
 #define FERRITE_MULTIPLY(T)                                                                 \
   template void multiply(Products, Wide<T>, const Matrix<const T>&, const Matrix<const T>&, \
-                         const Matrix<T>&, bool, const TileFunction<T>&);
+                         const Matrix<T>&, bool, const TileFunction<T>&);                   \
+  template void multiply_batch(Products, std::int64_t, const std::function<Product<T>(std::int64_t)>&, bool);
 FERRITE_MULTIPLY(float)
 FERRITE_MULTIPLY(double)
 FERRITE_MULTIPLY(Half)

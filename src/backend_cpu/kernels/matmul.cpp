@@ -31,34 +31,21 @@ void matmul(Products products, const Array& lhs, const Array& rhs, const Array& 
     batch *= out.shape()[i];
     axes.push_back({out.shape()[i], batch_stride(lhs, i), batch_stride(rhs, i), batch_stride(out, i)});
   }
-  const auto multiply_one = [&](std::int64_t index, Products by) {
-    Matrix<const T> a = matrix_of<const T>(lhs), b = matrix_of<const T>(rhs);
-    Matrix<T> c = matrix_of<T>(out);
+  const auto product = [&](std::int64_t index) {
+    Product<T> p{matrix_of<const T>(lhs), matrix_of<const T>(rhs), matrix_of<T>(out)};
     for (std::size_t i = axes.size(); i-- > 0;) {
       const std::int64_t at = index % axes[i].extent;
       index /= axes[i].extent;
-      a.data += at * axes[i].a;
-      b.data += at * axes[i].b;
-      c.data += at * axes[i].c;
+      p.a.data += at * axes[i].a;
+      p.b.data += at * axes[i].b;
+      p.c.data += at * axes[i].c;
     }
     // gemm writes rows best; a result stored by columns is the transposed product.
-    if (c.column_stride != 1 && c.row_stride == 1)
-      multiply<T>(by, 1, b.transposed(), a.transposed(), c.transposed(), add);
-    else
-      multiply<T>(by, 1, a, b, c, add);
+    if (p.c.column_stride != 1 && p.c.row_stride == 1)
+      return Product<T>{p.b.transposed(), p.a.transposed(), p.c.transposed()};
+    return p;
   };
-  // Threads share a batch if it has one product for each of them, or products too small to be shared; small
-  // ones come several at a time.
-  constexpr std::int64_t small = 1 << 18;
-  const Matrix<const T> a = matrix_of<const T>(lhs);
-  const std::int64_t work = std::max<std::int64_t>(a.rows * a.columns * out.shape().back(), 1);
-  if (batch > 1 && (batch >= num_threads() || work < small)) {
-    parallel_ranges(batch, small / work, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t index = begin; index < end; ++index) multiply_one(index, Products::reproducible);
-    });
-  } else {
-    for (std::int64_t index = 0; index < batch; ++index) multiply_one(index, products);
-  }
+  multiply_batch<T>(products, batch, product, add);
 }
 
 }  // namespace

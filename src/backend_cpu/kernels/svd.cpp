@@ -89,7 +89,9 @@ void rotate_to_svd(Columns<T> w, Columns<T>& u, T* s, Columns<T>& v) {
 template <class T>
 bool decompose(const ConstMatrixMap<T>& a, MatrixMap<T> u, T* s, MatrixMap<T> vt) {
   const auto m = static_cast<int>(a.rows()), n = static_cast<int>(a.cols());
-  if (const Lapack<T>* const lapack = u.cols() < least_for_gesdd ? nullptr : Lapack<T>::get()) {
+  // The small ones of a batch call it side by side.
+  const std::int64_t least = openblas_runs_side_by_side() ? least_for_gesdd : least_for_lapack;
+  if (const Lapack<T>* const lapack = u.cols() < least ? nullptr : Lapack<T>::get()) {
     RowMatrix<T> given = a;  // LAPACK sees its transpose, V S U^T
     return lapack->gesdd(n, m, given.data(), s, vt.data(), u.data()) == 0;
   }

@@ -47,6 +47,16 @@ void tell(Threads& state, int count) {
 
 void* find_in_openblas(const char* function) { return library() ? dlsym(library(), function) : nullptr; }
 
+bool openblas_runs_side_by_side() {
+  static const bool has_posix_threads = [] {
+    enum { serial, posix_threads, openmp };  // as OpenBLAS numbers them
+    using F = int();
+    auto* const kind = reinterpret_cast<F*>(find_in_openblas("openblas_get_parallel"));
+    return kind && kind() == posix_threads;
+  }();
+  return has_posix_threads;
+}
+
 void give_openblas_our_threads() {
   Threads& state = threads();
   const std::lock_guard lock(state.mutex);

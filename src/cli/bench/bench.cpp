@@ -61,7 +61,9 @@ void add_selection(CLI::App* command, Options& options) {
   std::string names;
   for (const auto& [name, meaning] : AnyBackend::names()) names += (names.empty() ? "" : ", ") + name;
   list("--backends", options.backends,
-       fmt::format("Of {}; by default reference, cpu, and cuda where there is a GPU", names));
+       fmt::format(
+           "Of {}, and cuda:N for another GPU; by default reference, cpu, and cuda where there is a GPU",
+           names));
   list("--peers", options.peers, "Other libraries beside them: eigen, numpy, torch, torch-cuda, or all");
   command->add_option("--python", options.python, "The Python that has NumPy and PyTorch")
       ->capture_default_str();

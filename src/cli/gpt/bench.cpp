@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
+#include "cli/bench/report.hpp"
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/train.hpp"
+#include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cli {
@@ -26,6 +28,14 @@ double flops_per_token(const nn::GptConfig& config, std::int64_t length) {
   const auto dim = static_cast<double>(config.dim), layers = static_cast<double>(config.layers);
   const double products = 12 * layers * dim * dim + static_cast<double>(config.padded_vocab()) * dim;
   return 6 * products + 6 * layers * dim * static_cast<double>(length);  // half of the scores are hidden
+}
+
+/// ", up to 1980 MHz" of a GPU. Its clock while it works is for nvidia-smi to say.
+std::string clock_text(const Device& device) {
+  if (device.kind != DeviceKind::cuda) return "";
+  for (const CudaDeviceInfo& gpu : cuda_devices())
+    if (gpu.index == device.index) return fmt::format(", up to {} MHz", gpu.clock_mhz);
+  return "";
 }
 
 nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend& backend, bool bf16,
@@ -47,6 +57,7 @@ nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend
                         {"peak_bytes", r.peak_bytes},
                         {"loss", r.loss}};
   if (product_rate > 0) row["share_of_product_rate"] = rate / product_rate;
+  if (!o.bench.data.empty()) row["data"] = o.bench.data;
   return row;
 }
 
@@ -58,6 +69,7 @@ int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
         "{} ({:.1f}M parameters) on {}, {}, prompts of {} tokens, texts of {}\n{:>6} {:>14} {:>12} {:>10}\n",
         o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(), precision,
         o.bench.prompt_length, o.bench.length, "batch", "us / step", "tokens / s", "memory");
+  const nlohmann::json hardware = o.json ? bench::hardware_here() : nullptr;
   for (const std::int64_t batch : o.bench.batches) {
     const DecodeResult r = bench_decode(backend, o.bench, batch, bf16 ? DType::bf16 : DType::f32);
     const double rate = static_cast<double>(r.measured) / r.seconds;
@@ -73,7 +85,8 @@ int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
                                 {"text_seconds", r.text_seconds},
                                 {"microseconds_per_step", step},
                                 {"tokens_per_second", rate},
-                                {"peak_bytes", r.peak_bytes}};
+                                {"peak_bytes", r.peak_bytes},
+                                {"hardware", hardware}};
     if (o.json)
       fmt::print("{}\n", row.dump());
     else
@@ -101,11 +114,13 @@ int run(Options o) {
     product_rate = cuda->ceilings().flops_per_second;
   if (!o.json && !is_silent)
     fmt::print(
-        "{} ({:.1f}M parameters) on {}, {}, rows of {} tokens{}\n{:>6} {:>12} {:>12} {:>12} {:>10} {:>10}\n",
+        "{} ({:.1f}M parameters) on {}{}, {}, rows of {} tokens{}\n{:>6} {:>12} {:>12} {:>12} {:>10} "
+        "{:>10}\n",
         o.size, static_cast<double>(o.bench.model.parameter_count()) / 1e6, backend.describe(),
-        bf16 ? "bf16" : "f32", o.bench.length,
+        clock_text(backend.device()), bf16 ? "bf16" : "f32", o.bench.length,
         group ? fmt::format(", on each of {} ranks ({})", group->size(), group->describe()) : "", "batch",
         "ms / step", "tokens / s", "TFLOP/s", "of peak", "memory");
+  const nlohmann::json hardware = o.json ? bench::hardware_here() : nullptr;
   for (const std::int64_t batch : o.bench.batches) {
     BenchResult result;
     try {
@@ -119,6 +134,7 @@ int run(Options o) {
     if (group) row["group"] = group->describe(), row["shard_optimizer"] = o.bench.shard_optimizer;
     if (is_silent) continue;
     if (o.json) {
+      row["hardware"] = hardware;
       fmt::print("{}\n", row.dump());
       continue;
     }
@@ -135,7 +151,7 @@ int run(Options o) {
 
 void add_gpt_bench(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = gpt.add_subcommand("bench", "Measure training or writing on random tokens");
+  CLI::App* command = gpt.add_subcommand("bench", "Measure how fast a model trains or writes");
   command->add_option("--size", o->size, "Sizes of the model")
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
       ->capture_default_str();
@@ -152,6 +168,12 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command->add_option("--prompt-length", o->bench.prompt_length, "With --decode: tokens of a prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  auto* data = command->add_option("--data", o->bench.data,
+                                   "Token files to train on, in turn; without: one batch of random tokens");
+  data->excludes(decode);
+  command->add_option("--dtype", o->bench.dtype, "u16 or u32, if --data has bare tokens without a header")
+      ->check(CLI::IsMember({"u16", "u32"}))
+      ->needs(data);
   command->add_option("--seconds", o->bench.seconds, "At least this long for each batch")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -179,6 +201,7 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
       "likeliest.\n"
       "Examples:\n"
       "  ferrite gpt bench --batch 64,4\n"
+      "  ferrite gpt bench --batch 64 --data 'train_*.bin' --seconds 20 --json\n"
       "  ferrite gpt bench --decode --batch 1,64 --prompt-length 128 --json\n"
       "  ferrite gpt bench --size gpt2-medium --batch 32 --seconds 20 --json\n"
       "  mpirun -n 8 ferrite gpt bench --batch 64 --data-parallel");

@@ -13,6 +13,8 @@ namespace ferrite::cli::gpt {
 struct BenchOptions {
   nn::GptConfig model;
   std::vector<std::int64_t> batches = {4};
+  std::vector<std::string> data;  // token files; empty: one batch of random tokens
+  std::string dtype;              // of bare tokens
   std::int64_t length = 0, prompt_length = 16;
   double seconds = 5;
   std::uint64_t seed = 1;

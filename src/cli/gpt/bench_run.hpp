@@ -2,15 +2,51 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "cli/gpt/bench.hpp"
+#include "cli/input_files.hpp"
 #include "ferrite/backend/record.hpp"
+#include "ferrite/data/prefetch.hpp"
+#include "ferrite/data/token_loader.hpp"
 #include "ferrite/dist/data_parallel.hpp"
+#include "ferrite/train/loading.hpp"
 #include "ferrite/train/stacks.hpp"
 
 namespace ferrite::cli::gpt {
 
-/// Steps on random tokens, as a Trainer runs them: recorded, where the backend can.
+/// What the steps read: the batches of token files, or one batch of random tokens in every step. The tensors
+/// stay the same, so that a recorded step finds the next batch in them.
+template <class B>
+class BenchBatches {
+ public:
+  BenchBatches(B& backend, const BenchOptions& o, std::int64_t rows, Rng& rng) {
+    if (o.data.empty()) {
+      const Tensor<B> tokens = randint(backend, {rows, o.length + 1}, rng, 0, o.model.vocab);
+      batch_ = {contiguous(slice(tokens, 1, 0, o.length)), contiguous(slice(tokens, 1, 1, o.length + 1))};
+      return;
+    }
+    auto windows =
+        data::TokenLoaderConfig{}.with_batch(rows, o.length).with_vocab(o.model.vocab).with_seed(o.seed);
+    if (o.group) windows = windows.with_rank(o.group->rank(), o.group->size());
+    if (!o.dtype.empty()) windows = windows.with_dtype(dtype_from_string(o.dtype));
+    loader_.emplace(input_files(o.data), windows);
+    ahead_.emplace(*loader_);
+    batch_ = data::to_batch(backend, *ahead_->pull());
+  }
+  const Tensor<B>& ids() const { return batch_.x; }
+  const Tensor<B>& targets() const { return batch_.y; }
+  void next() {
+    if (ahead_) train::Loading<B>().load_into(*ahead_->pull(), batch_);
+  }
+
+ private:
+  std::optional<data::TokenLoader> loader_;
+  std::optional<data::Prefetch> ahead_;
+  data::Batch<B> batch_;
+};
+
+/// Steps as a Trainer runs them: recorded, where the backend can.
 template <class B>
 BenchResult measure_steps(B backend, const BenchOptions& o, std::int64_t batch) {
   using Clock = std::chrono::steady_clock;
@@ -29,13 +65,11 @@ BenchResult measure_steps(B backend, const BenchOptions& o, std::int64_t batch) 
                                 .with_clip_norm(1),
                             parallel ? parallel->shards() : nullptr);
   optimizer.keep_schedule_on_device();
-  const Tensor<B> tokens = randint(backend, {batch, o.length + 1}, rng, 0, o.model.vocab);
-  const Tensor<B> ids = contiguous(slice(tokens, 1, 0, o.length)),
-                  targets = contiguous(slice(tokens, 1, 1, o.length + 1));
+  BenchBatches<B> batches(backend, o, batch, rng);
   Tensor<B> loss;
   const bool records = can_record(backend) && (!parallel || parallel->can_record());
   const auto step = [&] {
-    loss = model.loss(ids, targets);
+    loss = model.loss(batches.ids(), batches.targets());
     const auto release = BackwardConfig<Inner>{}.with_release();
     if (!parallel) return optimizer.step(backward(loss, release));
     Gradients<Inner> grads;
@@ -55,7 +89,10 @@ BenchResult measure_steps(B backend, const BenchOptions& o, std::int64_t batch) 
     loss = {};
     recorded = record(backend, step);
   }
-  const auto run = [&] { recorded ? recorded->replay() : step(); };
+  const auto run = [&] {
+    batches.next();
+    recorded ? recorded->replay() : step();
+  };
   // Ranks measure as many steps as the first: all replay them.
   const auto as_first = [&](double value) {
     return parallel ? parallel->mean(value, o.group->rank() == 0 ? 1 : 0) : value;

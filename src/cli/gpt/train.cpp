@@ -53,7 +53,8 @@ void complete(TrainOptions& o, const Sizes& sizes) {
 int run(TrainOptions o, const Sizes& sizes) {
   complete(o, sizes);
   TrainingRanks ranks;
-  o.quiet = o.quiet || !ranks.is_first();
+  o.json = o.json && ranks.is_first();
+  o.quiet = o.quiet || o.json || !ranks.is_first();
   AnyBackend backend(ranks.backend(o.backend));
   ranks.connect(backend.device());
   if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
@@ -129,6 +130,8 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
   command->add_option("--data", o->data, "Token files, or patterns in quotes, such as 'train_*.bin'")
       ->required();
   command->add_option("--valid", o->valid, "Token files to evaluate on, in whole batches");
+  command->add_option("--dtype", o->dtype, "u16 or u32, for files of bare tokens without a header")
+      ->check(CLI::IsMember({"u16", "u32"}));
   command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
       ->required();
   add_model_sizes(*command, *sizes);
@@ -146,6 +149,8 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
                     "With several ranks: each keeps a share of the optimiser's state (ZeRO-1); same weights");
   command->add_option("--tokenizer", o->tokenizer, "For --sample-every: that of the data");
   command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin");
+  command->add_flag("--json", o->json, "Print the result as JSON, and nothing on the way")
+      ->excludes("--sample-every");
   command->add_flag("--quiet", o->quiet, "Print nothing but the texts");
   command->footer(
       "Ctrl-C saves a checkpoint and ends the run; --resume goes on, as if it had not been interrupted. The\n"
@@ -159,6 +164,7 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       "--steps 2000 --sample-every 200 --out small\n"
       "  ferrite gpt train --data 'train_*.bin' --batch 64 --micro-batches 8 --steps 20000 --out run "
       "--resume\n"
+      "  ferrite gpt train --data nanogpt/train.bin --dtype u16 --batch 8 --steps 1000 --out run --json\n"
       "  mpirun -n 4 ferrite gpt train --data 'train_*.bin' --batch 16 --steps 20000 --out run\n"
       "  torchrun --no-python --nproc-per-node 8 ferrite gpt train --data 'train_*.bin' --batch 64 --steps "
       "20000 --shard-optimizer --out run");

@@ -13,6 +13,7 @@ namespace ferrite::cli::gpt {
 
 struct TrainOptions {
   std::vector<std::string> data, valid;
+  std::string dtype;  // of bare tokens
   std::string out, backend = "auto", precision = "auto", tokenizer, prompt;
   nn::GptConfig model;
   std::int64_t batch = 8, length = 0, micro_batches = 1, steps = 0, warmup = -1;
@@ -20,7 +21,7 @@ struct TrainOptions {
                sample_every = 0;
   double lr = 6e-4, weight_decay = 0.1, clip = 1;
   std::uint64_t seed = 1;
-  bool resume = false, quiet = false, fastest = false, shard_optimizer = false;
+  bool resume = false, quiet = false, json = false, fastest = false, shard_optimizer = false;
 };
 
 /// "gpt2", "gpt2-medium", "gpt2-large" or "gpt2-xl".

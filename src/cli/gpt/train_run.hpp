@@ -5,6 +5,7 @@
 
 #include "cli/gpt/model.hpp"
 #include "cli/gpt/train_observers.hpp"
+#include "cli/gpt/train_result.hpp"
 #include "cli/input_files.hpp"
 #include "cli/training_run.hpp"
 #include "ferrite/data/token_loader.hpp"
@@ -30,7 +31,8 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
 
 template <class B>
 int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
-  const auto windows = data::TokenLoaderConfig{}.with_batch(o.batch, o.length).with_vocab(o.model.vocab);
+  auto windows = data::TokenLoaderConfig{}.with_batch(o.batch, o.length).with_vocab(o.model.vocab);
+  if (!o.dtype.empty()) windows = windows.with_dtype(dtype_from_string(o.dtype));
   data::TokenLoader loader(input_files(o.data), windows.with_seed(o.seed).with_rank(all.rank(), all.size()));
   std::optional<data::TokenLoader> valid;
   if (!o.valid.empty()) valid.emplace(input_files(o.valid), windows.with_shuffle(false));
@@ -60,7 +62,9 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
 
   std::optional<RunObservers> observers;
   std::optional<Samples<B>> samples;
+  TrainResult result(o);
   if (all.is_first()) {
+    trainer.add_observer(result);
     observers.emplace("gpt train", o.out, o.quiet, o.length).add_to(trainer);
     if (tokenizer && o.sample_every > 0)
       trainer.add_observer(samples.emplace(model, *tokenizer, o.prompt, o.sample_every));
@@ -72,7 +76,10 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
                describe(o.model), static_cast<double>(o.model.parameter_count()) / 1e6, loader.tokens(),
                o.batch * o.length * o.micro_batches * all.size(), backend.inner().describe(), all.describe(),
                resumed ? fmt::format(", from step {}", trainer.step()) : "");
-  return fit(trainer, o.out, o.quiet);
+  if (!o.json) return fit(trainer, o.out, o.quiet);
+  const train::Outcome outcome = fit_or_stop(trainer);
+  result.print(trainer, outcome, loader.tokens(), backend.inner().describe());
+  return success;
 }
 
 }  // namespace ferrite::cli::gpt

@@ -13,8 +13,8 @@ namespace ferrite::cli::pfn {
 void add_network_options(CLI::App& command, NetworkOptions& options) {
   command.add_option(
       "--weights", options.weights,
-      "Of the network: a file of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names; "
-      "without either the network is left out");
+      "Of the network: a file of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names, "
+      "else those that come with ferrite");
   command.add_option("--members", options.members, "Of the network's ensemble")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -1,36 +1,47 @@
 // ferrite pfn export: the weights of a run, without what is needed only to go on training.
-#include <fmt/format.h>
+#include "cli/pfn/export.hpp"
 
-#include <filesystem>
+#include <fmt/format.h>
 
 #include "cli/pfn/pfn.hpp"
 #include "ferrite/models/pfn/file.hpp"
 
 namespace ferrite::cli {
+namespace pfn {
+namespace fs = std::filesystem;
 namespace {
 
-struct Options {
-  std::string from, out, dtype = "bf16";
-};
-
 /// What says how the network was made goes along.
-std::map<std::string, std::string> settings_of(const std::string& path) {
+std::map<std::string, std::string> settings_of(const fs::path& path) {
   std::map<std::string, std::string> kept;
   for (const auto& [name, value] : train::read_settings(path))
     if (name != "checksum" && name != "format") kept[name] = value;
   return kept;
 }
 
-int run(const Options& o) {
-  ferrite::pfn::read_config(o.from).check();
+}  // namespace
+
+std::string export_weights(const fs::path& checkpoint, const fs::path& out, DType dtype) {
+  ferrite::pfn::read_config(checkpoint).check();
   std::error_code ignored;
-  if (std::filesystem::equivalent(o.from, o.out, ignored))
-    throw ValueError(fmt::format("[pfn export] --out {}: is the file itself: choose another", o.out));
-  const DType dtype = o.dtype == "f32" ? DType::f32 : DType::bf16;
-  train::write_weights(o.out, ferrite::pfn::rounded(train::read_weights(o.from), dtype), settings_of(o.from));
-  fmt::print("{}: {:.1f} MB, from {:.1f} MB\n", o.out,
-             static_cast<double>(std::filesystem::file_size(o.out)) / 1e6,
-             static_cast<double>(std::filesystem::file_size(o.from)) / 1e6);
+  if (fs::equivalent(checkpoint, out, ignored))
+    throw ValueError(fmt::format("[pfn export] {}: is the checkpoint itself: choose another", out.string()));
+  train::write_weights(out, ferrite::pfn::rounded(train::read_weights(checkpoint), dtype),
+                       settings_of(checkpoint));
+  return fmt::format("{}: {:.1f} MB, from {:.1f} MB", out.string(),
+                     static_cast<double>(fs::file_size(out)) / 1e6,
+                     static_cast<double>(fs::file_size(checkpoint)) / 1e6);
+}
+
+}  // namespace pfn
+namespace {
+
+struct Options {
+  std::string from, out, dtype = "bf16";
+};
+
+int run(const Options& o) {
+  fmt::print("{}\n", pfn::export_weights(o.from, o.out, o.dtype == "f32" ? DType::f32 : DType::bf16));
   return success;
 }
 

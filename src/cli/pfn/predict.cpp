@@ -249,8 +249,8 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
       ->required();
   command->add_option(
       "--weights", o->config.weights,
-      "The network's, of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names, a file "
-      "or a folder with classification.safetensors and regression.safetensors");
+      "The network's, of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names (a file, or a folder "
+      "with classification.safetensors and regression.safetensors), else those that come with ferrite");
   add_backend_option(command, o->config.backend, "Where to predict");
   learning(
       command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")

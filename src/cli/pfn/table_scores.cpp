@@ -58,9 +58,39 @@ CrossValidation TableScores::predictions_of(const Named& table, const FitPredict
   }
 }
 
+void TableScores::also_every(Minutes interval, std::filesystem::path file,
+                             std::function<void(const std::filesystem::path&)> write) {
+  interval_ = interval;
+  file_ = std::move(file);
+  write_ = std::move(write);
+  scored_at_ = Clock::now();
+}
+
+void TableScores::on_progress(const train::Progress& progress) {
+  if (!write_ || Clock::now() - scored_at_ < interval_) return;
+  if (progress.step == progress.steps) return;  // the last checkpoint follows at once
+  try {
+    write_(file_);
+    score_tables(progress.step, file_);
+  } catch (const Error& error) {
+    notice(error.what());
+    scored_at_ = Clock::now();  // not again at every report
+  }
+  std::error_code ignored;  // a file that cannot be removed only costs space
+  std::filesystem::remove(file_, ignored);
+}
+
 void TableScores::on_checkpoint(std::int64_t step, const std::filesystem::path& path) {
+  score_tables(step, path);
+}
+
+void TableScores::notice(const std::string& text) {
+  for (train::Observer* const other : others_) other->on_notice(text);
+}
+
+void TableScores::score_tables(std::int64_t step, const std::filesystem::path& weights) {
   if (std::exchange(scored_step_, step) == step) return;  // a checkpoint may be the best, too
-  const FitPredict network = fit_predict(config_.with_weights(path.string()));
+  const FitPredict network = fit_predict(config_.with_weights(weights.string()));
   double score = 0, loss = 0, count = 0;
   for (const Named& table : tables_) {
     try {
@@ -69,9 +99,10 @@ void TableScores::on_checkpoint(std::int64_t step, const std::filesystem::path& 
       if (task_ == Task::classification) loss -= mean_score(validation, 0, negative_log_loss);
       ++count;
     } catch (const Error& error) {
-      for (train::Observer* const other : others_) other->on_notice(error.what());
+      notice(error.what());
     }
   }
+  scored_at_ = Clock::now();  // the time that scores take is not training
   if (count == 0) return;
   train::Evaluation evaluation;
   if (task_ == Task::classification)

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/backend_option.hpp"
 #include "cli/pfn/pfn.hpp"
 #include "cli/training_run.hpp"
@@ -13,6 +15,18 @@ namespace {
 
 using namespace pfn;
 
+/// A long run should not end with a file that cannot be written.
+void check_export(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return;
+  const fs::path folder = fs::absolute(path).parent_path();
+  if (!fs::is_directory(folder))
+    throw ValueError(
+        fmt::format("[pfn train] --export {}: there is no folder {}: make it first", path, folder.string()));
+  if (fs::is_directory(path))
+    throw ValueError(fmt::format("[pfn train] --export {}: is a folder: name a file in it", path));
+}
+
 /// Fills in what follows from other options. Throws ValueError for what cannot be.
 void complete(TrainOptions& o) {
   o.model.check();
@@ -20,9 +34,16 @@ void complete(TrainOptions& o) {
       ferrite::pfn::CourseConfig::standard(o.steps, o.model.registers).with_cells(o.cells).with_seed(o.seed);
   o.course.prior.task = o.model.task;
   o.course.check();
+  if (o.evaluate_minutes > 0 && o.tables.empty())
+    throw ValueError("[pfn train] --evaluate-minutes: there are no tables: give --tables FILE:TARGET too");
   if (o.lr == 0) o.lr = o.optimizer == "muon" ? 2e-3 : 1e-3;
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(500, o.steps / 20);
+  if (o.shard_optimizer && o.optimizer == "muon")
+    throw ValueError(
+        "[pfn train] --shard-optimizer with --optimizer muon: Muon needs whole matrices; give --optimizer "
+        "adamw, or leave out --shard-optimizer");
   check_folder_of_run("pfn train", o.out, o.resume);
+  check_export(o.export_to);
 }
 
 int run(TrainOptions o) {
@@ -82,13 +103,25 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
         "Sizes of tables whose steps are recorded on a GPU; they share memory. 0: none, for less memory");
   count("--report-every", o->report_every, "Steps between reports")->check(CLI::PositiveNumber);
   count("--evaluate-every", o->evaluate_every, "Steps between evaluations on tables kept apart");
-  count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);
+  count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation, on each rank")
+      ->check(CLI::PositiveNumber);
   count("--checkpoint-every", o->checkpoint_every, "Steps between checkpoints; 0: only at the end");
   command->add_option("--tables", o->tables,
                       "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
                       "cross-validation; at most 1,000 rows of each, one member");
+  command
+      ->add_option("--evaluate-minutes", o->evaluate_minutes,
+                   "Minutes of training after which --tables are predicted again, at the next report; "
+                   "0: only at checkpoints")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option(
+      "--export", o->export_to,
+      "At the end, the averaged weights go to this file, as `ferrite pfn export` writes them");
   command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
   add_backend_option(command, o->backend, "Where to train");
+  command->add_flag("--shard-optimizer", o->shard_optimizer,
+                    "With several ranks and adamw: each keeps a share of its state (ZeRO-1); same weights");
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
       ->check(CLI::IsMember({"auto", "bf16", "f32"}))
       ->capture_default_str();
@@ -98,7 +131,7 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       "checkpoint and ends the run; --resume goes on, as if it had not been interrupted. It needs the same\n"
       "--steps, from which the sizes of the tables follow. OUT/metrics.html shows how the run goes.\n"
       "Examples:\n"
-      "  ferrite pfn train --steps 20000 --out run\n"
+      "  ferrite pfn train --steps 20000 --out run --export w.safetensors\n"
       "  ferrite pfn train --steps 20000 --out run --resume --tables iris.csv:species wine.csv:class\n"
       "  ferrite pfn train --steps 200 --layers 2 --dim 64 --hidden 128 --cells 5000 --out small\n"
       "  mpirun -n 4 ferrite pfn train --steps 20000 --out run");

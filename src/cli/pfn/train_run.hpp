@@ -1,6 +1,7 @@
 // The training of `ferrite pfn train`, for any differentiating backend.
 #pragma once
 
+#include "cli/pfn/export.hpp"
 #include "cli/pfn/table_scores.hpp"
 #include "cli/pfn/train.hpp"
 #include "cli/training_run.hpp"
@@ -29,7 +30,8 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
 }
 
 template <class B>
-std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn<B>& model) {
+std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn<B>& model,
+                                                  optim::Shards<typename B::Inner>* shards) {
   const auto usual = [&](const auto& config) {
     return config.with_lr(o.lr)
         .with_betas(0.9, 0.98)
@@ -38,7 +40,7 @@ std::unique_ptr<optim::Optimizer<B>> optimizer_of(const TrainOptions& o, nn::Pfn
         .with_clip_norm(o.clip);
   };
   if (o.optimizer == "adamw")
-    return std::make_unique<optim::AdamW<B>>(model.parameters(), usual(optim::AdamWConfig{}));
+    return std::make_unique<optim::AdamW<B>>(model.parameters(), usual(optim::AdamWConfig{}), shards);
   auto muon = optim::MuonConfig{}.with_scale(optim::MuonScale::adam).with_matrices(optim::under("blocks"));
   if constexpr (requires(typename B::Inner & b) { b.lowered_dtype(); }) muon = muon.with_dtype(DType::bf16);
   return std::make_unique<optim::Muon<B>>(model.parameters(), usual(muon));
@@ -48,11 +50,12 @@ template <class B>
 int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   Rng rng(o.seed);
   nn::Pfn<B> model(backend, o.model, rng);
-  const auto optimizer = optimizer_of(o, model);
   std::optional<dist::TrainerRanks<B>> ranks;
-  if (all.size() > 1) ranks.emplace(model, all.group());
+  if (all.size() > 1)
+    ranks.emplace(model, all.group(), dist::DataParallelConfig{}.with_shard_optimizer(o.shard_optimizer));
+  const auto optimizer = optimizer_of(o, model, ranks ? ranks->shards() : nullptr);
   ferrite::pfn::PriorBatches<B> batches(o.course, 0, all.rank());
-  data::Generated held_out = batches.held_out();
+  data::Generated held_out = batches.held_out(all.rank(), all.size());
   train::Trainer<B> trainer(model, *optimizer, batches, ferrite::pfn::table_model(model), trainer_config(o));
   trainer.load_by(batches);
   trainer.validate_on(held_out, o.evaluate_batches);
@@ -64,6 +67,13 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   if (all.is_first() && !o.tables.empty()) {
     const auto predictor = ferrite::pfn::PredictorConfig{}.with_backend(o.backend).with_members(1);
     trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers->all()));
+    if (o.evaluate_minutes > 0) {
+      const auto write = [&](const std::filesystem::path& path) {
+        train::write_weights(path, trainer.weights(), {{ferrite::pfn::setting, o.model.to_json()}});
+      };
+      scores->also_every(TableScores::Minutes(o.evaluate_minutes),
+                         std::filesystem::path(o.out) / "scored.safetensors", write);
+    }
   }
 
   const bool resumed = o.resume && trainer.resume_latest();
@@ -73,7 +83,14 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
     fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}{}\n",
                static_cast<double>(parameters) / 1e6, o.course.cells, backend.inner().describe(),
                all.describe(), resumed ? fmt::format(", from step {}", trainer.step()) : "");
-  return fit(trainer, o.out, o.quiet);
+  const int code = fit(trainer, o.out, o.quiet);
+  const bool whole = trainer.step() == o.steps;  // not if it was interrupted
+  if (whole && all.is_first() && !o.export_to.empty()) {
+    const auto newest = train::CheckpointFolder(o.out).latest();
+    const std::string line = export_weights(newest.value(), o.export_to, DType::bf16);
+    if (!o.quiet) fmt::print("{}\n", line);
+  }
+  return code;
 }
 
 }  // namespace ferrite::cli::pfn

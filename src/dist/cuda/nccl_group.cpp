@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <future>
 #include <optional>
 
 #include "backend_cuda/runtime/side_stream.hpp"
+#include "dist/cuda/nccl_connect.hpp"
 #include "dist/messages.hpp"
 #include "dist/watchdog.hpp"
 #include "ferrite/dist/collectives.hpp"
@@ -17,16 +15,6 @@
 namespace ferrite::dist {
 
 namespace {
-
-[[noreturn]] void throw_nccl(ncclResult_t result, const std::string& call, ncclComm_t comm = nullptr) {
-  cuda::check_context("nccl");
-  throw DistError(fmt::format("[nccl] {}: {} ({}); NCCL_DEBUG=WARN in the environment tells more", call,
-                              ncclGetErrorString(result), ncclGetLastError(comm)));
-}
-void check(ncclResult_t result, const std::string& call, ncclComm_t comm = nullptr) {
-  if (result != ncclSuccess) [[unlikely]]
-    throw_nccl(result, call, comm);
-}
 
 /// Of dtypes that Group allows to reduce.
 ncclDataType_t type_of(DType dtype) {
@@ -63,86 +51,18 @@ ncclRedOp_t op_of(ReduceOp op) {
 
 std::size_t count_of(const Array& array) { return static_cast<std::size_t>(array.shape().numel()); }
 
-/// Who the ranks are, and how NCCL finds them.
-struct Members {
-  int rank, size;
-  ncclUniqueId id;
-};
-
-void check_available() {
-  const std::string reason = nccl_unavailable_reason();
-  if (!reason.empty()) throw DistError("[nccl] " + reason);
-}
-
-/// The id is made by rank 0, which the others connect to.
-Members members_of(Group& hosts) {
-  check_available();
-  Members members{hosts.rank(), hosts.size(), {}};
-  if (members.rank == 0) check(ncclGetUniqueId(&members.id), "ncclGetUniqueId");
-  const Array bytes = detail::host_array({{sizeof members.id}, DType::u8});
-  std::memcpy(bytes.data(), &members.id, sizeof members.id);
-  hosts.broadcast(bytes);
-  std::memcpy(&members.id, bytes.data(), sizeof members.id);
-  return members;
-}
-
-/// With this variable the id is the address of rank 0, and all ranks make the same.
-Members members_of(const Rendezvous& rendezvous) {
-  check_available();
-  Members members{rendezvous.rank, rendezvous.size, {}};
-  if (rendezvous.size < 1 || rendezvous.rank < 0 || rendezvous.rank >= rendezvous.size)
-    throw ValueError(
-        fmt::format("[nccl] rank {} of {}: ranks are 0 to size - 1", rendezvous.rank, rendezvous.size));
-  ::setenv("NCCL_COMM_ID", rendezvous.address.c_str(), 1);
-  check(ncclGetUniqueId(&members.id), "ncclGetUniqueId for " + rendezvous.address);
-  return members;
-}
-
-/// NCCL waits for all ranks without an end: this does not.
-ncclComm_t connect(const Members& members, int gpu, std::chrono::milliseconds timeout) {
-  const auto result = std::make_shared<std::promise<ncclComm_t>>();
-  std::future<ncclComm_t> connected = result->get_future();
-  std::thread([=] {
-    try {
-      const cuda::DeviceGuard guard(gpu);
-      ncclComm_t comm = nullptr;
-      check(ncclCommInitRank(&comm, members.size, members.id, members.rank), "ncclCommInitRank");
-      result->set_value(comm);
-    } catch (...) {
-      result->set_exception(std::current_exception());
-    }
-  }).detach();
-  if (connected.wait_for(timeout) != std::future_status::ready)
-    throw DistError(fmt::format(
-        "[nccl] rank {} could not connect to {} others within {:g} s: not all of them were started, "
-        "or a firewall keeps them apart (NCCL_SOCKET_IFNAME chooses the network)",
-        members.rank, members.size - 1, static_cast<double>(timeout.count()) / 1000));
-  return connected.get();
-}
-
 }  // namespace
-
-std::string nccl_unavailable_reason() {
-  std::string reason = cuda::device_count() > 0 ? "" : cuda::why_no_device();
-  if (!reason.empty()) return reason;
-  try {
-    int version = 0;
-    check(ncclGetVersion(&version), "ncclGetVersion");
-  } catch (const Error& error) {
-    reason = error.what();
-  }
-  return reason;
-}
 
 class NcclGroup::State {
  public:
-  State(std::unique_ptr<Group> others, const Members& members, int gpu, std::chrono::milliseconds timeout)
+  State(std::unique_ptr<Group> others, const nccl::Members& members, int gpu,
+        std::chrono::milliseconds timeout)
       : hosts(std::move(others)),
         context(cuda::DeviceContext::of(gpu)),
         rank(members.rank),
         size(members.size),
         side_(context, cuda::SideStream::Priority::before_compute),  // others wait for what runs there
-        comm_(connect(members, gpu, timeout)),
+        comm_(nccl::connect(members, gpu, timeout)),
         watchdog_(
             std::in_place, [this] { return trouble(); },
             [this](const std::string& call, const std::string& why) { fail(call, why); }) {}
@@ -162,7 +82,7 @@ class NcclGroup::State {
     {
       const std::lock_guard lock(in_use_);
       throw_failure();
-      check(f(comm_, stream), call, comm_);
+      nccl::check(f(comm_, stream), call, comm_);
     }
     if (!context.is_capturing()) watch(call, timeout, stream);
   }
@@ -217,8 +137,7 @@ class NcclGroup::State {
     {
       const std::lock_guard lock(mutex_);
       failure_ = why.empty()
-                     ? not_finished(call, rank, limit_.load()) +
-                           ": another rank hangs, is gone, or called something else"
+                     ? not_done_by_gpu(call, rank, limit_.load())
                      : fmt::format("[nccl] {} on rank {}{}{}: another rank is gone, or the network is", why,
                                    rank, call.empty() ? "" : " in ", call);
       has_failed_ = true;
@@ -241,12 +160,14 @@ class NcclGroup::State {
 };
 
 NcclGroup::NcclGroup(std::unique_ptr<Group> hosts, int gpu) {
-  const Members members = members_of(*hosts);
+  const nccl::Members members = nccl::members_of(*hosts);
   state_ = std::make_unique<State>(std::move(hosts), members, gpu, timeout());
 }
 
-NcclGroup::NcclGroup(const Rendezvous& rendezvous, int gpu)
-    : state_(std::make_unique<State>(nullptr, members_of(rendezvous), gpu, timeout())) {}
+NcclGroup::NcclGroup(const Rendezvous& rendezvous, int gpu) {
+  const nccl::CommId variable(rendezvous.address);
+  state_ = std::make_unique<State>(nullptr, nccl::members_of(rendezvous), gpu, timeout());
+}
 
 NcclGroup::~NcclGroup() = default;
 

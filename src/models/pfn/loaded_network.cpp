@@ -67,9 +67,12 @@ std::shared_ptr<LoadedNetwork> load_network(const PredictorConfig& config, Task 
         "[pfn] {}: the weights are for {} and {} is asked for; give weights of `ferrite pfn train --task {}`",
         path.string(), to_string(sizes.task), to_string(task), to_string(task)));
   AnyBackend backend(config.backend);
-  Network<AnyBackend> network = load(backend, path);
-  return std::make_shared<LoadedNetwork>(LoadedNetwork{backend, std::move(network), path.string(),
-                                                       fingerprint_of(sizes, train::read_weights(path))});
+  const NamedTensors weights = train::read_weights(path);  // once, for the network and its fingerprint
+  Rng rng(0);
+  Network<AnyBackend> network(backend, sizes, rng);
+  network.load_state(weights);
+  return std::make_shared<LoadedNetwork>(
+      LoadedNetwork{backend, std::move(network), path.string(), fingerprint_of(sizes, weights)});
 }
 
 }  // namespace detail

@@ -86,11 +86,12 @@ EncodedTable TableEncoder::transform(const Table& table) const {
   for (const detail::FeatureFit& fit : fits)
     if (known.insert(fit.column).second && !table.find(fit.column)) missing.push_back(fit.column);
   if (!missing.empty())
-    throw ValueError(fmt::format(
-        "[pfn.transform] {} {}: the train table has {} and this one does not; add "
-        "{}, empty if need be, or fit without",
-        detail::plural(missing.size(), "column", "columns"), detail::named(missing),
-        detail::plural(missing.size(), "it", "them"), detail::plural(missing.size(), "it", "them")));
+    throw ValueError(
+        fmt::format("[pfn.transform] {} {}: the train table has {} and this one does not; add "
+                    "{}, empty if need be, or fit without{}",
+                    detail::plural(missing.size(), "column", "columns"), detail::named(missing),
+                    detail::plural(missing.size(), "it", "them"),
+                    detail::plural(missing.size(), "it", "them"), detail::delimiter_hint(table)));
   EncodedTable out;
   out.task = state_->target.task;
   out.features = state_->features;

@@ -72,7 +72,14 @@ Task decide(const RawColumn& column, const TargetValues& values, const EncoderCo
     notices.push_back(
         fmt::format("the target '{}' has dates: they are predicted as seconds since 1970", name));
   const bool few = different <= config.integer_classes && 2 * different <= values.rows;
-  if (!values.integers || !few) return Task::regression;
+  if (!values.integers || !few) {
+    if (values.integers && different == values.rows)
+      notices.push_back(fmt::format(
+          "the target '{}' has another integer in every row, as numbers of rows have: they are predicted as "
+          "amounts; choose another target if they only name rows, or ask for regression if they are amounts",
+          name));
+    return Task::regression;
+  }
   if (different > 2)
     notices.push_back(fmt::format(
         "the target '{}' has {} different integers, which are taken as classes; ask for regression if they "
@@ -91,6 +98,16 @@ std::string named(std::span<const std::string> names) {
   return names.size() > most ? fmt::format("{} and {} more", out, names.size() - most) : out;
 }
 
+std::string delimiter_hint(const Table& table) {
+  if (table.columns().size() != 1) return "";
+  const char suspect = io_detail::suspected_delimiter(table.columns()[0].name, 0);
+  if (suspect == 0) return "";
+  return fmt::format(
+      "; {0} seems to separate columns: read the file with --delimiter {0} (TableConfig::delimiter), or "
+      "convert it",
+      io_detail::delimiter_name(suspect));
+}
+
 TargetFit fit_target(const Table& train, const std::string& target, const EncoderConfig& config,
                      std::vector<std::string>& notices) {
   const std::string name = printable(target);
@@ -98,8 +115,8 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
   if (!column) {
     std::vector<std::string> all;
     for (const RawColumn& c : train.columns()) all.push_back(c.name);
-    throw ValueError(
-        fmt::format("[pfn.fit] target '{}': there is no such column; choose one of {}", name, named(all)));
+    throw ValueError(fmt::format("[pfn.fit] target '{}': there is no such column; choose one of {}{}", name,
+                                 named(all), delimiter_hint(train)));
   }
   const TargetValues values = values_of(*column);
   const std::int64_t infinite = std::count_if(column->numbers.begin(), column->numbers.end(),

@@ -64,6 +64,36 @@ std::string ColumnGuess::note(const std::string& name) const {
 
 namespace {
 
+/// How files begin that are sometimes named like CSV files, in lower case.
+constexpr struct {
+  std::string_view start, what, advice;
+} other_formats[] = {
+    {"pk\x03\x04", "an Excel file or a zip archive", "save the table as CSV (UTF-8), or unpack the archive"},
+    {"\xd0\xcf\x11\xe0", "an Excel file", "save the table as CSV (UTF-8)"},
+    {"%pdf-", "a PDF file", "get the table as CSV"},
+    {"\x1f\x8b", "compressed", "unpack it with gunzip"},
+    {"\xff\xfe", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > new.csv"},
+    {"\xfe\xff", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > new.csv"},
+    {"<!doctype", "a web page", "download the table itself, as CSV"},
+    {"<html", "a web page", "download the table itself, as CSV"},
+    {"<?xml", "an XML file", "save the table as CSV (UTF-8)"},
+};
+
+/// Of such a file the parser would find fault with some row, which does not say what to do.
+void check_format(std::string_view text, const std::filesystem::path& path) {
+  const auto reject = [&](std::string_view what, std::string_view advice) {
+    throw ParseError(fmt::format("[open_table] {}: is {}, no CSV file; {}", path.string(), what, advice));
+  };
+  std::string start(text.substr(0, 4096));
+  start.erase(0, start.find_first_not_of("\xef\xbb\xbf \t\r\n"));  // white space and a byte-order mark
+  std::transform(start.begin(), start.end(), start.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
+  for (const auto& format : other_formats)
+    if (start.starts_with(format.start)) reject(format.what, format.advice);
+  if (start.find('\0') != start.npos)
+    reject("binary", "save the table as CSV (UTF-8), or give the file the ending of what it is");
+}
+
 class Inspector {
  public:
   Inspector(std::string_view text, const std::filesystem::path& path, const TableConfig& config)
@@ -175,6 +205,7 @@ class Inspector {
 
 CsvInspection inspect_csv(std::string_view text, const std::filesystem::path& path,
                           const TableConfig& config) {
+  check_format(text, path);
   return Inspector(text, path, config).run();
 }
 

@@ -36,8 +36,8 @@ struct CsvInspection {
   std::int64_t data_line = 1;
 };
 
-/// Throws ParseError with file, line and column for unreadable text, ValueError for options that name missing
-/// columns.
+/// Throws ParseError with file, line and column for unreadable text, and with what it is for a file of
+/// another format; ValueError for options that name missing columns.
 CsvInspection inspect_csv(std::string_view text, const std::filesystem::path& path,
                           const TableConfig& config);
 /// Gives the untold columns the kinds of the guesses, and notes what is odd about them.

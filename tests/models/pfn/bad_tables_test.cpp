@@ -40,6 +40,23 @@ TEST(BadTargets, AreRefusedByName) {
             "no ValueError");  // numbers are unique per row: regression
 }
 
+TEST(BadTargets, IntegersThatNumberTheRowsArePredictedWithANotice) {
+  const std::string part = "the target 'y' has another integer in every row";
+  const auto fitted = [](const std::string& text, const EncoderConfig& config = {}) {
+    return TableEncoder::fit(csv_table(text), "y", config);
+  };
+  const std::string unique = "a,y\n1,10\n2,11\n3,12\n3,\n";  // of the rows that have a target
+  EXPECT_EQ(fitted(unique).task(), Task::regression);
+  EXPECT_NOTICE(fitted(unique).notices(), part);
+  EXPECT_NOTICE(fitted(unique).notices(), "ask for regression if they are amounts");
+  // Whoever asks is not told, and neither reals nor integers that repeat number rows.
+  EXPECT_FALSE(has_notice(fitted(unique, EncoderConfig{}.with_task(Task::regression)).notices(), part));
+  EXPECT_FALSE(has_notice(fitted("a,y\n1,1.5\n2,2\n3,3\n").notices(), part));
+  EXPECT_FALSE(has_notice(fitted("a,y\n1,7\n2,8\n3,8\n").notices(), part));
+  expect_part(fit_error(unique, EncoderConfig{}.with_task(Task::classification)),
+              "every row has a class of its own");
+}
+
 TEST(BadTargets, RowsWithoutOneAreLeftOut) {
   const Table table = csv_table("a,c,y\n1,u,2.5\n2,v,\n3,u,3.5\n4,w,inf\n5,u,1\n");
   const TableEncoder encoder = TableEncoder::fit(table, "y");
@@ -200,6 +217,45 @@ TEST(BadColumns, AnyTableIsRefusedOrGivesNumbers) {
     }
   }
   EXPECT_GT(fitted, 100);
+}
+
+/// The message of a file that is refused, by the reader or by the fit.
+std::string file_error(const std::string& text, const pfn::TableConfig& config = {}) {
+  try {
+    TableEncoder::fit(csv_table(text, config), "y");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(BadFiles, SayWhatTheyAreAndWhatToDo) {
+  const auto binary = [](const std::string& start) { return start + std::string(8, '\0') + "\xff,\n"; };
+  expect_part(file_error(binary("PK\x03\x04")),
+              "t.csv: is an Excel file or a zip archive, no CSV file; save");
+  expect_part(file_error(binary("\x89PNG\r\n")), "t.csv: is binary, no CSV file; save the table as CSV");
+  expect_part(file_error(binary("\x1f\x8b")), "gunzip");
+  expect_part(file_error(binary(std::string("\xff\xfe") + "a")),
+              "is text in UTF-16, no CSV file; convert it: ");
+  for (const char* page : {"<!DOCTYPE html>\n<p>a, b\n", "\xef\xbb\xbf\n <HTML lang=\"en\">\n"})
+    expect_part(file_error(page), "is a web page, no CSV file; download the table itself");
+  expect_part(file_error("a,y\ncaf\xe9,1\n"), "must be UTF-8; if it is text, convert it: iconv");
+  expect_part(file_error("a,y\n1,2\n3\n"),
+              "row of 1 fields: 2 are needed, as in the first row; texts with ',' in them must be quoted");
+}
+
+TEST(BadFiles, AnotherDelimiterIsSuspectedAndCanBeNamed) {
+  expect_part(file_error("a;y\n1;2.5\n2;3.5\n"),
+              "choose one of 'a;y'; ';' seems to separate columns: read the file with --delimiter ';'");
+  expect_part(file_error("a\ty\n1\t2.5\n2\t3.5\n"), "read the file with --delimiter '\\t'");
+  expect_part(file_error("a;y\n1,5;2,5\n"),
+              "that holds ';': if it is the delimiter, say so (--delimiter ';')");
+  EXPECT_EQ(file_error("a,b\n1,2\n").find("seems to separate"), std::string::npos);
+  pfn::TableConfig config;
+  config.delimiter = ';';
+  EXPECT_EQ(file_error("a;y\n1;2.5\n2;3.5\n", config), "no error");
+  const TableEncoder encoder = TableEncoder::fit(csv_table("a,y\n1,2.5\n2,3.5\n"), "y");
+  expect_part(value_error([&] { encoder.transform(csv_table("a;b\n1;2\n")); }), "--delimiter ';'");
 }
 
 TEST(BadFiles, WhatIsNoTableIsRefusedByTheReader) {

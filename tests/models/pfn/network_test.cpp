@@ -19,7 +19,9 @@ using testing::small_pfn;
 using testing::Tables;
 
 class PfnOn : public testing::OnBackends {};
-INSTANTIATE_TEST_SUITE_P(Names, PfnOn, ::testing::Values("reference", "cpu", "parity"), testing::name_of);
+INSTANTIATE_TEST_SUITE_P(Names, PfnOn,
+                         ::testing::Values("reference", "cpu", "parity", "lazy-cpu", "lazy-parity"),
+                         testing::name_of);
 
 template <class B>
 double difference(const Tensor<B>& a, const Tensor<B>& b) {

@@ -147,6 +147,13 @@ TEST(PfnPriorBatches, TablesAreThoseOfThePrior) {
   const auto apart = held_out.pull();
   EXPECT_TRUE(CourseConfig::is_held_out({{}, apart->x.as<std::int64_t>()[0]}));
   EXPECT_EQ(batches.load(cpu, *apart).size(), apart->size());
+  // Two ranks share them: what one has in turn, each has every other of.
+  data::Generated first = batches.held_out(0, 2), second = batches.held_out(1, 2);
+  held_out.seek({0, 0});
+  for (int i = 0; i < 4; ++i) {
+    const auto whole = held_out.pull(), part = (i % 2 == 0 ? first : second).pull();
+    EXPECT_EQ(part->x.as<std::int64_t>()[0], whole->x.as<std::int64_t>()[0]) << i;
+  }
 }
 
 struct TableRun {

@@ -119,7 +119,7 @@ TEST(TableEncoder, ReadsDatesOfOtherForms) {
   std::vector<std::string> notices;
   EXPECT_EQ(days("01/02/2024,1\n02/02/2024,2\n", &notices), (Floats{0, 31}));
   EXPECT_NOTICE(notices, "the month is taken to come first");
-  EXPECT_EQ(days("01.02.2024,1\n02.02.2024,2\n", &notices), (Floats{0, 1}));
+  EXPECT_EQ(days("01.02.2024,1.5\n02.02.2024,2.5\n", &notices), (Floats{0, 1}));
   EXPECT_TRUE(notices.empty());
 }
 

@@ -34,7 +34,40 @@ def factored(source, *shape):
     return [a, source.of(turned(factors)), order.astype(np.int64), source.real(*shape[:-1], 2)]
 
 
+EINSUMS = {
+    "product": ("ij,jk->ik", (3, 4), (4, 5)),
+    "batched": ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+    "ellipsis": ("...ij,...jk->...ik", (2, 1, 3, 4), (3, 4, 2)),
+    "three": ("ab,bc,cd->ad", (2, 3), (3, 4), (4, 5)),
+    "outer": ("i,j->ij", (3,), (4,)),
+    "dot": ("ij,ij->", (3, 4), (3, 4)),
+    "trace": ("ii->", (4, 4)),
+    "diagonal": ("bii->bi", (2, 4, 4)),
+    "sum": ("ijk->k", (2, 3, 4)),
+    "alphabetical": ("kj,ji", (3, 4), (4, 2)),
+}
+
+
+def add_functions_to(cases):
+    """What is made of several ops: functions_peer runs them."""
+    for label, (subscripts, *shapes) in EINSUMS.items():
+        attributes = {"subscripts": subscripts}
+        cases.add("einsum", label, attributes, lambda s: [s.real(*shape) for shape in shapes], length=16, grad=True)
+    options = dict(length=256, grad=True)
+    for label, batch in SHAPES.items():
+        for function in ("inverse", "det", "slogdet"):
+            cases.add(function, label, {}, lambda s: [well_conditioned(s, *batch, 5, 5)], **options)
+        for m, n in ((4, 4), (6, 3), (3, 6)):
+            size = f"{label}/{m}x{n}"
+            cases.add("pinv", size, {}, lambda s: [well_conditioned(s, *batch, m, n)], **options)
+            cases.add("lstsq", size, {}, lambda s: [well_conditioned(s, *batch, m, n), s.real(*batch, m, 2)], **options)
+            for which in ("frobenius", "nuclear", "spectral", "one", "infinity"):
+                given = lambda s: [well_conditioned(s, *batch, m, n)]
+                cases.add("matrix_norm", f"{which}/{size}", {"which": which}, given, **options)
+
+
 def add_to(cases):
+    add_functions_to(cases)
     for label, batch in SHAPES.items():
         for lower in (True, False):
             for transposed in (False, True):

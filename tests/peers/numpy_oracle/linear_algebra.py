@@ -92,3 +92,42 @@ def svd(case, a):
         return np.concatenate([(u * sign).ravel(), s, (vt * sign[:, None]).ravel()])
 
     return [(each(one, a)[0], case.dtypes[0])]
+
+
+@oracle("einsum")
+def einsum(case, *operands):
+    return [(np.einsum(case["subscripts"], *operands), case.dtypes[0])]
+
+
+@oracle("inverse")
+def inverse(case, a):
+    return [(np.linalg.inv(a), case.dtypes[0])]
+
+
+@oracle("det")
+def det(case, a):
+    return [(np.linalg.det(a), case.dtypes[0])]
+
+
+@oracle("slogdet")
+def slogdet(case, a):
+    sign, logarithm = np.linalg.slogdet(a)
+    return [(logarithm, case.dtypes[0]), (sign, case.dtypes[0])]
+
+
+@oracle("lstsq")
+def lstsq(case, a, b):
+    return [(each(lambda x, y: np.linalg.lstsq(x, y, rcond=None)[0], a, b)[0], case.dtypes[0])]
+
+
+@oracle("pinv")
+def pinv(case, a):
+    return [(np.linalg.pinv(a), case.dtypes[0])]
+
+
+NORMS = {"frobenius": "fro", "nuclear": "nuc", "spectral": 2, "one": 1, "infinity": np.inf}
+
+
+@oracle("matrix_norm")
+def matrix_norm(case, a):
+    return [(np.linalg.norm(a, NORMS[case["which"]], axis=(-2, -1)), case.dtypes[0])]

@@ -65,3 +65,42 @@ def svd(case, a):
     u, s, vt = torch.linalg.svd(a, full_matrices=False)
     sign = flips(u)
     return flat(u * sign, s.unsqueeze(-2), vt * sign.mT)
+
+
+@oracle("einsum")
+def einsum(case, *operands):
+    return torch.einsum(case["subscripts"], *operands)
+
+
+@oracle("inverse")
+def inverse(case, a):
+    return torch.linalg.inv(a)
+
+
+@oracle("det")
+def det(case, a):
+    return torch.linalg.det(a)
+
+
+@oracle("slogdet")
+def slogdet(case, a):
+    sign, logarithm = torch.linalg.slogdet(a)
+    return logarithm, sign
+
+
+@oracle("lstsq")
+def lstsq(case, a, b):
+    return torch.linalg.lstsq(a, b).solution
+
+
+@oracle("pinv")
+def pinv(case, a):
+    return torch.linalg.pinv(a)
+
+
+NORMS = {"frobenius": "fro", "nuclear": "nuc", "spectral": 2, "one": 1, "infinity": float("inf")}
+
+
+@oracle("matrix_norm")
+def matrix_norm(case, a):
+    return torch.linalg.matrix_norm(a, NORMS[case["which"]])

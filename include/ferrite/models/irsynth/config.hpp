@@ -40,6 +40,7 @@ struct FERRITE_API Config {
   bool values = false;         // inputs and outputs as numbers, not only as recipes and digests
   int most_per_structure = 8;  // records that differ only in names and numbers
   int architecture = 90;       // of GPUs, for NVRTC
+  int gpu = 0;                 // the one that Verify::gpu runs on, which changes no record
 
   /// Throws ValueError for settings that contradict each other.
   void check() const;

@@ -48,8 +48,8 @@ FERRITE_API Record make_record(const Config& config, std::uint64_t seed, std::in
 /// failure. Also fills `ptx` if the config asks for it. Throws BackendError without NVRTC.
 FERRITE_API void compile_records(const Config& config, std::span<Record> records);
 
-/// Compiles the CUDA texts for the first GPU, many at a time, runs them there and compares with `outputs`. A
-/// record that is refused or differs gets a failure. Throws DeviceError without a GPU.
+/// Compiles the CUDA texts for the GPU of the config, many at a time, runs them there and compares with
+/// `outputs`. A record that is refused or differs gets a failure. Throws DeviceError without that GPU.
 FERRITE_API void run_records_on_gpu(const Config& config, std::span<Record> records);
 
 /// The hash of a program's structure, 32 hexadecimal digits.

@@ -64,8 +64,8 @@ struct FERRITE_API CourseConfig {
   }
 
   /// For a run of so many batches of a network with so many registers: tables of up to 496 rows, and in the
-  /// last fifth of up to 1,136; 3 to 63 columns. Registers and train rows together are multiples of 128 rows
-  /// mostly, as are query rows: attention is fastest on those.
+  /// last fifth of up to 1,136; 3 to 63 columns, mixed alike in both stages. Registers and train rows
+  /// together are multiples of 128 rows mostly, as are query rows: attention is fastest on those.
   static CourseConfig standard(std::int64_t batches, std::int64_t registers);
 
   /// The size of batch `number`.

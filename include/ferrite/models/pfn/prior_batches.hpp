@@ -39,10 +39,11 @@ class PriorBatches final : public data::BatchSource, public train::Loading<B> {
   void seek(data::LoaderPosition position) override { reader_.seek(position.batch); }
   std::int64_t batch_size() const override { return course_.sizes_of(reader_.position()).tables; }
 
-  /// Batches that no run comes to, for evaluations. *this must outlive them.
-  data::Generated held_out() const {
-    return data::Generated("held out: " + describe(), [this](std::int64_t number) {
-      return std::optional(order(course_.held_out(number)));
+  /// Batches that no run comes to, for evaluations; each of several ranks has its own. *this must outlive
+  /// them.
+  data::Generated held_out(std::int64_t rank = 0, std::int64_t ranks = 1) const {
+    return data::Generated("held out: " + describe(), [this, rank, ranks](std::int64_t number) {
+      return std::optional(order(course_.held_out(number * ranks + rank)));
     });
   }
 

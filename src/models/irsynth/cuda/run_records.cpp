@@ -120,7 +120,7 @@ void run_module(cuda::DeviceContext& context, const std::string& code, std::span
 }  // namespace
 
 void run_records_on_gpu(const Config& given, std::span<Record> records) {
-  cuda::DeviceContext& context = cuda::DeviceContext::of(0);
+  cuda::DeviceContext& context = cuda::DeviceContext::of(given.gpu);
   Config config = given;
   config.architecture = context.properties().major * 10 + context.properties().minor;
   for_each_module(records, [&](std::span<Record> part) {
