@@ -7,7 +7,7 @@
 
 namespace ferrite::cli {
 
-/// Lines instead of a bar, where the output is no terminal but a file that somebody reads later.
+/// Lines instead of a bar, where the output is not a terminal but a file that somebody reads later.
 class ProgressLog final : public train::Observer {
  public:
   ProgressLog(std::FILE* stream, std::int64_t tokens_per_sample)

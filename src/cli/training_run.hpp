@@ -26,7 +26,7 @@ inline void check_folder_of_run(const std::string& command, const std::string& o
 /// A bar on terminals and lines elsewhere, unless `quiet`; and the files of metrics in the folder of the run.
 class RunObservers {
  public:
-  /// tokens_per_sample: 0 for samples that are no texts.
+  /// tokens_per_sample: 0 for samples that are not text.
   RunObservers(const std::string& command, const std::string& out, bool quiet,
                std::int64_t tokens_per_sample = 0)
       : bar_(quiet ? nullptr : stderr, Show::on_terminals, tokens_per_sample),

@@ -26,7 +26,7 @@ inline void check_parameter(std::string_view op, std::string_view what, const Me
   detail::check_shape(op, what, given.shape, {channels});
 }
 
-/// x [..., C] with something to normalise: the mean and the deviation of nothing are no numbers.
+/// x [..., C] with something to normalise: the mean and the deviation of nothing are not numbers.
 inline void check_rows(std::string_view op, const Meta& x) {
   detail::check_floating(op, "x", x.dtype);
   if (x.shape.rank() < 1)

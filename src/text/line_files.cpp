@@ -80,7 +80,7 @@ Vocabulary read_merges(const Source& source, std::string_view content) {
           if (byte_alphabet().read(written, bytes))
             if (const auto found = ids.find(bytes); found != ids.end()) return found->second;
           source.reject(place,
-                        fmt::format("{} is no token of the lines before", io_detail::in_quotes(written)));
+                        fmt::format("{} is not a token of the lines before", io_detail::in_quotes(written)));
         };
         const Token first = find(left), second = find(right);
         if (out.tokens.size() + 1 >= max_tokens || out.merged.size() == max_ranks)

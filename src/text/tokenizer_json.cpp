@@ -131,7 +131,7 @@ void read_model_merges(const JsonFile& file, const TokenIds& ids, Vocabulary& ou
     const auto fields = merge_fields(file, place, merges[i]);
     const auto find = [&](const std::string& bytes, std::string_view written) {
       if (const auto found = ids.find(bytes); found != ids.end()) return found->second;
-      file.reject(place, fmt::format("{} is no token of model.vocab", in_quotes(written)));
+      file.reject(place, fmt::format("{} is not a token of model.vocab", in_quotes(written)));
     };
     if (!byte_alphabet().read(fields.first, left)) left.clear();
     if (!byte_alphabet().read(fields.second, right)) right.clear();
@@ -158,7 +158,7 @@ Vocabulary read_tokenizer_json(const Source& source, std::string_view content) {
   for (const auto& [text, id] : vocab.items()) {
     const std::string place = "model.vocab, token " + in_quotes(text);
     if (!id.is_number_unsigned()) file.reject(place, "its id must be a number");
-    // Added tokens may stand here too, as they are written. They are no part of words.
+    // Added tokens may stand here too, as they are written. They are not part of words.
     const auto same = added_ids.find(text);
     if (same != added_ids.end() && same->second != id.get<std::uint64_t>())
       file.reject(place, fmt::format("added_tokens gives it the id {}", same->second));

@@ -42,7 +42,7 @@ struct ByteAlphabet {
   std::array<std::int16_t, 0x144> by_letter;  // the byte of a code point, or -1
 
   std::string write(std::string_view bytes) const;
-  /// False if `text` has a letter that is no byte's.
+  /// False if `text` has a letter that stands for no byte.
   bool read(std::string_view text, std::string& bytes) const;
 };
 const ByteAlphabet& byte_alphabet();

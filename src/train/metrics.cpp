@@ -31,7 +31,7 @@ std::string line_of(const MetricsRow& row) {
   return json.dump() + "\n";
 }
 
-/// The rows up to `last`. What is no row, such as a line that a crash cut off, is left out.
+/// The rows up to `last`. What is not a row, such as a line that a crash cut off, is left out.
 std::vector<MetricsRow> read_rows(const fs::path& path, std::int64_t last) {
   std::vector<MetricsRow> rows;
   std::ifstream in(path);

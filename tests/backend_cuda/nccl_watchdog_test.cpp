@@ -11,7 +11,7 @@
 #include "ferrite/dist/collectives.hpp"
 #include "ferrite/dist/in_process.hpp"
 #include "ferrite/dist/nccl.hpp"
-#include "ferrite/ferrite.hpp"
+#include "ferrite/stacks.hpp"
 
 namespace ferrite {
 namespace {

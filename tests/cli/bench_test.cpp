@@ -175,8 +175,8 @@ TEST(BenchCommand, RefusesNamesThatDoNotExist) {
   expect_refused("--ops ad", "'ad' is the op of no row; they are copy, add");
   expect_refused("--sizes 3K", "'3K' is the size of no row; they are 1K");
   expect_refused("--dtypes i32", "they are f32, f64, f16, bf16");
-  expect_refused("--peers jax", "'jax' is no peer; they are eigen, numpy, torch");
-  expect_refused("--filter '('", "is no regular expression");
+  expect_refused("--peers jax", "'jax' is not a peer; they are eigen, numpy, torch");
+  expect_refused("--filter '('", "is not a regular expression");
   expect_refused("--filter nothing", "`ferrite bench --list` shows all rows");
   expect_refused("--ops add --out /no/such/folder/run.json", "/no/such/folder");
   expect_refused("compare no.json no.json", "cannot read no.json");

@@ -95,7 +95,7 @@ TEST_F(GptCommand, EncodesAndDecodesArgumentsAndStandardInput) {
             std::to_string(eot) + "\n");
   const Reply bad = run_ferrite("gpt tokenizer decode 12 x3" + with);
   EXPECT_EQ(bad.code, 2);
-  expect_contains(bad.output, "'x3' is no id");
+  expect_contains(bad.output, "'x3' is not an id");
   EXPECT_EQ(run_ferrite("gpt tokenizer decode 999999" + with).code, 2);
 }
 

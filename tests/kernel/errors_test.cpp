@@ -68,7 +68,7 @@ TEST(KernelErrors, Types) {
   expect_error("y = n * wp.float64(2.0)", "*", "write wp.float64(n)");
   expect_error("y = v * 2", "*", "'*' of wp.vec3 and int: types never mix silently, write 2.0");
   expect_error("y = v + x", "+", "'+' of wp.vec3 and float");
-  expect_error("y = b + b", "+", "a bool is no number, write int(b)");
+  expect_error("y = b + b", "+", "a bool is not a number, write int(b)");
   expect_error("y = n ** n", "**", "** takes floats of one type");
   expect_error("y = x & x", "&", "'&' of float and float");
   expect_error("y = ~x", "~", "'~' has no meaning for float");

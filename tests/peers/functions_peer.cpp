@@ -5,11 +5,17 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
-#include "ferrite/ferrite.hpp"
+#include "ferrite/autodiff/autodiff.hpp"
 #include "ferrite/io/safetensors.hpp"
+#include "ferrite/ops/einsum.hpp"
+#include "ferrite/ops/solve.hpp"
+#include "ferrite/ops/svd.hpp"
+#include "ferrite/stacks/any_backend.hpp"
 #include "ferrite/tensor/host.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace {
 

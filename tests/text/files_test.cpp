@@ -61,13 +61,13 @@ TEST(BpeFiles, AMergeMayLeadToATokenThatThereIs) {
 TEST(BpeFiles, RejectsBadMerges) {
   expect_rejected("", {"0 bytes", "empty"});
   expect_rejected("#version: 0.2\na b\nab", {"line 3", "cut short"});
-  expect_rejected("#version: 0.2\na b\nabc d\n", {"line 3", "\"abc\" is no token"});
+  expect_rejected("#version: 0.2\na b\nabc d\n", {"line 3", "\"abc\" is not a token"});
   expect_rejected("a b\nab\n", {"line 2, \"ab\"", "two fields"});
   expect_rejected("a b\n\nab c\n", {"line 2, \"\"", "two fields"});
   expect_rejected("a b c\n", {"line 1", "two fields"});
   expect_rejected(" a\n", {"line 1", "two fields"});
   expect_rejected("a \n", {"line 1", "two fields"});
-  expect_rejected("\u4f60 a\n", {"line 1", "is no token"});
+  expect_rejected("\u4f60 a\n", {"line 1", "is not a token"});
   expect_rejected("\xFF a\n", {"line 1", "\\xff"});
 }
 
@@ -155,8 +155,8 @@ TEST(BpeFiles, RejectsBadTokenizers) {
   refuse(R"("model":{)", R"("model":1,"other":{)", {"model", "an object"});
   refuse(R"("vocab":{)", R"("vocab":[],"other":{)", {"model.vocab", "an object"});
   refuse(R"("merges":[)", R"("merges":{},"other":[)", {"model.merges", "an array"});
-  refuse(R"(["a","b"])", R"(["a","zz"])", {"model.merges[0]", "\"zz\" is no token"});
-  refuse(R"(["a","b"])", R"(["a","c"])", {"model.merges[0]", "\"ac\" is no token"});
+  refuse(R"(["a","b"])", R"(["a","zz"])", {"model.merges[0]", "\"zz\" is not a token"});
+  refuse(R"(["a","b"])", R"(["a","c"])", {"model.merges[0]", "\"ac\" is not a token"});
   refuse(R"(["a","b"])", R"(["a"])", {"model.merges[0]", "left right"});
   refuse(R"(["a","b"])", R"("ab")", {"model.merges[0]", "left right"});
   refuse(R"("ab":256)", R"("ab":2560000)", {"\"ab\", id 2560000", "must be below"});

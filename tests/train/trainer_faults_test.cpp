@@ -229,7 +229,7 @@ TEST_P(Faults, AnOptimiserOfAnotherModelIsRefused) {
                       TrainerConfig{}.with_steps(2));
   };
   expect_error<ValueError>([&] { make(of_other); },
-                           {"'weight' of the optimiser is no parameter of the model"});
+                           {"'weight' of the optimiser is not a parameter of the model"});
   optim::Sgd<B> partial({mine.parameters()[0]});
   auto trainer = make(partial);
   EXPECT_TRUE(mentions(trainer.notices(), "never change: 'bias'"));

@@ -98,9 +98,8 @@ class DataParallel final : private optim::Shards<typename Differentiated<B>::Inn
   /// Gives all ranks the parameters and buffers of rank 0. DistError, with nothing changed, if the ranks have
   /// different models (names, shapes, dtypes, what is frozen), bucket_bytes or shard_optimizer: it names the
   /// first rank and the first line that differ. ValueError unless bucket_bytes >= 1, and for shards of a
-  /// parameter that is no dense tensor. The group and the model outlive this object, and the model keeps its
-  /// parts.
-  /// Parameters that are unfrozen later are not known here, as with optimisers.
+  /// parameter that is not a dense tensor. The group and the model outlive this object, and the model keeps
+  /// its parts. Parameters that are unfrozen later are not known here, as with optimisers.
   DataParallel(nn::Module<B>& model, Group& group, const DataParallelConfig& config = {});
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;

@@ -47,7 +47,7 @@ class FERRITE_API GeneratingTexts {
   /// position of the window, [batch, vocab].
   void extend(std::span<const float> scores, const TokenCallback& on_token);
   /// The same with tokens that were picked elsewhere, [batch]; those of texts that go on otherwise do not
-  /// count. ValueError for a negative one, which stands for scores that are no numbers.
+  /// count. ValueError for a negative one, which stands for scores that are not numbers.
   void extend(std::span<const std::int32_t> tokens, const TokenCallback& on_token);
   /// The model has read one more position of every text.
   void read_one_more() { ++end_; }

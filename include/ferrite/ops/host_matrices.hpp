@@ -1,5 +1,5 @@
-// What the ops of linear algebra share: a factorisation is no composition of other ops, so its definition is
-// a loop over f64 in host memory. Reference runs it, and every backend that has no kernel for the op.
+// What the ops of linear algebra share: a factorisation is not a composition of other ops, so its definition
+// is a loop over f64 in host memory. Reference runs it, and every backend that has no kernel for the op.
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct FERRITE_API LinearCrossEntropy {
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   bool mean = true;
-  std::int64_t classes = 0;     // classes_of: the rows of weight that are no padding
+  std::int64_t classes = 0;     // classes_of: the rows of weight that are not padding
   std::int64_t chunk_rows = 0;  // how many rows have logits at a time; 0: as the backend likes it
   bool with_gradient = false;
 

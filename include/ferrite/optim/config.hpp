@@ -110,7 +110,7 @@ struct AdamWConfig : AdamFamilyConfig<AdamWConfig> {
 /// and wants the same learning rate and decay (Liu et al., 2025).
 enum class MuonScale : std::uint8_t { aspect, adam };
 
-/// PyTorch's defaults. Settings of AdamW are for the parameters that are no matrices.
+/// PyTorch's defaults. Settings of AdamW are for the parameters that are not matrices.
 struct FERRITE_API MuonConfig : OptimizerConfig<MuonConfig> {
   double momentum = 0.95;
   Nesterov nesterov = Nesterov::yes;

@@ -179,7 +179,8 @@ void Trainer<B>::compare_parameters() {
   for (const auto& p : optimizer_.parameters()) {
     of_optimizer.insert(leaf(p));
     if (!of_model.contains(leaf(p)))
-      throw ValueError("[trainer] '" + p.name + "' of the optimiser is no parameter of the model: make the " +
+      throw ValueError("[trainer] '" + p.name +
+                       "' of the optimiser is not a parameter of the model: make the " +
                        "optimiser from this model's parameters()");
   }
   std::vector<std::string> left_out;

@@ -143,7 +143,7 @@ std::vector<Peer> open_peers(const Plan& plan, Report& report) {
   for (const std::string& name : plan.peers)
     if (std::find(peer_names().begin(), peer_names().end(), name) == peer_names().end())
       throw ValueError(
-          fmt::format("[bench] '{}' is no peer; they are {}", name, fmt::join(peer_names(), ", ")));
+          fmt::format("[bench] '{}' is not a peer; they are {}", name, fmt::join(peer_names(), ", ")));
   std::vector<Peer> peers;
   for (const std::string& name : plan.peers) {
     if (report.has_column(name)) continue;  // was named twice

@@ -58,7 +58,7 @@ Json to_json(const Figure& figure) {
     json["iterations"] = figure.times->iterations;
     json["calls"] = figure.times->calls;
   }
-  // JSON has no NaN: null says that there was an error to report and that it is no number.
+  // JSON has no NaN: null says that there was an error to report and that it is not a number.
   if (figure.error) json["error"] = std::isfinite(*figure.error) ? Json(*figure.error) : Json();
   if (figure.is_over) json["over"] = true;
   if (figure.failed) json["failed"] = true;

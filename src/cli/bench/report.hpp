@@ -60,7 +60,7 @@ struct Report {
 };
 
 nlohmann::ordered_json to_json(const Report& report);
-/// Throws IoError or ParseError if the file is no report or has another schema_version.
+/// Throws IoError or ParseError if the file is not a report or has another schema_version.
 Report read_report(const std::string& path);
 
 /// Of this machine and its clocks, as far as it tells.

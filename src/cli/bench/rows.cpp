@@ -114,7 +114,7 @@ std::regex compiled(const std::string& filter) {
   try {
     return std::regex(filter);
   } catch (const std::regex_error& e) {
-    throw ValueError(fmt::format("[bench] --filter '{}' is no regular expression: {}", filter, e.what()));
+    throw ValueError(fmt::format("[bench] --filter '{}' is not a regular expression: {}", filter, e.what()));
   }
 }
 
@@ -130,7 +130,7 @@ std::vector<Row> all_rows(const std::vector<std::string>& dtypes) {
     const DType dtype = dtype_from_string(name);
     if (!is_floating(dtype))
       throw ValueError(
-          fmt::format("[bench] '{}' is no dtype of the rows; they are f32, f64, f16, bf16", name));
+          fmt::format("[bench] '{}' is not a dtype of the rows; they are f32, f64, f16, bf16", name));
     Rows of(rows, dtype);
     for (const auto& [size, n] : sizes) of.vectors(size, n);
     of.tables({4096, 1024});

@@ -44,7 +44,7 @@ std::vector<data::TokenFile> open(const Options& o) {
   return files;
 }
 
-/// Bytes of text; special tokens are no text.
+/// Bytes of text; special tokens are not text.
 std::int64_t bytes_of(std::span<const std::int32_t> ids, const text::BytePairTokenizer& tokenizer) {
   std::set<text::Token> special;
   for (const auto& [name, id] : tokenizer.special_tokens()) special.insert(id);

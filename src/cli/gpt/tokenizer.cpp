@@ -93,7 +93,7 @@ std::vector<text::Token> parse_ids(std::string_view list) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc{} || end != word.data() + word.size())
       throw ValueError(fmt::format(
-          "[gpt tokenizer] '{}' is no id: give whole numbers with spaces or commas between them", word));
+          "[gpt tokenizer] '{}' is not an id: give whole numbers with spaces or commas between them", word));
     ids.push_back(id);
     at += word.size();
   }

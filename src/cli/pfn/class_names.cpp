@@ -17,7 +17,7 @@ namespace {
 using io_detail::parse_number;
 using io_detail::trim;
 
-/// "-12.50" as "-125e-1": the same for all texts of a value. What is no decimal number stays as it is.
+/// "-12.50" as "-125e-1": the same for all texts of a value. What is not a decimal number stays as it is.
 std::string exact_value(std::string_view text) {
   text = trim(text);
   const auto number = parse_number(text);

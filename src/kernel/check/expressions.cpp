@@ -109,7 +109,7 @@ Expr FunctionChecker::name(const syntax::Expr& e) {
   if (module_.find_struct(e.text) || module_.find_function(e.text, e.place))
     fail(e.place, fmt::format("'{}' is not a value: call it", e.text));
   fail(e.place,
-       fmt::format("unknown name '{}': it is no parameter, and nothing is assigned to it above", e.text));
+       fmt::format("unknown name '{}': it is not a parameter, and nothing is assigned to it above", e.text));
 }
 
 Expr FunctionChecker::attribute(const syntax::Expr& e) {

@@ -56,7 +56,7 @@ void FunctionChecker::check_adjoints() const {
   for_each_stmt(function_.body, [&](const Stmt& s) {
     const auto refuse = [&](const Expr& e) {
       if (is_sum(e))
-        fail(s.place, "wp.adjoint[...] of an argument that is no array is only added to: write += or -=");
+        fail(s.place, "wp.adjoint[...] of an argument that is not an array is only added to: write += or -=");
     };
     for (const Expr& v : s.values) for_each_expr(v, refuse);
     for (const Expr& t : s.targets) {

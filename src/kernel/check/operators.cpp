@@ -80,7 +80,7 @@ Expr FunctionChecker::operation(Builtin builtin, Expr a, Expr b, const syntax::E
   if (builtin == Builtin::pow && a.type.is_int()) {
     hint = ": ** takes floats of one type";
   } else if (first && second && (a.type.is_bool() || b.type.is_bool())) {
-    hint = fmt::format(": a bool is no number, write {}",
+    hint = fmt::format(": a bool is not a number, write {}",
                        conversion(operand(a.type.is_bool() ? 0 : 1), int_type));
   } else if (numbers && a.type.scalar != b.type.scalar && (first || second)) {
     // Towards the float, the wider or the composite.

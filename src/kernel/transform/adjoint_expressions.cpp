@@ -70,7 +70,7 @@ void AdjointBuilder::reverse(const Node& n, const Expr& seed, Block& out) {
       for (std::size_t i = 0; i < parts.size(); ++i) pass(n.args[i], parts[i], out);
       return;
     }
-    case ExprKind::component: {  // of a value that is no variable: a composite of zeros but for this
+    case ExprKind::component: {  // of a value that is not a variable: a composite of zeros but for this
       const Type type = n.args[0].expr.type;
       const Expr whole = fresh("adj_t", type);
       Expr place = n.expr;

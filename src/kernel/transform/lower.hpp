@@ -40,7 +40,7 @@ struct CustomCall {
 ///   update    += and -= of an element of a parameter, or of a part of it
 ///   evaluate  an atomic
 ///   if_ for_ while_ declare_array
-///   evaluate  a call: Lowered::customs[index], which is no part of the body. Its targets are the results
+///   evaluate  a call: Lowered::customs[index], which is not part of the body. Its targets are the results
 /// Assertions are removed. Elements of arrays that the kernel writes are read by separate assignments.
 struct Lowered {
   Function function;

@@ -42,10 +42,11 @@ nn::GptConfig derived(std::string_view what, const LazyTensors& tensors, std::ve
     return item.first.starts_with("h.") && item.first.ends_with(".ln_1.weight");
   });
   if (model.dim % head_dim != 0)
-    throw ValueError(fmt::format(
-        "{}: there is no config.json, and dim {} is no multiple of {}: put config.json beside it, which says "
-        "how many heads there are",
-        what, model.dim, head_dim));
+    throw ValueError(
+        fmt::format("{}: there is no config.json, and dim {} is not a multiple of {}: put config.json beside "
+                    "it, which says "
+                    "how many heads there are",
+                    what, model.dim, head_dim));
   model.heads = model.dim / head_dim;
   notes.push_back(
       fmt::format("there is no config.json: sizes are those of the tensors, and dim {} is taken for {} heads "

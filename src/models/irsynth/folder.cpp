@@ -119,7 +119,7 @@ std::uint64_t whole_number(const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw ValueError(fmt::format("'{}' is no whole number below 2^64", text));
+    throw ValueError(fmt::format("'{}' is not a whole number below 2^64", text));
   return value;
 }
 

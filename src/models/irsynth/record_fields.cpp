@@ -72,7 +72,8 @@ void compare(const Json& given, const Json& wanted, const std::string& path,
       else
         problems.push_back(fmt::format("{}.{} is missing", path, key));
     for (const auto& [key, value] : given.items())
-      if (!wanted.contains(key)) problems.push_back(fmt::format("{}.{} is no field of a record", path, key));
+      if (!wanted.contains(key))
+        problems.push_back(fmt::format("{}.{} is not a field of a record", path, key));
   } else if (wanted.is_array() && given.is_array() && wanted.size() == given.size()) {
     for (std::size_t i = 0; i < wanted.size(); ++i)
       compare(given[i], wanted[i], fmt::format("{}[{}]", path, i), problems);

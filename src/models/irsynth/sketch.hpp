@@ -111,7 +111,7 @@ class Sketch {
   Term some(double low, double high);  // a literal with few digits
   Term expression(int depth);
   Term leaf();
-  Term operand(int depth);  // an expression that is no literal
+  Term operand(int depth);  // an expression that is not a literal
   /// An int as a float. Warp 1.19 cannot both cast the variable of a loop that it unrolls and use it as an
   /// int, so such a variable is never cast alone.
   Term as_real(Term n);

@@ -76,7 +76,7 @@ TableEncoder TableEncoder::from_json(std::string_view text) {
     if (state->fits.empty()) throw ParseError("[pfn.encoder] no features: the file is not one of a fit");
     return TableEncoder(std::move(state));
   } catch (const json::exception& e) {
-    throw ParseError(fmt::format("[pfn.encoder] {}: this is no fit of a table; fit again", e.what()));
+    throw ParseError(fmt::format("[pfn.encoder] {}: this is not a fit of a table; fit again", e.what()));
   }
 }
 

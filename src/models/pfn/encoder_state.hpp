@@ -38,12 +38,12 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
                      std::vector<std::string>& notices);
 /// Of every row: its class, or -1. Unknown classes are counted.
 std::vector<std::int32_t> class_codes(const RawColumn& column, const TargetFit& fit, std::int64_t& unknown);
-/// Of every row: its number, or NaN, also for texts that are no numbers and for infinities, which are
+/// Of every row: its number, or NaN, also for texts that are not numbers and for infinities, which are
 /// counted.
 std::vector<double> target_numbers(const RawColumn& column, std::int64_t& unknown);
 
 /// Sets the classes or the targets of a table, and gives the number of rows with unknown classes, or with
-/// what is no finite number.
+/// what is not a finite number.
 std::int64_t set_targets(EncodedTable& table, const RawColumn& column, const TargetFit& target);
 /// The rows that have a target.
 std::vector<std::int64_t> labelled_rows(const EncodedTable& table);

@@ -138,7 +138,8 @@ EnsembleMember EnsembleMember::from_json(std::string_view text) {
     member.check();
     return member;
   } catch (const json::exception& e) {
-    throw ParseError(fmt::format("[pfn.member] {}: this is no member of an ensemble; fit again", e.what()));
+    throw ParseError(
+        fmt::format("[pfn.member] {}: this is not a member of an ensemble; fit again", e.what()));
   }
 }
 

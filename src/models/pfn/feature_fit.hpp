@@ -44,7 +44,7 @@ struct ColumnVerdict {
 };
 ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category);
 
-/// Seconds since 1970 of a text; NaN if it is no date.
+/// Seconds since 1970 of a text; NaN if it is not a date.
 double read_date(std::string_view text, DateOrder order);
 /// The order in which all these texts are dates; `none` if some are not. `ambiguous` if two orders are
 /// possible; then months are taken to come first, unless points separate the parts.

@@ -235,7 +235,7 @@ std::vector<std::pair<double, double>> Ensemble::label_units() const {
 }
 
 LabelDistributions Ensemble::distributions(const EncodedTable& rows, const PredictorConfig& config) const {
-  if (codes_) throw ValueError("[pfn.predict] a classifier was fitted: its labels are no numbers");
+  if (codes_) throw ValueError("[pfn.predict] a classifier was fitted: its labels are not numbers");
   // Members who see labels in the same scale, as those do that read the same rows, are one part.
   const auto units = label_units();
   std::vector<LabelDistributions::Part> parts;

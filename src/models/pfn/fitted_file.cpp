@@ -19,9 +19,9 @@ constexpr const char *key = "pfn_fitted", *encoder_key = "pfn_encoder";
 const std::string& entry(const SafeTensors& file, const char* name, const std::filesystem::path& path) {
   const auto found = file.metadata.find(name);
   if (found == file.metadata.end())
-    throw ParseError(
-        fmt::format("[pfn.load] {}: is no fitted predictor: its metadata have no '{}'; write one with save",
-                    path.string(), name));
+    throw ParseError(fmt::format(
+        "[pfn.load] {}: is not a fitted predictor: its metadata have no '{}'; write one with save",
+        path.string(), name));
   return found->second;
 }
 
@@ -98,7 +98,7 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
     ensemble.check();
     return ensemble;
   } catch (const json::exception& e) {
-    throw ParseError(fmt::format("[pfn.load] {}: this is no fitted predictor; fit again", e.what()));
+    throw ParseError(fmt::format("[pfn.load] {}: this is not a fitted predictor; fit again", e.what()));
   }
 }
 

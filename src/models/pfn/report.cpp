@@ -67,7 +67,7 @@ std::vector<double> column_of(std::span<const double> probabilities, std::int64_
   if (which < 0 || which >= class_count)
     throw ValueError(fmt::format("[column_of] class {}: must lie between 0 and {}", which, class_count - 1));
   if (probabilities.size() % static_cast<std::size_t>(class_count) != 0)
-    throw ValueError(fmt::format("[column_of] {} probabilities: they are no rows of {} classes",
+    throw ValueError(fmt::format("[column_of] {} probabilities: they are not rows of {} classes",
                                  probabilities.size(), class_count));
   std::vector<double> out;
   for (std::size_t i = static_cast<std::size_t>(which); i < probabilities.size();

@@ -30,7 +30,7 @@ void tell_lost(const std::vector<detail::FeatureFit>& fits, const std::vector<de
           fmt::format("column '{}': {} cells have categories that no train row has, and are taken as missing",
                       name, lost[i].unknown));
     if (lost[i].unreadable > 0)
-      notices.push_back(fmt::format("column '{}': {} cells are no {}, and are taken as missing", name,
+      notices.push_back(fmt::format("column '{}': {} cells are not {}, and are taken as missing", name,
                                     lost[i].unreadable,
                                     fits[i].kind == detail::FeatureKind::number ? "numbers" : "dates"));
     if (lost[i].infinite > 0)

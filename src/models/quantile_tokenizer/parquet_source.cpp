@@ -215,7 +215,7 @@ class ParquetSource final : public TableSource {
     if (array.type_id() == arrow::Type::DICTIONARY) {
       const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
       const TextColumn words = texts_of(*coded.dictionary());
-      std::vector<std::int32_t> used(words.distinct.size(), -1);  // words that do not occur are no categories
+      std::vector<std::int32_t> used(words.distinct.size(), -1);  // words that do not occur stay out
       for (std::int64_t i = 0; i < array.length(); ++i) {
         const std::int32_t word =
             coded.IsNull(i) ? -1 : words.codes[static_cast<std::size_t>(coded.GetValueIndex(i))];

@@ -75,7 +75,7 @@ class TableFitter {
     }
   }
 
-  /// Of a column of numbers: that they are no dates.
+  /// Of a column of numbers: that they are not dates.
   bool is_plain(std::size_t i) const { return source_.kinds()[numbers_[i]] == FieldKind::number; }
   ColumnKind binned_kind(std::size_t i) const {
     const FieldKind kind = source_.kinds()[numbers_[i]];
@@ -90,7 +90,7 @@ class TableFitter {
       if (text_counts_[i].size() > config_.most_texts)
         throw ValueError(fmt::format(
             "[tokenizer.fit] column '{}', rows up to {}: has more than {} different "
-            "texts; drop it, it is no category",
+            "texts; drop it, it is not a category",
             printable(source_.names()[texts_[i]]), chunk->first_row + chunk->rows, config_.most_texts));
     }
     for_each_column(numbers_.size(), [&](std::size_t i) {

@@ -137,7 +137,7 @@ TEST_F(HuggingFace, ShardsAreOneModel) {
 TEST_F(HuggingFace, WithoutAConfigSizesComeFromTheTensors) {
   save(weights());
   fs::remove(hf / "config.json");
-  expect_refused<ValueError>({"no config.json", "dim 8 is no multiple of 64"});
+  expect_refused<ValueError>({"no config.json", "dim 8 is not a multiple of 64"});
 
   SafeTensors wide{{}, {}};
   for (const auto& [name, t] : weights("").tensors) {

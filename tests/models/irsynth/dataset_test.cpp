@@ -271,7 +271,7 @@ TEST(IrsynthDataset, ValidationFindsWhatWasChanged) {
               j["metadata"]["arguments"][0]["stream"] = "7";
             }).find("metadata.arguments[0].stream is \"7\": the program and its number give \"9223"),
             std::string::npos);
-  EXPECT_NE(changed([](auto& j) { j["metadata"]["colour"] = 1; }).find("metadata.colour is no field"),
+  EXPECT_NE(changed([](auto& j) { j["metadata"]["colour"] = 1; }).find("metadata.colour is not a field"),
             std::string::npos);
   EXPECT_NE(changed([](auto& j) { j["python_source"] = "@wp.kernel\ndef f(:"; }).find("[kernel]"),
             std::string::npos);

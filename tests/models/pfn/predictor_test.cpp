@@ -57,7 +57,7 @@ TEST_F(PredictorTest, OtherWeightsAreRefused) {
 
 TEST_F(PredictorTest, DamagedFilesAreRefused) {
   Classifier(config).fit(mixed_table(30, 3), "y").save(file);
-  expect_error<ParseError>([&] { Classifier::load(config.weights, config); }, {"is no fitted predictor"});
+  expect_error<ParseError>([&] { Classifier::load(config.weights, config); }, {"is not a fitted predictor"});
   expect_error<IoError>([&] { Classifier::load(weights.folder / "none.safetensors", config); }, {"none"});
   const SafeTensors whole = read_safetensors(file);
   const auto damaged = [&](const char* name, const std::string& from, const std::string& to,

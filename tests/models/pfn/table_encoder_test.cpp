@@ -58,8 +58,8 @@ TEST(TableEncoder, FindsColumnsOfOtherTablesByName) {
   EXPECT_EQ(encoded.classes, (std::vector<std::int32_t>{-1, 1, -1}));
   EXPECT_NOTICE(encoded.notices, "column 'weight' is not in the train table: ignored");
   EXPECT_NOTICE(encoded.notices, "column 'city': 1 cells have categories that no train row has");
-  EXPECT_NOTICE(encoded.notices, "column 'age': 1 cells are no numbers");
-  EXPECT_NOTICE(encoded.notices, "column 'joined': 1 cells are no dates");
+  EXPECT_NOTICE(encoded.notices, "column 'age': 1 cells are not numbers");
+  EXPECT_NOTICE(encoded.notices, "column 'joined': 1 cells are not dates");
   EXPECT_NOTICE(encoded.notices, "column 'age': 1 cells are infinite");
   EXPECT_NOTICE(encoded.notices, "target 'y': 1 rows have classes that no train row has");
 

@@ -43,7 +43,7 @@ template <class B>
 void save_context(const std::filesystem::path& path, const Context<B>& context, const Config& config) {
   train::write_weights(path, context.state(), {{context_setting, config.to_json()}});
 }
-/// Throws IoError; ParseError if the file is damaged or is no context of a network with this config.
+/// Throws IoError; ParseError if the file is damaged or is not a context of a network with this config.
 template <class B>
 Context<B> load_context(B& backend, const std::filesystem::path& path, const Config& config) {
   check_context_file(path, config);

@@ -119,7 +119,7 @@ class FERRITE_API TableEncoder {
   const std::vector<std::string>& notices() const;
 
   /// All rows of a table, with targets if it has that column. Columns are found by name; ValueError naming
-  /// all that are not there. Unknown categories and cells that are no numbers become missing, other columns
+  /// all that are not there. Unknown categories and cells that are not numbers become missing, other columns
   /// are ignored: notices say which and how many.
   EncodedTable transform(const Table& table) const;
   /// The rows of a table that have a target, to learn from. ValueError if there are none.
