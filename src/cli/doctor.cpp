@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backend_cpu/linalg/lapack.hpp"
@@ -79,18 +78,45 @@ Check check_openblas() {
           found ? "" : "Linear algebra on large matrices is faster with it: apt-get install libopenblas0."};
 }
 
+constexpr std::string_view build_again = "cmake --preset release && cmake --build --preset release";
+
 Check check_parquet() {
   const std::string reason = quantile_tokenizer::parquet_unavailable_reason();
   return {"Parquet", reason.empty() ? Verdict::ok : Verdict::missing,
           reason.empty() ? "Apache Arrow reads .parquet files" : reason,
-          reason.empty() ? "" : "Other tables (.csv, .npy, .npz, .safetensors) need nothing."};
+          reason.empty() ? ""
+                         : fmt::format("In ferrite's folder: ./dev setup && {}. Other tables need nothing.",
+                                       build_again)};
 }
 
 Check check_mpi() {
   const std::string reason = dist::mpi_unavailable_reason();
   return {"MPI", reason.empty() ? Verdict::ok : Verdict::missing,
           reason.empty() ? "programs may run as several processes" : reason,
-          reason.empty() ? "" : "One process needs nothing."};
+          reason.empty() ? ""
+                         : fmt::format("apt-get install libopenmpi-dev openmpi-bin, and in ferrite's folder: "
+                                       "{}. One process needs nothing.",
+                                       build_again)};
+}
+
+Check check_driver() {
+  const std::string version = driver_version();
+  if (version.empty() && cuda_device_count() == 0)
+    return {"NVIDIA driver", Verdict::missing, "none is loaded",
+            "A GPU needs it: apt-get install nvidia-driver (Debian) or ubuntu-drivers install, and restart."};
+  return {"NVIDIA driver", Verdict::ok, version.empty() ? "loaded, of unknown version" : version, ""};
+}
+
+Check check_nvcc() {
+  const std::string path = nvcc();
+  if (!path.empty()) return {"nvcc", Verdict::ok, path, ""};
+  return {"nvcc", Verdict::missing, "neither in PATH nor in CUDA_HOME/bin or /usr/local/cuda/bin",
+          "Only to build ferrite for GPUs: apt-get install cuda-toolkit from NVIDIA's repository."};
+}
+
+Check check_cudnn() try { return {"cuDNN", Verdict::ok, cudnn_version(), ""}; } catch (const Error& e) {
+  return {"cuDNN", Verdict::missing, e.what(),
+          "Convolutions and attention on a GPU need it: apt-get install libcudnn9 from NVIDIA's repository."};
 }
 
 std::vector<Check> check_gpus() {
@@ -110,7 +136,7 @@ std::vector<Check> check_gpus() {
         {"cuda", Verdict::failed, e.what(), "Does `nvidia-smi` list the GPU? If so, restart the driver."});
   }
   // A driver is there and this ferrite has CUDA, but it does not start: somebody expects the GPU to work.
-  const bool is_expected = std::filesystem::exists("/proc/driver/nvidia/version") && is_built_with_cuda();
+  const bool is_expected = !driver_version().empty() && is_built_with_cuda();
   if (checks.empty() && is_expected)
     checks.push_back(
         {"cuda", Verdict::failed, cuda_unavailable_reason(), "Until then, --backend auto is the CPU."});
@@ -144,7 +170,9 @@ Check test_backend(const std::string& name) {
 
 /// Those of this machine, plain and fused, and reference, which tests that an op gives the same again.
 std::vector<std::string> backends_here() {
-  std::vector<std::string> names{"reference", "cpu", "lazy-cpu"};
+  std::vector<std::string> names{"reference", "cpu"};
+  if (cpu::has_lapack()) names.push_back("cpu-openblas");
+  names.push_back("lazy-cpu");
   for (int i = 0; i < cuda_device_count(); ++i) {
     names.push_back(fmt::format("cuda:{}", i));
     names.push_back(fmt::format("lazy-cuda:{}", i));
@@ -171,12 +199,15 @@ int run(bool as_json, bool with_tests) {
   take(check_openblas());
   take(check_parquet());
   take(check_mpi());
+  take(check_driver());
+  take(check_nvcc());
+  if (is_built_with_cuda()) take(check_cudnn());
   for (Check& check : check_gpus()) take(std::move(check));
   if (with_tests)
     for (const std::string& name : backends_here()) take(test_backend(name));
   const bool healthy =
       std::none_of(checks.begin(), checks.end(), [](const Check& c) { return c.verdict == Verdict::failed; });
-  const std::string automatic = cuda_device_count() > 0 ? "cuda" : "cpu";
+  const std::string_view automatic = AnyBackend::automatic_name();
   if (as_json) {
     nlohmann::ordered_json json{
         {"healthy", healthy}, {"auto", automatic}, {"checks", nlohmann::ordered_json::array()}};

@@ -4,7 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <regex>
+#include <sstream>
 #include <thread>
 
 #if defined(__aarch64__)
@@ -58,6 +63,18 @@ std::vector<std::string> simd() {
 
 unsigned cores() { return std::thread::hardware_concurrency(); }
 
+std::optional<double> current_mhz() {
+  double fastest = 0;
+  for (unsigned core = 0; core < cores(); ++core) {
+    double kilohertz = 0;
+    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", core));
+    if (file >> kilohertz) fastest = std::max(fastest, kilohertz / 1000);
+  }
+  if (fastest == 0) fastest = std::atof(proc_value("/proc/cpuinfo", "cpu MHz").c_str());
+  if (fastest == 0) return {};
+  return fastest;
+}
+
 std::int64_t memory_bytes() { return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
 
 // MemAvailable counts caches that can be given up; free pages are the fallback where there is no /proc.
@@ -65,6 +82,33 @@ std::int64_t free_bytes() {
   const std::string kilobytes = proc_value("/proc/meminfo", "MemAvailable");
   if (!kilobytes.empty()) return 1024 * std::atoll(kilobytes.c_str());
   return std::int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+std::string driver_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::smatch found;
+  return std::regex_search(line, found, std::regex(R"(\d+\.\d+(\.\d+)?)")) ? found.str() : "";
+}
+
+std::string nvcc() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  std::vector<std::string> folders;
+  std::istringstream path(variable("PATH"));
+  for (std::string folder; std::getline(path, folder, ':');) folders.push_back(folder);
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const std::string home = variable(name); !home.empty()) folders.push_back(home + "/bin");
+  folders.push_back("/usr/local/cuda/bin");
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::canonical(folder + "/nvcc", error);
+    if (!error) return file.string();
+  }
+  return "";
 }
 
 }  // namespace ferrite::cli

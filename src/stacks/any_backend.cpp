@@ -66,7 +66,7 @@ constexpr std::string_view automatic = "auto";
 }
 
 AnyBackend make(std::string_view name) {
-  if (name == automatic) name = cuda_device_count() > 0 ? "cuda" : "cpu";
+  if (name == automatic) name = AnyBackend::automatic_name();
   const std::size_t colon = name.find(':');
   const std::string_view stem = name.substr(0, colon);
   for (const Kind& kind : kinds) {
@@ -93,6 +93,8 @@ std::vector<std::pair<std::string, std::string>> AnyBackend::names() {
   all.emplace_back(automatic, "the first GPU, or the CPU");
   return all;
 }
+
+std::string_view AnyBackend::automatic_name() { return cuda_device_count() > 0 ? "cuda" : "cpu"; }
 
 void detail::throw_no_kernel(std::string_view op, const std::string& backend) {
   throw BackendError(

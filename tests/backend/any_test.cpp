@@ -29,6 +29,10 @@ TEST(AnyBackend, EveryNameMakesABackend) {
   }
 }
 
+TEST(AnyBackend, SaysWhatAutoStandsFor) {
+  EXPECT_EQ(AnyBackend("auto").describe(), AnyBackend(AnyBackend::automatic_name()).describe());
+}
+
 TEST(AnyBackend, ANameThatIsNoneIsRefusedWithTheNamesThereAre) {
   for (const char* name : {"gpu", "", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:1x"}) {
     try {

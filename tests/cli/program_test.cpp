@@ -34,14 +34,18 @@ TEST(Program, DoctorTestsEveryBackend) {
   const auto report = nlohmann::json::parse(run.output);
   EXPECT_EQ(report["healthy"], true);
   std::set<std::string> tested;
+  std::string openblas;
   for (const auto& check : report["checks"]) {
     EXPECT_NE(check["verdict"], "FAILED") << check.dump();
     EXPECT_FALSE(check["what"].get<std::string>().empty());
     EXPECT_TRUE(check["verdict"] == "ok" || !check["advice"].get<std::string>().empty()) << check.dump();
+    if (check["name"] == "OpenBLAS") openblas = check["verdict"];
     tested.insert(check["name"]);
   }
   for (const char* name : {"test reference", "test cpu", "test lazy-cpu"})
     EXPECT_EQ(tested.count(name), 1u) << name;
+  for (const char* name : {"NVIDIA driver", "nvcc"}) EXPECT_EQ(tested.count(name), 1u) << name;
+  EXPECT_EQ(tested.count("test cpu-openblas"), openblas == "ok" ? 1u : 0u);
   EXPECT_EQ(tested.count("test cuda:0"), cuda_device_count() > 0 ? 1u : 0u);
   EXPECT_EQ(report["auto"], cuda_device_count() > 0 ? "cuda" : "cpu");
   const Reply looked = run_ferrite("doctor --no-tests");

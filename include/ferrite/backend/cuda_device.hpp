@@ -37,6 +37,10 @@ FERRITE_API std::string cuda_unavailable_reason();
 /// Every usable GPU. Starts CUDA on each, which takes some 0.1 s. Throws BackendError if a GPU fails.
 FERRITE_API std::vector<CudaDeviceInfo> cuda_devices();
 
+/// The version of the cuDNN that ferrite loads, "9.14.0"; needs no GPU. Throws BackendError that says why
+/// there is none, and DeviceError in a build without CUDA.
+FERRITE_API std::string cudnn_version();
+
 /// How two GPUs of this machine reach each other's memory.
 struct CudaLink {
   int from = 0, to = 0;

@@ -61,6 +61,8 @@ class FERRITE_API AnyBackend {
 
   /// All names, each with a short description.
   static std::vector<std::pair<std::string, std::string>> names();
+  /// The name that "auto" stands for on this machine: "cuda" or "cpu".
+  static std::string_view automatic_name();
 
   /// The backend that it holds, if that is a B: `any.get_if<Cuda>()`; nullptr otherwise.
   template <class B>

@@ -10,6 +10,7 @@ std::string cuda_unavailable_reason() {
   return "this ferrite was built without CUDA: configure it with -DFERRITE_CUDA=ON, which needs nvcc";
 }
 std::vector<CudaDeviceInfo> cuda_devices() { return {}; }
+std::string cudnn_version() { throw DeviceError("[cudnn_version] " + cuda_unavailable_reason()); }
 std::vector<CudaLink> cuda_links() { return {}; }
 std::shared_ptr<std::byte[]> pinned_memory(std::size_t) {
   throw DeviceError("[pinned_memory] " + cuda_unavailable_reason());

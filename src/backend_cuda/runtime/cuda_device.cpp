@@ -1,6 +1,7 @@
 // Finds the GPUs and describes them.
 #include "ferrite/backend/cuda_device.hpp"
 
+#include <cudnn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -99,6 +100,11 @@ std::vector<CudaDeviceInfo> cuda_devices() {
   std::vector<CudaDeviceInfo> devices;
   for (int index = 0; index < cuda::device_count(); ++index) devices.push_back(cuda::describe_device(index));
   return devices;
+}
+
+std::string cudnn_version() {
+  const std::size_t number = cudnnGetVersion();  // 91400 is 9.14.0
+  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
 }
 
 std::vector<CudaLink> cuda_links() {

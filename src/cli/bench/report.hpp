@@ -63,7 +63,7 @@ nlohmann::ordered_json to_json(const Report& report);
 /// Throws IoError or ParseError if the file is not a report or has another schema_version.
 Report read_report(const std::string& path);
 
-/// Of this machine and its clocks, as far as it tells.
+/// Of this machine and its clocks now; "unknown" where it does not tell.
 nlohmann::ordered_json hardware_here();
 
 /// Of positive numbers; 1 if there are none.
