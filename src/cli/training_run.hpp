@@ -52,17 +52,25 @@ class RunObservers {
   bool logs_;
 };
 
-/// Trains to the end, or until Ctrl-C.
+/// Trains to the end, or until Ctrl-C. If a file cannot be written, on a full disk, the error says what is
+/// left.
 template <class B>
-train::Outcome fit_or_stop(train::Trainer<B>& trainer) {
+train::Outcome fit_or_stop(train::Trainer<B>& trainer, const std::string& out) {
   const StopOnSignal stop(trainer);
-  return trainer.fit();
+  try {
+    return trainer.fit();
+  } catch (const IoError& error) {
+    const auto newest = train::CheckpointFolder(out).latest();
+    if (!newest) throw;
+    throw IoError(
+        fmt::format("{}; {} is whole: --resume goes on from there", error.what(), newest->string()));
+  }
 }
 
 /// The same, and says where the newest checkpoint is. Returns an exit code.
 template <class B>
 int fit(train::Trainer<B>& trainer, const std::string& out, bool quiet) {
-  const train::Outcome outcome = fit_or_stop(trainer);
+  const train::Outcome outcome = fit_or_stop(trainer, out);
   if (quiet) return success;
   const auto newest = train::CheckpointFolder(out).latest();
   fmt::print("{}{}\n", newest ? newest->string() : out,

@@ -205,6 +205,41 @@ TEST_F(GptTrainCommand, ABatchThatIsTooLargeIsToldWhatFits) {
   expect_contains(cli::gpt::too_large(options, cpu, true, "the reason"), "give a smaller model");
 }
 
+TEST_F(GptTrainCommand, MemoryIsEstimatedAsItWasMeasured) {
+  // Peaks of `ferrite gpt bench` on an H200: benches/results/2026-11-17-h200-sizes and -gpt-steps.
+  const auto expect_near = [](const nn::GptConfig& model, std::int64_t batch, double measured) {
+    cli::gpt::TrainOptions options;
+    options.model = model;
+    options.length = 1024;
+    const cli::gpt::TrainMemory memory = cli::gpt::estimate_memory(options, true);
+    EXPECT_NEAR(memory.fixed + memory.per_row * static_cast<double>(batch), measured, 0.15 * measured);
+  };
+  expect_near(nn::GptConfig::gpt2(), 64, 24.9e9);
+  expect_near(nn::GptConfig::gpt2(), 4, 3.63e9);
+  expect_near(nn::GptConfig::gpt2_medium(), 32, 34.6e9);
+  expect_near(nn::GptConfig::gpt2_large(), 16, 37.1e9);
+}
+
+TEST_F(GptTrainCommand, AFullDiskLeavesTheLastCheckpoint) {
+  // Files may have 200 KB, as if the disk were full then: a checkpoint is larger, metrics.html is not.
+  const std::string small_disk = R"(sh -c 'trap "" XFSZ; ulimit -f 400; exec "$@"' sh)";
+  const std::string course = "--quiet --checkpoint-every 2 --steps ";
+  ASSERT_EQ(train("full", course + "4").code, 0);
+  ASSERT_GT(std::filesystem::file_size(checkpoint("full", 4)), 400u * 512);
+  const auto before = train::read_checkpoint(checkpoint("full", 4));
+  const Reply full = train("full", course + "8 --resume", small_disk);
+  expect_refused(full, "step-00000006.safetensors: cannot write it");
+  expect_contains(full.output, "step-00000004.safetensors is whole: --resume goes on from there");
+  EXPECT_FALSE(std::filesystem::exists(checkpoint("full", 6)));
+  for (const auto& entry : std::filesystem::directory_iterator(*folder / "full"))
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  const auto after = train::read_checkpoint(checkpoint("full", 4));
+  for (const auto& [name, tensor] : before.model)
+    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), after.model.at(name).bytes())) << name;
+  EXPECT_EQ(train("full", course + "8 --resume").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(checkpoint("full", 8)));
+}
+
 TEST_F(GptTrainCommand, BadInputIsRefusedWithAReason) {
   ASSERT_EQ(train("used", "--steps 1 --quiet").code, 0);
   expect_refused(train("used", "--steps 1"), "has checkpoints of an earlier run: give --resume");

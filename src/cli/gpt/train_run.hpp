@@ -77,7 +77,7 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
                o.batch * o.length * o.micro_batches * all.size(), backend.inner().describe(), all.describe(),
                resumed ? fmt::format(", from step {}", trainer.step()) : "");
   if (!o.json) return fit(trainer, o.out, o.quiet);
-  const train::Outcome outcome = fit_or_stop(trainer);
+  const train::Outcome outcome = fit_or_stop(trainer, o.out);
   result.print(trainer, outcome, loader.tokens(), backend.inner().describe());
   return success;
 }
