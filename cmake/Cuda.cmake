@@ -2,6 +2,7 @@
 set(FERRITE_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (where there is a GPU, nvcc, cuBLAS and cuDNN)")
 set_property(CACHE FERRITE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(FERRITE_CUDA_ARCHS "" CACHE STRING "GPUs to compile for, 80 (Ampere) or later, e.g. \"86;90\"; empty: those of this machine, else all")
+option(FERRITE_CUDA_OPTIMISE "Optimise the CUDA kernels; OFF takes half the time, for a machine that only checks that they compile" ON)
 set(FERRITE_HAS_CUDA 0)
 set(FERRITE_HAS_NCCL 0)  # between several GPUs; CUDA does without
 if(FERRITE_CUDA STREQUAL "OFF")
@@ -93,3 +94,6 @@ endif()
 
 set(FERRITE_CUDA_OPTIONS -O3 --expt-relaxed-constexpr --extended-lambda "SHELL:-Xcompiler=-Wall,-Wextra"
                          $<$<BOOL:${FERRITE_WERROR}>:-Werror=all-warnings>)
+if(NOT FERRITE_CUDA_OPTIMISE)
+  list(APPEND FERRITE_CUDA_OPTIONS "SHELL:-Xcicc -O0")
+endif()

@@ -217,11 +217,13 @@ void infer_by_predictor(benchmark::State& state, const Options& o, const Sizes& 
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const auto train_rows = all.take(std::span(order).first(static_cast<std::size_t>(s.train))),
              query_rows = all.take(std::span(order).subspan(static_cast<std::size_t>(s.train)));
-  const auto fit_predict = pfn::fit_predict(pfn::PredictorConfig{}
-                                                .with_weights(path.string())
-                                                .with_backend(o.backend)
-                                                .with_members(s.tables)
-                                                .with_members_together(together));
+  const auto fit_predict =
+      pfn::fit_predict(pfn::PredictorConfig{}
+                           .with_weights(path.string())
+                           .with_backend(o.backend)
+                           .with_precision(dtype == DType::f32 ? pfn::Precision::f32 : pfn::Precision::bf16)
+                           .with_members(s.tables)
+                           .with_members_together(together));
   fit_predict(train_rows, query_rows);  // reads the weights
   std::filesystem::remove(path);
   measure(

@@ -10,6 +10,15 @@
 
 namespace ferrite::cli::pfn {
 
+void add_precision_option(CLI::App& command, std::string& precision) {
+  command
+      .add_option("--precision", precision,
+                  "What the network computes with; auto: bf16 on a GPU, where it is several times as fast, "
+                  "f32 elsewhere")
+      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+      ->capture_default_str();
+}
+
 void add_network_options(CLI::App& command, NetworkOptions& options) {
   command.add_option(
       "--weights", options.weights,
@@ -19,6 +28,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   add_backend_option(&command, options.backend, "Where the network runs");
+  add_precision_option(command, options.precision);
 }
 
 std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options, ferrite::pfn::Task task,
@@ -26,6 +36,7 @@ std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options,
   auto config = ferrite::pfn::PredictorConfig{}
                     .with_weights(options.weights)
                     .with_backend(options.backend)
+                    .with_precision(ferrite::pfn::precision_from_string(options.precision))
                     .with_members(options.members)
                     .with_seed(options.seed);
   const char* const named = std::getenv("FERRITE_PFN_WEIGHTS");

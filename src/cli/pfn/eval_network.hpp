@@ -9,11 +9,12 @@
 namespace ferrite::cli::pfn {
 
 struct NetworkOptions {
-  std::string weights, backend = "auto";
+  std::string weights, backend = "auto", precision = "auto";
   std::int64_t members = 4;
   std::uint64_t seed = 0;
 };
-/// Adds --weights, --members and --backend.
+void add_precision_option(CLI::App& command, std::string& precision);
+/// Adds --weights, --members, --backend and --precision.
 void add_network_options(CLI::App& command, NetworkOptions& options);
 
 /// None, and a sentence that says how to get weights, if there are none.

@@ -7,6 +7,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/pfn/class_names.hpp"
+#include "cli/pfn/eval_network.hpp"
 #include "cli/pfn/pfn.hpp"
 #include "cli/pfn/table_options.hpp"
 #include "cli/result_file.hpp"
@@ -27,6 +28,7 @@ struct Options : pfn::TableOptions {
   std::string train, test, out, fitted, save_fitted;
   PredictorConfig config;
   double memory_gib = 8;
+  std::string precision = "auto";
   bool quiet = false;
 };
 
@@ -205,6 +207,7 @@ int run(Options& o) {
   ResultFile out(o.out);
   { const ResultFile writable(o.save_fitted); }  // it is opened again to be written
   o.config.context_bytes = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
+  o.config.precision = ferrite::pfn::precision_from_string(o.precision);
   Outcome outcome;
   Task task = Task::classification;
   double seconds = 0;
@@ -252,6 +255,7 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
       "The network's, of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names (a file, or a folder "
       "with classification.safetensors and regression.safetensors), else those that come with ferrite");
   add_backend_option(command, o->config.backend, "Where to predict");
+  pfn::add_precision_option(*command, o->precision);
   learning(
       command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")
           ->check(CLI::Range(1, 1000))

@@ -93,8 +93,16 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
       for (std::size_t i = 0; i < states.size(); ++i)
         if (const std::string prefix = fmt::format("{}.", i); name.starts_with(prefix))
           states[i].emplace(name.substr(prefix.size()), tensor);
-    for (const NamedTensors& state : states)
-      ensemble.contexts_.push_back(Context<AnyBackend>::from_state(ensemble.network_->backend, state));
+    // They may have been made with another precision than that of this machine.
+    const DType dtype = ensemble.network_->network.config().dtype;
+    for (const NamedTensors& state : states) {
+      auto context = Context<AnyBackend>::from_state(ensemble.network_->backend, state);
+      for (auto& [keys, values] : context.layers) {
+        keys = cast(keys, dtype);
+        values = cast(values, dtype);
+      }
+      ensemble.contexts_.push_back(std::move(context));
+    }
     ensemble.check();
     return ensemble;
   } catch (const json::exception& e) {

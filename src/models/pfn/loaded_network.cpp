@@ -21,7 +21,19 @@ std::string fingerprint_of(const Config& config, const NamedTensors& weights) {
   return fmt::format("{:016x}", hash);
 }
 
+DType dtype_of(Precision precision, Device device) {
+  if (precision == Precision::automatic) return device.kind == DeviceKind::cuda ? DType::bf16 : DType::f32;
+  return precision == Precision::bf16 ? DType::bf16 : DType::f32;
+}
+
 }  // namespace
+
+Precision precision_from_string(std::string_view name) {
+  if (name == "auto") return Precision::automatic;
+  if (name == "f32") return Precision::f32;
+  if (name == "bf16") return Precision::bf16;
+  throw ValueError(fmt::format("[pfn] precision '{}': choose auto, f32 or bf16", name));
+}
 
 void PredictorConfig::check() const {
   if (members < 1 || members > 1000)
@@ -69,7 +81,7 @@ std::shared_ptr<LoadedNetwork> load_network(const PredictorConfig& config, Task 
   AnyBackend backend(config.backend);
   const NamedTensors weights = train::read_weights(path);  // once, for the network and its fingerprint
   Rng rng(0);
-  Network<AnyBackend> network(backend, sizes, rng);
+  Network<AnyBackend> network(backend, sizes.with_dtype(dtype_of(config.precision, backend.device())), rng);
   network.load_state(weights);
   return std::make_shared<LoadedNetwork>(
       LoadedNetwork{backend, std::move(network), path.string(), fingerprint_of(sizes, weights)});

@@ -9,6 +9,7 @@ namespace ferrite::testing {
 namespace {
 
 using pfn::Classifier;
+using pfn::Precision;
 using pfn::Regressor;
 using pfn::Table;
 using pfn::Task;
@@ -37,6 +38,26 @@ TEST_F(PredictorTest, AFilePredictsTheSameBits) {
   EXPECT_EQ(loaded.predict(test).mean(), model.predict(test).mean());
   EXPECT_EQ(loaded.predict(test).quantile(0.7), model.predict(test).quantile(0.7));
   EXPECT_EQ(pfn::fitted_task(file), Task::regression);
+}
+
+/// A predictor that was fitted on a GPU, say, predicts elsewhere.
+TEST_F(PredictorTest, PrecisionIsChosenAndMayChange) {
+  const Table train = mixed_table(60, 3), test = mixed_table(11, 3, 2);
+  const auto probabilities = [&](const pfn::PredictorConfig& c) {
+    return Classifier(c).fit(train, "y").predict_proba(test);
+  };
+  const auto usual = probabilities(config), f32 = probabilities(config.with_precision(Precision::f32)),
+             bf16 = probabilities(config.with_precision(Precision::bf16));
+  EXPECT_EQ(usual, f32);  // on a CPU
+  EXPECT_NE(bf16, f32);
+  for (std::size_t i = 0; i < f32.size(); ++i) EXPECT_NEAR(bf16[i], f32[i], 0.03) << i;
+  for (const auto& [fitted, loaded, expected] :
+       {std::tuple{Precision::bf16, Precision::f32, &f32}, {Precision::f32, Precision::bf16, &bf16}}) {
+    Classifier(config.with_precision(fitted)).fit(train, "y").save(file);
+    const auto p = Classifier::load(file, config.with_precision(loaded)).predict_proba(test);
+    for (std::size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(p[i], (*expected)[i], 0.03) << i;
+  }
+  expect_part(value_error([] { pfn::precision_from_string("half"); }), "choose auto, f32 or bf16");
 }
 
 TEST_F(PredictorTest, OtherWeightsAreRefused) {
