@@ -1,6 +1,8 @@
 // Matmul for every dtype and layout: one gemm for each element of the batch.
 #include "ferrite/ops/matmul.hpp"
 
+#include <functional>
+
 #include "backend_cpu/gemm/products.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -45,7 +47,7 @@ void matmul(Products products, const Array& lhs, const Array& rhs, const Array& 
       return Product<T>{p.b.transposed(), p.a.transposed(), p.c.transposed()};
     return p;
   };
-  multiply_batch<T>(products, batch, product, add);
+  multiply_batch<T>(products, batch, std::cref(product), add);  // no copy of it
 }
 
 }  // namespace
