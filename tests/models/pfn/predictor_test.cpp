@@ -100,7 +100,7 @@ TEST_F(PredictorTest, DamagedFilesAreRefused) {
   damaged("pfn_fitted", "\"classes\":3", "\"classes\":1000000000000000",
           "classes 1000000000000000: there must be 3");
   damaged("pfn_fitted", "\"temperature\":1.0", "\"temperature\":0", "temperature 0: must be above 0");
-  damaged("pfn_fitted", "{", "", "no fitted predictor");
+  damaged("pfn_fitted", "{", "", "not a fitted predictor");
   SafeTensors copy = whole;
   copy.tensors.erase("2.is_category");
   write_safetensors(weights.folder / "damaged.safetensors", copy);

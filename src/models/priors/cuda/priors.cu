@@ -1,6 +1,6 @@
 // Finished datasets of every prior: one block after another takes the next dataset and makes it, as
 // models/priors/generate.hpp says. Blocks stay, as many as the GPU runs at once, each with a workspace of its
-// own; work aside keeps to a part of the GPU. Compiled without contraction: the bits are those of the Cpu.
+// own. Compiled without contraction: the bits are those of the Cpu.
 #include <algorithm>
 #include <vector>
 
@@ -14,9 +14,6 @@ namespace {
 using namespace priors;
 
 constexpr int outputs = 6, blocks_per_processor = 2;
-/// Work aside gets the processors that this divides, one block each: enough to be done in time, and few
-/// enough for the work beside it, whose blocks need whole processors.
-constexpr int aside_part = 8;
 constexpr std::int64_t plan_bytes = (sizeof(FamilyPlan) + 63) / 64 * 64;
 /// Workspaces of all blocks together take no more, unless one alone does.
 constexpr std::int64_t workspace_limit = std::int64_t{2} << 30;
@@ -71,9 +68,8 @@ void run(Cuda& cuda, const op::PriorDatasets& op, Ins, Outs out) {
   for (int i = 0; i < outputs; ++i) args.out[i] = targets[i].array().data<void>();
   Workspace measured;
   args.workspace_bytes = plan_bytes + place_workspace(op.config, nullptr, measured);
-  const std::int64_t processors = call.context().properties().multiProcessorCount;
-  const std::int64_t resident = call.context().lane() ? std::max<std::int64_t>(processors / aside_part, 1)
-                                                      : processors * blocks_per_processor;
+  const std::int64_t resident =
+      std::int64_t{call.context().properties().multiProcessorCount} * blocks_per_processor;
   const std::int64_t blocks =
       std::min({op.count, resident, std::max(workspace_limit / args.workspace_bytes, std::int64_t{1})});
   const Scratch<std::byte> workspaces(call, blocks * args.workspace_bytes);
