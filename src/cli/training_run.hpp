@@ -62,8 +62,8 @@ train::Outcome fit_or_stop(train::Trainer<B>& trainer, const std::string& out) {
   } catch (const IoError& error) {
     const auto newest = train::CheckpointFolder(out).latest();
     if (!newest) throw;
-    throw IoError(
-        fmt::format("{}; {} is whole: --resume goes on from there", error.what(), newest->string()));
+    throw IoError(fmt::format("{}; the newest checkpoint is {}: --resume goes on from there", error.what(),
+                              newest->string()));
   }
 }
 

@@ -73,7 +73,8 @@ void TrainerBase::notice(std::string text) {
 }
 
 bool TrainerBase::take_stop_request() {
-  if (!on_any_rank(stop_requested_.exchange(false))) return false;
+  stopping_ = on_any_rank(stop_requested_.exchange(false));
+  if (!stopping_) return false;
   notice(fmt::format("[trainer] stopped at step {}, as requested", step_));
   return true;
 }

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli_test.hpp"
+#include "cli/gpt/bench_run.hpp"
 #include "ferrite/data/token_file.hpp"
 
 namespace ferrite::testing {
@@ -46,11 +47,33 @@ TEST(GptBench, MeasuresStepsOnTokenFiles) {
   ASSERT_EQ(reply.code, 0) << reply.output;
   const auto row = nlohmann::json::parse(reply.output);
   EXPECT_EQ(row["data"].size(), 1u);
-  EXPECT_LT(row["loss"].get<double>(), 10);  // another batch in every step, and all are alike
+  EXPECT_LT(row["loss"].get<double>(), 10);  // from log 50257
   EXPECT_TRUE(row["hardware"]["cpu"].contains("clocks"));
   expect_contains(run_ferrite(command + file + " --dtype u16").output, "begins with a header");
   expect_contains(run_ferrite(command + "/nowhere.bin").output, "/nowhere.bin");
   expect_contains(run_ferrite(command + file + " --decode").output, "--decode");
+}
+
+TEST(GptBench, EveryStepHasAnotherBatchInTheSameTensors) {
+  const ScratchFolder folder;
+  std::vector<std::int32_t> tokens(8 * 40 + 1);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(i);
+  data::TokenFileWriter out(folder / "many.bin", DType::u16);
+  out.write(tokens);
+  out.commit();
+  cli::gpt::BenchOptions options;
+  options.model = nn::GptConfig::gpt2();
+  options.length = 8;
+  options.data = {(folder / "many.bin").string()};
+  Autodiff<Cpu> backend;
+  Rng rng(1);
+  cli::gpt::BenchBatches<Autodiff<Cpu>> batches(backend, options, 2, rng);
+  const Tensor<Autodiff<Cpu>> ids = batches.ids();
+  const auto first = ids.to_vector<std::int64_t>();
+  batches.next();
+  const auto second = ids.to_vector<std::int64_t>(), targets = batches.targets().to_vector<std::int64_t>();
+  EXPECT_NE(second, first);
+  for (std::size_t i = 0; i < second.size(); ++i) EXPECT_EQ(targets[i], second[i] + 1);
 }
 
 TEST(GptBench, MeasuresTexts) {

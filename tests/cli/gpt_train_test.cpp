@@ -229,7 +229,7 @@ TEST_F(GptTrainCommand, AFullDiskLeavesTheLastCheckpoint) {
   const auto before = train::read_checkpoint(checkpoint("full", 4));
   const Reply full = train("full", course + "8 --resume", small_disk);
   expect_refused(full, "step-00000006.safetensors: cannot write it");
-  expect_contains(full.output, "step-00000004.safetensors is whole: --resume goes on from there");
+  expect_contains(full.output, "step-00000004.safetensors: --resume goes on from there");
   EXPECT_FALSE(std::filesystem::exists(checkpoint("full", 6)));
   for (const auto& entry : std::filesystem::directory_iterator(*folder / "full"))
     EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();

@@ -21,7 +21,8 @@ class FERRITE_API Aside {
   virtual ~Aside() = default;
   /// Calls work(), and returns a number for wait(). What this thread gives to the backend meanwhile starts
   /// when all that was given before is done, gives way to what is given afterwards, and runs beside it. Until
-  /// wait(), nobody else may use what it makes or change what it reads. Products, convolutions, attention,
+  /// wait(), nobody else may use what it makes, and what it reads must neither change nor be let go: hold the
+  /// tensors. If work() throws, later work waits for what it had given. Products, convolutions, attention,
   /// linear algebra and copies from the host have memory that they share with the other work: a BackendError,
   /// as is run() inside a recording.
   virtual std::int64_t run(const std::function<void()>& work) = 0;

@@ -25,7 +25,8 @@ class FERRITE_API Call {
   Call& operator=(const Call&) = delete;
 
   DeviceContext& context() const { return context_; }
-  /// The stream of all kernels of this GPU.
+  /// The stream for the kernels of this call: the one of all kernels of this GPU, or, inside work aside
+  /// (backend/aside.hpp), another. So a kernel keeps nothing on the device from call to call.
   cudaStream_t stream() const { return stream_; }
   std::string_view op() const { return op_; }
   /// Device memory that later work of the stream may reuse as soon as the pointer is gone.

@@ -42,6 +42,9 @@ class FERRITE_API TrainerBase {
   /// Training ends after the step under way. `fit` still saves a checkpoint. From any thread, an observer, or
   /// the handler of a signal.
   void request_stop() noexcept { stop_requested_ = true; }
+  /// A stop was requested, here or on another rank, and training has not begun again: observers should be
+  /// brief.
+  bool is_stopping() const noexcept { return stop_requested_ || stopping_; }
 
  protected:
   using Clock = std::chrono::steady_clock;
@@ -127,6 +130,7 @@ class FERRITE_API TrainerBase {
   int skipped_ = 0;         // steps in a row
   std::optional<std::int64_t> resumed_step_;
   std::atomic<bool> stop_requested_ = false;
+  bool stopping_ = false;  // a request was taken
 };
 
 }  // namespace ferrite::train

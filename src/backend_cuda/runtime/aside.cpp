@@ -23,9 +23,12 @@ class LaneAside final : public Aside {
                                         stream_.after_compute();  // whose work may still use the memory
                                         return segment;
                                       })),
-        lane_{&context_, stream_.get(), arena_.get()} {}
+        lane_{&context_, stream_.get(), arena_.get()} {
+    context_.add_lane(stream_.get());
+  }
   /// The arena's memory goes back to the common pool: later users come after the lane's last work.
   ~LaneAside() override {
+    context_.remove_lane(stream_.get());
     try {
       stream_.before_compute();
     } catch (const std::exception&) {  // a lost GPU: nothing runs any more
@@ -39,9 +42,12 @@ class LaneAside final : public Aside {
     if (context_.is_capturing())
       throw BackendError("[aside] inside a capture: would not run again with replays; do it before or after");
     stream_.after_compute();
-    {
+    try {
       const cuda::LaneScope inside(&lane_);
       work();
+    } catch (...) {
+      stream_.before_compute();  // nobody has a number to wait for
+      throw;
     }
     const cuda::DeviceGuard guard(context_.index());
     Done& done = done_.emplace_back(++runs_, context_.events());

@@ -100,6 +100,7 @@ Array Cuda::copy_from_device(const Array& array) {
   const cuda::OpScope scope("copy_from_device");
   Cuda other(array.device().index);
   const Array source = cuda::dense(other, array);
+  if (source.data() != array.data() && source.device() == device()) return source;  // a copy already
   const Array copy = allocate(array.meta());
   if (source.device() == device())
     context_->copy_on_device(copy.data(), source.data(), array.meta().bytes());

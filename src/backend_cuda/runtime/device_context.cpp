@@ -206,8 +206,22 @@ void DeviceContext::synchronize() {
     throw BackendError(
         "[synchronize] waiting for the GPU: cannot be captured into a CUDA graph; do it before or "
         "after the capture");
-  check(cudaStreamSynchronize(stream()), "synchronize");
-  check(cudaStreamSynchronize(copy_stream_), "synchronize");
+  std::vector<cudaStream_t> streams;
+  {
+    const std::lock_guard lanes(lanes_lock_);
+    streams = lanes_;
+  }
+  streams.insert(streams.end(), {stream_, copy_stream_});
+  for (const cudaStream_t stream : streams) check(cudaStreamSynchronize(stream), "synchronize");
+}
+
+void DeviceContext::add_lane(cudaStream_t stream) {
+  const std::lock_guard guard(lanes_lock_);
+  lanes_.push_back(stream);
+}
+void DeviceContext::remove_lane(cudaStream_t stream) noexcept {
+  const std::lock_guard guard(lanes_lock_);
+  std::erase(lanes_, stream);
 }
 
 void DeviceContext::copy_from_host(void* target, const void* source, std::size_t bytes) {

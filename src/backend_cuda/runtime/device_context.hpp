@@ -139,8 +139,11 @@ class FERRITE_API DeviceContext {
   Pool& common_pool() { return common_pool_; }
   std::shared_ptr<Buffer> allocate(std::size_t bytes) { return pool().allocate(bytes); }
 
-  /// Waits for all work given to this GPU so far. Throws BackendError if a kernel failed.
+  /// Waits for all work given to this GPU so far, that of lanes too. Throws BackendError if a kernel failed.
   void synchronize();
+  /// While a lane is there, synchronize() waits for its stream.
+  void add_lane(cudaStream_t stream);
+  void remove_lane(cudaStream_t stream) noexcept;
   bool is_capturing() const;
 
   // Copies in the order of the compute stream, from any thread. Inside a capture, copies from and to the
@@ -167,6 +170,8 @@ class FERRITE_API DeviceContext {
   Pool& common_pool_;
   std::atomic<Pool*> active_pool_;
   Staging& staging_;
+  SpinLock lanes_lock_;
+  std::vector<cudaStream_t> lanes_;
   SpinLock peer_lock_;
   std::vector<bool> peers_tried_;
 };

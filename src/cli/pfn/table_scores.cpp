@@ -58,9 +58,10 @@ CrossValidation TableScores::predictions_of(const Named& table, const FitPredict
   }
 }
 
-void TableScores::also_every(Minutes interval, std::filesystem::path file,
+void TableScores::also_every(Minutes interval, const train::TrainerBase& trainer, std::filesystem::path file,
                              std::function<void(const std::filesystem::path&)> write) {
   interval_ = interval;
+  trainer_ = &trainer;
   file_ = std::move(file);
   write_ = std::move(write);
   scored_at_ = Clock::now();
@@ -68,7 +69,7 @@ void TableScores::also_every(Minutes interval, std::filesystem::path file,
 
 void TableScores::on_progress(const train::Progress& progress) {
   if (!write_ || Clock::now() - scored_at_ < interval_) return;
-  if (progress.step == progress.steps) return;  // the last checkpoint follows at once
+  if (trainer_->is_stopping() || progress.step == progress.steps) return;  // a checkpoint follows at once
   try {
     write_(file_);
     score_tables(progress.step, file_);

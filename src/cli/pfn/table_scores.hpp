@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ferrite/models/pfn/predictor_config.hpp"
-#include "ferrite/train/observer.hpp"
+#include "ferrite/train/trainer_base.hpp"
 
 namespace ferrite::cli::pfn {
 
@@ -24,9 +24,10 @@ class TableScores final : public train::Observer {
   TableScores(const std::vector<std::string>& tables, ferrite::pfn::Task task,
               const ferrite::pfn::PredictorConfig& config, std::vector<train::Observer*> others);
 
-  /// Tables are also scored at a report if so much time has passed since they were scored last. `write`
-  /// writes the weights of the moment to `file`, which is removed again.
-  void also_every(Minutes interval, std::filesystem::path file,
+  /// Tables are also scored at a report if so much time has passed since they were scored last, unless the
+  /// trainer is about to stop: whoever asked for that may not wait. `write` writes the weights of the moment
+  /// to `file`, which is removed again.
+  void also_every(Minutes interval, const train::TrainerBase& trainer, std::filesystem::path file,
                   std::function<void(const std::filesystem::path&)> write);
 
   void on_progress(const train::Progress& progress) override;
@@ -50,6 +51,7 @@ class TableScores final : public train::Observer {
   std::int64_t scored_step_ = -1;
   Clock::time_point scored_at_;
   Minutes interval_{};
+  const train::TrainerBase* trainer_ = nullptr;
   std::filesystem::path file_;
   std::function<void(const std::filesystem::path&)> write_;  // none: tables are scored at checkpoints alone
 };

@@ -7,6 +7,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/pfn/pfn.hpp"
+#include "cli/result_file.hpp"
 #include "cli/training_run.hpp"
 #include "ferrite/core/error.hpp"
 
@@ -15,8 +16,8 @@ namespace {
 
 using namespace pfn;
 
-/// A long run should not end with a file that cannot be written.
-void check_export(const std::string& path) {
+/// A long run should not end with a file that cannot be written, or in the place of a checkpoint.
+void check_export(const std::string& path, const std::string& out) {
   namespace fs = std::filesystem;
   if (path.empty()) return;
   const fs::path folder = fs::absolute(path).parent_path();
@@ -25,6 +26,12 @@ void check_export(const std::string& path) {
         fmt::format("[pfn train] --export {}: there is no folder {}: make it first", path, folder.string()));
   if (fs::is_directory(path))
     throw ValueError(fmt::format("[pfn train] --export {}: is a folder: name a file in it", path));
+  const std::string name = fs::path(path).filename().string();
+  std::error_code error;
+  if (fs::equivalent(folder, out, error) && (name.starts_with("step-") || name.starts_with("best")))
+    throw ValueError(
+        fmt::format("[pfn train] --export {}: checkpoints of --out have such names: choose another", path));
+  const ResultFile can_be_written(path);
 }
 
 /// Fills in what follows from other options. Throws ValueError for what cannot be.
@@ -43,7 +50,7 @@ void complete(TrainOptions& o) {
         "[pfn train] --shard-optimizer with --optimizer muon: Muon needs whole matrices; give --optimizer "
         "adamw, or leave out --shard-optimizer");
   check_folder_of_run("pfn train", o.out, o.resume);
-  check_export(o.export_to);
+  check_export(o.export_to, o.out);
 }
 
 int run(TrainOptions o) {

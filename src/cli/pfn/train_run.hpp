@@ -65,13 +65,16 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   std::optional<TableScores> scores;
   if (all.is_first()) observers.emplace("pfn train", o.out, o.quiet).add_to(trainer);
   if (all.is_first() && !o.tables.empty()) {
-    const auto predictor = ferrite::pfn::PredictorConfig{}.with_backend(o.backend).with_members(1);
+    const auto predictor = ferrite::pfn::PredictorConfig{}
+                               .with_backend(o.backend)
+                               .with_precision(ferrite::pfn::precision_from_string(o.precision))
+                               .with_members(1);
     trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers->all()));
     if (o.evaluate_minutes > 0) {
       const auto write = [&](const std::filesystem::path& path) {
         train::write_weights(path, trainer.weights(), {{ferrite::pfn::setting, o.model.to_json()}});
       };
-      scores->also_every(TableScores::Minutes(o.evaluate_minutes),
+      scores->also_every(TableScores::Minutes(o.evaluate_minutes), trainer,
                          std::filesystem::path(o.out) / "scored.safetensors", write);
     }
   }

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <future>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "backend_cuda/runtime/device_context.hpp"
@@ -52,15 +55,36 @@ Members members_of(const Rendezvous& rendezvous) {
   return members;
 }
 
-CommId::CommId(const std::string& address) {
-  if (const char* value = std::getenv(variable)) before_ = value;
+namespace {
+/// Who has set the variable.
+struct {
+  std::mutex mutex;
+  std::condition_variable left;
+  int users = 0;
+  std::string address;
+  std::optional<std::string> before;
+} setting;
+}  // namespace
+
+CommId::CommId(const std::string& address) : exceptions_(std::uncaught_exceptions()) {
+  std::unique_lock lock(setting.mutex);
+  setting.left.wait(lock, [&] { return setting.users == 0 || setting.address == address; });
+  if (setting.users++ > 0) return;
+  setting.address = address;
+  const char* const value = std::getenv(variable);
+  setting.before = value ? std::optional<std::string>(value) : std::nullopt;
   ::setenv(variable, address.c_str(), 1);
 }
 CommId::~CommId() {
-  if (before_)
-    ::setenv(variable, before_->c_str(), 1);
-  else
-    ::unsetenv(variable);
+  const std::lock_guard lock(setting.mutex);
+  const bool failed = std::uncaught_exceptions() > exceptions_;
+  if (--setting.users == 0 && !failed) {
+    if (setting.before)
+      ::setenv(variable, setting.before->c_str(), 1);
+    else
+      ::unsetenv(variable);
+  }
+  setting.left.notify_all();
 }
 
 ncclComm_t connect(const Members& members, int gpu, std::chrono::milliseconds timeout) {

@@ -4,7 +4,6 @@
 #include <nccl.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include "ferrite/dist/nccl.hpp"
@@ -25,7 +24,8 @@ Members members_of(Group& hosts);
 Members members_of(const Rendezvous& rendezvous);
 
 /// NCCL reads the address of rank 0 from NCCL_COMM_ID until it has connected. Then the variable is put back:
-/// another group that the process makes would take the address for its own.
+/// another group that the process makes would take the address for its own. Threads may connect to one
+/// address at the same time; to another they wait. After an exception it stays, as NCCL may still be reading.
 class CommId {
  public:
   explicit CommId(const std::string& address);
@@ -34,7 +34,7 @@ class CommId {
   CommId& operator=(const CommId&) = delete;
 
  private:
-  std::optional<std::string> before_;
+  const int exceptions_;
 };
 
 /// NCCL waits for all ranks without an end: this throws a DistError after the timeout.
