@@ -96,13 +96,13 @@ TEST_F(CudaAside, SynchronizeWaitsForIt) {
   Cuda gpu;
   const auto beside = aside(gpu);
   Tensor<Cuda> made;
+  cudaStream_t lane = nullptr;
   beside->run([&] {
+    lane = gpu.context().stream();
     made = ones(gpu, {1 << 24}, DType::f32);
     for (int k = 0; k < 50; ++k) made = made + 1;
   });
   gpu.synchronize();
-  cudaStream_t lane = nullptr;
-  beside->run([&] { lane = gpu.context().stream(); });
   EXPECT_EQ(cudaStreamQuery(lane), cudaSuccess);
 }
 
