@@ -52,6 +52,12 @@ class MpiTraining : public ::testing::Test {
       EXPECT_TRUE(std::ranges::equal(tensor.bytes(), b.at(name).bytes())) << name;
   }
   train::Checkpoint read(const std::string& file) const { return train::read_checkpoint(folder / file); }
+  void expect_same_runs(const std::string& one, const std::string& other) const {
+    const train::Checkpoint a = read(one), b = read(other);
+    expect_same_bits(a.model, b.model);
+    expect_same_bits(a.average, b.average);
+    expect_same_bits(a.optimizer, b.optimizer);
+  }
   NamedTensors weights(const std::string& file) const { return read(file).model; }
 
   ScratchFolder folder;
@@ -95,10 +101,7 @@ TEST_F(MpiTraining, AShardedOptimiserGivesTheSameBits) {
   ASSERT_EQ(train(2, "whole", "--steps 6").code, 0);
   const Reply sharded = train(2, "sharded", "--steps 6 --shard-optimizer --checkpoint-every 4");
   ASSERT_EQ(sharded.code, 0) << sharded.output;
-  const train::Checkpoint a = read("whole/step-00000006.safetensors"),
-                          b = read("sharded/step-00000006.safetensors");
-  expect_same_bits(a.model, b.model);
-  expect_same_bits(a.optimizer, b.optimizer);
+  expect_same_runs("whole/step-00000006.safetensors", "sharded/step-00000006.safetensors");
   const Reply four = train(4, "sharded", "--steps 8 --shard-optimizer --resume");
   ASSERT_EQ(four.code, 0) << four.output;
   expect_contains(four.output, "from step 6");
@@ -123,12 +126,8 @@ TEST_F(MpiTraining, OfNetworksForTablesGivesTheSameBitsAgainAndSharded) {
   ASSERT_EQ(train_pfn(2, "whole", "--steps 6 --optimizer adamw").code, 0);
   const Reply sharded = train_pfn(2, "sharded", "--steps 6 --optimizer adamw --shard-optimizer");
   ASSERT_EQ(sharded.code, 0) << sharded.output;
-  const train::Checkpoint a = read("whole/step-00000006.safetensors"),
-                          b = read("sharded/step-00000006.safetensors");
-  expect_same_bits(a.model, b.model);
-  expect_same_bits(a.average, b.average);
-  expect_same_bits(a.optimizer, b.optimizer);
-  EXPECT_EQ(a.position.batch, 6);
+  expect_same_runs("whole/step-00000006.safetensors", "sharded/step-00000006.safetensors");
+  EXPECT_EQ(read("whole/step-00000006.safetensors").position.batch, 6);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ double flops_per_token(const nn::GptConfig& config, std::int64_t length) {
   return 6 * products + 6 * layers * dim * static_cast<double>(length);  // half of the scores are hidden
 }
 
-/// ", up to 1980 MHz" of a GPU. Its clock while it works is for nvidia-smi to say.
+/// ", up to 1980 MHz" of a GPU. --json has its clock right after the steps.
 std::string clock_text(const Device& device) {
   if (device.kind != DeviceKind::cuda) return "";
   for (const CudaDeviceInfo& gpu : cuda_devices())

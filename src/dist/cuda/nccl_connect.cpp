@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/dist/collectives.hpp"
@@ -61,6 +62,7 @@ struct {
   std::mutex mutex;
   std::condition_variable left;
   int users = 0;
+  bool is_ours = false;  // also after a failure
   std::string address;
   std::optional<std::string> before;
 } setting;
@@ -72,13 +74,15 @@ CommId::CommId(const std::string& address) : exceptions_(std::uncaught_exception
   if (setting.users++ > 0) return;
   setting.address = address;
   const char* const value = std::getenv(variable);
-  setting.before = value ? std::optional<std::string>(value) : std::nullopt;
+  if (!std::exchange(setting.is_ours, true))
+    setting.before = value ? std::optional<std::string>(value) : std::nullopt;
   ::setenv(variable, address.c_str(), 1);
 }
 CommId::~CommId() {
   const std::lock_guard lock(setting.mutex);
   const bool failed = std::uncaught_exceptions() > exceptions_;
   if (--setting.users == 0 && !failed) {
+    setting.is_ours = false;
     if (setting.before)
       ::setenv(variable, setting.before->c_str(), 1);
     else
