@@ -92,8 +92,11 @@ else()
   message(STATUS "NCCL: not found, there is no NcclGroup")
 endif()
 
-set(FERRITE_CUDA_OPTIONS -O3 --expt-relaxed-constexpr --extended-lambda "SHELL:-Xcompiler=-Wall,-Wextra"
+set(FERRITE_CUDA_OPTIONS --expt-relaxed-constexpr --extended-lambda "SHELL:-Xcompiler=-Wall,-Wextra"
                          $<$<BOOL:${FERRITE_WERROR}>:-Werror=all-warnings>)
-if(NOT FERRITE_CUDA_OPTIMISE)
+if(FERRITE_CUDA_OPTIMISE)
+  list(APPEND FERRITE_CUDA_OPTIONS -O3)
+else()
+  string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # of host code
   list(APPEND FERRITE_CUDA_OPTIONS "SHELL:-Xcicc -O0")
 endif()

@@ -1,7 +1,9 @@
 // Shared by the subcommands of `ferrite`.
 #pragma once
 
-#include <CLI/CLI.hpp>
+// Not CLI/CLI.hpp: the virtual functions of what prints help and reads config files would be compiled in
+// every file, which takes seconds. They are in program.cpp.
+#include <CLI/App.hpp>
 #include <functional>
 #include <string>
 
@@ -17,6 +19,9 @@ inline const CLI::Validator whole_number(
       return digits ? std::string() : "'" + text + "': give a whole number, 0 or more";
     },
     "");
+
+/// What main does. Returns an exit code.
+int run_program(int argc, char** argv);
 
 /// The action of the chosen subcommand; returns an exit code.
 using Action = std::function<int()>;

@@ -1,46 +1,4 @@
-// The `ferrite` program: one subcommand per job.
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <exception>
-
+// The main function alone, so that tests can link everything else.
 #include "cli/command.hpp"
 
-int main(int argc, char** argv) {
-  using namespace ferrite::cli;
-  CLI::App app("ferrite: tensors on every backend, checked against each other", "ferrite");
-  app.set_version_flag("--version", "ferrite " FERRITE_VERSION);
-  app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 success, 1 a difference was found, 2 bad usage or input.\n"
-      "`ferrite COMMAND --help` has examples.");
-  Action action;
-  add_ops(app, action);
-  add_replay(app, action);
-  add_devices(app, action);
-  add_doctor(app, action);
-  add_tokenize(app, action);
-  add_priors(app, action);
-  add_kernel(app, action);
-  add_irsynth(app, action);
-  add_bench(app, action);
-  add_gpt(app, action);
-  add_pfn(app, action);
-  add_dist(app, action);
-  const auto is_chosen = [&](CLI::App* command) { return command->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_chosen).empty()) {
-    fmt::print(stderr, "ferrite: there is no command '{}'; `ferrite --help` lists them\n", argv[1]);
-    return bad_input;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? success : bad_input;  // help and version are successes
-  }
-  try {
-    return action();
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "ferrite: {}\n", e.what());
-    return bad_input;
-  }
-}
+int main(int argc, char** argv) { return ferrite::cli::run_program(argc, argv); }

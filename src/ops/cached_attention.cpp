@@ -21,6 +21,9 @@ Metas CachedAttention::infer(MetaSpan in) const {
   if (q[2] < 1 || q[2] > keys[2])
     throw ShapeError(fmt::format("[{}] q {} and keys {}: needs at least one new position, and room for all",
                                  type_name, ferrite::to_string(q), ferrite::to_string(keys)));
+  if (window < 0)
+    throw ValueError(
+        fmt::format("[{}] a window of {}: give at least 1, or 0 for all positions", type_name, window));
   detail::check_floating(type_name, "q", in[0].dtype);
   detail::check_dtype(type_name, "k", in[1].dtype, in[0].dtype);
   detail::check_dtype(type_name, "v", in[2].dtype, in[0].dtype);

@@ -18,7 +18,13 @@ Metas FusedLinear::infer(MetaSpan in) const {
   detail::check_rank(type_name, "x", in[0].shape, 2);
   detail::check_rank(type_name, "weight", in[1].shape, 2);
   detail::check_floating(type_name, "x", in[0].dtype);
-  detail::check_floating(type_name, "weight", in[1].dtype);
+  if (quantized) {
+    detail::check_dtype(type_name, "weight", in[1].dtype, DType::i8);
+    detail::check_floating(type_name, "scale", in[2].dtype);
+    detail::check_shape(type_name, "scale", in[2].shape, {in[1].shape[0]});
+  } else {
+    detail::check_floating(type_name, "weight", in[1].dtype);
+  }
   const std::int64_t rows = in[0].shape[0], inner = in[0].shape[1], columns = in[1].shape[0];
   detail::check_shape(type_name, "weight", in[1].shape, {columns, inner});
   if (norm != RowNorm::none) {
@@ -29,8 +35,8 @@ Metas FusedLinear::infer(MetaSpan in) const {
     detail::check_shape(type_name, what, in[i].shape, shape);
     detail::check_dtype(type_name, what, in[i].dtype, in[0].dtype);
   };
-  if (norm != RowNorm::none) check(2, "norm weight", {inner});
-  if (norm == RowNorm::layer) check(3, "norm bias", {inner});
+  if (norm != RowNorm::none) check(norm_input(), "norm weight", {inner});
+  if (norm == RowNorm::layer) check(norm_input() + 1, "norm bias", {inner});
   if (bias) check(bias_input(), "bias", {columns});
   if (residual) check(residual_input(), "residual", {rows, columns});
   return {{{rows, columns}, in[0].dtype}};

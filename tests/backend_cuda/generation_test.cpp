@@ -44,6 +44,7 @@ TEST_F(CudaGeneration, CachedAttentionOfEveryDepthLengthAndGroup) {
   struct Sizes {
     std::int64_t texts, heads, groups, queries, depth, capacity;
     Ids read;
+    std::int64_t window = 0;
   };
   const std::vector<Sizes> sizes = {{1, 12, 12, 1, 64, 1024, {0}},
                                     {1, 12, 12, 1, 64, 1024, {1023}},
@@ -53,7 +54,11 @@ TEST_F(CudaGeneration, CachedAttentionOfEveryDepthLengthAndGroup) {
                                     {2, 6, 1, 1, 256, 50, {49, 1}},
                                     {1, 2, 2, 4, 8, 9, {5}},
                                     {2, 3, 3, 1, 40, 33, {32, 31}},
-                                    {70, 12, 12, 1, 64, 40, Ids(70, 20)}};
+                                    {70, 12, 12, 1, 64, 40, Ids(70, 20)},
+                                    {2, 12, 12, 1, 64, 1024, {1023, 3}, 100},
+                                    {2, 8, 2, 3, 128, 130, {127, 5}, 1},
+                                    {1, 4, 4, 2, 64, 1024, {700}, 513},
+                                    {1, 4, 4, 2, 64, 64, {62}, 5000}};
   for (const Sizes& s : sizes) {
     for (const auto& [q, cache] : {std::pair{DType::bf16, DType::bf16},
                                    {DType::f16, DType::f16},
@@ -65,7 +70,7 @@ TEST_F(CudaGeneration, CachedAttentionOfEveryDepthLengthAndGroup) {
       const Shape rows{s.texts, s.groups, s.queries, s.depth}, all{s.texts, s.groups, s.capacity, s.depth};
       // As the projection gives them: heads behind positions.
       const Gpu queries = transpose(random({s.texts, s.queries, s.heads, s.depth}, q), 1, 2);
-      expect_all(op::CachedAttention{1 / std::sqrt(static_cast<double>(s.depth))},
+      expect_all(op::CachedAttention{1 / std::sqrt(static_cast<double>(s.depth)), s.window},
                  {queries, random(rows, q), random(rows, q), random(all, cache), random(all, cache),
                   from_vector(*cuda, s.read)},
                  2 * tolerance_of(cache, s.capacity + s.depth));
@@ -103,6 +108,10 @@ TEST_F(CudaGeneration, FusedLinearOfEverySize) {
     for (const Shape& s : {Shape{1, 768, 2304},
                            {1, 3072, 768},
                            {1, 768, 50304},
+                           {1, 1600, 4800},
+                           {1, 40, 9},
+                           {1, 6144, 64},
+                           {1, 16384, 40},
                            {2, 768, 768},
                            {3, 64, 33},
                            {5, 2048, 40},
@@ -123,6 +132,29 @@ TEST_F(CudaGeneration, FusedLinearOfEverySize) {
         if (op.bias) in.push_back(random({s[2]}, x));
         if (op.residual) in.push_back(random({s[0], s[2]}, x));
         expect_all(op, in, 4 * tolerance_of(w, s[1]));
+      }
+    }
+  }
+}
+
+TEST_F(CudaGeneration, FusedLinearWithWeightsOf8Bits) {
+  for (const DType x : {DType::bf16, DType::f16, DType::f32}) {
+    for (const Shape& s :
+         {Shape{768, 2304}, {3072, 768}, {768, 50304}, {16, 1}, {1600, 9}, {4096, 40}, {4080, 1001}}) {
+      for (const RowNorm norm : {RowNorm::none, RowNorm::layer, RowNorm::rms}) {
+        SCOPED_TRACE(std::string(to_string(x)) + " " + to_string(s) + " " + std::string(op::to_string(norm)));
+        op::FusedLinear op;
+        op.norm = norm, op.quantized = true;
+        op.activation = norm == RowNorm::none ? Activation::none : Activation::gelu;
+        op.bias = norm != RowNorm::rms;
+        op.residual = norm != RowNorm::layer;
+        const auto q = quantize_rows(random({s[1], s[0]}, DType::f32));
+        std::vector<Gpu> in = {random({1, s[0]}, x), q.weight, q.scale};
+        if (norm != RowNorm::none) in.push_back(random({s[0]}, x));
+        if (norm == RowNorm::layer) in.push_back(random({s[0]}, x));
+        if (op.bias) in.push_back(random({s[1]}, x));
+        if (op.residual) in.push_back(random({1, s[1]}, x));
+        expect_all(op, in, 4 * tolerance_of(x, s[0]));
       }
     }
   }
@@ -151,6 +183,21 @@ TEST_F(CudaGeneration, NextTokenIsThatOfTheReference) {
         SCOPED_TRACE(std::string(to_string(dtype)) + " " + std::to_string(vocab));
         expect_all(op, {scores, text, read, uniforms, seen}, 0);
       }
+    }
+  }
+}
+
+TEST_F(CudaGeneration, NextTokenOfEqualScoresAndEveryNumberOfLikeliest) {
+  // Few values: far more scores are equal to the last of the likeliest than there is room for candidates.
+  const std::int64_t vocab = 50257;
+  for (const double values : {1.0, 3.0, 40.0, 1e6}) {
+    const Gpu scores = floor(rand(*cuda, {2, vocab}, rng) * values);
+    const Gpu text = full(*cuda, {2, 2}, -1, DType::i32), read = zeros(*cuda, {2}, DType::i32);
+    const Gpu uniforms = cast(rand(*cuda, {2, 2}, rng, 0.01, 0.99), DType::f64);
+    for (const std::int64_t k : {1, 2, 50, 1023, 1024, 1025, 50256}) {
+      SCOPED_TRACE(std::to_string(values) + " " + std::to_string(k));
+      expect_all(op::NextToken{1, k}, {scores, text, read, uniforms, zeros(*cuda, {2, vocab}, DType::bool_)},
+                 0);
     }
   }
 }
@@ -226,21 +273,27 @@ TEST_F(CudaGeneration, RecordedStepsAreSteps) {
   expect_recorded_steps_are_steps(Autocast<Cuda>(), small());
   expect_recorded_steps_are_steps(AnyBackend("cuda"), small().with_dtype(DType::f16));
   expect_recorded_steps_are_steps(*cuda, small().with_heads(8).with_dim(40));  // heads of 5: composed
+  expect_recorded_steps_are_steps(*cuda, small().with_window(7));
+  expect_recorded_steps_are_steps(*cuda, small().with_quantized(true));
+  expect_recorded_steps_are_steps(*cuda, small().with_quantized(true).with_dtype(DType::bf16));
   const auto llama = nn::GptConfig::llama().with_vocab(300).with_context(48).with_layers(2).with_heads(4);
   expect_recorded_steps_are_steps(*cuda, llama.with_kv_heads(2).with_dim(64).with_hidden(96));
 }
 
 TEST_F(CudaGeneration, TextsAreThoseOfTheCpu) {
-  Cpu cpu;
-  Rng weights(6);
-  nn::Gpt<Cpu> model(cpu, small(), weights);
-  auto on_gpu = nn::Gpt<Cuda>::blank(*cuda, small());
-  on_gpu.load_state(model.state());
-  const std::vector<Ids> prompts = {{1, 2, 3}, {4}};
-  for (const auto& config : {nn::GenerateConfig{}.with_tokens(40).with_temperature(0),
-                             nn::GenerateConfig{}.with_tokens(40).with_top_k(30)}) {
-    const auto expected = nn::generate(model, prompts, config), texts = nn::generate(on_gpu, prompts, config);
-    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i;
+  for (const nn::GptConfig& sizes : {small(), small().with_window(5)}) {
+    Cpu cpu;
+    Rng weights(6);
+    nn::Gpt<Cpu> model(cpu, sizes, weights);
+    auto on_gpu = nn::Gpt<Cuda>::blank(*cuda, sizes);
+    on_gpu.load_state(model.state());
+    const std::vector<Ids> prompts = {{1, 2, 3}, {4}};
+    for (const auto& config : {nn::GenerateConfig{}.with_tokens(40).with_temperature(0),
+                               nn::GenerateConfig{}.with_tokens(40).with_top_k(30)}) {
+      const auto expected = nn::generate(model, prompts, config),
+                 texts = nn::generate(on_gpu, prompts, config);
+      for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i;
+    }
   }
 }
 

@@ -7,12 +7,13 @@ namespace ferrite::conformance {
 
 template <class B>
 void add_cached_attention_cases(Cases<B>& cases) {
-  const auto attend = [](const auto& in) {
-    const auto all =
-        eval_all(op::CachedAttention{0.4}, in[0], in[1], in[2], in[3], in[4], cast(in[5], DType::i32));
-    return std::vector(all.begin(), all.end());
-  };
-  const auto add = [&](const std::string& name, const Shape& q, const Shape& k, const Shape& keys) {
+  const auto add = [&](const std::string& name, const Shape& q, const Shape& k, const Shape& keys,
+                       std::int64_t window = 0) {
+    const auto attend = [window](const auto& in) {
+      const op::CachedAttention op{0.4, window};
+      const auto all = eval_all(op, in[0], in[1], in[2], in[3], in[4], cast(in[5], DType::i32));
+      return std::vector(all.begin(), all.end());
+    };
     cases.add({"cached_attention" + name,
                {real(q), real(k), real(k), real(keys), real(keys), index({q[0]}, keys[2] - q[2] + 1)},
                floats,
@@ -22,6 +23,7 @@ void add_cached_attention_cases(Cases<B>& cases) {
   add("", {2, 2, 1, 8}, {2, 2, 1, 8}, {2, 2, 5, 8});
   add("/grouped", {2, 6, 2, 8}, {2, 2, 2, 8}, {2, 2, 6, 8});
   add("/odd_depth", {1, 3, 3, 5}, {1, 1, 3, 5}, {1, 1, 4, 5});
+  add("/window", {2, 4, 2, 8}, {2, 2, 2, 8}, {2, 2, 9, 8}, 3);
 }
 
 template <class B>
@@ -51,6 +53,20 @@ void add_fused_linear_cases(Cases<B>& cases) {
   sum.bias = sum.residual = true;
   cases.add({"fused_linear/sum", {real({4, 8}), real({6, 8}), real({6}), real({4, 6})}, floats, 8},
             apply(sum));
+  op::FusedLinear small = layer;
+  small.quantized = small.residual = true;
+  Spec spec{
+      "fused_linear/quantized",
+      {real({1, 32}), index({5, 32}, 121), positive({5}), real({32}), real({32}), real({5}), real({1, 5})},
+      floats,
+      32};
+  spec.differentiable = false;
+  cases.add(spec.also({{{3, 16}, {2, 16}, {2}, {16}, {16}, {2}, {3, 2}}}), [=](const auto& in) {
+    auto all = in;
+    all[1] = cast(in[1] - 60, DType::i8);
+    all[2] = cast(in[2], DType::f32) / 60;
+    return apply(small)(all);
+  });
 }
 
 template <class B>

@@ -199,14 +199,17 @@ TEST_F(Generate, StepsOnADeviceGiveTheSameTexts) {
 
 TEST_F(Generate, StepsOfALlamaGiveTheSameTexts) {
   const std::vector<Ids> prompts = {{1, 2}, {3}, {4, 5, 6, 7, 8}};
-  Gpt<Cpu> llama(backend, small_llama(), rng);
-  for (const bool quantized : {false, true}) {
-    if (quantized) llama.quantize();
-    for (const auto& config : {GenerateConfig{}.with_tokens(8).with_temperature(0),
-                               GenerateConfig{}.with_tokens(30).with_seed(2)}) {  // restarts
-      const auto expected = generate(llama, prompts, config);
-      const auto texts = generate_on_device(llama, prompts, config, {}, false);
-      for (std::size_t i = 0; i < prompts.size(); ++i) EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i;
+  for (const std::int64_t window : {0, 3}) {
+    Gpt<Cpu> llama(backend, small_llama().with_window(window), rng);
+    for (const bool quantized : {false, true}) {
+      if (quantized) llama.quantize();
+      for (const auto& config : {GenerateConfig{}.with_tokens(8).with_temperature(0),
+                                 GenerateConfig{}.with_tokens(30).with_seed(2)}) {  // restarts
+        const auto expected = generate(llama, prompts, config);
+        const auto texts = generate_on_device(llama, prompts, config, {}, false);
+        for (std::size_t i = 0; i < prompts.size(); ++i)
+          EXPECT_EQ(texts[i].tokens, expected[i].tokens) << i << ", window " << window;
+      }
     }
   }
 }

@@ -85,6 +85,23 @@ TEST(FusedLinear, IsItsParts) {
   expect_error<DTypeError>([&] { eval(op, x, w, g, cast(bias, DType::f16), residual); }, {"bias"});
 }
 
+TEST(FusedLinear, TakesAQuantizedWeightWithItsScale) {
+  Cpu b;
+  Rng rng(4);
+  const T x = randn(b, {3, 16}, rng), g = randn(b, {16}, rng), bias = randn(b, {5}, rng),
+          residual = randn(b, {3, 5}, rng);
+  const auto q = quantize_rows(randn(b, {5, 16}, rng));
+  op::FusedLinear op;
+  op.norm = RowNorm::rms, op.activation = Activation::silu, op.bias = op.residual = op.quantized = true;
+  const T expected =
+      quantized_linear(rms_norm(x, g, op.eps), q.weight, q.scale, bias, Activation::silu) + residual;
+  EXPECT_EQ(eval(op, x, q.weight, q.scale, g, bias, residual).to_vector(), expected.to_vector());
+  expect_error<DTypeError>([&] { eval(op, x, cast(q.weight, DType::f32), q.scale, g, bias, residual); },
+                           {"[fused_linear]", "weight", "i8"});
+  expect_error<ShapeError>([&] { eval(op, x, q.weight, g, g, bias, residual); }, {"scale"});
+  expect_error<DTypeError>([&] { eval(op::FusedLinear{}, x, q.weight); }, {"weight"});
+}
+
 struct NextToken : ::testing::Test {
   Cpu b;
   /// The tokens that follow texts of one token.

@@ -29,6 +29,8 @@ class FERRITE_API Call {
   /// (backend/aside.hpp), another. So a kernel keeps nothing on the device from call to call.
   cudaStream_t stream() const { return stream_; }
   std::string_view op() const { return op_; }
+  /// Of the GPU: its processors, its shared memory.
+  const cudaDeviceProp& properties() const;
   /// Device memory that later work of the stream may reuse as soon as the pointer is gone.
   std::shared_ptr<Buffer> allocate(std::size_t bytes) const;
   /// After the last launch.

@@ -4,7 +4,6 @@
 #include "ferrite/nn/linear.hpp"
 #include "ferrite/nn/norm.hpp"
 #include "ferrite/ops/fused_linear.hpp"
-#include "ferrite/ops/quantized_linear.hpp"
 
 namespace ferrite::nn {
 
@@ -24,25 +23,23 @@ struct FusedParts {
 /// is composed.
 template <class B>
 Tensor<B> fused_linear(const Tensor<B>& x, const Tensor<B>& weight, const FusedParts<B>& parts) {
-  if (parts.scale.defined()) {
-    const Tensor<B> normed = parts.norm ? parts.norm->of(x) : x;
-    const Tensor<B> y = quantized_linear(normed, weight, parts.scale, parts.bias, parts.activation);
-    return parts.residual.defined() ? y + parts.residual : y;
-  }
-  const auto rows = [&](const Tensor<B>& t) {
-    return cast(reshape(t, {t.numel() / t.size(-1), t.size(-1)}), weight.dtype());
-  };
   op::FusedLinear op;
+  op.quantized = parts.scale.defined();
+  const DType dtype = op.quantized ? x.dtype() : weight.dtype();
+  const auto rows = [&](const Tensor<B>& t) {
+    return cast(reshape(t, {t.numel() / t.size(-1), t.size(-1)}), dtype);
+  };
   op.activation = parts.activation;
   std::vector<Tensor<B>> in = {rows(x), weight};
+  if (op.quantized) in.push_back(parts.scale);
   if (parts.norm) {
     op.norm = parts.norm->bias.defined() ? RowNorm::layer : RowNorm::rms;
     op.eps = parts.norm->eps();
-    in.push_back(parts.norm->weight);
-    if (parts.norm->bias.defined()) in.push_back(parts.norm->bias);
+    in.push_back(cast(parts.norm->weight, dtype));
+    if (parts.norm->bias.defined()) in.push_back(cast(parts.norm->bias, dtype));
   }
   op.bias = parts.bias.defined();
-  if (op.bias) in.push_back(parts.bias);
+  if (op.bias) in.push_back(cast(parts.bias, dtype));
   op.residual = parts.residual.defined();
   if (op.residual) in.push_back(rows(parts.residual));
   Shape shape = x.shape();

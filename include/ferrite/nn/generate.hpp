@@ -124,8 +124,7 @@ template <class B>
 std::vector<Generated> generate(Gpt<B>& model, const std::vector<std::vector<std::int32_t>>& prompts,
                                 const GenerateConfig& config = {}, const TokenCallback& on_token = {}) {
   B backend = model.tokens.weight.backend();
-  if (can_record(backend) && model.can_count_on_device())
-    return generate_on_device(model, prompts, config, on_token, true);
+  if (can_record(backend)) return generate_on_device(model, prompts, config, on_token, true);
   GeneratingTexts texts(prompts, model.config(), config);
   const ModeScope<B> inference(model, Mode::inference);
   const NoGrad no_grad;

@@ -35,8 +35,6 @@ class Gpt final : public Module<B> {
     return {backend, config, rng, Initializer::zeros(), Initializer::zeros()};
   }
   const GptConfig& config() const { return config_; }
-  /// Whether a cache may count on the device (KvCache::keep_read_on_device).
-  bool can_count_on_device() const { return config_.window == 0; }
   /// Rounds the matrices but the positions' to 8 bits, row by row (see quantize_rows): a quarter of the
   /// memory, and faster texts. What is left to train are biases, norms and positions. Once is enough.
   void quantize() {

@@ -101,15 +101,13 @@ class KvCache {
   }
   Tensor<B> attend_on_device(std::size_t layer, const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v,
                              std::int64_t window) {
-    if (window != 0)
-      throw ValueError("[KvCache] a window, and what was read is counted on the device: not both");
     B backend = q.backend();
     const Tensor<B> seen = empty(backend, q.shape(), q.dtype());
     const auto array = [](const Tensor<B>& x) -> const Array& { return detail::kernel_array(x.primitive()); };
     const Tensor<B>&keys = keys_.at(layer), &values = values_.at(layer);
     const Array* in[] = {&array(q), &array(k), &array(v), &array(keys), &array(values), &array(read_)};
     Array out[] = {array(seen), array(keys), array(values)};
-    const op::CachedAttention attend{1.0 / std::sqrt(static_cast<double>(config_.width))};
+    const op::CachedAttention attend{1.0 / std::sqrt(static_cast<double>(config_.width)), window};
     evaluate_in_place(detail::kernel_backend(backend), attend, Ins(in, 6), Outs(out, 3));
     return seen;
   }

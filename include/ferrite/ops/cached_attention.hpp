@@ -14,13 +14,14 @@ namespace op {
 /// -> o [N, H, T, D], keys, values
 /// G divides H: query head h uses head h / (H / G) of the keys. Of text n the first read[n] positions of the
 /// cache count, from 0 to C - T. The T new ones follow them, rounded to the dtype of the cache; query t sees
-/// positions up to read[n] + t. q, k, v have one dtype, keys and values one. To change a cache in place, make
-/// outputs 1 and 2 the inputs 3 and 4. A read outside its range is an error of the caller: results are then
-/// undefined, but nothing beyond the cache is touched.
+/// positions up to read[n] + t, or the last `window` of them if that is not 0. q, k, v have one dtype, keys
+/// and values one. To change a cache in place, make outputs 1 and 2 the inputs 3 and 4. A read outside its
+/// range is an error of the caller: results are then undefined, but nothing beyond the cache is touched.
 struct FERRITE_API CachedAttention {
   static constexpr LibraryName type_name = "cached_attention";
   static constexpr bool composes_as_given = true;
   double scale = 1;
+  std::int64_t window = 0;
 
   Metas infer(MetaSpan in) const;
   Cost cost(MetaSpan in, MetaSpan out) const;
@@ -29,7 +30,10 @@ struct FERRITE_API CachedAttention {
     return {{{2, 4, 1, 8}, d}, {{2, 2, 1, 8}, d}, {{2, 2, 1, 8}, d},
             {{2, 2, 4, 8}, d}, {{2, 2, 4, 8}, d}, {{2}, DType::i32}};
   }
-  static void attributes(auto& self, auto&& visit) { visit("scale", self.scale); }
+  static void attributes(auto& self, auto&& visit) {
+    visit("scale", self.scale);
+    visit("window", self.window);
+  }
 
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
@@ -53,7 +57,9 @@ struct FERRITE_API CachedAttention {
           expand(unsqueeze(cast(x, wide), 2), {n, groups, heads / groups, capacity, d});
       return reshape(repeated, {n, heads, capacity, d});
     };
-    const Tensor<B> seen = reshape(row, {n, 1, 1, capacity}) <= reshape(arange(b, t), {1, 1, t, 1});
+    const Tensor<B> distance = reshape(arange(b, t), {1, 1, t, 1}) - reshape(row, {n, 1, 1, capacity});
+    const Tensor<B> seen =
+        window == 0 ? distance >= 0 : logical_and(distance >= 0, distance < static_cast<double>(window));
     // Not attention as an op: of its results only the first would carry a gradient.
     const std::array parts = {cast(q, wide), for_heads(keys), for_heads(values), seen};
     return {Attention{false, scale}.compose(b, TensorSpan<B>(parts))[0], keys, values};

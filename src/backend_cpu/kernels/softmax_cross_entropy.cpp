@@ -30,11 +30,12 @@ template <class W>
   return simd::max<W>(n, [&](auto at) { return at(x); });
 }
 
-/// The sum of exp(x - shift) over a part of a row; `ahead` is that part of the next row.
+/// The sum of exp(x - shift) over a row without the element at `apart`, which may be beyond it; `ahead` is
+/// the next row.
 template <class W>
-[[gnu::flatten]] W row_exp_sum(const W* x, W shift, std::int64_t n, const W* ahead) {
+[[gnu::flatten]] W row_exp_sum(const W* x, W shift, std::int64_t n, std::int64_t apart, const W* ahead) {
   return simd::sum<W>(
-      n, [&](auto at) { return simd::exp(at(x) - shift); }, ahead);
+      n, [&](auto at) { return at.with(simd::exp(at(x) - shift), apart, W{0}); }, ahead);
 }
 
 /// What logsumexp is where the maximum is not finite.
@@ -65,12 +66,10 @@ struct LogSum {
       log_sum = row_limit(row, top, n);
     } else if (has_target) {
       own = std::exp(row[target] - shift);
-      const std::int64_t rest = target + 1;
-      others =
-          row_exp_sum(row, shift, target, ahead) + row_exp_sum(row + rest, shift, n - rest, ahead + rest);
+      others = row_exp_sum(row, shift, n, target, ahead);
       log_sum = std::log(own + others);
     } else {
-      log_sum = std::log(row_exp_sum(row, shift, n, ahead));
+      log_sum = std::log(row_exp_sum(row, shift, n, n, ahead));
     }
   }
   W loss(const W* row, std::int64_t n, std::int64_t target, W smoothing) const {

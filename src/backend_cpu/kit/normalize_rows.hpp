@@ -42,6 +42,7 @@ template <class W>
 struct GradientRow {
   const W *dy, *x;
   W* dx;
+  std::array<const W*, 2> ahead;  // what will be dy and x
   Statistics<W> statistics;
   W mean = 0, slope = 0;  // of dn = dy weight: its mean, and its regression on the normed row
 
@@ -56,11 +57,14 @@ template <bool centred, class W>
       const auto dn = at(row.dy) * at(weight);
       return std::array<simd::Vec<W>, 2>{dn, dn * row.normed(at)};
     };
-    const auto sums = simd::sums<W, 2>(n, both);
+    const auto sums = simd::sums<W, 2>(n, both, row.ahead);
     row.mean = sums[0] / count;
     row.slope = sums[1] / count;
   } else {
-    row.slope = simd::sum<W>(n, [&](auto at) { return at(row.dy) * at(weight) * row.normed(at); }) / count;
+    const auto product = [&](auto at) {
+      return std::array<simd::Vec<W>, 1>{at(row.dy) * at(weight) * row.normed(at)};
+    };
+    row.slope = simd::sums<W, 1>(n, product, row.ahead)[0] / count;
   }
 }
 
@@ -148,19 +152,24 @@ void normalize_backward(Cpu& cpu, Ins in, Outs out, Accumulate mask) {
       };
       std::array<Access, 2> pair{access(), access()};
       std::int64_t next = begin;
-      const auto step = [&]<std::size_t count>() {
+      const auto take = [&]<std::size_t count>() {
         std::array<GradientRow<W>, count> rows;
-        for (std::size_t k = 0; k < count; ++k, ++next)
-          rows[k] = {pair[k].dy(next * dy.stride, n),
-                     pair[k].x(next * x.stride, n),
+        constexpr auto step = static_cast<std::int64_t>(count);
+        for (std::size_t k = 0; k < count; ++k, ++next) {
+          const W* const dy_row = pair[k].dy(next * dy.stride, n);
+          const W* const x_row = pair[k].x(next * x.stride, n);
+          rows[k] = {dy_row,
+                     x_row,
                      pair[k].dx.row(next * n),
+                     {pair[k].dy.ahead(dy_row, step * dy.stride), pair[k].x.ahead(x_row, step * x.stride)},
                      {centred ? mean.data<W>()[next] : W{0}, rstd.data<W>()[next]}};
+        }
         normalize_backward_rows<centred>(rows, weight.data<const W>(), dweight, dbias, n);
         for (std::size_t k = 0; k < count; ++k) pair[k].dx.finish(n);
       };
       if (centred && pair[0].x.in_place())
-        while (end - next >= 2) step.template operator()<2>();
-      while (next < end) step.template operator()<1>();
+        while (end - next >= 2) take.template operator()<2>();
+      while (next < end) take.template operator()<1>();
     });
     for (std::size_t k = 0; k < parameters; ++k)
       sum_rows(partial.data() + k * chunks * n, chunks, n, target[1 + k]);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "ferrite/core/dtype.hpp"
 #include "math/vector_width.hpp"
@@ -47,6 +48,16 @@ struct Whole {
   }
   FERRITE_INLINE void store(W* row, Vec<W> v) const { std::memcpy(row + begin, &v, sizeof v); }
   FERRITE_INLINE Vec<W> keep(Vec<W> v, W) const { return v; }
+  /// v with `value` for the element of the row at `place`, if that is here. Without a branch: v stays in its
+  /// register.
+  FERRITE_INLINE Vec<W> with(Vec<W> v, std::int64_t place, W value) const {
+    using Lane = std::conditional_t<sizeof(W) == 4, std::int32_t, std::int64_t>;
+    const std::int64_t distance = place - begin;
+    const auto lane = static_cast<Lane>(distance >= 0 && distance < lanes<W> ? distance : -1);
+    Vec<Lane> numbers;
+    for (std::int64_t j = 0; j < lanes<W>; ++j) numbers[j] = static_cast<Lane>(j);
+    return numbers == lane ? Vec<W>{} + value : v;
+  }
 };
 
 /// The end of a row, where only the first `count` lanes stand for elements. The others read 0.
@@ -67,21 +78,35 @@ struct Part {
     for (std::int64_t j = count; j < lanes<W>; ++j) v[j] = value;
     return v;
   }
+  FERRITE_INLINE Vec<W> with(Vec<W> v, std::int64_t place, W value) const {
+    return Whole<W>{begin}.with(v, place, value);
+  }
 };
 
 inline constexpr int unroll = 6;  // independent chains, to hide the latency of additions and of exp
 
+/// Fetches `count` elements from place `begin` on of a row, or of each of several, into the cache.
+template <class W>
+FERRITE_INLINE void fetch(const W* row, std::int64_t begin, std::int64_t count) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(W));
+  if (row != nullptr)
+    for (std::int64_t j = 0; j < count; j += line) __builtin_prefetch(row + begin + j);
+}
+template <class W, std::size_t rows>
+FERRITE_INLINE void fetch(const std::array<const W*, rows>& each, std::int64_t begin, std::int64_t count) {
+  for (const W* row : each) fetch(row, begin, count);
+}
+
 /// Computes f(place) for all places in [begin, end), `unroll` vectors at a time, and hands each to
-/// sink(place, accumulator index, value). The same places of the row `ahead` are fetched into the cache
-/// meanwhile: processors do not fetch from the next page of memory by themselves. A null that is not a
+/// sink(place, accumulator index, value). The same places of `ahead`, a row or several, are fetched into the
+/// cache meanwhile: processors do not fetch from the next page of memory by themselves. A null that is not a
 /// constant would be fetched from too, which takes long.
-template <class W, class F, class Sink>
-FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sink, const W* ahead = nullptr) {
-  constexpr std::int64_t width = lanes<W>, line = 64 / static_cast<std::int64_t>(sizeof(W));
+template <class W, class F, class Sink, class Ahead = const W*>
+FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sink, const Ahead& ahead = {}) {
+  constexpr std::int64_t width = lanes<W>;
   std::int64_t i = begin;
   for (; i + unroll * width <= end; i += unroll * width) {
-    if (ahead != nullptr)
-      for (std::int64_t j = 0; j < unroll * width; j += line) __builtin_prefetch(ahead + i + j);
+    fetch(ahead, i, unroll * width);
     decltype(f(Whole<W>{i})) values[unroll];
     for (int j = 0; j < unroll; ++j) values[j] = f(Whole<W>{i + j * width});
     for (int j = 0; j < unroll; ++j) sink(Whole<W>{i + j * width}, j, values[j]);
@@ -100,10 +125,21 @@ FERRITE_INLINE void map(W* y, std::int64_t n, F&& f, const W* ahead = nullptr) {
       0, n, f, [&](auto at, int, Vec<W> v) { at.store(y, v); }, ahead);
 }
 
+/// The sum of the lanes, by halves: one after the other would take as long as a hundred elements.
+template <class V>
+FERRITE_INLINE auto across(V v) {
+  constexpr int count = static_cast<int>(sizeof(V) / sizeof(v[0]));
+  std::remove_cvref_t<decltype(v[0])> part[count];
+  std::memcpy(part, &v, sizeof v);
+  for (int width = count / 2; width > 0; width /= 2)
+    for (int j = 0; j < width; ++j) part[j] += part[j + width];
+  return part[0];
+}
+
 /// K sums in one walk; f returns an array of K vectors, which `sink` gets too. Blocks of a thousand elements
 /// are added up in W, their sums in double.
-template <class W, std::size_t K, class F, class Sink>
-FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink, const W* ahead = nullptr) {
+template <class W, std::size_t K, class F, class Sink, class Ahead>
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink, const Ahead& ahead) {
   constexpr std::int64_t block = 1024;
   std::array<double, K> total{};
   for (std::int64_t begin = 0; begin < n; begin += block) {
@@ -116,15 +152,15 @@ FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, Sink&& sink, const W
     for (std::size_t k = 0; k < K; ++k) {
       Vec<W> v = partial[k][0];
       for (int j = 1; j < unroll; ++j) v += partial[k][j];
-      for (std::int64_t j = 0; j < lanes<W>; ++j) total[k] += v[j];
+      total[k] += static_cast<double>(across(v));
     }
   }
   std::array<W, K> result;
   for (std::size_t k = 0; k < K; ++k) result[k] = static_cast<W>(total[k]);
   return result;
 }
-template <class W, std::size_t K, class F>
-FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, const W* ahead = nullptr) {
+template <class W, std::size_t K, class F, class Ahead = const W*>
+FERRITE_INLINE std::array<W, K> sums(std::int64_t n, F&& f, const Ahead& ahead = {}) {
   return sums<W, K>(
       n, f, [](auto, const auto&) {}, ahead);
 }

@@ -88,7 +88,7 @@ const RawKernel::State& RawKernel::state() const {
 void RawKernel::launch_list(Cuda& cuda, const RawGrid& grid, std::span<const RawArgument> arguments) const {
   const State& s = state();
   const Call call(cuda, op_name_of_raw_kernels);
-  check_grid(s.name, grid, call.context().properties());
+  check_grid(s.name, grid, call.properties());
   const auto image = KernelImages::of(call.context()).get_raw(call, s.name, s.id, [&] { return text_of(s); });
   std::vector<void*> data(arguments.size()), parameters;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

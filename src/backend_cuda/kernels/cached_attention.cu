@@ -56,7 +56,8 @@ void run(Cuda& cuda, const op::CachedAttention& op, Ins in, Outs out) {
   const Array read = dense(cuda, in[5]);
   Destination o(cuda, out[0], false);
   const Shape& shape = q.shape();
-  const std::int64_t groups = keys.shape()[1];
+  const std::int64_t groups = keys.shape()[1], capacity = keys.shape()[2];
+  const std::int64_t window = op.window == 0 ? capacity : std::min(op.window, capacity);
   visit_floating(keys.dtype(), [&]<class C>() {
     visit_floating(q.dtype(), [&]<class Q>() {
       if constexpr (!std::is_same_v<Q, double> && !std::is_same_v<C, double> &&
@@ -74,7 +75,8 @@ void run(Cuda& cuda, const op::CachedAttention& op, Ins in, Outs out) {
                                                 static_cast<int>(shape[2]),
                                                 static_cast<int>(shape[1] / groups * shape[2]),
                                                 static_cast<int>(shape[3]),
-                                                static_cast<int>(keys.shape()[2]),
+                                                static_cast<int>(capacity),
+                                                static_cast<int>(window),
                                                 static_cast<float>(op.scale)};
         cached_attention::launch(call, args);
       }

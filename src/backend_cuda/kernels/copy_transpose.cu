@@ -1,7 +1,7 @@
 // Transposed copies through tiles of shared memory: moves elements by their size, whatever they are.
 #include "backend_cuda/kit/elementwise.cuh"
 #include "backend_cuda/kit/transpose.hpp"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/device.cuh"
 #include "ferrite/cuda/launch.hpp"
 

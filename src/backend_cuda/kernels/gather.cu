@@ -4,7 +4,7 @@
 
 #include "backend_cuda/kit/axes.cuh"
 #include "backend_cuda/kit/indices.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/embedding.hpp"
 #include "ferrite/ops/gather.hpp"

@@ -117,7 +117,7 @@ void run(Cuda& cuda, const op::NextToken& op, Ins in, Outs out) {
   visit_floating(scores.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, double>) {
       const std::int64_t bytes = vocab * static_cast<std::int64_t>(sizeof(float));
-      const auto most = static_cast<std::int64_t>(call.context().properties().sharedMemPerBlockOptin);
+      const auto most = static_cast<std::int64_t>(call.properties().sharedMemPerBlockOptin);
       const bool is_shared = bytes + (8 << 10) <= most;  // beside what every block has
       const Scratch<float> memory(call, is_shared ? 1 : texts * vocab);
       const NextTokenArgs<T> args{scores.data<T>(),

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/device.cuh"
 #include "ferrite/ops/pool2d.hpp"
@@ -169,7 +168,7 @@ bool fits_32_bits(const Planes& p) {
 }
 
 unsigned blocks_for(const Call& call, std::int64_t elements) {
-  const std::int64_t wanted = std::int64_t{call.context().properties().multiProcessorCount} * 32;
+  const std::int64_t wanted = std::int64_t{call.properties().multiProcessorCount} * 32;
   return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(elements, 256), 1, wanted));
 }
 

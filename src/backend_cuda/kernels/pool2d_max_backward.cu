@@ -6,7 +6,6 @@
 
 #include "backend_cuda/kit/indices.cuh"
 #include "backend_cuda/kit/shared_memory.hpp"
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/device.cuh"
 #include "ferrite/ops/pool2d.hpp"
@@ -115,7 +114,7 @@ void run(Cuda& cuda, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumula
   Destination dx(cuda, out[0], accumulates(mask, 0));
   const Shape &x = op.input, &y = dy.shape();
   const std::int64_t planes = x[0] * x[1];
-  const int processors = call.context().properties().multiProcessorCount;
+  const int processors = call.properties().multiProcessorCount;
   const auto strips = static_cast<int>(
       std::clamp<std::int64_t>(2 * processors / planes, 1, std::min<std::int64_t>(16, x[2])));
   const Problem p{planes,

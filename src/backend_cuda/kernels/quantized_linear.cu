@@ -42,15 +42,6 @@ __device__ __forceinline__ void finish(const FinishArgs<T>& args, std::int64_t r
   args.y[row * args.columns + column] = convert_to<T>(activate(ActivationMath<T>{}, args.activation, value));
 }
 
-/// Four 8-bit weights as floats. With its sign flipped a byte is unsigned: put below the bits of 2^23 it is
-/// 2^23 + 128 + weight, exactly. The GPU converts integers at a quarter of that speed.
-__device__ __forceinline__ void widen_weights(std::uint32_t four, float* wide) {
-  const std::uint32_t flipped = four ^ 0x80808080u;
-#pragma unroll
-  for (unsigned j = 0; j < 4; ++j)
-    wide[j] = __uint_as_float(__byte_perm(flipped, 0x4b000000u, 0x7540u + j)) - 8388736.0f;
-}
-
 template <class T>
 struct FewRowsArgs {
   const T* x;                 // [rows, inner]
@@ -89,7 +80,9 @@ __global__ void __launch_bounds__(warps * 32) few_rows_kernel(const __grid_const
         const std::uint32_t words[4] = {packed[c].x, packed[c].y, packed[c].z, packed[c].w};
 #pragma unroll
         for (int i = 0; i < at_once / 4; ++i)
-          widen_weights(words[part * (at_once / 4) + i], weights[c] + 4 * i);
+#pragma unroll
+          for (unsigned j = 0; j < 4; ++j)
+            weights[c][4 * i + static_cast<int>(j)] = weight_of(words[part * (at_once / 4) + i], j);
       }
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
@@ -111,9 +104,7 @@ __global__ void __launch_bounds__(warps * 32) few_rows_kernel(const __grid_const
   for (int r = 0; r < rows; ++r) {
 #pragma unroll
     for (int c = 0; c < columns; ++c) {
-      float sum = sums[r][c];
-#pragma unroll
-      for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+      const float sum = warp_sum(sums[r][c]);
       const int index = r * columns + c;
       if (lane == index % 32) mine[index / 32] = sum;
     }

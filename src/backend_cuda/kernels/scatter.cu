@@ -6,7 +6,7 @@
 #include "backend_cuda/kit/axes.cuh"
 #include "backend_cuda/kit/indices.cuh"
 #include "backend_cuda/kit/packs.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/scatter.hpp"
 

@@ -5,7 +5,7 @@
 #include "backend_cuda/kit/axes.cuh"
 #include "backend_cuda/kit/indexed_sums.hpp"
 #include "backend_cuda/kit/indices.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/device.cuh"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/scatter_add.hpp"

@@ -7,7 +7,7 @@
 #include "backend_cuda/kit/axes.cuh"
 #include "backend_cuda/kit/ordered_keys.cuh"
 #include "backend_cuda/kit/radix_sort.hpp"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/sort.hpp"
 

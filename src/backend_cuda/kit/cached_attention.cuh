@@ -8,7 +8,7 @@
 #include "backend_cuda/kit/cached_attention.hpp"
 #include "backend_cuda/kit/packs.cuh"
 #include "backend_cuda/kit/ptx.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda::cached_attention {
@@ -93,18 +93,49 @@ struct Memory {
   }
 };
 
+/// The keys that the queries of a text see, of which each part takes its share.
+template <class Q, class C>
+struct Keys {
+  int read, begin, end;
+
+  __device__ __forceinline__ Keys(const Args<Q, C>& args, int said, int part, int parts)
+      : read(::max(0, ::min(said, args.capacity - args.queries))) {
+    const int first = ::max(0, read + 1 - args.window), all = read + args.queries;
+    const int share = (all - first + parts - 1) / parts;
+    begin = first + part * share;
+    end = ::min(all, begin + share);
+  }
+};
+
+/// Asks for the keys and values of a block before it may read them. How many there are may still change: a
+/// wrong guess fetches what is not used, and leaves the rest for later.
+template <class Q, class C>
+__device__ void prefetch_cache(const Args<Q, C>& args, std::int64_t n, std::int64_t group, int part,
+                               int parts) {
+  constexpr int line = 128 / static_cast<int>(sizeof(C));
+  const int guess = *static_cast<const volatile std::int32_t*>(args.read + n);  // not by way of a stale line
+  const Keys<Q, C> keys(args, guess, part, parts);
+  for (int key = keys.begin + static_cast<int>(threadIdx.x); key < keys.end; key += threads) {
+    for (int column = 0; column < args.depth; column += line) {
+      prefetch(args.keys.at(n, group) + key * args.keys.row + column);
+      prefetch(args.values.at(n, group) + key * args.values.row + column);
+    }
+  }
+}
+
 /// Grid: parts of the keys (one cluster), groups of heads times blocks of queries, texts.
 template <class Q, class C, int packs, int rows>
 __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q, C> args) {
   constexpr int lanes = pack_lanes<C>, columns = packs * lanes;  // of a thread
   constexpr int per_key = threads_per_key<C>, in_flight = keys_in_flight(packs);
-  wait_for_earlier_kernels();
   const int rank = ptx::block_in_cluster(), parts = ptx::cluster_blocks();
   const int row_blocks = (args.rows + rows - 1) / rows;
   const std::int64_t n = blockIdx.z, group = static_cast<int>(blockIdx.y) / row_blocks;
   const int first_row = static_cast<int>(blockIdx.y) % row_blocks * rows;
-  const int read = ::max(0, ::min(args.read[n], args.capacity - args.queries)), all = read + args.queries;
-  const int share = (all + parts - 1) / parts, begin = rank * share, end = ::min(all, begin + share);
+  prefetch_cache(args, n, group, rank, parts);
+  wait_for_earlier_kernels();
+  const Keys<Q, C> own(args, args.read[n], rank, parts);
+  const int read = own.read, begin = own.begin, end = own.end;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int in_key = lane % per_key, own_key = static_cast<int>(threadIdx.x) / per_key;
   const auto column_of = [&](int pack) { return (pack * per_key + in_key) * lanes; };
@@ -165,7 +196,8 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
 #pragma unroll
         for (int distance = per_key / 2; distance > 0; distance /= 2)
           product += __shfl_xor_sync(0xffffffffu, product, distance);
-        score[u] = key < end && key <= read + query ? product : hidden;
+        const int distance = read + query - key;
+        score[u] = key < end && distance >= 0 && distance < args.window ? product : hidden;
         top = fmaxf(top, score[u]);
       }
       found[r].rescale(top);
@@ -266,7 +298,7 @@ template <class Q, class C, int packs, int rows>
 void launch_variant(const Call& call, const Args<Q, C>& args) {
   const int row_blocks = divide_up(args.rows, rows);
   const std::int64_t blocks = args.texts * args.groups * row_blocks;
-  const std::int64_t enough = 2 * call.context().properties().multiProcessorCount;
+  const std::int64_t enough = 2 * call.properties().multiProcessorCount;
   int parts = 1;
   while (runs_hopper_code() && parts < 8 && blocks * parts < enough &&
          args.capacity > parts * keys_in_flight(packs) * keys_at_once<C>)

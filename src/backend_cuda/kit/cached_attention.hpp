@@ -34,6 +34,7 @@ struct Args {
   std::int64_t texts, groups;
   int queries, rows;  // of a text; of all heads of a group together
   int depth, capacity;
+  int window;  // positions that a query sees at most
   float scale;
 };
 

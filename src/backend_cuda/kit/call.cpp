@@ -17,6 +17,8 @@ Call::~Call() {
   OpScope::exchange(outer_op_);
 }
 
+const cudaDeviceProp& Call::properties() const { return context_.properties(); }
+
 std::shared_ptr<Buffer> Call::allocate(std::size_t bytes) const { return context_.allocate(bytes); }
 
 void copy_into(Cuda& cuda, const Array& from, const Array& to, bool add) {

@@ -70,8 +70,7 @@ void sum_columns(const Call& call, const Source& source, std::int64_t rows, std:
   using namespace column_sums;
   constexpr std::int64_t blocks_of_processor = 8, fewest_rows = in_flight * height;
   const std::int64_t strips = divide_up(columns, std::int64_t{strip});
-  const std::int64_t wanted =
-      divide_up(call.context().properties().multiProcessorCount * blocks_of_processor, strips);
+  const std::int64_t wanted = divide_up(call.properties().multiProcessorCount * blocks_of_processor, strips);
   const std::int64_t most = divide_up(rows, fewest_rows);
   const std::int64_t rows_of_part = divide_up(rows, wanted < most ? wanted : most),
                      parts = divide_up(rows, rows_of_part);

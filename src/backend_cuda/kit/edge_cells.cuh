@@ -8,7 +8,6 @@
 #include <bit>
 #include <cub/block/block_scan.cuh>
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/device.cuh"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/bucketize.hpp"

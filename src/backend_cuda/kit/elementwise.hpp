@@ -11,8 +11,8 @@
 
 #include <span>
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/core/scalar.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {

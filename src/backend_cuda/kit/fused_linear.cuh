@@ -1,29 +1,16 @@
-// A product of few rows with a matrix of weights: limited by how fast the weights come, so every weight is
+// A product of a few rows with a matrix of weights: limited by how fast the weights come, so every weight is
 // read once, in 16 bytes, by as many threads as there is room for. The rows wait in shared memory, normalised
-// by every block for itself: that is less work than another kernel. Sums are f32, in a fixed order.
+// by every block for itself: that is less work than another kernel. Sums are f32, in a fixed order. One row
+// has a kernel of its own (fused_linear_row.cuh).
 #pragma once
 
-#include "backend_cuda/kit/fused_linear.hpp"
-#include "backend_cuda/kit/linear_parts.cuh"
+#include "backend_cuda/kit/fused_linear_row.cuh"
 #include "backend_cuda/kit/ptx.cuh"
 #include "backend_cuda/kit/shared_memory.hpp"
 #include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda::fused_linear {
 
-constexpr int warps = 8, threads = 32 * warps;
-
-__device__ __forceinline__ float warp_sum(float value) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
-  return value;
-}
-
-/// Fetches the line at this address of the GPU's memory into the L2 cache. Nothing is read, so that it may
-/// come before the wait for earlier kernels.
-__device__ __forceinline__ void prefetch(const void* at) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
 template <class T>
 __device__ __forceinline__ void prefetch_all(const T* data, int count) {
   constexpr int line = 128 / static_cast<int>(sizeof(T));
@@ -184,7 +171,7 @@ void launch_variant(const Call& call, const Args<X, W>& args) {
 template <class X, class W, int most_rows>
 void launch_rows(const Call& call, Args<X, W> args) {
   constexpr int few = most_rows <= 2 ? 1 : 2, many = 4;
-  const std::int64_t enough = 2 * call.context().properties().multiProcessorCount;
+  const std::int64_t enough = 2 * call.properties().multiProcessorCount;
   args.parts = 1;
   if (divide_up(args.columns, warps * many) >= enough)
     return launch_variant<X, W, most_rows, many>(call, args);
@@ -197,8 +184,8 @@ void launch_rows(const Call& call, Args<X, W> args) {
 
 template <class X, class W>
 void launch(const Call& call, const Args<X, W>& args) {
-  if (args.rows == 1) return launch_rows<X, W, 1>(call, args);
-  if (args.rows == 2) return launch_rows<X, W, 2>(call, args);
+  if (args.rows == 1 && args.inner <= most_inner_of_row(sizeof(X), sizeof(W))) return launch_row(call, args);
+  if (args.rows <= 2) return launch_rows<X, W, 2>(call, args);
   if (args.rows <= 4) return launch_rows<X, W, 4>(call, args);
   launch_rows<X, W, 8>(call, args);
 }

@@ -12,6 +12,7 @@ template <class X, class W>
 struct Args {
   const X* x;
   const W* weight;
+  const float* scale;                                  // of the columns of weights of 8 bits, else null
   const X *norm_weight, *norm_bias, *bias, *residual;  // those that are not there are null
   X* y;
   std::int64_t weight_stride;
@@ -23,9 +24,21 @@ struct Args {
 };
 
 inline constexpr std::int64_t most_rows = 8;
+/// Packs of 16 bytes of weights that a lane has at once, of a single row: what fits into its registers beside
+/// the row itself. And the length of the row that the eight warps of a block have together.
+constexpr int packs_of_lane(std::size_t x_size, std::size_t weight_size) {
+  if (weight_size == x_size) return 3;
+  return x_size == 2 ? 2 : 1;
+}
+constexpr std::int64_t most_inner_of_row(std::size_t x_size, std::size_t weight_size) {
+  return packs_of_lane(x_size, weight_size) * std::int64_t{256} * static_cast<std::int64_t>(16 / weight_size);
+}
 
 /// X and W as device types: equal, or X is float.
 template <class X, class W>
 void launch(const Call& call, const Args<X, W>& args);
+/// One row, not longer than most_inner_of_row.
+template <class X>
+void launch(const Call& call, const Args<X, std::int8_t>& args);
 
 }  // namespace ferrite::cuda::fused_linear

@@ -9,7 +9,7 @@
 #include "backend_cuda/kit/indices.cuh"
 #include "backend_cuda/kit/packs.cuh"
 #include "backend_cuda/kit/radix_sort.hpp"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {

@@ -1,7 +1,6 @@
 // Sums over equal indices: scatter_add and the gradient of embedding.
 #pragma once
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {

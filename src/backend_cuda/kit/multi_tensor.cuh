@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/device.cuh"
 

@@ -2,7 +2,6 @@
 // block.
 #pragma once
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {

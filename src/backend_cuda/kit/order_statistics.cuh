@@ -9,7 +9,6 @@
 #include <cub/block/block_scan.cuh>
 
 #include "backend_cuda/kit/key_tree.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
 #include "backend_cuda/runtime/sample.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/order_statistics.hpp"

@@ -49,6 +49,12 @@ __device__ __forceinline__ void store_pack(T* at, const Pack<T, lanes>& pack) {
   *reinterpret_cast<Word<bytes>*>(at) = word;
 }
 
+/// Fetches the line at this address of the GPU's memory into the L2 cache. Nothing is read, so that it may
+/// come before the wait for earlier kernels.
+__device__ __forceinline__ void prefetch(const void* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
 /// True if packs of `bytes` bytes may start here.
 inline bool is_aligned(const void* data, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backend_cuda/kit/shared_memory.hpp"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 
 namespace ferrite::cuda {
@@ -19,8 +19,7 @@ std::int64_t blocks_at_once(const Call& call, void (*kernel)(Args), BlockSize bl
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, block.threads,
                                                       static_cast<std::size_t>(block.shared_bytes)),
         call.op());
-  return std::max<std::int64_t>(
-      1, std::int64_t{per_processor} * call.context().properties().multiProcessorCount);
+  return std::max<std::int64_t>(1, std::int64_t{per_processor} * call.properties().multiProcessorCount);
 }
 
 }  // namespace ferrite::cuda

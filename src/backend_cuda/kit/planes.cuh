@@ -49,7 +49,7 @@ class Planes {
     PlanesShape shape = shape_;
     shape.plane_packs = Divider(shape.length / lanes);
     shape.channel_packs = shape.batch * (shape.length / lanes);
-    const std::int64_t wanted = 16 * call.context().properties().multiProcessorCount / shape.channels;
+    const std::int64_t wanted = 16 * call.properties().multiProcessorCount / shape.channels;
     const std::int64_t sensible = divide_up(shape.channel_packs, plane_threads * plane_items);
     const std::int64_t parts = std::max<std::int64_t>(std::min(wanted, sensible), 1);
     shape.part_packs = divide_up(shape.channel_packs, parts);

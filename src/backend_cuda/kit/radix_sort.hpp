@@ -1,7 +1,6 @@
 // Stable sorting of keys with a 32-bit value each, by CUB; used by sort and the deterministic scatters.
 #pragma once
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {

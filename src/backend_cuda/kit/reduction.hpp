@@ -3,7 +3,6 @@
 #pragma once
 
 #include "backend_cuda/kit/axes.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/core/small_vector.hpp"
 #include "ferrite/cuda/call.hpp"
 

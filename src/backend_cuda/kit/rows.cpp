@@ -38,7 +38,7 @@ LaunchConfig early_launch(const Call& call, std::int64_t blocks, int block, std:
 /// For each of the blocks that a multiprocessor is to hold.
 std::int64_t most_shared_bytes(const Call& call, int blocks) {
   constexpr std::int64_t control_bytes = 2816;  // RingControl, checked in ring.cuh
-  const cudaDeviceProp& has = call.context().properties();
+  const cudaDeviceProp& has = call.properties();
   return static_cast<std::int64_t>(blocks == 1 ? has.sharedMemPerBlockOptin
                                                : has.sharedMemPerMultiprocessor / blocks -
                                                      has.reservedSharedMemPerBlock) -
@@ -67,7 +67,7 @@ int clusters_at_once(const Call& call, const void* kernel, int block, std::int64
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(most_shared_bytes(call, 1))),
         call.op());
-  int clusters = call.context().properties().multiProcessorCount;
+  int clusters = call.properties().multiProcessorCount;
   if (parts > 1) {
     const LaunchConfig config = early_launch(call, parts, block, shared_bytes, parts);
     check(cudaOccupancyMaxActiveClusters(&clusters, kernel, config.get()), call.op());
@@ -110,7 +110,7 @@ RowPlan::RowPlan(const Call& call, DType dtype, std::int64_t rows, std::int64_t 
 
   // Smaller blocks if there are not enough rows for all multiprocessors.
   block_ = std::max(threads, 256);
-  const int processors = call.context().properties().multiProcessorCount;
+  const int processors = call.properties().multiProcessorCount;
   while (block_ > std::max(threads, 64) && divide_up(rows, block_ / threads) < processors) block_ /= 2;
 }
 
@@ -130,7 +130,7 @@ std::optional<RingPlan> RingPlan::make(const Call& call, DType dtype, std::int64
   plan.shape_.rows = rows;
   plan.shape_.length = static_cast<std::int32_t>(length);
   // More blocks per row if there are so few rows that other blocks would be idle.
-  const int processors = call.context().properties().multiProcessorCount;
+  const int processors = call.properties().multiProcessorCount;
   constexpr std::int64_t worth_sharing = 4096;
   std::int64_t parts = 1;
   while (parts < most_ring_parts && rows * parts * 2 <= processors && length / (parts * 2) >= worth_sharing)

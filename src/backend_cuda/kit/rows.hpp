@@ -11,7 +11,6 @@
 #include <initializer_list>
 #include <optional>
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {

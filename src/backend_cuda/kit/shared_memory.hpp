@@ -20,7 +20,7 @@ inline std::size_t most_shared_memory(const Cuda& cuda) {
 inline void allow_all_shared_memory(const Call& call, const void* kernel) {
   cudaFuncAttributes own{};
   check(cudaFuncGetAttributes(&own, kernel), call.op());
-  const std::size_t most = call.context().properties().sharedMemPerBlockOptin - own.sharedSizeBytes;
+  const std::size_t most = call.properties().sharedMemPerBlockOptin - own.sharedSizeBytes;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most)),
         call.op());
 }

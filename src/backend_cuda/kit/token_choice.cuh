@@ -1,5 +1,6 @@
 // How next_token chooses among the scores of one text: one block, without sorting. The likeliest k are found
-// digit by digit, those that have a share of the probability by a search for the least weight among them.
+// digit by digit, for a small k among the few scores that may belong to them; those that have a share of the
+// probability by a search for the least weight among them.
 // Counts are integers and sums have a fixed order, so that every run gives the same token.
 #pragma once
 
@@ -15,9 +16,10 @@ struct Memory {
   unsigned count[bins];
   double sums[3][warps];
   unsigned long long keys[warps];
+  unsigned candidates[threads];  // keys
   unsigned counts[warps];
   unsigned digit, before, equal;
-  int place;
+  int place, found;
 };
 
 /// An element stays if it is above `value`, or equal to it and not behind `last`.
@@ -50,14 +52,26 @@ class Choice {
   /// are stored. NaN counts as the highest.
   template <class Score>
   __device__ unsigned long long take_scores(Score&& score) {
+    constexpr int at_once = 16;  // that are under way together: a store between two loads would part them
     unsigned long long best = 0;
-    for (int id = thread_; id < vocab_; id += threads) {
-      const float value = score(id);
-      numbers_[id] = value;
-      const unsigned long long key =
-          static_cast<unsigned long long>(ascending_key(value)) << 32 | ~static_cast<unsigned>(id);
-      best = ::max(best, key);
+    for (int first = thread_; first < vocab_; first += at_once * threads) {
+      float values[at_once];
+#pragma unroll
+      for (int u = 0; u < at_once; ++u) {
+        const int id = first + u * threads;
+        values[u] = id < vocab_ ? score(id) : 0.0f;
+      }
+#pragma unroll
+      for (int u = 0; u < at_once; ++u) {
+        const int id = first + u * threads;
+        if (id >= vocab_) break;
+        numbers_[id] = values[u];
+        const unsigned long long key =
+            static_cast<unsigned long long>(ascending_key(values[u])) << 32 | ~static_cast<unsigned>(id);
+        best = ::max(best, key);
+      }
     }
+    own_highest_ = static_cast<unsigned>(best >> 32);
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) best = ::max(best, __shfl_xor_sync(everyone, best, step));
     if (lane_ == 0) memory_.keys[warp_] = best;
@@ -66,37 +80,13 @@ class Choice {
     return best;
   }
 
-  /// The k-th highest score, as a key. 0 < k < vocab.
+  /// The k-th highest score, as a key. 0 < k < vocab. After take_scores.
   __device__ Limit<unsigned> likeliest(unsigned k) {
-    unsigned prefix = 0, fixed = 0;
-    for (int shift = 24; shift >= 0; shift -= 8) {
-      if (thread_ < bins) memory_.count[thread_] = 0;
-      __syncthreads();
-      for (int first = 0; first < vocab_; first += threads) {
-        const int id = first + thread_;
-        const unsigned key = id < vocab_ ? ascending_key(numbers_[id]) : 0;
-        const bool counts = id < vocab_ && (key & fixed) == prefix;
-        const unsigned digit = key >> shift & (bins - 1);
-        // Most keys have few values in their first digits: a warp adds equal ones at once.
-        const unsigned counting = __ballot_sync(everyone, counts);
-        if (counts) {
-          const unsigned alike = __match_any_sync(counting, digit);
-          if (lane_ == __ffs(static_cast<int>(alike)) - 1)
-            atomicAdd(&memory_.count[digit], static_cast<unsigned>(__popc(alike)));
-        }
-      }
-      __syncthreads();
-      if (warp_ == 0) find_digit(k);
-      __syncthreads();
-      prefix |= memory_.digit << shift;
-      fixed |= static_cast<unsigned>(bins - 1) << shift;
-      k -= memory_.before;
-    }
-    const unsigned equal = memory_.equal;
-    __syncthreads();
-    const int last =
-        equal == k ? vocab_ : place_of(k, [&](int id) { return ascending_key(numbers_[id]) == prefix; });
-    return {prefix, last};
+    const auto key_of = [&](int id) { return ascending_key(numbers_[id]); };
+    const Found found = few_likeliest(k, key_of);
+    const unsigned key = found.key;
+    if (found.needed == found.equal) return {key, vocab_};
+    return {key, place_of(found.needed, [&](int id) { return key_of(id) == key; })};
   }
 
   /// Puts weights in the places of the scores: exp((score - top) / temperature), 0 for those that go.
@@ -191,6 +181,61 @@ class Choice {
     double sum[3];
     __device__ __forceinline__ double operator[](unsigned i) const { return sum[i]; }
   };
+  /// The k-th highest key; how many are equal to it, and how many of these belong to the highest k.
+  struct Found {
+    unsigned key, equal, needed;
+  };
+
+  /// The k-th highest of the keys that each thread has as its highest is not above the k-th of all, so that
+  /// only the scores from there on count. They are few, unless most of the scores are equal.
+  template <class KeyOf>
+  __device__ Found few_likeliest(unsigned k, KeyOf&& key_of) {
+    if (k > threads) return highest(k, vocab_, key_of);
+    const unsigned least = highest(k, threads, [&](int) { return own_highest_; }).key;
+    if (thread_ == 0) memory_.found = 0;
+    __syncthreads();
+    for (int id = thread_; id < vocab_; id += threads) {
+      if (key_of(id) < least) continue;
+      const int place = atomicAdd(&memory_.found, 1);
+      if (place < threads) memory_.candidates[place] = key_of(id);
+    }
+    __syncthreads();
+    const int found = memory_.found;
+    if (found > threads) return highest(k, vocab_, key_of);
+    return highest(k, found, [&](int i) { return memory_.candidates[i]; });
+  }
+  /// The k-th highest of `count` keys, digit by digit. A thread asks for those at its number, and at that
+  /// plus multiples of `threads`.
+  template <class KeyOf>
+  __device__ Found highest(unsigned k, int count, KeyOf&& key_of) {
+    unsigned prefix = 0, fixed = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      if (thread_ < bins) memory_.count[thread_] = 0;
+      __syncthreads();
+      for (int first = 0; first < count; first += threads) {
+        const int i = first + thread_;
+        const unsigned key = i < count ? key_of(i) : 0;
+        const bool counts = i < count && (key & fixed) == prefix;
+        const unsigned digit = key >> shift & (bins - 1);
+        // Most keys have few values in their first digits: a warp adds equal ones at once.
+        const unsigned counting = __ballot_sync(everyone, counts);
+        if (counts) {
+          const unsigned alike = __match_any_sync(counting, digit);
+          if (lane_ == __ffs(static_cast<int>(alike)) - 1)
+            atomicAdd(&memory_.count[digit], static_cast<unsigned>(__popc(alike)));
+        }
+      }
+      __syncthreads();
+      if (warp_ == 0) find_digit(k);
+      __syncthreads();
+      prefix |= memory_.digit << shift;
+      fixed |= static_cast<unsigned>(bins - 1) << shift;
+      k -= memory_.before;
+    }
+    const unsigned equal = memory_.equal;
+    __syncthreads();
+    return {prefix, equal, k};
+  }
 
   /// By the first warp: the bin of the k-th highest key, from the top; how many keys are above that bin.
   __device__ void find_digit(unsigned k) {
@@ -278,6 +323,7 @@ class Choice {
   Memory& memory_;
   float* numbers_;
   int vocab_, thread_, warp_, lane_, begin_, end_;
+  unsigned own_highest_ = 0;  // key of what this thread has taken
 };
 
 }  // namespace ferrite::cuda::token_choice

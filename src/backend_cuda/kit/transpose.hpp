@@ -2,7 +2,6 @@
 // tile of shared memory, so that both sides access whole sectors.
 #pragma once
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/call.hpp"
 
 namespace ferrite::cuda {

@@ -101,7 +101,7 @@ __global__ void small_qr_kernel(const T* given, T* packed, int m, int n, int k) 
 
 template <class T>
 bool fits_small_qr(const Call& call, std::int64_t m, std::int64_t n) {
-  const auto most = static_cast<std::int64_t>(call.context().properties().sharedMemPerBlockOptin / sizeof(T));
+  const auto most = static_cast<std::int64_t>(call.properties().sharedMemPerBlockOptin / sizeof(T));
   return m <= most && n <= most && elements(m, n) <= most;
 }
 

@@ -12,31 +12,48 @@ def add_to(cases):
 
 
 def add_cached_attention(cases):
-    shapes = {"": (2, 2, 2, 1, 8, 5), "grouped": (2, 6, 2, 2, 8, 7), "odd": (1, 3, 1, 3, 5, 4)}
-    for label, (texts, heads, groups, new, depth, capacity) in shapes.items():
+    shapes = {
+        "": (2, 2, 2, 1, 8, 5, 0),
+        "grouped": (2, 6, 2, 2, 8, 7, 0),
+        "odd": (1, 3, 1, 3, 5, 4, 0),
+        "window": (3, 4, 2, 2, 8, 9, 3),
+    }
+    for label, (texts, heads, groups, new, depth, capacity, window) in shapes.items():
 
         def inputs(s):
             rows, cache = (texts, groups, new, depth), (texts, groups, capacity, depth)
             read = s.index(texts, limit=capacity - new + 1, dtype="i32")
             return [s.real(texts, heads, new, depth), s.real(*rows), s.real(*rows), s.real(*cache), s.real(*cache), read]
 
-        cases.add("cached_attention", label, {"scale": 0.4}, inputs, FLOATS, length=depth + capacity)
+        attributes = {"scale": 0.4, "window": window}
+        cases.add("cached_attention", label, attributes, inputs, FLOATS, length=depth + capacity)
 
 
 def add_fused_linear(cases):
-    for label, norm, activation, bias, residual in (
-        ("plain", "none", "none", False, False),
-        ("sum", "none", "none", True, True),
-        ("layer_norm", "layer", "gelu", True, False),
-        ("rms_norm", "rms", "silu", False, True),
-        ("all", "layer", "tanh", True, True),
+    for label, norm, activation, bias, residual, quantized in (
+        ("plain", "none", "none", False, False, False),
+        ("sum", "none", "none", True, True, False),
+        ("layer_norm", "layer", "gelu", True, False, False),
+        ("rms_norm", "rms", "silu", False, True, False),
+        ("all", "layer", "tanh", True, True, False),
+        ("quantized", "none", "none", False, False, True),
+        ("quantized/all", "layer", "gelu", True, True, True),
     ):
-        attributes = {"norm": norm, "eps": 1e-3, "activation": activation, "bias": bias, "residual": residual}
+        attributes = {
+            "norm": norm,
+            "eps": 1e-3,
+            "activation": activation,
+            "bias": bias,
+            "residual": residual,
+            "quantized": quantized,
+        }
 
         def inputs(s):
-            made = [s.real(3, 16), s.real(5, 16)]
+            weight = s.index(5, 16, low=-127, limit=128, dtype="i8") if quantized else s.real(5, 16)
+            made = [s.real(1 if quantized else 3, 16), weight]
+            made += [s.positive(5, dtype="f32") / 127] if quantized else []
             made += [s.real(16) for _ in range({"none": 0, "layer": 2, "rms": 1}[norm])]
-            return made + ([s.real(5)] if bias else []) + ([s.real(3, 5)] if residual else [])
+            return made + ([s.real(5)] if bias else []) + ([s.real(len(made[0]), 5)] if residual else [])
 
         cases.add("fused_linear", label, attributes, inputs, FLOATS, length=16)
 

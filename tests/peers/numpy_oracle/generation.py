@@ -21,7 +21,10 @@ def cached_attention(case, q, k, v, keys, values, read):
         for h in range(heads):
             key, value = (cache[n, h // shared, :end] for cache in stored)
             scores = q[n, h] @ key.T * case["scale"]
-            scores = np.where(np.tri(new, end, begin, dtype=bool), scores, -np.inf)
+            seen = np.tri(new, end, begin, dtype=bool)
+            if case["window"]:
+                seen &= ~np.tri(new, end, begin - case["window"], dtype=bool)
+            scores = np.where(seen, scores, -np.inf)
             o[n, h] = special.softmax(scores, axis=-1) @ value
     return [(o, case.dtypes[0]), (stored[0], case.dtypes[3]), (stored[1], case.dtypes[3])]
 
@@ -29,6 +32,8 @@ def cached_attention(case, q, k, v, keys, values, read):
 @oracle("fused_linear")
 def fused_linear(case, x, weight, *rest):
     rest = list(rest)
+    if case["quantized"]:
+        weight = weight * rest.pop(0)[:, None]
     if case["norm"] == "layer":
         centred = x - np.mean(x, axis=1, keepdims=True)
         x = centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + case["eps"]) * rest.pop(0) + rest.pop(0)

@@ -15,6 +15,8 @@ def cached_attention(case, q, k, v, keys, values, read):
         end = begin + new
         keys[n, :, begin:end], values[n, :, begin:end] = k[n], v[n]
         mask = torch.ones(new, end, dtype=torch.bool).tril(begin)
+        if case["window"]:
+            mask = mask.triu(begin - case["window"] + 1)
         o[n] = F.scaled_dot_product_attention(
             q[n], keys[n, :, :end], values[n, :, :end], attn_mask=mask, scale=case["scale"], enable_gqa=True
         )
@@ -24,14 +26,20 @@ def cached_attention(case, q, k, v, keys, values, read):
 @oracle("fused_linear")
 def fused_linear(case, x, weight, *rest):
     rest = list(rest)
+    scale = rest.pop(0).double()[:, None] if case["quantized"] else None
     if case["norm"] == "layer":
         x = F.layer_norm(x, weight.shape[1:], rest.pop(0), rest.pop(0), case["eps"])
     elif case["norm"] == "rms":
         x = F.rms_norm(x, weight.shape[1:], rest.pop(0), case["eps"])
-    y = F.linear(x, weight, rest.pop(0) if case["bias"] else None)
+    bias = rest.pop(0) if case["bias"] else None
+    if case["quantized"]:
+        y = F.linear(x.double(), weight.double() * scale, None if bias is None else bias.double())
+    else:
+        y = F.linear(x, weight, bias)
     name = case["activation"]
     if name != "none":
         y = UNARY["gelu_tanh" if name == "gelu" else name](y, 1)
+    y = y.to(x.dtype)
     return y + rest.pop(0) if case["residual"] else y
 
 

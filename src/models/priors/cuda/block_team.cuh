@@ -3,7 +3,6 @@
 // those of the CPU. After every member, its writes are visible to the whole team.
 #pragma once
 
-#include "backend_cuda/runtime/device_context.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "models/priors/workspace.hpp"
 

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "backend_cuda/kit/packs.cuh"
-#include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/call.hpp"
 #include "ferrite/cuda/launch.hpp"
 #include "ferrite/models/priors/priors.hpp"
 #include "models/priors/formula.hpp"

@@ -68,8 +68,7 @@ void run(Cuda& cuda, const op::PriorDatasets& op, Ins, Outs out) {
   for (int i = 0; i < outputs; ++i) args.out[i] = targets[i].array().data<void>();
   Workspace measured;
   args.workspace_bytes = plan_bytes + place_workspace(op.config, nullptr, measured);
-  const std::int64_t resident =
-      std::int64_t{call.context().properties().multiProcessorCount} * blocks_per_processor;
+  const std::int64_t resident = std::int64_t{call.properties().multiProcessorCount} * blocks_per_processor;
   const std::int64_t blocks =
       std::min({op.count, resident, std::max(workspace_limit / args.workspace_bytes, std::int64_t{1})});
   const Scratch<std::byte> workspaces(call, blocks * args.workspace_bytes);
