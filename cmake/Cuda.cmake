@@ -97,6 +97,6 @@ set(FERRITE_CUDA_OPTIONS --expt-relaxed-constexpr --extended-lambda "SHELL:-Xcom
 if(FERRITE_CUDA_OPTIMISE)
   list(APPEND FERRITE_CUDA_OPTIONS -O3)
 else()
-  string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # of host code
+  string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # host code too
   list(APPEND FERRITE_CUDA_OPTIONS "SHELL:-Xcicc -O0")
 endif()

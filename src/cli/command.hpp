@@ -4,6 +4,9 @@
 // Not CLI/CLI.hpp: the virtual functions of what prints help and reads config files would be compiled in
 // every file, which takes seconds. They are in program.cpp.
 #include <CLI/App.hpp>
+#if __has_include(<CLI/ExtraValidators.hpp>)  // CLI11 2.6
+#include <CLI/ExtraValidators.hpp>
+#endif
 #include <functional>
 #include <string>
 

@@ -128,7 +128,7 @@ AttributeReader::AttributeReader(std::string_view op, std::string_view text,
   for (const std::string_view key : keys) {
     if (!object.contains(std::string(key)))
       throw ParseError(
-          fmt::format("[{}] attribute '{}' is missing: the attributes are {}", op, key, listed(keys)));
+          fmt::format("[{}] attribute '{}' is missing: the attributes are {}", op, key, listed(known)));
   }
 }
 

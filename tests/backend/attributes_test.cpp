@@ -125,6 +125,15 @@ TEST(Attributes, RejectUnknownAndMissingKeysAndListTheValidOnes) {
             "[matmul] unknown attribute 'alpha': the attributes are at_least");
 }
 
+TEST(Attributes, OfEarlierVersionsMeanTheDefaultOfWhatCameLater) {
+  const auto attention = parse_attributes<op::Attention>(R"({"causal":true,"scale":0.5})");
+  EXPECT_TRUE(attention.causal);
+  EXPECT_EQ(attention.window, 0);
+  EXPECT_EQ(parse_attributes<op::Attention>(R"({"causal":true,"scale":0.5,"window":3})").window, 3);
+  EXPECT_EQ(message_of([] { parse_attributes<op::Attention>(R"({"causal":true})"); }),
+            "[attention] attribute 'scale' is missing: the attributes are causal, scale, window");
+}
+
 TEST(Attributes, RejectValuesOfTheWrongKind) {
   EXPECT_EQ(message_of([] { parse_attributes<op::Softmax>(R"({"axis":"last"})"); }),
             "[softmax] attribute 'axis' is \"last\": needs an integer from -2147483648 to 2147483647");

@@ -45,6 +45,26 @@ TEST(Simd, ReductionsSeeEveryElementOfRowsOfEveryLength) {
   }
 }
 
+template <class W>
+void expect_replaced_at_every_place() {
+  constexpr std::int64_t begin = 40, width = simd::lanes<W>;
+  simd::Vec<W> v;
+  for (std::int64_t j = 0; j < width; ++j) v[j] = static_cast<W>(j + 1);
+  for (std::int64_t place = begin - 2; place < begin + width + 2; ++place) {
+    const auto whole = simd::Whole<W>{begin}.with(v, place, W{-7});
+    const auto part = simd::Part<W>{begin, width - 1}.with(v, place, W{-7});
+    for (std::int64_t j = 0; j < width; ++j) {
+      EXPECT_EQ(whole[j], begin + j == place ? W{-7} : v[j]) << place << " " << j;
+      EXPECT_EQ(part[j], whole[j]) << place << " " << j;
+    }
+  }
+  EXPECT_EQ(simd::across(v), static_cast<W>(width * (width + 1) / 2));
+}
+TEST(Simd, OneElementIsReplacedAtEveryPlaceAndLanesAreAdded) {
+  expect_replaced_at_every_place<float>();
+  expect_replaced_at_every_place<double>();
+}
+
 TEST(Simd, SumsOfMillionsStayAccurate) {
   const std::vector<float> x(3000000, 0.1f);
   const float* row = x.data();

@@ -65,6 +65,12 @@ TEST(CachedAttention, ErrorsSayWhatIsWrong) {
   expect_error<ShapeError>([&] { call({1, 3, 1, 4}, {1, 2, 1, 4}, {1, 2, 5, 4}); }, {"must divide"});
   expect_error<ShapeError>([&] { call({1, 2, 6, 4}, {1, 2, 6, 4}, {1, 2, 5, 4}); }, {"room"});
   expect_error<DTypeError>([&] { call({1, 2, 1, 4}, {1, 2, 1, 4}, {1, 2, 5, 4}, DType::i64); }, {"read"});
+  const T x = zeros(b, {1, 1, 1, 4});
+  expect_error<ValueError>(
+      [&] {
+        eval(op::CachedAttention{1, -1}, x, x, x, x, x, zeros(b, {1}, DType::i32));
+      },
+      {"[cached_attention]", "window of -1", "0 for all"});
 }
 
 TEST(FusedLinear, IsItsParts) {

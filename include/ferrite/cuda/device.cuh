@@ -109,8 +109,8 @@ struct alignas(sizeof(T) * n) Pack {
 template <class T>
 inline constexpr int pack_lanes = 16 / static_cast<int>(sizeof(T));
 
-/// First line of kernels that start early (launch.hpp). It waits until earlier work in the stream has ended
-/// and its results are visible. Meanwhile the GPU may set up the kernel after this one.
+/// First line, but for prefetches, of kernels that start early (launch.hpp). It waits until earlier work in
+/// the stream has ended and its results are visible. Meanwhile the GPU may set up the kernel after this one.
 __device__ __forceinline__ void wait_for_earlier_kernels() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // before Hopper, kernels start in turn
   asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");

@@ -13,9 +13,9 @@ inline constexpr int block_threads = 256;
 FERRITE_API bool runs_hopper_code();
 
 /// Whether the GPU may set up a kernel while the one before it in the stream still runs. `early` is only for
-/// kernels whose threads all begin with wait_for_earlier_kernels() (device.cuh), before any access to memory,
-/// and that are compiled for the same GPUs as ferrite. A small kernel then costs a fifth less. On GPUs before
-/// Hopper it means `in_turn`.
+/// kernels whose threads all begin with wait_for_earlier_kernels() (device.cuh), before any access to memory
+/// but prefetches and what only they depend on, and that are compiled for the same GPUs as ferrite. A small
+/// kernel then costs a fifth less. On GPUs before Hopper it means `in_turn`.
 enum class Start : std::uint8_t { in_turn, early };
 
 /// The arguments of cudaLaunchKernelExC.

@@ -20,6 +20,7 @@ namespace op {
 /// that sees no key gives 0.
 struct FERRITE_API Attention {
   static constexpr LibraryName type_name = "attention";
+  static constexpr std::string_view later_attribute = "window";
   static constexpr Positions lowered = {0, 1, 2};
   bool causal = false;
   double scale = 1;
@@ -92,6 +93,7 @@ struct FERRITE_API Attention {
 /// Inputs (do, q, k, v, o, lse[, mask]) -> dq, dk, dv.
 struct FERRITE_API AttentionBackward {
   static constexpr LibraryName type_name = "attention_backward";
+  static constexpr std::string_view later_attribute = "window";
   static constexpr Positions lowered = {0, 1, 2, 3, 4};
   bool causal = false;
   double scale = 1;

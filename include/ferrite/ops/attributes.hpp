@@ -1,6 +1,7 @@
 // Attributes as JSON text, for reports and replay files. Works for every op with `attributes`, including a
 // user's. An enum needs to_string(E) and count_of(E) beside it; a struct needs to_json() and static
-// from_json(text). A std::optional without a value is left out.
+// from_json(text). A std::optional without a value is left out. An attribute that an op got later is its
+// `later_attribute`: files of earlier versions do not have it, and mean its default.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +63,7 @@ class FERRITE_API AttributeReader {
   AttributeReader(const AttributeReader&) = delete;
   AttributeReader& operator=(const AttributeReader&) = delete;
 
+  bool has(std::string_view key) const;
   template <class T>
   void operator()(std::string_view key, T& value) {
     if constexpr (is_optional<T>) {
@@ -91,7 +93,6 @@ class FERRITE_API AttributeReader {
     for (std::size_t i = 0; i < count; ++i) all.push_back(name(i));
     return all;
   }
-  bool has(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   std::size_t choice(std::string_view key, const std::vector<std::string_view>& names) const;
   std::string json_text(std::string_view key) const;
@@ -117,12 +118,18 @@ std::string format_attributes(const Op& op) {
 template <class Op>
 Op parse_attributes(std::string_view json) {
   Op op;
+  const auto is_later = []([[maybe_unused]] std::string_view key) {
+    if constexpr (requires { Op::later_attribute; }) return key == Op::later_attribute;
+    return false;
+  };
   std::vector<std::string_view> keys, optional_keys;
   Op::attributes(op, [&]<class T>(std::string_view key, const T&) {
-    (detail::is_optional<T> ? optional_keys : keys).push_back(key);
+    (detail::is_optional<T> || is_later(key) ? optional_keys : keys).push_back(key);
   });
   detail::AttributeReader reader(Op::type_name, json, keys, optional_keys);
-  Op::attributes(op, reader);
+  Op::attributes(op, [&](std::string_view key, auto& value) {
+    if (!is_later(key) || reader.has(key)) reader(key, value);
+  });
   return op;
 }
 

@@ -19,6 +19,7 @@ namespace op {
 /// range is an error of the caller: results are then undefined, but nothing beyond the cache is touched.
 struct FERRITE_API CachedAttention {
   static constexpr LibraryName type_name = "cached_attention";
+  static constexpr std::string_view later_attribute = "window";
   static constexpr bool composes_as_given = true;
   double scale = 1;
   std::int64_t window = 0;

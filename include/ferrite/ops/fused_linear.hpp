@@ -21,10 +21,11 @@ FERRITE_API std::string_view to_string(RowNorm norm);
 /// residual + activation(norm(x) W^T + bias)
 /// # Shapes: x [N, I], weight [O, I], then as the attributes say: scale [O] (of a quantized weight), norm
 /// weight [I], norm bias [I] (of a layer norm), bias [O], residual [N, O] -> [N, O]
-/// All but the weight and its scale have one dtype, which is the result's. The product has the weight's, or
-/// x's if the weight is quantized: i8, as quantized_linear takes it.
+/// All but the weight and its scale have one dtype, which is the result's. The product has the weight's. A
+/// quantized weight is i8, as quantized_linear takes it; the product then has x's dtype.
 struct FERRITE_API FusedLinear {
   static constexpr LibraryName type_name = "fused_linear";
+  static constexpr std::string_view later_attribute = "quantized";
   static constexpr bool composes_as_given = true;
   static constexpr Positions lowered = {1};
   static constexpr std::size_t storage_input = 1;

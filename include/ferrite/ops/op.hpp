@@ -26,6 +26,7 @@
 //   Cost cost(MetaSpan in, MetaSpan out) const;          what it must compute and move
 //   double reduction_length(MetaSpan in) const;          how many terms go into one output element
 //   static constexpr Positions lowered;                  the inputs that Autocast rounds to 16 bits
+//   static constexpr std::string_view later_attribute;   one that files of earlier versions do not have
 //   Metas example(DType d);                              sets the attributes that it needs and returns the
 //                                                        inputs of a small valid call; default: a matrix
 #pragma once

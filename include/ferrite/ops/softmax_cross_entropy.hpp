@@ -41,6 +41,7 @@ Tensor<B> with_padding(const Tensor<B>& gradient, std::int64_t columns) {
 /// other target that is not a class (classes_of) is a ValueError.
 struct FERRITE_API SoftmaxCrossEntropy {
   static constexpr LibraryName type_name = "softmax_cross_entropy";
+  static constexpr std::string_view later_attribute = "classes";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::int64_t classes = 0;  // classes_of
@@ -77,6 +78,7 @@ struct FERRITE_API SoftmaxCrossEntropy {
 /// dlogits = dloss (softmax - target distribution). Inputs (dloss [N], logits, targets, lse).
 struct FERRITE_API SoftmaxCrossEntropyBackward {
   static constexpr LibraryName type_name = "softmax_cross_entropy_backward";
+  static constexpr std::string_view later_attribute = "classes";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::int64_t classes = 0;  // classes_of
@@ -119,6 +121,7 @@ void SoftmaxCrossEntropy::vjp(Vjp<B>& v) const {
 /// may be the buffer of the logits.
 struct FERRITE_API SoftmaxCrossEntropyWithGradient {
   static constexpr LibraryName type_name = "softmax_cross_entropy_with_gradient";
+  static constexpr std::string_view later_attribute = "classes";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::int64_t classes = 0;  // classes_of
@@ -162,6 +165,7 @@ struct FERRITE_API SoftmaxCrossEntropyWithGradient {
 /// this loss then has nothing left to do.
 struct FERRITE_API CrossEntropyLoss {
   static constexpr LibraryName type_name = "cross_entropy_loss";
+  static constexpr std::string_view later_attribute = "classes";
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
   bool mean = true;

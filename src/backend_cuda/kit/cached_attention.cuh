@@ -93,13 +93,14 @@ struct Memory {
   }
 };
 
-/// The keys that the queries of a text see, of which each part takes its share.
+/// The keys that the queries of a text see, of which each part takes its share. A wrong count is brought into
+/// the range that it may have.
 template <class Q, class C>
-struct Keys {
+struct KeyRange {
   int read, begin, end;
 
-  __device__ __forceinline__ Keys(const Args<Q, C>& args, int said, int part, int parts)
-      : read(::max(0, ::min(said, args.capacity - args.queries))) {
+  __device__ __forceinline__ KeyRange(const Args<Q, C>& args, int count, int part, int parts)
+      : read(::max(0, ::min(count, args.capacity - args.queries))) {
     const int first = ::max(0, read + 1 - args.window), all = read + args.queries;
     const int share = (all - first + parts - 1) / parts;
     begin = first + part * share;
@@ -107,20 +108,22 @@ struct Keys {
   }
 };
 
-/// Asks for the keys and values of a block before it may read them. How many there are may still change: a
-/// wrong guess fetches what is not used, and leaves the rest for later.
+/// Asks for the first keys and values of a block before it may read them; of more, the L2 cache would lose
+/// some again. How many there are may still change: a wrong guess fetches what is not used.
 template <class Q, class C>
 __device__ void prefetch_cache(const Args<Q, C>& args, std::int64_t n, std::int64_t group, int part,
                                int parts) {
+#if __CUDA_ARCH__ >= 900  // before Hopper there is nothing to wait for
   constexpr int line = 128 / static_cast<int>(sizeof(C));
   const int guess = *static_cast<const volatile std::int32_t*>(args.read + n);  // not by way of a stale line
-  const Keys<Q, C> keys(args, guess, part, parts);
-  for (int key = keys.begin + static_cast<int>(threadIdx.x); key < keys.end; key += threads) {
-    for (int column = 0; column < args.depth; column += line) {
-      prefetch(args.keys.at(n, group) + key * args.keys.row + column);
-      prefetch(args.values.at(n, group) + key * args.values.row + column);
-    }
+  const KeyRange<Q, C> keys(args, guess, part, parts);
+  const int key = keys.begin + static_cast<int>(threadIdx.x);
+  if (key >= keys.end) return;
+  for (int column = 0; column < args.depth; column += line) {
+    prefetch(args.keys.at(n, group) + key * args.keys.row + column);
+    prefetch(args.values.at(n, group) + key * args.values.row + column);
   }
+#endif
 }
 
 /// Grid: parts of the keys (one cluster), groups of heads times blocks of queries, texts.
@@ -134,7 +137,7 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
   const int first_row = static_cast<int>(blockIdx.y) % row_blocks * rows;
   prefetch_cache(args, n, group, rank, parts);
   wait_for_earlier_kernels();
-  const Keys<Q, C> own(args, args.read[n], rank, parts);
+  const KeyRange<Q, C> own(args, args.read[n], rank, parts);
   const int read = own.read, begin = own.begin, end = own.end;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int in_key = lane % per_key, own_key = static_cast<int>(threadIdx.x) / per_key;
@@ -299,9 +302,10 @@ void launch_variant(const Call& call, const Args<Q, C>& args) {
   const int row_blocks = divide_up(args.rows, rows);
   const std::int64_t blocks = args.texts * args.groups * row_blocks;
   const std::int64_t enough = 2 * call.properties().multiProcessorCount;
+  const int most_keys = ::min(args.capacity, args.window + args.queries - 1);
   int parts = 1;
   while (runs_hopper_code() && parts < 8 && blocks * parts < enough &&
-         args.capacity > parts * keys_in_flight(packs) * keys_at_once<C>)
+         most_keys > parts * keys_in_flight(packs) * keys_at_once<C>)
     parts *= 2;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(args.groups * row_blocks),
                   static_cast<unsigned>(args.texts));

@@ -10,7 +10,8 @@
 namespace ferrite::cuda::fused_linear {
 
 constexpr int warps = 8, threads = 32 * warps;
-/// So that there are enough registers. Rows of 16 bits are long beside weights of 8.
+/// Blocks that an SM holds at once. Fewer leave more registers to each, which a row of 16 bits needs beside
+/// weights of 8: a lane has 32 elements of it.
 template <class X, class W>
 inline constexpr int row_blocks_of_sm = sizeof(W) < sizeof(X) && sizeof(X) == 2 ? 2 : 3;
 
@@ -132,6 +133,7 @@ __global__ void __launch_bounds__(threads, row_blocks_of_sm<X, W>)
 template <class X, class W>
 void launch_row(const Call& call, Args<X, W> args) {
   constexpr int of_warp = 32 * pack_lanes<W> * packs_of_lane(sizeof(X), sizeof(W));
+  static_assert(of_warp * warps == most_inner_of_row(sizeof(X), sizeof(W)));
   args.parts = 1;
   while (args.inner > of_warp * args.parts) args.parts *= 2;
   // Two rounds at most: from there on warps take several columns, and keep the row.

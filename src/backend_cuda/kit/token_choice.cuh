@@ -187,10 +187,10 @@ class Choice {
   };
 
   /// The k-th highest of the keys that each thread has as its highest is not above the k-th of all, so that
-  /// only the scores from there on count. They are few, unless most of the scores are equal.
+  /// only the scores from there on count. They are few, unless k is large or most of the scores are equal.
   template <class KeyOf>
   __device__ Found few_likeliest(unsigned k, KeyOf&& key_of) {
-    if (k > threads) return highest(k, vocab_, key_of);
+    if (k > threads / 2) return highest(k, vocab_, key_of);
     const unsigned least = highest(k, threads, [&](int) { return own_highest_; }).key;
     if (thread_ == 0) memory_.found = 0;
     __syncthreads();
