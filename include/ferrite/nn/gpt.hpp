@@ -36,7 +36,7 @@ class Gpt final : public Module<B> {
   }
   const GptConfig& config() const { return config_; }
   /// Rounds the matrices but the positions' to 8 bits, row by row (see quantize_rows): a quarter of the
-  /// memory, and faster texts. What is left to train are biases, norms and positions. Once is enough.
+  /// memory, on a CPU faster texts. What is left to train are biases, norms and positions. Once is enough.
   void quantize() {
     tokens.quantize();
     if (head) head->quantize();
