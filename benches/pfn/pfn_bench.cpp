@@ -231,15 +231,16 @@ void infer_by_predictor(benchmark::State& state, const Options& o, const Sizes& 
 }
 
 template <class Body>
-void add(const std::string& name, const Body& body) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [body](benchmark::State& state) {
-                                 try {
-                                   body(state);
-                                 } catch (const std::exception& error) {  // one row must not cost the others
-                                   state.SkipWithError(error.what());
-                                 }
-                               })
+benchmark::internal::Benchmark* add(const std::string& name, const Body& body) {
+  return benchmark::RegisterBenchmark(
+             name.c_str(),
+             [body](benchmark::State& state) {
+               try {
+                 body(state);
+               } catch (const std::exception& error) {  // one row must not cost the others
+                 state.SkipWithError(error.what());
+               }
+             })
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond);
 }
@@ -281,7 +282,8 @@ void add_rows(const AnyBackend& backend, const Options& o) {
             [=](benchmark::State& state) {
               train_on_course(state, Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), o, s,
                               made);
-            });
+            })
+            ->Iterations(1);  // one is 512 steps already
   const Sizes s = given_or(g, {4, 500, 500, 10});
   for (const std::string& name : dtypes({"f32", "bf16"}))
     for (const bool batch : {true, false}) {

@@ -27,6 +27,11 @@ CLI::Option* add_backend_option(CLI::App* command, std::string& value, const std
       ->capture_default_str();
 }
 
+std::string precision_on(const AnyBackend& backend, const std::string& precision) {
+  if (precision != "auto") return precision;
+  return backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
+}
+
 bool is_built_with_cuda() {
   try {
     op_table<Cuda>();

@@ -16,7 +16,7 @@ namespace {
 
 /// Distinct from the streams that an Rng of the same seed hands out, which count from 0, and from those of a
 /// DataLoader, which count from 2^63.
-constexpr std::uint64_t shuffle_streams = std::uint64_t{3} << 62;
+constexpr std::uint64_t window_streams = std::uint64_t{3} << 62;
 
 std::int64_t window_count(const TokenFile& file, std::int64_t length) {
   return file.size() == 0 ? 0 : (file.size() - 1) / length;
@@ -81,7 +81,7 @@ std::string TokenLoader::describe() const {
 
 /// Part 0 is the order of the files; part 1 + n that of the windows of file n.
 std::uint64_t TokenLoader::stream(std::uint64_t part) const {
-  return shuffle_streams + static_cast<std::uint64_t>(epoch_) * (files_.size() + 1) + part;
+  return window_streams + static_cast<std::uint64_t>(epoch_) * (files_.size() + 1) + part;
 }
 
 void TokenLoader::start_epoch(std::int64_t epoch) {

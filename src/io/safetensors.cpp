@@ -201,7 +201,7 @@ std::vector<Placed> place_tensors(const Source& source, std::vector<Entry>& entr
   return out;
 }
 
-Contents parse(const Source& source, Bytes bytes) {
+Contents parse_contents(const Source& source, Bytes bytes) {
   if (bytes.size() < 8) {
     source.reject(fmt::format("{} bytes", bytes.size()), "at least 8 are needed for the header length");
   }
@@ -224,8 +224,8 @@ Contents parse(const Source& source, Bytes bytes) {
   return {std::move(reader.metadata), place_tensors(source, reader.entries, bytes.subspan(8 + length))};
 }
 
-SafeTensors read(const Source& source, Bytes bytes) {
-  Contents contents = parse(source, bytes);
+SafeTensors read_tensors(const Source& source, Bytes bytes) {
+  Contents contents = parse_contents(source, bytes);
   SafeTensors out{std::move(contents.metadata), {}};
   for (const Placed& placed : contents.tensors) out.tensors.emplace(placed.name, placed.tensor(source));
   return out;
@@ -235,16 +235,16 @@ SafeTensors read(const Source& source, Bytes bytes) {
 
 SafeTensors read_safetensors(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
-  return read({"read_safetensors", path.string(), file}, file->bytes());
+  return read_tensors({"read_safetensors", path.string(), file}, file->bytes());
 }
 
 SafeTensors read_safetensors(std::span<const std::byte> bytes, std::string_view name) {
-  return read({"read_safetensors", name, nullptr}, bytes);
+  return read_tensors({"read_safetensors", name, nullptr}, bytes);
 }
 
 LazySafeTensors open_safetensors(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
-  Contents contents = parse({"read_safetensors", path.string(), file}, file->bytes());
+  Contents contents = parse_contents({"read_safetensors", path.string(), file}, file->bytes());
   LazySafeTensors out{std::move(contents.metadata), {}};
   for (Placed& placed : contents.tensors) {
     const auto load = [file, path, placed] {

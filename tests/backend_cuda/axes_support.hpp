@@ -9,12 +9,12 @@
 #include <limits>
 #include <memory>
 
+#include "backend_cuda/dtypes.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/stacks.hpp"
 
 namespace ferrite::testing {
 
-inline constexpr DType floats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
 inline constexpr DType number_dtypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
                                           DType::i32, DType::i64, DType::u8};
 inline constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -69,10 +69,10 @@ TEST(CompileTimes, ThreadsShareTheListAndNothingElse) {
 }
 
 TEST(CompileTimes, ChoosingIsCountedRememberingIsNot) {
-  const std::vector<std::string> names = {"a", "b"};
+  const std::vector<std::string> two = {"a", "b"};
   Autotuner tuner("gpu", {true, {}});
   for (int i = 0; i < 3; ++i)
-    tuner.choose("problem 17", names, [](std::size_t k) {
+    tuner.choose("problem 17", two, [](std::size_t k) {
       sleep_ms(5);
       return 1.0 + static_cast<double>(k);
     });
@@ -83,6 +83,7 @@ TEST(CompileTimes, ChoosingIsCountedRememberingIsNot) {
 TEST(CompileTimes, AreNoPartOfWhatAStopwatchMeasures) {
   if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
   Cuda gpu;
+  constexpr std::int64_t awake = 45'000'000;  // less than 60 ms: a GPU that others use may start a watch late
   const auto nanoseconds = [&](bool compiles) {
     Stopwatch<Cuda> around(gpu);
     Stopwatch<Cuda> watch(gpu);
@@ -92,10 +93,10 @@ TEST(CompileTimes, AreNoPartOfWhatAStopwatchMeasures) {
       sleep_ms(60);
     }
     const std::int64_t inner = watch.stop().duration;
-    EXPECT_GE(around.stop().duration, 59'000'000) << "the outer one goes on";
+    EXPECT_GE(around.stop().duration, awake) << "the outer one goes on";
     return inner;
   };
-  EXPECT_GE(nanoseconds(false), 59'000'000);
+  EXPECT_GE(nanoseconds(false), awake);
   EXPECT_LT(nanoseconds(true), 30'000'000);
   EXPECT_EQ(find("start CUDA on cuda:0").count, 1);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backend_cuda/dtypes.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/stacks.hpp"
 
@@ -38,8 +39,6 @@ struct CudaContraction : ::testing::Test {
   Reference host;
   Rng rng{5};
 };
-
-inline constexpr DType floats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
 
 /// |got - want| <= tolerance (|want| + scale), where scale is the largest |want|, or `terms` if the results
 /// are small differences of terms of that size; two NaNs agree.

@@ -38,7 +38,7 @@ void expect_copies_work(DeviceContext& context, std::size_t bytes = 10001, unsig
   EXPECT_TRUE(download(context, *buffer) == data) << bytes << " bytes";
 }
 
-struct DeviceContextTest : testing::Test {
+struct DeviceContextTest : ::testing::Test {
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
     context = &DeviceContext::of(0);
@@ -271,7 +271,7 @@ TEST_F(DeviceContextTest, PeersCopyBothWays) {
 }
 
 // The environment is read once per GPU, so these run in processes of their own.
-struct DeviceContextEnvironment : testing::Test {
+struct DeviceContextEnvironment : ::testing::Test {
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
     GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -289,7 +289,7 @@ TEST_F(DeviceContextEnvironment, PoisonFillsFreshMemory) {
     const auto data = download(DeviceContext::of(0), *DeviceContext::of(0).allocate(5000));
     finish(std::all_of(data.begin(), data.end(), [](unsigned char byte) { return byte == 0xff; }));
   };
-  EXPECT_EXIT(look(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(DeviceContextEnvironment, ABadLimitIsAValueErrorAndCanBeMended) {
@@ -304,7 +304,7 @@ TEST_F(DeviceContextEnvironment, ABadLimitIsAValueErrorAndCanBeMended) {
     setenv("FERRITE_CUDA_MEMORY_LIMIT", "1G", 1);
     finish(refused && DeviceContext::of(0).pool().limit() == 1 * GiB);
   };
-  EXPECT_EXIT(mend(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(mend(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class FakeStreams final : public StreamEvents {
 
 inline const Device gpu{DeviceKind::cuda, 0};
 
-struct PoolTest : testing::Test {
+struct PoolTest : ::testing::Test {
   void restart(std::size_t capacity, PoolOptions options = {}, bool real = false) {
     pool.reset();
     device.emplace(capacity, real);

@@ -17,7 +17,7 @@ namespace {
 
 using kernel::Kernel;
 
-struct CudaLaunch : testing::Test {
+struct CudaLaunch : ::testing::Test {
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
     gpu = std::make_unique<Cuda>(0);

@@ -81,7 +81,7 @@ TEST(RawGrid, CoversAllElements) {
   EXPECT_EQ(RawGrid::over(0).blocks.x, 0);
 }
 
-struct CudaRawKernel : testing::Test {
+struct CudaRawKernel : ::testing::Test {
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << cuda_unavailable_reason();
     gpu = std::make_unique<Cuda>(0);

@@ -155,6 +155,38 @@ TEST_F(GptTrainCommand, AnInterruptedRunGoesOnBitForBit) {
   EXPECT_EQ(steps, (std::vector<std::int64_t>{4, 8, 12, 16}));
 }
 
+TEST_F(GptTrainCommand, StartsFromAModelFile) {
+  ASSERT_EQ(train("first", "--steps 40 --quiet --dropout 0.1").code, 0);
+  const std::string from = " --from " + at("first/step-00000040.safetensors");
+  const std::string tune =
+      "gpt train --backend cpu --data " + at("book.bin") + " --batch 4 --lr 1e-9 --weight-decay 0 --quiet";
+  const Reply tuned = run_ferrite(tune + " --steps 1 --report-every 1 --out " + at("tuned") + from);
+  ASSERT_EQ(tuned.code, 0) << tuned.output;
+  // Almost no step: these are the weights of the file, and their loss.
+  const auto before = train::read_checkpoint(checkpoint("first", 40)),
+             after = train::read_checkpoint(checkpoint("tuned", 1));
+  for (const auto& [name, tensor] : before.model) {
+    if (tensor.dtype() != DType::f32) continue;  // the state of dropout
+    const auto expected = tensor.as<float>(), actual = after.model.at(name).as<float>();
+    for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-8) << name;
+  }
+  EXPECT_LT(lines_of("tuned").at(0).at("loss").get<double>(), 2);  // new weights have log(270) = 5.6
+  const Reply more = run_ferrite(tune + " --steps 2 --resume --out " + at("tuned") + from);
+  EXPECT_EQ(more.code, 0) << more.output;
+  EXPECT_TRUE(std::filesystem::exists(checkpoint("tuned", 2)));
+
+  expect_refused(run_ferrite(tune + " --steps 1 --layers 3 --out " + at("x") + from), "--from");
+  expect_refused(run_ferrite(tune + " --steps 1 --length 33 --out " + at("x") + from), "smaller --length");
+  expect_refused(run_ferrite(tune + " --steps 1 --out " + at("x") + " --from " + at("none.safetensors")),
+                 "none.safetensors");
+  ASSERT_EQ(run_ferrite("gpt quantize --model " + at("first/step-00000040.safetensors") + " --out " +
+                        at("int8.safetensors"))
+                .code,
+            0);
+  expect_refused(run_ferrite(tune + " --steps 1 --out " + at("x") + " --from " + at("int8.safetensors")),
+                 "weights of 8 bits, which cannot be trained");
+}
+
 TEST_F(GptTrainCommand, CtrlCSavesACheckpoint) {
   // After three seconds: the machine decides at which step that is.
   const Reply stopped = train("stopped", "--steps 1000000", "timeout --preserve-status -s INT 3");

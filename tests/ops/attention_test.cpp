@@ -233,7 +233,7 @@ TEST(CpuAttention, WritesAndAccumulatesGradientsIntoEveryLayout) {
   for (const Storage storage : all_storages) {
     std::vector<Array> out = {allocate(in.grad.shape(), DType::f32, storage),
                               allocate({2, 2, 70}, DType::f32, storage)};
-    run_into(op, {in.q, in.k, in.v}, out);
+    run_kernel_into(op, {in.q, in.k, in.v}, out);
     expect_close(out[0], want.o, 1e-5);
     expect_close(out[1], want.lse, 1e-5);
     for (std::uint32_t mask = 0; mask < 8; ++mask) {
@@ -245,8 +245,8 @@ TEST(CpuAttention, WritesAndAccumulatesGradientsIntoEveryLayout) {
         const Values before = values_of(gradients[i]);
         for (std::size_t j = 0; (mask >> i & 1) != 0 && j < before.size(); ++j) sums[i][j] += before[j];
       }
-      run_into(op::AttentionBackward{op.causal, op.scale}, {in.grad, in.q, in.k, in.v, out[0], out[1]},
-               gradients, mask);
+      run_kernel_into(op::AttentionBackward{op.causal, op.scale}, {in.grad, in.q, in.k, in.v, out[0], out[1]},
+                      gradients, mask);
       for (std::size_t i = 0; i < 3; ++i) expect_close(gradients[i], sums[i], 1e-5);
     }
   }

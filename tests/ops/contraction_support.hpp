@@ -101,8 +101,8 @@ inline std::vector<Meta> metas_of(std::initializer_list<Array> in) {
 
 /// Runs the op's kernel into arrays that exist already.
 template <class Op>
-void run_into(const Op& op, std::initializer_list<Array> in, std::span<Array> out,
-              std::uint32_t accumulate = 0) {
+void run_kernel_into(const Op& op, std::initializer_list<Array> in, std::span<Array> out,
+                     std::uint32_t accumulate = 0) {
   Cpu cpu;
   std::vector<const Array*> inputs;
   for (const Array& x : in) inputs.push_back(&x);
@@ -122,7 +122,7 @@ std::vector<Array> run(const Op& op, std::initializer_list<Array> in) {
     out.push_back(cpu.allocate(meta));
     if (meta.bytes() > 0) std::memset(out.back().data(), 0xff, meta.bytes());
   }
-  run_into(op, in, out);
+  run_kernel_into(op, in, out);
   return out;
 }
 

@@ -124,15 +124,15 @@ TEST(CpuConv2d, WritesAndAccumulatesGradientsIntoEveryLayout) {
     const double tolerance = sum_tolerance(DType::f32, want.longest);
     for (const Storage storage : {Storage::contiguous, Storage::spaced}) {
       Array y[] = {allocate(dy.shape(), DType::f32, storage)};
-      run_into(op::Conv2d{c.geometry}, {x, weight}, y);
+      run_kernel_into(op::Conv2d{c.geometry}, {x, weight}, y);
       expect_close(y[0], want.y, tolerance);
       Array dx[] = {random(c.x, DType::f32, storage, 5)},
             dweight[] = {random(c.weight, DType::f32, storage, 6)};
       Values dx_sum = values_of(dx[0]), dweight_sum = values_of(dweight[0]);
       for (std::size_t i = 0; i < dx_sum.size(); ++i) dx_sum[i] += want.dx[i];
       for (std::size_t i = 0; i < dweight_sum.size(); ++i) dweight_sum[i] += want.dweight[i];
-      run_into(op::Conv2dInputGrad{c.geometry, c.x}, {dy, weight}, dx, 1);
-      run_into(op::Conv2dWeightGrad{c.geometry, c.weight}, {dy, x}, dweight, 1);
+      run_kernel_into(op::Conv2dInputGrad{c.geometry, c.x}, {dy, weight}, dx, 1);
+      run_kernel_into(op::Conv2dWeightGrad{c.geometry, c.weight}, {dy, x}, dweight, 1);
       expect_close(dx[0], dx_sum, tolerance);
       expect_close(dweight[0], dweight_sum, tolerance);
     }

@@ -101,7 +101,7 @@ TEST(CpuLinear, TakesEveryStorageOfInputsAndOutputs) {
       std::vector<Array> out;
       for (const Meta& meta : op.infer(metas_of({x, w, b})))
         out.push_back(allocate(meta.shape, meta.dtype, storage));
-      run_into(op, {x, w, b}, out);
+      run_kernel_into(op, {x, w, b}, out);
       expect_results(op, out, naive_linear(x, w, &b), 1e-5);
     }
   }

@@ -163,10 +163,10 @@ TEST(CpuMatmul, WritesAndAccumulatesIntoEveryLayout) {
     for (const Storage storage : all_storages) {
       Array out[] = {allocate({2, 70, 81}, dtype, storage)};
       assign(out[0], Values(product.size(), 3.0));
-      run_into(op::Matmul{}, {a, b}, out);
+      run_kernel_into(op::Matmul{}, {a, b}, out);
       expect_close(out[0], product, sum_tolerance(dtype, 33));
       assign(out[0], Values(product.size(), 3.0));
-      run_into(op::Matmul{}, {a, b}, out, 1);
+      run_kernel_into(op::Matmul{}, {a, b}, out, 1);
       Values sum = product;
       for (double& v : sum) v += 3;
       expect_close(out[0], sum, sum_tolerance(dtype, 33));
@@ -181,7 +181,7 @@ TEST(CpuMatmul, AccumulatesLongAndEmptyInnerAxes) {
     Values want = values_of(out[0]);
     const Values product = naive_matmul(a, b);
     for (std::size_t i = 0; i < want.size(); ++i) want[i] += product[i];
-    run_into(op::Matmul{}, {a, b}, out, 1);
+    run_kernel_into(op::Matmul{}, {a, b}, out, 1);
     expect_close(out[0], want, sum_tolerance(DType::f32, k));
   }
 }

@@ -29,16 +29,16 @@ Lists sorted(const Values& x, const Shape& shape, int axis, bool descending) {
   return {values, places};
 }
 
-struct Case {
+struct SortCase {
   Shape shape;
   int axis;
 };
-const Case cases[] = {{{1}, 0},       {{9}, 0},         {{4, 33}, 1}, {{30, 5}, 0}, {{3, 7, 4}, 1},
-                      {{3, 2000}, 1}, {{120, 300}, -1}, {{0, 3}, 1},  {{3, 0}, -1}};
+const SortCase sort_cases[] = {{{1}, 0},       {{9}, 0},         {{4, 33}, 1}, {{30, 5}, 0}, {{3, 7, 4}, 1},
+                               {{3, 2000}, 1}, {{120, 300}, -1}, {{0, 3}, 1},  {{3, 0}, -1}};
 
 TEST(CpuSort, SortsStablyInEveryDtypeLayoutAndOrder) {
   for (const DType dtype : arithmetic_dtypes) {
-    for (const Case& c : cases) {
+    for (const SortCase& c : sort_cases) {
       for (const bool descending : {false, true}) {
         SCOPED_TRACE(to_string(Meta{c.shape, dtype}));
         // Few distinct values, so that stability shows.

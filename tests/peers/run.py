@@ -9,10 +9,10 @@ r"""Tests ferrite against independent implementations.
 With NumPy and SciPy (default): makes a virtual environment, installs what is needed into it, and runs the comparison of
 all ops (op_peer.py), of the file formats (io_peer.py) and of the tokenizer (quantile_tokenizer_peer.py, with pandas and
 scikit-learn where they can be installed). With torch: runs op_peer.py in the Python that runs this script, which must
-have PyTorch, and gpt_peer.py where it has transformers too. With warp: makes a virtual environment with NVIDIA Warp and
-runs warp_kernels_peer.py, warp_gradients_peer.py, warp_form_peer.py, warp_examples_peer.py and warp_irsynth_peer.py.
-The exit code is 1 if anything differs and 77 (skipped) if the packages are not there
-and cannot be installed.
+have PyTorch, and gpt_peer.py and gpt_training_peer.py where it has transformers too. With warp: makes a virtual
+environment with NVIDIA Warp and runs warp_kernels_peer.py, warp_gradients_peer.py, warp_form_peer.py,
+warp_examples_peer.py and warp_irsynth_peer.py. The exit code is 1 if anything differs and 77 (skipped) if the packages
+are not there and cannot be installed.
 """
 
 import argparse
@@ -82,6 +82,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ferrite", required=True, help="path of the program")
     parser.add_argument("--io-peer", help="path of the program built from io_peer.cpp")
+    parser.add_argument("--gpt-training", help="path of the program built from gpt_training_peer.cpp")
     parser.add_argument("--oracle", choices=("numpy", "torch", "warp"), default="numpy")
     parser.add_argument("--venv", type=Path, default=HERE.parents[1] / ".venv", help="the virtual environment's folder")
     options, rest = parser.parse_known_args()
@@ -109,6 +110,10 @@ def main():
         tally.run(python, HERE / "quantile_tokenizer_peer.py", "--ferrite", options.ferrite)
     if options.oracle == "torch":
         tally.run(python, HERE / "gpt_peer.py", "--ferrite", options.ferrite)
+        if options.gpt_training:
+            training = (python, HERE / "gpt_training_peer.py", "--ferrite", options.ferrite, "--peer", options.gpt_training)
+            tally.run(*training)
+            tally.run(*training, "--precision", "bf16")
     code = tally.run(python, HERE / "op_peer.py", "--ferrite", options.ferrite, "--oracle", options.oracle, *rest)
     print(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else SKIPPED if code == SKIPPED else 0

@@ -29,9 +29,8 @@ class Gpt final : public Module<B> {
   Gpt(B& backend, const GptConfig& config, Rng& rng)
       : Gpt(backend, config, rng, Initializer::normal(0, 0.02),
             Initializer::normal(0, 0.02 / std::sqrt(2 * static_cast<double>(config.layers)))) {}
-  /// Weights of 0 for load_state: drawing those of a large model takes seconds.
-  static Gpt blank(B& backend, const GptConfig& config) {
-    Rng rng(0);  // dropout's
+  /// Weights of 0 for load_state: drawing those of a large model takes seconds. `rng` is dropout's.
+  static Gpt blank(B& backend, const GptConfig& config, Rng rng = Rng(0)) {
     return {backend, config, rng, Initializer::zeros(), Initializer::zeros()};
   }
   const GptConfig& config() const { return config_; }

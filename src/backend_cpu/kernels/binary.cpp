@@ -46,9 +46,9 @@ BlockKernel logical_kernel_for(BinaryFn fn) {
                                     : logical_kernel<BinaryFn::logical_xor>;
 }
 
-using Kernels = std::array<BlockKernel, op::binary_fn_count>;
+using BinaryKernels = std::array<BlockKernel, op::binary_fn_count>;
 template <class T, std::size_t... i>
-constexpr Kernels binary_kernels(std::index_sequence<i...>) {
+constexpr BinaryKernels binary_kernels(std::index_sequence<i...>) {
   return {&binary_kernel<T, static_cast<BinaryFn>(i)>...};
 }
 
@@ -75,7 +75,7 @@ void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   if (logical)
     return cpu::run_elementwise({cpu::logical_kernel_for(op.fn), DType::bool_}, sources, out[0], accumulate);
   visit_compute(dtype, [&]<class T>() {
-    static constexpr cpu::Kernels kernels =
+    static constexpr cpu::BinaryKernels kernels =
         cpu::binary_kernels<T>(std::make_index_sequence<op::binary_fn_count>{});
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;
     cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result}, sources, out[0], accumulate);

@@ -49,9 +49,9 @@ struct Ranks {
 };
 
 template <class T>
-class Columns {
+class ColumnStatistics {
  public:
-  explicit Columns(const Job<T>& job) : job_(job) {}
+  explicit ColumnStatistics(const Job<T>& job) : job_(job) {}
 
   void run(std::int64_t begin, std::int64_t end) {
     load(begin, end);
@@ -136,7 +136,7 @@ void run(Cpu& cpu, const op::OrderStatistics& op, Ins in, Outs out) {
                      upper.array().data<T>(),
                      count.array().data<std::int64_t>()};
     parallel_ranges(shape[1], group_size(shape[0], shape[1], sizeof(T)),
-                    [&](std::int64_t begin, std::int64_t end) { Columns<T>(job).run(begin, end); });
+                    [&](std::int64_t begin, std::int64_t end) { ColumnStatistics<T>(job).run(begin, end); });
   };
   if (x.dtype() == DType::f32)
     run_typed.operator()<float>();

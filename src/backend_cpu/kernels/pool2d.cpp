@@ -26,11 +26,11 @@ struct Axis {
   }
 };
 
-struct Planes {
+struct PoolPlanes {
   Axis vertical, horizontal;
   std::int64_t count;  // N * C
 
-  Planes(const op::PoolGeometry& g, const Shape& x, const Shape& y)
+  PoolPlanes(const op::PoolGeometry& g, const Shape& x, const Shape& y)
       : vertical{x[2], y[2], g.kernel[0], g.step(0), g.padding[0]},
         horizontal{x[3], y[3], g.kernel[1], g.step(1), g.padding[1]},
         count(x[0] * x[1]) {}
@@ -67,7 +67,7 @@ using Place = std::conditional_t<sizeof(W) == 4, std::int32_t, std::int64_t>;
 
 /// `places` is room for one row of outputs.
 template <class W>
-void max_plane(const Planes& planes, const W* x, W* y, std::int64_t* index, Place<W>* places) {
+void max_plane(const PoolPlanes& planes, const W* x, W* y, std::int64_t* index, Place<W>* places) {
   const Axis &rows = planes.vertical, &columns = planes.horizontal;
   for (std::int64_t h = 0; h < rows.output; ++h, y += columns.output, index += columns.output) {
     // The first element of the window stands until a larger one comes, so that a window of -inf has a place
@@ -94,7 +94,7 @@ void max_plane(const Planes& planes, const W* x, W* y, std::int64_t* index, Plac
 }
 
 template <class W>
-void mean_plane(const Planes& planes, const W* x, W* y) {
+void mean_plane(const PoolPlanes& planes, const W* x, W* y) {
   const Axis &rows = planes.vertical, &columns = planes.horizontal;
   const W share = 1 / static_cast<W>(rows.kernel * columns.kernel);
   for (std::int64_t h = 0; h < rows.output; ++h, y += columns.output) {
@@ -111,7 +111,7 @@ void mean_plane(const Planes& planes, const W* x, W* y) {
 }
 
 template <class W>
-void mean_plane_backward(const Planes& planes, const W* dy, W* dx) {
+void mean_plane_backward(const PoolPlanes& planes, const W* dy, W* dx) {
   const Axis &rows = planes.vertical, &columns = planes.horizontal;
   const W share = 1 / static_cast<W>(rows.kernel * columns.kernel);
   std::fill_n(dx, planes.input(), W{0});
@@ -143,10 +143,10 @@ void for_planes(const Array& x, std::int64_t n, const Destination& out, std::int
 }  // namespace
 
 void run(Cpu& cpu, const op::MaxPool2d& op, Ins in, Outs out) {
-  const Planes planes(op.geometry, in[0].shape(), out[0].shape());
+  const PoolPlanes planes(op.geometry, in[0].shape(), out[0].shape());
   const Array x = dense(cpu, in[0]);
   Destination y(cpu, out[0], false), index(cpu, out[1], false);
-  // Planes with more places than 32 bits can name are computed in f64, whose places have 64.
+  // PoolPlanes with more places than 32 bits can name are computed in f64, whose places have 64.
   const bool vast = planes.input() > std::numeric_limits<std::int32_t>::max();
   visit_wide(vast ? DType::f64 : x.dtype(), [&]<class W>() {
     for_planes<W>(
@@ -178,7 +178,7 @@ void run(Cpu& cpu, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumulate
 }
 
 void run(Cpu& cpu, const op::AvgPool2d& op, Ins in, Outs out) {
-  const Planes planes(op.geometry, in[0].shape(), out[0].shape());
+  const PoolPlanes planes(op.geometry, in[0].shape(), out[0].shape());
   const Array x = dense(cpu, in[0]);
   Destination y(cpu, out[0], false);
   visit_wide(x.dtype(), [&]<class W>() {
@@ -189,7 +189,7 @@ void run(Cpu& cpu, const op::AvgPool2d& op, Ins in, Outs out) {
 }
 
 void run(Cpu& cpu, const op::AvgPool2dBackward& op, Ins in, Outs out, Accumulate mask) {
-  const Planes planes(op.geometry, op.input, in[0].shape());
+  const PoolPlanes planes(op.geometry, op.input, in[0].shape());
   const Array dy = dense(cpu, in[0]);
   Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(dy.dtype(), [&]<class W>() {

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t few_rows = 16;
 
 /// The operands, dense; `y` gets the result.
-struct Problem {
+struct QuantizedProblem {
   const float* x;
   const std::int8_t* weight;
   const float *scale, *bias;  // bias may be null
@@ -51,7 +51,7 @@ bool is_finite(const float* x, std::int64_t n) {
   return simd::sum<float>(n, [&](auto at) { return at(x) * 0.0f; }) == 0;
 }
 
-void multiply_few_bytes(const Problem& p) {
+void multiply_few_bytes(const QuantizedProblem& p) {
   const FixedPointRows x(p.x, p.rows, p.inner);
   p.for_column_ranges([&](std::int64_t begin, std::int64_t end) {
     // Neighbouring rows would be read in short pieces by turns: rows far apart make long streams.
@@ -72,7 +72,7 @@ void multiply_few_bytes(const Problem& p) {
 }
 #endif
 
-void multiply_few(const Problem& p) {
+void multiply_few(const QuantizedProblem& p) {
 #if defined(FERRITE_DOTPROD)
   if (multiplies_bytes() && is_finite(p.x, p.rows * p.inner)) return multiply_few_bytes(p);
 #endif
@@ -90,7 +90,7 @@ void multiply_few(const Problem& p) {
   });
 }
 
-void multiply_many(Products products, const Problem& p) {
+void multiply_many(Products products, const QuantizedProblem& p) {
   constexpr std::int64_t most_elements = 1 << 19, least_columns = 64;
   const std::int64_t block =
       std::min(p.columns, std::max(least_columns, most_elements / std::max<std::int64_t>(p.inner, 1)));
@@ -125,15 +125,15 @@ void run(Cpu& cpu, const op::QuantizedLinear& op, Ins in, Outs out) {
   const Array bias = in.size() > 3 ? dense(cpu, in[3], DType::f32) : Array();
   const bool in_place = out[0].dtype() == DType::f32 && out[0].layout().is_contiguous();
   const Array y = in_place ? out[0] : cpu.allocate({out[0].shape(), DType::f32});
-  const Problem problem{x.data<float>(),
-                        weight.data<std::int8_t>(),
-                        scale.data<float>(),
-                        bias.defined() ? bias.data<float>() : nullptr,
-                        row_function<float>(op.activation),
-                        y.data<float>(),
-                        x.shape()[0],
-                        weight.shape()[0],
-                        x.shape()[1]};
+  const QuantizedProblem problem{x.data<float>(),
+                                 weight.data<std::int8_t>(),
+                                 scale.data<float>(),
+                                 bias.defined() ? bias.data<float>() : nullptr,
+                                 row_function<float>(op.activation),
+                                 y.data<float>(),
+                                 x.shape()[0],
+                                 weight.shape()[0],
+                                 x.shape()[1]};
   if (problem.rows <= few_rows)
     multiply_few(problem);
   else

@@ -13,7 +13,7 @@ namespace ferrite {
 namespace cpu {
 namespace {
 
-constexpr std::int64_t widest = 256;
+constexpr std::int64_t widest_scan = 256;
 
 /// A number of lines side by side, `width` of them from these offsets.
 struct Lines {
@@ -39,7 +39,7 @@ class RunningSums {
     const int inner = nest_.rank - 1;
     // Lines are taken together where their elements are neighbours, or where they are short.
     const bool together = std::abs(nest_.stride[1][inner]) < std::abs(step_in_) || length_ < 64;
-    width_ = together ? std::min(widest, nest_.extent[inner]) : 1;
+    width_ = together ? std::min(widest_scan, nest_.extent[inner]) : 1;
   }
 
   void run() {
@@ -74,7 +74,7 @@ class RunningSums {
     const std::int64_t stride_in[] = {step_in_, nest_.stride[1][inner]};
     const std::int64_t stride_out[] = {step_out_, nest_.stride[0][inner]};
     BlockBuffer buffer, scratch, result;
-    Total total[widest] = {};
+    Total total[widest_scan] = {};
     for (std::int64_t i = 0; i < length_; i += rows) {
       const Box box{2, {std::min(rows, length_ - i), width}};
       const auto* x = static_cast<const C*>(load_box(box, in_.dtype(), at(in_, lines.in + i * step_in_),

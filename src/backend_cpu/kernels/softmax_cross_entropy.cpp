@@ -83,14 +83,14 @@ struct LogSum {
 };
 
 /// The columns of a row: classes, then padding.
-struct Columns {
+struct ClassColumns {
   std::int64_t classes, all;
 };
 
 /// dx = scale (p - target distribution), with log(p) = x - shift - log_sum and p - 1 of the target given.
 template <class W>
 [[gnu::flatten]] void row_gradient(const W* x, W shift, W log_sum, std::int64_t target, W error, W smoothing,
-                                   W scale, W* dx, Columns n) {
+                                   W scale, W* dx, ClassColumns n) {
   const W spread = smoothing / static_cast<W>(n.classes);
   simd::map(dx, n.classes, [&](auto at) { return (simd::exp(at(x) - shift - log_sum) - spread) * scale; });
   dx[target] = (error + smoothing - spread) * scale;
@@ -125,7 +125,7 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropy& op, Ins in, Outs out) {
 
 void run(Cpu& cpu, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, Accumulate mask) {
   const Rows x = rows_of(cpu, in[1]);
-  const Columns n{op::classes_of(x.length, op.classes), x.length};
+  const ClassColumns n{op::classes_of(x.length, op.classes), x.length};
   const Array targets = checked_targets(cpu, op.type_name, in[2], n.classes, op.ignore_index);
   Destination dx(cpu, out[0], accumulates(mask, 0));
   visit_wide(out[0].dtype(), [&]<class W>() {
@@ -155,7 +155,7 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, 
 
 void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out) {
   const Rows x = rows_of(cpu, in[0]);
-  const Columns n{op::classes_of(x.length, op.classes), x.length};
+  const ClassColumns n{op::classes_of(x.length, op.classes), x.length};
   const Array targets = checked_targets(cpu, op.type_name, in[1], n.classes, op.ignore_index);
   Destination loss(cpu, out[0], false), dx(cpu, out[1], false);
   visit_wide(out[0].dtype(), [&]<class W>() {

@@ -74,13 +74,13 @@ template <class T, UnaryFn fn>
       n, [=](std::int64_t i) { dx[i] = formulas::backward(Math<T>{}, fn, s[i], dy[i], alpha); });
 }
 
-using Kernels = std::array<BlockKernel, op::unary_fn_count>;
+using UnaryKernels = std::array<BlockKernel, op::unary_fn_count>;
 template <class T, std::size_t... i>
-constexpr Kernels unary_kernels(std::index_sequence<i...>) {
+constexpr UnaryKernels unary_kernels(std::index_sequence<i...>) {
   return {&unary_kernel<T, static_cast<UnaryFn>(i)>...};
 }
 template <class T, std::size_t... i>
-constexpr Kernels backward_kernels(std::index_sequence<i...>) {
+constexpr UnaryKernels backward_kernels(std::index_sequence<i...>) {
   return {&backward_kernel<T, static_cast<UnaryFn>(i)>...};
 }
 using AllFunctions = std::make_index_sequence<op::unary_fn_count>;
@@ -97,7 +97,7 @@ void run(Cpu&, const op::Unary& op, Ins in, Outs out, Accumulate mask) {
   // Real functions of integers have float results; all others are computed in the input's kind.
   const DType dtype = compute_dtype(is_floating(out[0].dtype()) ? out[0].dtype() : in[0].dtype());
   visit_compute(dtype, [&]<class T>() {
-    static constexpr cpu::Kernels kernels = cpu::unary_kernels<T>(cpu::AllFunctions{});
+    static constexpr cpu::UnaryKernels kernels = cpu::unary_kernels<T>(cpu::AllFunctions{});
     const cpu::Source source{&in[0], nullptr, dtype};
     const DType result = cpu::gives_bool(op.fn) ? DType::bool_ : dtype;
     cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], result, op.alpha}, {&source, 1}, out[0],
@@ -108,7 +108,7 @@ void run(Cpu&, const op::Unary& op, Ins in, Outs out, Accumulate mask) {
 void run(Cpu&, const op::UnaryBackward& op, Ins in, Outs out, Accumulate mask) {
   const DType dtype = compute_dtype(out[0].dtype());
   const auto run_in = [&]<class T>() {
-    static constexpr cpu::Kernels kernels = cpu::backward_kernels<T>(cpu::AllFunctions{});
+    static constexpr cpu::UnaryKernels kernels = cpu::backward_kernels<T>(cpu::AllFunctions{});
     const cpu::Source sources[] = {{&in[0], nullptr, dtype}, {&in[1], nullptr, dtype}};
     cpu::run_elementwise({kernels[static_cast<std::size_t>(op.fn)], dtype, op.alpha}, sources, out[0],
                          accumulates(mask, 0));

@@ -32,7 +32,7 @@ using Id = DnnGraph::Id;
 enum Place : std::uint8_t { q_at, k_at, v_at, o_at, grad_at, dq_at, dk_at, dv_at };
 
 /// The deterministic gradient stores B H T S elements of 16 bits.
-constexpr std::size_t most_workspace = std::size_t{8} << 30;
+constexpr std::size_t most_attention_workspace = std::size_t{8} << 30;
 
 class Builder {
  public:
@@ -192,7 +192,7 @@ std::shared_ptr<const AttentionPlan> build(Libraries& libraries, const Attention
     builder.backward();
   else
     builder.forward();
-  auto plan = builder.graph.plan(libraries, most_workspace);
+  auto plan = builder.graph.plan(libraries, most_attention_workspace);
   if (!plan) return nullptr;
   const std::int64_t rows = p.backward ? p.batch * p.heads * p.queries : 0;
   std::vector<std::int64_t> ids = builder.memory;

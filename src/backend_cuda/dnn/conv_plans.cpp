@@ -26,8 +26,8 @@ enum Uid : std::int64_t { x_id = 1, w_id, y_id, bias_id, sums_id };
 
 /// Smaller convolutions take as long as their launches, and building ten plans (some are compiled) does not
 /// pay.
-constexpr double worth_comparing = 1 << 22;
-constexpr std::size_t most_workspace = std::size_t{4} << 30;
+constexpr double conv_worth_comparing = 1 << 22;
+constexpr std::size_t most_conv_workspace = std::size_t{4} << 30;
 
 /// The sums of a biased convolution are f32, and never written.
 DnnDescriptor describe_tensor(const ConvProblem& p, Uid id, const std::int64_t (&dims)[4],
@@ -206,7 +206,7 @@ std::vector<Proposal> propose(Libraries& libraries, const ConvProblem& p, bool a
 
 /// Nothing if the engine turns out not to take the problem.
 std::shared_ptr<const ConvPlan> build(Libraries& libraries, const Proposal& proposal) {
-  auto plan = build_plan(libraries, proposal.graph, *proposal.config, most_workspace);
+  auto plan = build_plan(libraries, proposal.graph, *proposal.config, most_conv_workspace);
   return plan ? std::make_shared<ConvPlan>(ConvPlan{proposal.layout, std::move(*plan)}) : nullptr;
 }
 
@@ -242,7 +242,7 @@ std::shared_ptr<const ConvPlan> build_first(Libraries& libraries, std::span<cons
 
 ConvPlans::Entry ConvPlans::choose(Libraries& libraries, const Call& call, const ConvProblem& problem,
                                    const Run& run) {
-  const bool compares = libraries.tuner().compares() && work_of(problem) >= worth_comparing;
+  const bool compares = libraries.tuner().compares() && work_of(problem) >= conv_worth_comparing;
   const std::vector<Proposal> proposals = propose(libraries, problem, compares);
   if (!compares) return {build_first(libraries, proposals, {}), true};
   std::vector<std::string> names;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int most_candidates = 8;
 /// Products with fewer multiplications take as long as their launch, whatever the algorithm.
-constexpr double worth_comparing = 1 << 15;
+constexpr double gemm_worth_comparing = 1 << 15;
 /// Then our own kernel has the shortest launch, unless a block has to go further along k than this, or this
 /// many blocks queue up.
 constexpr std::int64_t few = 512;
@@ -187,7 +187,7 @@ PlanCache::Choice PlanCache::select(Libraries& libraries, const Call& call, cons
                       static_cast<double>(p.batch);
   std::vector<SmallGemm> own;
   if (work <= most_own_work && accepts_small_gemm(p)) own = small_gemm_candidates(p);
-  const bool is_tiny = work < worth_comparing;
+  const bool is_tiny = work < gemm_worth_comparing;
   const bool compares = libraries.tuner().compares() && !is_tiny;
   std::array<cublasLtMatmulHeuristicResult_t, most_candidates> proposals{};
   std::size_t count = 0;

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(Blocking::block)
   T* const k_tiles = q_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;
   const std::int64_t first = at.tile * Blocking::rows, key_head = at.h / p.group;
-  const Range keys = p.keys_of(first, min(first + Blocking::rows, p.queries));
+  const Range keys = p.keys_of(first, ::min(first + Blocking::rows, p.queries));
   const T *const k = in.k.at(at.b, key_head), *const v = in.v.at(at.b, key_head);
   const auto load_keys = [&](std::int64_t key, int buffer) {
     load_rows<other, columns, threads>(k_tiles + buffer * other * stride, in.k, k, key, p.keys, p.depth,

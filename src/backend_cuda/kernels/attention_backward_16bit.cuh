@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Blocking::block)
   T* const k_tiles = grad_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;
   const std::int64_t first = at.tile * Blocking::rows, key_head = at.h / p.group;
-  const Range keys = p.keys_of(first, min(first + Blocking::rows, p.queries));
+  const Range keys = p.keys_of(first, ::min(first + Blocking::rows, p.queries));
   const auto load_keys = [&](std::int64_t key, int buffer) {
     load_rows<other, columns, threads>(k_tiles + buffer * other * stride, in.k, in.k.at(at.b, key_head), key,
                                        p.keys, p.depth, in.in_packs, at.thread);
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(Blocking::block)
   float* const lse_rows = reinterpret_cast<float*>(grad_tiles + buffers * other * stride);
   float* const delta_rows = lse_rows + buffers * other;
   const std::int64_t first = at.tile * Blocking::rows;
-  const Range queries = p.queries_of(first, min(first + Blocking::rows, p.keys));
+  const Range queries = p.queries_of(first, ::min(first + Blocking::rows, p.keys));
   const std::int64_t start = queries.first / other * other;
   const std::int64_t steps = queries.last > start ? (queries.last - start + other - 1) / other : 0;
   const auto head_of = [&](std::int64_t step) { return at.h * p.group + step / steps; };

@@ -25,7 +25,7 @@ using namespace cuda;
 namespace {
 
 constexpr std::string_view op_name_of_launches = "launch";  // memory reports keep names as they are
-constexpr std::int64_t worth_comparing = 1 << 18;           // threads
+constexpr std::int64_t launch_worth_comparing = 1 << 18;    // threads
 
 /// One launch: what emitted kernels take (kernel/emit.hpp).
 class KernelLaunch {
@@ -83,7 +83,7 @@ class KernelLaunch {
   std::optional<std::size_t> recall() {
     const std::int8_t known = image_->shapes[size()];
     if (known >= 0) return static_cast<std::size_t>(known);
-    if (threads_ < worth_comparing && tuner().compares()) return 0;
+    if (threads_ < launch_worth_comparing && tuner().compares()) return 0;
     return tuner().recall(problem(), names());
   }
   std::size_t choose(void* const* arguments) {

@@ -33,8 +33,8 @@ struct AdamStep {
   bool decoupled;
 
   __device__ explicit AdamStep(const Numbers& n)
-      : scale1(W(1 / (1 - pow(n.beta1, n.steps())))),
-        scale2(W(1 / (1 - pow(n.beta2, n.steps())))),
+      : scale1(W(1 / (1 - ::pow(n.beta1, n.steps())))),
+        scale2(W(1 / (1 - ::pow(n.beta2, n.steps())))),
         beta1(W(n.beta1)),
         rest1(W(1 - n.beta1)),
         beta2(W(n.beta2)),
@@ -51,7 +51,7 @@ struct AdamStep {
     g = decoupled ? g * clip : g * clip + p * decay;
     state[0] = state[0] * beta1 + g * rest1;
     state[1] = state[1] * beta2 + g * g * rest2;
-    p = (decoupled ? p * kept : p) - state[0] * scale1 / (sqrt(state[1] * scale2) + eps) * lr;
+    p = (decoupled ? p * kept : p) - state[0] * scale1 / (::sqrt(state[1] * scale2) + eps) * lr;
   }
 };
 

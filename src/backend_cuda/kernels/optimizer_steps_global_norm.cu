@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(piece_threads)
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += piece_threads) sum += partial[i];
   sum = block_sum(sum);
-  if (threadIdx.x == 0) *out = convert_to<T>(sqrt(sum));
+  if (threadIdx.x == 0) *out = convert_to<T>(::sqrt(sum));
 }
 
 }  // namespace

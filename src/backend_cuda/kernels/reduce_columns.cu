@@ -7,7 +7,7 @@ namespace ferrite::cuda {
 namespace {
 
 template <class T>
-struct Elements {
+struct GivenElements {
   using Loaded = Pack<T, column_sums::lanes>;
   const T* data;
 
@@ -29,7 +29,7 @@ bool sum_matrix_columns(const Call& call, const Array& x, const Array& out, bool
   if (columns % column_sums::lanes != 0 || rows * columns < fewest_elements || columns > rows) return false;
   if (!x.layout().is_contiguous() || !is_aligned(x.data(), 16) || !out.layout().is_contiguous()) return false;
   visit_floating(x.dtype(), [&]<class T>() {
-    if constexpr (is_16_bit<T>) sum_columns(call, Elements<T>{x.data<T>()}, rows, columns, out, add);
+    if constexpr (is_16_bit<T>) sum_columns(call, GivenElements<T>{x.data<T>()}, rows, columns, out, add);
   });
   return true;
 }

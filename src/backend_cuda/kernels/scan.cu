@@ -41,7 +41,7 @@ __device__ __forceinline__ Pack<T, lanes> ordered(const Pack<T, lanes>& pack, bo
 constexpr int batch = 4;
 
 template <class T>
-struct RowsArgs {
+struct ScanRowsArgs {
   const T* in;
   T* out;
   Running<T>* sums;  // [rows, chunks]
@@ -53,10 +53,10 @@ struct RowsArgs {
 /// What a warp of the two kernels below works on.
 template <class T, int lanes>
 struct Chunk {
-  const RowsArgs<T>& args;
+  const ScanRowsArgs<T>& args;
   std::int64_t item, row, begin, end;
 
-  __device__ __forceinline__ explicit Chunk(const RowsArgs<T>& a)
+  __device__ __forceinline__ explicit Chunk(const ScanRowsArgs<T>& a)
       : args(a),
         item((static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x) / 32),
         row(a.chunks.quotient(item)),
@@ -78,7 +78,8 @@ struct Chunk {
 };
 
 template <class T, int lanes>
-__global__ void __launch_bounds__(block_threads) row_sums_kernel(const __grid_constant__ RowsArgs<T> args) {
+__global__ void __launch_bounds__(block_threads)
+    row_sums_kernel(const __grid_constant__ ScanRowsArgs<T> args) {
   const Chunk<T, lanes> chunk(args);
   if (chunk.row >= args.rows) return;
   Running<T> sum = 0;
@@ -94,7 +95,8 @@ __global__ void __launch_bounds__(block_threads) row_sums_kernel(const __grid_co
 }
 
 template <class T, int lanes>
-__global__ void __launch_bounds__(block_threads) scan_rows_kernel(const __grid_constant__ RowsArgs<T> args) {
+__global__ void __launch_bounds__(block_threads)
+    scan_rows_kernel(const __grid_constant__ ScanRowsArgs<T> args) {
   using Sum = Running<T>;
   const Chunk<T, lanes> chunk(args);
   if (chunk.row >= args.rows) return;
@@ -182,7 +184,7 @@ void scan_sums(const Call& call, S* sums, std::int64_t lines, std::int64_t chunk
 }
 
 template <int lanes, class T>
-void scan_rows_by(const Call& call, RowsArgs<T> args) {
+void scan_rows_by(const Call& call, ScanRowsArgs<T> args) {
   // 31 warps of 2 KiB on each of an H200's multiprocessors. A row is cut where that leaves 16 steps a chunk.
   constexpr std::int64_t enough_warps = 4096, step = batch * 32 * lanes;
   const std::int64_t wanted =
@@ -202,7 +204,7 @@ void scan_rows_by(const Call& call, RowsArgs<T> args) {
 template <class T>
 void scan_rows(const Call& call, const T* in, T* out, std::int64_t rows, std::int64_t length, bool reverse) {
   constexpr int lanes = pack_lanes<T>;
-  const RowsArgs<T> args{in, out, nullptr, rows, length, 0, {}, reverse};
+  const ScanRowsArgs<T> args{in, out, nullptr, rows, length, 0, {}, reverse};
   if (length % lanes == 0 && is_aligned(in, 16) && is_aligned(out, 16))
     scan_rows_by<lanes>(call, args);
   else

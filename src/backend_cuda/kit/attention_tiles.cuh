@@ -33,7 +33,7 @@ __device__ __forceinline__ void load_rows(T* to, const Heads<const T>& x, const 
     const bool exists = first + r < end;
     const T* const from = head + (exists ? (first + r) * x.row : 0);
     T* const place = to + r * row_stride<columns> + c;
-    const int count = exists ? min(max(width - c, 0), 8) : 0;
+    const int count = exists ? ::min(::max(width - c, 0), 8) : 0;
     if (in_packs) {
       ptx::copy_async(place, count > 0 ? from + c : head, count * 2);
     } else {

@@ -9,6 +9,8 @@
 
 namespace ferrite::cuda {
 
+inline constexpr int warp_threads = 32;
+
 /// x in dense memory that may be overwritten.
 Array dense_copy(Cuda& cuda, const Array& x);
 /// The matrices [rows, columns] that begin `offset` elements after each `stride` of a dense array, with the

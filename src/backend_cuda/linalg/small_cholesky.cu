@@ -4,17 +4,17 @@
 namespace ferrite::cuda {
 namespace {
 
-constexpr int warp = 32, warps = 4;
+constexpr int cholesky_warps = 4;
 
 template <class T>
 __global__ void small_cholesky_kernel(MatrixBatch<const T> given, MatrixBatch<T> result, int n,
                                       int* verdicts) {
-  __shared__ T tiles[warps][warp][warp + 1];
-  const int lane = threadIdx.x % warp, own = threadIdx.x / warp;
-  const std::int64_t matrix = std::int64_t{blockIdx.x} * warps + own;
+  __shared__ T tiles[cholesky_warps][warp_threads][warp_threads + 1];
+  const int lane = threadIdx.x % warp_threads, own = threadIdx.x / warp_threads;
+  const std::int64_t matrix = std::int64_t{blockIdx.x} * cholesky_warps + own;
   if (matrix >= given.count) return;
   auto& l = tiles[own];
-  for (int i = lane; i < n * n; i += warp) l[i / n][i % n] = given[matrix][i];
+  for (int i = lane; i < n * n; i += warp_threads) l[i / n][i % n] = given[matrix][i];
   __syncwarp();
   bool good = true;
   for (int j = 0; j < n; ++j) {
@@ -28,7 +28,7 @@ __global__ void small_cholesky_kernel(MatrixBatch<const T> given, MatrixBatch<T>
     if (lane < n) l[lane][j] = lane < j ? T(0) : lane == j ? root : rest / root;
     __syncwarp();
   }
-  for (int i = lane; i < n * n; i += warp) result[matrix][i] = l[i / n][i % n];
+  for (int i = lane; i < n * n; i += warp_threads) result[matrix][i] = l[i / n][i % n];
   if (lane == 0 && !good) verdicts[matrix] = 1;
 }
 
@@ -37,8 +37,9 @@ __global__ void small_cholesky_kernel(MatrixBatch<const T> given, MatrixBatch<T>
 template <class T>
 void small_cholesky(const Call& call, const MatrixBatch<const T>& a, const MatrixBatch<T>& l, std::int64_t n,
                     int* verdicts) {
-  const auto blocks = static_cast<unsigned>((a.count + warps - 1) / warps);
-  small_cholesky_kernel<<<blocks, warps * warp, 0, call.stream()>>>(a, l, static_cast<int>(n), verdicts);
+  const auto blocks = static_cast<unsigned>((a.count + cholesky_warps - 1) / cholesky_warps);
+  small_cholesky_kernel<<<blocks, cholesky_warps * warp_threads, 0, call.stream()>>>(
+      a, l, static_cast<int>(n), verdicts);
 }
 
 template void small_cholesky<float>(const Call&, const MatrixBatch<const float>&, const MatrixBatch<float>&,

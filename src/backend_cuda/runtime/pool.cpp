@@ -19,7 +19,7 @@ constexpr std::size_t segment_unit = 2 * MiB;  // the page size of the GPU
 constexpr std::size_t shared_limit = 16 * MiB, shared_segment = 32 * MiB;
 constexpr int poison_byte = 0xff;
 
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
+constexpr std::size_t whole_units(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
@@ -125,7 +125,7 @@ void Pool::record_use(const Buffer& buffer, void* stream) {
 
 Block& Pool::acquire(std::size_t bytes) {
   if (bytes > max_block_bytes) throw_out_of_memory(bytes);
-  const std::size_t size = std::max(block_alignment, round_up(bytes, block_alignment));
+  const std::size_t size = std::max(block_alignment, whole_units(bytes, block_alignment));
   Block* block;
   {
     const std::lock_guard guard(lock_);
@@ -244,7 +244,7 @@ void Pool::unpark(Unpark which) noexcept {
 Block& Pool::acquire_from_device(std::size_t bytes, std::size_t size) {
   const std::lock_guard growing(growth_);
   const bool small = size <= small_limit;
-  const std::size_t least = round_up(size, segment_unit);
+  const std::size_t least = whole_units(size, segment_unit);
   const std::size_t shared = small || size >= shared_limit ? least : shared_segment;
   Bins& bins = small ? small_ : large_;
   const auto retake = [&]() -> Block* {  // another thread may have grown the pool or freed a block

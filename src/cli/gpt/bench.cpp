@@ -103,8 +103,7 @@ int run(Options o) {
   if (o.data_parallel) group = dist::world(backend.device());
   o.bench.group = group.get();
   const bool is_silent = group && group->rank() > 0;
-  const bool bf16 =
-      o.precision == "bf16" || (o.precision == "auto" && backend.device().kind == DeviceKind::cuda);
+  const bool bf16 = precision_on(backend, o.precision) == "bf16";
   Cuda* const gpu = backend.get_if<Cuda>();
   o.fastest = o.fastest && gpu;  // the CPU knows no other gradients
   if (o.fastest) gpu->set_determinism(Determinism::fastest);

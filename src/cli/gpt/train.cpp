@@ -8,6 +8,7 @@
 #include "cli/training_run.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/text/bpe.hpp"
+#include "ferrite/train/gpt_file.hpp"
 
 namespace ferrite::cli {
 namespace {
@@ -36,14 +37,27 @@ nn::GptConfig model_of(const Sizes& sizes, const std::string& tokenizer) {
   return config;
 }
 
+/// Whatever the file has, parameters are trained in f32.
+nn::GptConfig model_of_file(const std::string& file, double dropout) {
+  nn::GptConfig config = train::read_gpt_config(file);
+  if (config.quantized)
+    throw ValueError(
+        fmt::format("[gpt train] --from {}: it has weights of 8 bits, which cannot be trained: "
+                    "give the file that it was made from",
+                    file));
+  config.dtype = DType::f32;
+  config.dropout = dropout;
+  config.check();
+  return config;
+}
+
 /// Fills in what follows from other options. Throws ValueError for what cannot be.
 void complete(TrainOptions& o, const Sizes& sizes) {
-  o.model = model_of(sizes, o.tokenizer);
+  o.model = o.from.empty() ? model_of(sizes, o.tokenizer) : model_of_file(o.from, sizes.dropout);
   if (o.length == 0) o.length = o.model.context;
   if (o.length > o.model.context)
-    throw ValueError(
-        fmt::format("[gpt train] --length {}: the model's context has {}: give a larger --context", o.length,
-                    o.model.context));
+    throw ValueError(fmt::format("[gpt train] --length {}: the model's context has {}: give a {}", o.length,
+                                 o.model.context, o.from.empty() ? "larger --context" : "smaller --length"));
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(700, o.steps / 20);
   if (o.sample_every > 0 && o.tokenizer.empty())
     throw ValueError("[gpt train] --sample-every: needs the --tokenizer of the data");
@@ -58,7 +72,7 @@ int run(TrainOptions o, const Sizes& sizes) {
   AnyBackend backend(ranks.backend(o.backend));
   ranks.connect(backend.device());
   if (Cuda* cuda = backend.get_if<Cuda>(); cuda && o.fastest) cuda->set_determinism(Determinism::fastest);
-  if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
+  o.precision = precision_on(backend, o.precision);
   const bool is_16bit = o.precision != "f32";
   try {
     if (!is_16bit) return train_f32(backend, ranks, o);
@@ -68,12 +82,16 @@ int run(TrainOptions o, const Sizes& sizes) {
   }
 }
 
-void add_model_sizes(CLI::App& command, Sizes& sizes) {
+void add_model(CLI::App& command, Sizes& sizes, std::string& from) {
+  CLI::Option* file = command.add_option(
+      "--from", from,
+      "Start from this model file, of `gpt import` or of another run, and not from new weights");
   command.add_option("--size", sizes.size, "Sizes of the model, which the next options change")
+      ->excludes(file)
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
       ->capture_default_str();
   const auto count = [&](const char* name, std::optional<std::int64_t>& value, const char* help) {
-    command.add_option(name, value, help)->check(CLI::PositiveNumber);
+    command.add_option(name, value, help)->excludes(file)->check(CLI::PositiveNumber);
   };
   count("--layers", sizes.layers, "Blocks");
   count("--heads", sizes.heads, "Heads of the attention; they divide --dim");
@@ -134,7 +152,7 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       ->check(CLI::IsMember({"u16", "u32"}));
   command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
       ->required();
-  add_model_sizes(*command, *sizes);
+  add_model(*command, *sizes, o->from);
   add_course(*command, *o);
   command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
   add_backend_option(command, o->backend, "Where to train");
@@ -164,6 +182,7 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       "--steps 2000 --sample-every 200 --out small\n"
       "  ferrite gpt train --data 'train_*.bin' --batch 64 --micro-batches 8 --steps 20000 --out run "
       "--resume\n"
+      "  ferrite gpt train --from gpt2.safetensors --data mine.bin --lr 3e-5 --steps 500 --out tuned\n"
       "  ferrite gpt train --data nanogpt/train.bin --dtype u16 --batch 8 --steps 1000 --out run --json\n"
       "  mpirun -n 4 ferrite gpt train --data 'train_*.bin' --batch 16 --steps 20000 --out run\n"
       "  torchrun --no-python --nproc-per-node 8 ferrite gpt train --data 'train_*.bin' --batch 64 --steps "

@@ -14,6 +14,7 @@ namespace ferrite::cli::gpt {
 struct TrainOptions {
   std::vector<std::string> data, valid;
   std::string dtype;  // of bare tokens
+  std::string from;   // a model file with the first weights; empty: drawn ones
   std::string out, backend = "auto", precision = "auto", tokenizer, prompt;
   nn::GptConfig model;
   std::int64_t batch = 8, length = 0, micro_batches = 1, steps = 0, warmup = -1;

@@ -43,7 +43,8 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   }
 
   Rng rng(all.seed(o.seed));  // ranks draw other dropouts; their weights become those of rank 0
-  nn::Gpt<B> model(backend, o.model, rng);
+  auto model = o.from.empty() ? nn::Gpt<B>(backend, o.model, rng) : nn::Gpt<B>::blank(backend, o.model, rng);
+  if (!o.from.empty()) model.load_state(train::read_weights(o.from));
   auto settings = optim::AdamWConfig{}
                       .with_lr(o.lr)
                       .with_betas(0.9, 0.95)

@@ -59,7 +59,7 @@ int run(TrainOptions o) {
   o.quiet = o.quiet || !ranks.is_first();
   AnyBackend backend(ranks.backend(o.backend));
   ranks.connect(backend.device());
-  if (o.precision == "auto") o.precision = backend.device().kind == DeviceKind::cuda ? "bf16" : "f32";
+  o.precision = precision_on(backend, o.precision);
   return o.precision == "bf16" ? train_bf16(backend, ranks, o) : train_f32(backend, ranks, o);
 }
 

@@ -12,8 +12,6 @@ using kernel::Type;
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 DType dtype_of_operand(const Group& group, const Operand& x) {
   return x.op >= 0 ? group.ops[at(x.op)].out.dtype() : group.arrays[at(x.array)].dtype();
 }

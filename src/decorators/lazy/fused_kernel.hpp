@@ -12,6 +12,8 @@
 
 namespace ferrite::lazy {
 
+inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
 /// A scalar argument: op attributes that the structure leaves open.
 struct ScalarArgument {
   kernel::ScalarType type;

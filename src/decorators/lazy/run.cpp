@@ -6,8 +6,6 @@ namespace ferrite::lazy {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// The array as the op itself knew it: over the domain's axes, with axes of extent 1 restored.
 Array operand_in_memory(const Group& group, const Operand& x) {
   return in_memory(x.op >= 0 ? group.ops[at(x.op)].out : group.arrays[at(x.array)]);

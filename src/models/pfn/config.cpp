@@ -24,7 +24,7 @@ constexpr Size sizes[] = {
     {"head_width", &Config::head_width, 1}, {"layers", &Config::layers, 1}, {"hidden", &Config::hidden, 1},
     {"registers", &Config::registers, 0}};
 /// More than any network needs; a damaged file must not ask for memory without end.
-constexpr std::int64_t most = 1 << 20;
+constexpr std::int64_t largest_size = 1 << 20;
 
 std::int64_t integer_in(const Json& value, const char* name) {
   if (!value.is_number_integer())
@@ -57,14 +57,15 @@ Config config_from(const Json& json) {
 
 void Config::check() const {
   for (const Size& size : sizes)
-    if (this->*size.member < size.least || this->*size.member > most)
-      throw ValueError(
-          fmt::format("[Pfn] {} {}: must lie in [{}, {}]", size.name, this->*size.member, size.least, most));
+    if (this->*size.member < size.least || this->*size.member > largest_size)
+      throw ValueError(fmt::format("[Pfn] {} {}: must lie in [{}, {}]", size.name, this->*size.member,
+                                   size.least, largest_size));
   if (dim % head_width != 0)
     throw ValueError(fmt::format("[Pfn] dim {} and heads of {}: these must divide dim", dim, head_width));
-  if (offsets.empty() || std::ranges::any_of(offsets, [](std::int64_t o) { return o < 0 || o > most; }))
+  if (offsets.empty() ||
+      std::ranges::any_of(offsets, [](std::int64_t o) { return o < 0 || o > largest_size; }))
     throw ValueError(fmt::format("[Pfn] offsets [{}]: needs at least one, none negative or above {}",
-                                 fmt::join(offsets, ", "), most));
+                                 fmt::join(offsets, ", "), largest_size));
   if (!(eps > 0)) throw ValueError(fmt::format("[Pfn] eps {}: must be above 0", eps));
   if (!is_floating(dtype))
     throw ValueError(fmt::format("[Pfn] dtype {}: must be floating", to_string(dtype)));

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int version = 1;
+constexpr int encoder_version = 1;
 
 json json_of(const detail::FeatureFit& fit) {
   return {{"column", fit.column},         {"kind", static_cast<int>(fit.kind)},
@@ -49,9 +49,9 @@ detail::FeatureFit fit_of(const json& object) {
 std::string TableEncoder::to_json() const {
   json fits = json::array();
   for (const detail::FeatureFit& fit : state_->fits) fits.push_back(json_of(fit));
-  const json all = {{"version", version},        {"target", state_->target.name},
-                    {"task", to_string(task())}, {"classes", class_names()},
-                    {"features", fits},          {"unused", state_->unused},
+  const json all = {{"version", encoder_version}, {"target", state_->target.name},
+                    {"task", to_string(task())},  {"classes", class_names()},
+                    {"features", fits},           {"unused", state_->unused},
                     {"notices", notices()}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -59,9 +59,9 @@ std::string TableEncoder::to_json() const {
 TableEncoder TableEncoder::from_json(std::string_view text) {
   try {
     const json all = json::parse(text);
-    if (all.at("version").get<int>() != version)
+    if (all.at("version").get<int>() != encoder_version)
       throw ParseError(fmt::format("[pfn.encoder] version {}: this ferrite reads version {}; fit again",
-                                   all.at("version").get<int>(), version));
+                                   all.at("version").get<int>(), encoder_version));
     auto state = std::make_shared<detail::EncoderState>();
     state->target.name = all.at("target").get<std::string>();
     const auto task = all.at("task").get<std::string>();

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int version = 1;
+constexpr int fitted_version = 1;
 constexpr const char *key = "pfn_fitted", *encoder_key = "pfn_encoder";
 
 const std::string& entry(const SafeTensors& file, const char* name, const std::filesystem::path& path) {
@@ -41,7 +41,7 @@ std::string Ensemble::to_json() const {
   json members = json::array();
   for (const EnsembleMember& member : members_) members.push_back(member.to_json());
   const json all = {
-      {"version", version},           {"weights", network_->fingerprint},
+      {"version", fitted_version},    {"weights", network_->fingerprint},
       {"members", members},           {"seed", seed_},
       {"columns", columns_},          {"classes", classes_},
       {"temperature", temperature_},  {"labels", {labels_.magnitude, labels_.mean, labels_.deviation}},
@@ -53,9 +53,9 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
                         const NamedTensors& tensors, const TableEncoder& encoder) {
   try {
     const json all = json::parse(text);
-    if (all.at("version").get<int>() != version)
+    if (all.at("version").get<int>() != fitted_version)
       throw ParseError(fmt::format("[pfn.load] version {}: this ferrite reads version {}; fit again",
-                                   all.at("version").get<int>(), version));
+                                   all.at("version").get<int>(), fitted_version));
     if (const auto made = all.at("weights").get<std::string>(); made != network->fingerprint)
       throw ValueError(
           fmt::format("[pfn.load] {}: these weights ({}) are not those that the predictor was fitted with "

@@ -12,7 +12,7 @@
 namespace ferrite::quantile_tokenizer {
 
 namespace {
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The next number of a floating type; x must not be NaN, nor the last in that direction.
 template <class T>
@@ -60,7 +60,7 @@ std::vector<ColumnFit> named_columns(const Shape& shape, std::vector<std::string
 std::vector<double> padded(const std::vector<std::vector<double>>& rows, std::int64_t* width) {
   std::size_t longest = 0;
   for (const auto& row : rows) longest = std::max(longest, row.size());
-  std::vector<double> all(rows.size() * longest, nan);
+  std::vector<double> all(rows.size() * longest, not_a_number);
   for (std::size_t r = 0; r < rows.size(); ++r)
     std::copy(rows[r].begin(), rows[r].end(), all.begin() + static_cast<std::ptrdiff_t>(r * longest));
   *width = static_cast<std::int64_t>(longest);
@@ -147,7 +147,7 @@ std::vector<std::int64_t> QuantileTokenizer::bin_limits() const {
 }
 
 std::vector<double> QuantileTokenizer::value_table(BinValue value, DType dtype) const {
-  std::vector<double> table(static_cast<std::size_t>(token_count()) * columns_.size(), nan);
+  std::vector<double> table(static_cast<std::size_t>(token_count()) * columns_.size(), not_a_number);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const ColumnFit& column = columns_[c];
     for (std::int64_t bin = 0; bin < column.bins(); ++bin)
@@ -173,7 +173,7 @@ void QuantileTokenizer::set_statistics(const std::vector<std::int64_t>& counts,
     for (std::size_t bin = 0; bin <= columns_[c].edges.size(); ++bin) {
       const std::size_t at = c * width + bin;
       columns_[c].bin_counts.push_back(counts[at]);
-      columns_[c].bin_means.push_back(finite[at] ? sums[at] / static_cast<double>(finite[at]) : nan);
+      columns_[c].bin_means.push_back(finite[at] ? sums[at] / static_cast<double>(finite[at]) : not_a_number);
     }
 }
 

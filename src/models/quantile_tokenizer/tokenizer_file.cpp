@@ -46,9 +46,9 @@ struct Numbers {
 
 /// Hands out the elements of a tensor in order.
 template <class T>
-class Reader {
+class PartsReader {
  public:
-  Reader(const SafeTensors& file, const char* key, std::string_view name) : key_(key), name_(name) {
+  PartsReader(const SafeTensors& file, const char* key, std::string_view name) : key_(key), name_(name) {
     const auto found = file.tensors.find(key);
     if (found == file.tensors.end()) reject_file(name, key, "the tensor is missing");
     if (found->second.dtype() != dtype_of<T>)
@@ -138,8 +138,8 @@ QuantileTokenizer from_file(const SafeTensors& file, std::string_view name) {
   const JsonReader json(root, name, "tokenizer");
   const auto config = json.get<nlohmann::json>("config"), list = json.get<nlohmann::json>("columns");
   if (!list.is_array()) reject_file(name, "tokenizer.columns", "must be an array");
-  Reader<double> range(file, "range", name), edges(file, "edges", name), means(file, "bin_means", name);
-  Reader<std::int64_t> counts(file, "bin_counts", name);
+  PartsReader<double> range(file, "range", name), edges(file, "edges", name), means(file, "bin_means", name);
+  PartsReader<std::int64_t> counts(file, "bin_counts", name);
   std::vector<ColumnFit> columns;
   for (const nlohmann::json& item : list) {
     const JsonReader column(item, name, fmt::format("tokenizer.columns[{}]", columns.size()));
