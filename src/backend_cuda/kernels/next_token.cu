@@ -118,7 +118,8 @@ void run(Cuda& cuda, const op::NextToken& op, Ins in, Outs out) {
     if constexpr (!std::is_same_v<T, double>) {
       const std::int64_t bytes = vocab * static_cast<std::int64_t>(sizeof(float));
       const auto most = static_cast<std::int64_t>(call.properties().sharedMemPerBlockOptin);
-      const bool is_shared = bytes + (8 << 10) <= most;  // beside what every block has
+      constexpr auto own = static_cast<std::int64_t>(sizeof(token_choice::Memory)) + (1 << 10);
+      const bool is_shared = bytes + own <= most;
       const Scratch<float> memory(call, is_shared ? 1 : texts * vocab);
       const NextTokenArgs<T> args{scores.data<T>(),
                                   scores.layout().strides[0],

@@ -1,7 +1,7 @@
-// How next_token chooses among the scores of one text: one block, without sorting. The likeliest k are found
-// digit by digit, for a small k among the few scores that may belong to them; those that have a share of the
-// probability by a search for the least weight among them.
-// Counts are integers and sums have a fixed order, so that every run gives the same token.
+// How next_token chooses among the scores of one text: one block. For a small k the few scores that may be
+// among the likeliest k are put together, and all that follows goes over these alone. For a large one they
+// are found digit by digit; those that have a share of the probability by a search for the least weight among
+// them. Counts are integers and sums have a fixed order, so that every run gives the same token.
 #pragma once
 
 #include "backend_cuda/kit/ordered_keys.cuh"
@@ -16,7 +16,8 @@ struct Memory {
   unsigned count[bins];
   double sums[3][warps];
   unsigned long long keys[warps];
-  unsigned candidates[threads];  // keys
+  unsigned few[threads];                     // keys of scores, in any order
+  int few_tokens[threads], tokens[threads];  // theirs, in that order and in their own
   unsigned counts[warps];
   unsigned digit, before, equal;
   int place, found;
@@ -38,14 +39,11 @@ class Choice {
   __device__ Choice(Memory& memory, float* numbers, int vocab)
       : memory_(memory),
         numbers_(numbers),
-        vocab_(vocab),
+        count_(vocab),
         thread_(static_cast<int>(threadIdx.x)),
         warp_(thread_ / 32),
         lane_(thread_ % 32) {
-    // A thread has neighbouring tokens. An odd number of them, so that no two threads of a warp share a bank.
-    const int share = (vocab + threads - 1) / threads | 1;
-    begin_ = static_cast<int>(::min(static_cast<long long>(vocab), static_cast<long long>(share) * thread_));
-    end_ = ::min(vocab, begin_ + share);
+    share_out();
   }
 
   /// The highest score and its token, of those that `score(id)` gives; of equal ones the first. All scores
@@ -54,17 +52,17 @@ class Choice {
   __device__ unsigned long long take_scores(Score&& score) {
     constexpr int at_once = 16;  // that are under way together: a store between two loads would part them
     unsigned long long best = 0;
-    for (int first = thread_; first < vocab_; first += at_once * threads) {
+    for (int first = thread_; first < count_; first += at_once * threads) {
       float values[at_once];
 #pragma unroll
       for (int u = 0; u < at_once; ++u) {
         const int id = first + u * threads;
-        values[u] = id < vocab_ ? score(id) : 0.0f;
+        values[u] = id < count_ ? score(id) : 0.0f;
       }
 #pragma unroll
       for (int u = 0; u < at_once; ++u) {
         const int id = first + u * threads;
-        if (id >= vocab_) break;
+        if (id >= count_) break;
         numbers_[id] = values[u];
         const unsigned long long key =
             static_cast<unsigned long long>(ascending_key(values[u])) << 32 | ~static_cast<unsigned>(id);
@@ -80,13 +78,15 @@ class Choice {
     return best;
   }
 
-  /// The k-th highest score, as a key. 0 < k < vocab. After take_scores.
+  /// The k-th highest score, as a key. 0 < k < vocab. After take_scores. What cannot be among the highest k
+  /// may be left out from now on.
   __device__ Limit<unsigned> likeliest(unsigned k) {
-    const auto key_of = [&](int id) { return ascending_key(numbers_[id]); };
-    const Found found = few_likeliest(k, key_of);
+    const auto key_of = [&](int i) { return ascending_key(numbers_[i]); };
+    Found found;
+    if (!keep_few(k, found)) found = highest(k, count_, 0, key_of);
     const unsigned key = found.key;
-    if (found.needed == found.equal) return {key, vocab_};
-    return {key, place_of(found.needed, [&](int id) { return key_of(id) == key; })};
+    if (found.needed == found.equal) return {key, count_};
+    return {key, place_of(found.needed, [&](int i) { return key_of(i) == key; })};
   }
 
   /// Puts weights in the places of the scores: exp((score - top) / temperature), 0 for those that go.
@@ -118,7 +118,7 @@ class Choice {
     const float least = __uint_as_float(bits);
     const double count = ::ceil((enough - above) / static_cast<double>(least));
     const unsigned needed = count < 1        ? 1u
-                            : count > vocab_ ? static_cast<unsigned>(vocab_)
+                            : count > count_ ? static_cast<unsigned>(count_)
                                              : static_cast<unsigned>(count);
     return {least, place_of(needed, [&](int id) { return numbers_[id] == least; })};
   }
@@ -149,7 +149,7 @@ class Choice {
     __syncthreads();
     if (lane_ == 31) memory_.sums[0][warp_] = sum;
     if (lane_ == 0) memory_.counts[warp_] = static_cast<unsigned>(last_of_warp + 1);
-    if (thread_ == 0) memory_.place = vocab_;
+    if (thread_ == 0) memory_.place = count_;
     __syncthreads();
     double before = 0, total = 0;
     unsigned end = 0;
@@ -173,7 +173,8 @@ class Choice {
       atomicMin(&memory_.place, chosen);  // rounding may let two threads think it is theirs
     }
     __syncthreads();
-    return ::min(memory_.place, static_cast<int>(end) - 1);
+    const int chosen = ::min(memory_.place, static_cast<int>(end) - 1);
+    return has_few_ && chosen >= 0 ? memory_.tokens[chosen] : chosen;
   }
 
  private:
@@ -186,30 +187,66 @@ class Choice {
     unsigned key, equal, needed;
   };
 
-  /// The k-th highest of the keys that each thread has as its highest is not above the k-th of all, so that
-  /// only the scores from there on count. They are few, unless k is large or most of the scores are equal.
-  template <class KeyOf>
-  __device__ Found few_likeliest(unsigned k, KeyOf&& key_of) {
-    if (k > threads / 2) return highest(k, vocab_, key_of);
-    const unsigned least = highest(k, threads, [&](int) { return own_highest_; }).key;
+  /// A thread has neighbouring places. An odd number of them, so that no two threads of a warp share a bank.
+  __device__ void share_out() {
+    const int share = (count_ + threads - 1) / threads | 1;
+    begin_ = static_cast<int>(::min(static_cast<long long>(count_), static_cast<long long>(share) * thread_));
+    end_ = ::min(count_, begin_ + share);
+  }
+  /// Puts the scores that may be among the highest k in the first places, in the order of their tokens, and
+  /// finds the k-th highest; false if they may be too many. The k-th highest of what each thread has as its
+  /// highest is not above the k-th of all, so that only scores from there on count. They are few, unless k is
+  /// large or most of the scores are equal.
+  __device__ bool keep_few(unsigned k, Found& found) {
+    if (k > threads / 2) return false;
+    const unsigned least = highest(k, threads, 16, [&](int) { return own_highest_; }).key;
     if (thread_ == 0) memory_.found = 0;
     __syncthreads();
-    for (int id = thread_; id < vocab_; id += threads) {
-      if (key_of(id) < least) continue;
+    for (int id = thread_; id < count_; id += threads) {
+      const unsigned key = ascending_key(numbers_[id]);
+      if (key < least) continue;
       const int place = atomicAdd(&memory_.found, 1);
-      if (place < threads) memory_.candidates[place] = key_of(id);
+      if (place >= threads) continue;
+      memory_.few[place] = key;
+      memory_.few_tokens[place] = id;
     }
     __syncthreads();
-    const int found = memory_.found;
-    if (found > threads) return highest(k, vocab_, key_of);
-    return highest(k, found, [&](int i) { return memory_.candidates[i]; });
+    const int few = memory_.found;
+    if (few > threads) return false;
+    if (thread_ < few) {
+      const unsigned own = memory_.few[thread_];
+      const int token = memory_.few_tokens[thread_];
+      unsigned above = 0, equal = 0, equal_before = 0;
+      int place = 0;
+      for (int i = 0; i < few; ++i) {
+        const unsigned key = memory_.few[i];
+        const bool is_before = memory_.few_tokens[i] < token;
+        place += is_before ? 1 : 0;
+        above += key > own ? 1 : 0;
+        equal += key == own ? 1 : 0;
+        equal_before += key == own && is_before ? 1 : 0;
+      }
+      memory_.tokens[place] = token;
+      numbers_[place] = from_ascending_key<float>(own);
+      if (equal_before == 0 && above < k && k <= above + equal) {
+        memory_.digit = own;
+        memory_.before = above;
+        memory_.equal = equal;
+      }
+    }
+    __syncthreads();
+    found = {memory_.digit, memory_.equal, k - memory_.before};
+    count_ = few;
+    has_few_ = true;
+    share_out();
+    return true;
   }
-  /// The k-th highest of `count` keys, digit by digit. A thread asks for those at its number, and at that
-  /// plus multiples of `threads`.
+  /// The k-th highest of `count` keys, digit by digit; its lowest `left` bits are not looked for. A thread
+  /// asks for those at its number, and at that plus multiples of `threads`.
   template <class KeyOf>
-  __device__ Found highest(unsigned k, int count, KeyOf&& key_of) {
+  __device__ Found highest(unsigned k, int count, int left, KeyOf&& key_of) {
     unsigned prefix = 0, fixed = 0;
-    for (int shift = 24; shift >= 0; shift -= 8) {
+    for (int shift = 24; shift >= left; shift -= 8) {
       if (thread_ < bins) memory_.count[thread_] = 0;
       __syncthreads();
       for (int first = 0; first < count; first += threads) {
@@ -276,7 +313,7 @@ class Choice {
     }
     __syncthreads();
     if (lane_ == 31) memory_.counts[warp_] = upto;
-    if (thread_ == 0) memory_.place = vocab_;
+    if (thread_ == 0) memory_.place = count_;
     __syncthreads();
     unsigned before = upto - own;
     for (int w = 0; w < warp_; ++w) before += memory_.counts[w];
@@ -322,7 +359,9 @@ class Choice {
 
   Memory& memory_;
   float* numbers_;
-  int vocab_, thread_, warp_, lane_, begin_, end_;
+  int count_;             // numbers that there are
+  bool has_few_ = false;  // they are those of memory_.tokens, else of all tokens
+  int thread_, warp_, lane_, begin_, end_;
   unsigned own_highest_ = 0;  // key of what this thread has taken
 };
 
