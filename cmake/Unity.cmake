@@ -1,6 +1,7 @@
 # Several files of a target are compiled as one. What they include is then parsed, and templates that they share are compiled, once for
-# all of them: a whole build takes less time by a third. The price is that after a change to one file its neighbours are compiled
-# too; -DFERRITE_UNITY=OFF compiles each alone. So does ./dev check tsan, which shows includes that a file forgot.
+# all of them (docs/performance.md). The price is that after a change to one file its neighbours are compiled too;
+# -DFERRITE_UNITY=OFF compiles each alone. So does ./dev check tsan, which shows includes that a file forgot, in the layers that it
+# builds. Kernels for a GPU that is there are compiled one by one too.
 #
 # Names in the unnamed namespaces of such files must differ. Where files have names alike for a reason (`rows` of every table of
 # builtins, `run` of every command), their target is compiled file by file.

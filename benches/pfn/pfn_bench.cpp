@@ -231,7 +231,7 @@ void infer_by_predictor(benchmark::State& state, const Options& o, const Sizes& 
 }
 
 template <class Body>
-benchmark::internal::Benchmark* add(const std::string& name, const Body& body) {
+auto* add(const std::string& name, const Body& body) {
   return benchmark::RegisterBenchmark(
              name.c_str(),
              [body](benchmark::State& state) {

@@ -14,7 +14,7 @@
 namespace ferrite {
 namespace {
 
-using B = Autodiff<Autocast<Cuda>>;
+using Mixed = Autodiff<Autocast<Cuda>>;
 
 class CudaAutocast : public ::testing::Test {
  protected:
@@ -23,22 +23,22 @@ class CudaAutocast : public ::testing::Test {
   }
 };
 
-struct Training {
-  B backend;
+struct MixedTraining {
+  Mixed backend;
   Rng rng{7};
-  nn::Embedding<B> tokens{backend, {50, 64}, rng};
-  nn::TransformerBlock<B> block{backend, nn::TransformerBlockConfig{64, 2}.with_causal(true), rng};
-  nn::LayerNorm<B> norm{backend, nn::NormConfig{64}};
-  std::vector<nn::NamedParameter<B>> parameters = all_parameters();
-  optim::AdamW<B> optimizer{parameters, optim::AdamWConfig{}.with_lr(1e-3).with_clip_norm(1)};
-  Tensor<B> ids = zeros(backend, {4, 128}, DType::i64), targets = zeros(backend, {4, 128}, DType::i64);
-  Tensor<B> loss;
+  nn::Embedding<Mixed> tokens{backend, {50, 64}, rng};
+  nn::TransformerBlock<Mixed> block{backend, nn::TransformerBlockConfig{64, 2}.with_causal(true), rng};
+  nn::LayerNorm<Mixed> norm{backend, nn::NormConfig{64}};
+  std::vector<nn::NamedParameter<Mixed>> parameters = all_parameters();
+  optim::AdamW<Mixed> optimizer{parameters, optim::AdamWConfig{}.with_lr(1e-3).with_clip_norm(1)};
+  Tensor<Mixed> ids = zeros(backend, {4, 128}, DType::i64), targets = zeros(backend, {4, 128}, DType::i64);
+  Tensor<Mixed> loss;
 
-  Training() { optimizer.keep_schedule_on_device(); }
+  MixedTraining() { optimizer.keep_schedule_on_device(); }
 
-  std::vector<nn::NamedParameter<B>> all_parameters() {
-    std::vector<nn::NamedParameter<B>> all;
-    const auto add = [&](const std::string& name, nn::Module<B>& module) {
+  std::vector<nn::NamedParameter<Mixed>> all_parameters() {
+    std::vector<nn::NamedParameter<Mixed>> all;
+    const auto add = [&](const std::string& name, nn::Module<Mixed>& module) {
       for (auto p : module.parameters()) {
         p.name = name + "." + p.name;
         all.push_back(p);
@@ -71,7 +71,7 @@ struct Training {
 };
 
 TEST_F(CudaAutocast, TrainsABlock) {
-  Training training;
+  MixedTraining training;
   training.load(0);
   training.step();
   const float first = training.loss.item();
@@ -84,7 +84,7 @@ TEST_F(CudaAutocast, TrainsABlock) {
 }
 
 TEST_F(CudaAutocast, ReplaysGiveTheBitsOfEagerSteps) {
-  Training eager, captured;
+  MixedTraining eager, captured;
   for (int i = 0; i < 10; ++i) {
     eager.load(i);
     eager.step();
@@ -102,7 +102,7 @@ TEST_F(CudaAutocast, ReplaysGiveTheBitsOfEagerSteps) {
   EXPECT_EQ(captured.weights(), eager.weights());
 
   // A write by the host: both go on from it.
-  for (Training* t : {&eager, &captured}) {
+  for (MixedTraining* t : {&eager, &captured}) {
     assign(t->tokens.weight, to_host(t->tokens.weight * 0.5));
     t->backend.inner().refresh();
     t->load(11);

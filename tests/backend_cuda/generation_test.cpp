@@ -1,4 +1,6 @@
 // Generation on the GPU: its kernels against their compositions, and recorded steps against steps one by one.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
@@ -204,16 +206,21 @@ TEST_F(CudaGeneration, NextTokenIsThatOfTheReference) {
 }
 
 TEST_F(CudaGeneration, NextTokenOfEqualScoresAndEveryNumberOfLikeliest) {
-  // Few values: far more scores are equal to the last of the likeliest than there is room for candidates.
-  const std::int64_t vocab = 50257;
-  for (const double values : {1.0, 3.0, 40.0, 1e6}) {
-    const Gpu scores = floor(rand(*cuda, {2, vocab}, rng) * values);
-    const Gpu text = full(*cuda, {2, 2}, -1, DType::i32), read = zeros(*cuda, {2}, DType::i32);
-    const Gpu uniforms = cast(rand(*cuda, {2, 2}, rng, 0.01, 0.99), DType::f64);
-    for (const std::int64_t k : {1, 2, 50, 1023, 1024, 1025, 50256}) {
-      SCOPED_TRACE(std::to_string(values) + " " + std::to_string(k));
-      expect_all(op::NextToken{1, k}, {scores, text, read, uniforms, zeros(*cuda, {2, vocab}, DType::bool_)},
-                 0);
+  // Few values: far more scores are equal to the last of the likeliest than can be put together. That is
+  // tried up to 512 of them.
+  const Gpu text = full(*cuda, {2, 2}, -1, DType::i32), read = zeros(*cuda, {2}, DType::i32);
+  for (const std::int64_t vocab : {513, 1030, 50257}) {
+    for (const double values : {1.0, 3.0, 40.0, 1e6}) {
+      const Gpu scores = floor(rand(*cuda, {2, vocab}, rng) * values);
+      const Gpu uniforms = cast(rand(*cuda, {2, 2}, rng, 0.01, 0.99), DType::f64);
+      for (const std::int64_t k : {1, 2, 50, 511, 512, 513, 1023, 1024, 1025, 50256}) {
+        if (k > vocab) continue;
+        for (const double top_p : {1.0, 0.6}) {
+          SCOPED_TRACE(fmt::format("{} tokens, {} values, k {}, p {}", vocab, values, k, top_p));
+          expect_all(op::NextToken{1, k, top_p},
+                     {scores, text, read, uniforms, zeros(*cuda, {2, vocab}, DType::bool_)}, 0);
+        }
+      }
     }
   }
 }

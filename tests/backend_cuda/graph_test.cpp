@@ -11,7 +11,7 @@
 namespace ferrite {
 namespace {
 
-using B = Autodiff<Cuda>;
+using GradCuda = Autodiff<Cuda>;
 
 class CudaGraphs : public ::testing::Test {
  protected:
@@ -21,24 +21,26 @@ class CudaGraphs : public ::testing::Test {
 };
 
 /// A small network with all that changes from step to step: data, random numbers, learning rate, step count.
-struct Training {
-  B backend;
+struct GraphTraining {
+  GradCuda backend;
   Rng rng{7};
-  nn::Sequential<B> net;
-  std::unique_ptr<optim::AdamW<B>> optimizer;
-  Tensor<B> x = backend_tensor({64, 20}, DType::f32), y = backend_tensor({64}, DType::i64);
-  Tensor<B> loss;
+  nn::Sequential<GradCuda> net;
+  std::unique_ptr<optim::AdamW<GradCuda>> optimizer;
+  Tensor<GradCuda> x = backend_tensor({64, 20}, DType::f32), y = backend_tensor({64}, DType::i64);
+  Tensor<GradCuda> loss;
 
-  Training() {
+  GraphTraining() {
     Rng init(3);
-    net.add(nn::Linear<B>(backend, nn::LinearConfig{20, 48}.with_activation(Activation::relu), init));
-    net.add(nn::Dropout<B>(0.3, rng));
-    net.add(nn::Apply<B>([this](const Tensor<B>& h) { return dropout(dropout(h, 0.1, rng), 0.2, rng); }));
-    net.add(nn::Linear<B>(backend, {48, 5}, init));
-    optimizer = std::make_unique<optim::AdamW<B>>(net.parameters(), optim::AdamWConfig{}.with_clip_norm(0.5));
+    net.add(nn::Linear<GradCuda>(backend, nn::LinearConfig{20, 48}.with_activation(Activation::relu), init));
+    net.add(nn::Dropout<GradCuda>(0.3, rng));
+    net.add(nn::Apply<GradCuda>(
+        [this](const Tensor<GradCuda>& h) { return dropout(dropout(h, 0.1, rng), 0.2, rng); }));
+    net.add(nn::Linear<GradCuda>(backend, {48, 5}, init));
+    optimizer =
+        std::make_unique<optim::AdamW<GradCuda>>(net.parameters(), optim::AdamWConfig{}.with_clip_norm(0.5));
     optimizer->keep_schedule_on_device();
   }
-  Tensor<B> backend_tensor(const Shape& shape, DType dtype) { return zeros(backend, shape, dtype); }
+  Tensor<GradCuda> backend_tensor(const Shape& shape, DType dtype) { return zeros(backend, shape, dtype); }
 
   void load(int step) {
     Rng data(static_cast<std::uint64_t>(100 + step));
@@ -60,7 +62,7 @@ struct Training {
 };
 
 TEST_F(CudaGraphs, ReplayBitEqualToEagerSteps) {
-  Training eager, captured;
+  GraphTraining eager, captured;
   std::vector<float> losses, late;
   for (int i = 0; i < 12; ++i) {
     eager.load(i);
@@ -92,14 +94,14 @@ TEST_F(CudaGraphs, ReplayBitEqualToEagerSteps) {
 }
 
 TEST_F(CudaGraphs, NumbersDrawnBetweenReplaysAreNotDrawnAgain) {
-  Training eager, captured;
-  for (Training* t : {&eager, &captured}) {
+  GraphTraining eager, captured;
+  for (GraphTraining* t : {&eager, &captured}) {
     t->load(0);
     t->step();
   }
   auto graph = CudaGraph::capture(captured.backend.inner(), [&] { captured.step(); });
   for (int i = 1; i < 9; ++i) {
-    for (Training* t : {&eager, &captured}) {
+    for (GraphTraining* t : {&eager, &captured}) {
       t->load(i);
       if (i % 3 == 0) static_cast<void>(dropout(t->x, 0.5, t->rng));
       if (i == 7) t->rng.set_position(2);  // as a state that is loaded does
@@ -115,7 +117,7 @@ TEST_F(CudaGraphs, NumbersDrawnBetweenReplaysAreNotDrawnAgain) {
 }
 
 TEST_F(CudaGraphs, MemoryStaysFlatOverReplays) {
-  Training t;
+  GraphTraining t;
   t.load(0);
   t.step();
   auto graph = CudaGraph::capture(t.backend.inner(), [&] { t.step(); });
@@ -126,11 +128,11 @@ TEST_F(CudaGraphs, MemoryStaysFlatOverReplays) {
 }
 
 TEST_F(CudaGraphs, GraphsBesideEachOtherShareMemory) {
-  B backend;
+  GradCuda backend;
   Cuda& cuda = backend.inner();
-  const Tensor<B> x = ones(backend, {4'000'000}), y = ones(backend, {3'000'000});
-  Tensor<B> first, second;
-  const auto chain = [](const Tensor<B>& t) { return sum(exp(log(t * 2.0) * 3.0)); };
+  const Tensor<GradCuda> x = ones(backend, {4'000'000}), y = ones(backend, {3'000'000});
+  Tensor<GradCuda> first, second;
+  const auto chain = [](const Tensor<GradCuda>& t) { return sum(exp(log(t * 2.0) * 3.0)); };
   const auto all = CudaGraph::capture(cuda, [&] { first = chain(x); });
   auto large = CudaGraph::capture(cuda, [&] { first = chain(x); });
   auto small = CudaGraph::capture(
@@ -148,7 +150,7 @@ TEST_F(CudaGraphs, GraphsBesideEachOtherShareMemory) {
   }
 }
 
-void expect_refused(Training& t, const std::function<void()>& step, std::string_view reason) {
+void expect_refused(GraphTraining& t, const std::function<void()>& step, std::string_view reason) {
   try {
     CudaGraph::capture(t.backend.inner(), step);
     FAIL() << "captured";
@@ -160,7 +162,7 @@ void expect_refused(Training& t, const std::function<void()>& step, std::string_
 }
 
 TEST_F(CudaGraphs, RefuseWhatAReplayWouldNotDoAgain) {
-  Training t;
+  GraphTraining t;
   t.load(0);
   t.step();
   expect_refused(
@@ -178,7 +180,7 @@ TEST_F(CudaGraphs, RefuseWhatAReplayWouldNotDoAgain) {
 }
 
 TEST_F(CudaGraphs, AnExceptionOfTheStepEndsTheCapture) {
-  Training t;
+  GraphTraining t;
   t.load(0);
   t.step();
   const auto position = t.rng.position();

@@ -8,7 +8,7 @@ struct CudaPool2d : CudaContraction {};
 
 op::PoolGeometry geometry(Shape kernel, Shape stride, Shape padding) { return {kernel, stride, padding}; }
 
-const std::vector<std::pair<Shape, op::PoolGeometry>> cases = {
+const std::vector<std::pair<Shape, op::PoolGeometry>> pool_cases = {
     {{2, 3, 8, 10}, geometry({2, 2}, {0, 0}, {0, 0})},  {{2, 3, 9, 11}, geometry({3, 3}, {2, 2}, {1, 1})},
     {{1, 2, 13, 7}, geometry({3, 2}, {1, 3}, {1, 0})},  {{1, 1, 5, 5}, geometry({5, 5}, {1, 1}, {2, 2})},
     {{3, 1, 40, 33}, geometry({2, 2}, {3, 3}, {1, 1})}, {{300, 4, 6, 6}, geometry({3, 3}, {1, 1}, {0, 0})},
@@ -16,7 +16,7 @@ const std::vector<std::pair<Shape, op::PoolGeometry>> cases = {
 
 TEST_F(CudaPool2d, ForwardAndBackwardOfEveryDtype) {
   for (const DType dtype : floats) {
-    for (const auto& [shape, g] : cases) {
+    for (const auto& [shape, g] : pool_cases) {
       SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(shape));
       // Few different values, so that many maxima are shared.
       const Gpu x = cast(cast(random(shape, DType::f64) * 3, DType::i32), dtype);

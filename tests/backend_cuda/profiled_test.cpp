@@ -18,7 +18,7 @@
 namespace ferrite {
 namespace {
 
-using B = Profiled<Cuda>;
+using ProfiledCuda = Profiled<Cuda>;
 
 struct CudaProfiled : ::testing::Test {
   void SetUp() override {
@@ -37,7 +37,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 TEST_F(CudaProfiled, TimesTheGpuAndWaitsForNothing) {
-  B b;
+  ProfiledCuda b;
   const auto x = ones(b, {4096, 4096});
   matmul(x, x);  // chooses its plan
   b.synchronize();
@@ -57,7 +57,7 @@ TEST_F(CudaProfiled, TimesTheGpuAndWaitsForNothing) {
 }
 
 TEST_F(CudaProfiled, TheTraceSaysInWhichBlocksAKernelRan) {
-  B b(ProfiledConfig{}.with_trace(true));
+  ProfiledCuda b(ProfiledConfig{}.with_trace(true));
   const auto k = kernel::Kernel::from_source(
       "import warp as wp\n\n\n@wp.kernel\ndef next(x: wp.array[float]):\n    i = wp.tid()\n"
       "    x[i] = x[i] + 1.0\n");
@@ -78,7 +78,7 @@ TEST_F(CudaProfiled, TheTraceSaysInWhichBlocksAKernelRan) {
 }
 
 TEST_F(CudaProfiled, CountsMoreCallsThanMayBePending) {
-  B b;
+  ProfiledCuda b;
   Cuda plain;
   constexpr int calls = 3 * ProfileRecorder::most_pending + 17;
   const auto microseconds = [](auto& backend) {
@@ -99,7 +99,7 @@ TEST_F(CudaProfiled, CountsMoreCallsThanMayBePending) {
 
 TEST_F(CudaProfiled, TracesInTheOrderOfTheGpu) {
   const testing::ScratchFolder folder;
-  B b(ProfiledConfig{}.with_trace(true));
+  ProfiledCuda b(ProfiledConfig{}.with_trace(true));
   const auto x = ones(b, {1 << 20});
   for (int i = 0; i < 20; ++i) exp(x);
   cat(std::vector{x, x}, 0);  // composed of two copies
@@ -131,11 +131,11 @@ TEST_F(CudaProfiled, TracesInTheOrderOfTheGpu) {
 }
 
 TEST_F(CudaProfiled, LeavesCapturedStepsAlone) {
-  B b;
+  ProfiledCuda b;
   const auto x = ones(b, {64, 64});
   matmul(x, x);
   b.reset();
-  Tensor<B> y;
+  Tensor<ProfiledCuda> y;
   auto graph = CudaGraph::capture(b.inner(), [&] { y = softmax(matmul(x, x) + x); });
   EXPECT_TRUE(b.profile().ops.empty()) << "nothing has run";
   for (int i = 0; i < 3; ++i) graph.replay();
@@ -145,7 +145,7 @@ TEST_F(CudaProfiled, LeavesCapturedStepsAlone) {
 }
 
 TEST_F(CudaProfiled, ReportsDevicePoolTransfersAndCompileTimes) {
-  B b;
+  ProfiledCuda b;
   const auto x = from_vector(b, std::vector<float>(1 << 16), {256, 256});
   matmul(x, x).to_vector();
   const std::size_t peak = b.memory_stats().peak;

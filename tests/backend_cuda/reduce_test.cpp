@@ -12,11 +12,11 @@ using op::StatisticFn;
 
 struct CudaReduce : CudaAxes {};
 
-struct Case {
+struct ReduceCase {
   Shape shape, axes;
 };
 /// Each chooses another way through the kernels.
-const Case cases[] = {
+const ReduceCase reduce_cases[] = {
     {{200'000}, {}},         // one row in parts
     {{199'999}, {}},         // ... that ends in the middle of a pack
     {{3, 150'000}, {1}},     // few long rows
@@ -36,7 +36,7 @@ const Case cases[] = {
 };
 
 TEST_F(CudaReduce, EveryFunctionPathLayoutAndDType) {
-  for (const Case& c : cases) {
+  for (const ReduceCase& c : reduce_cases) {
     for (const DType dtype : arithmetic_dtypes) {
       const auto x = numbers(c.shape, dtype);
       for (int view = 0; view < view_count; ++view) {
@@ -109,7 +109,7 @@ TEST_F(CudaReduce, AddsToOutputsOfAnyLayout) {
 }
 
 TEST_F(CudaReduce, PlacesOfTheFirstExtreme) {
-  for (const Case& c : cases) {
+  for (const ReduceCase& c : reduce_cases) {
     if (c.axes.rank() > 1) continue;
     const int axis = c.axes.empty() ? 0 : static_cast<int>(c.axes[0]);
     for (const DType dtype : arithmetic_dtypes) {
@@ -133,7 +133,7 @@ TEST_F(CudaReduce, PlacesOfTheFirstExtreme) {
 
 TEST_F(CudaReduce, Statistics) {
   for (const DType dtype : floats) {
-    for (const Case& c : cases) {
+    for (const ReduceCase& c : reduce_cases) {
       const auto x = randn(cpu, c.shape, rng, 0.2, 0.2, dtype);  // sums within f16
       const double length =
           static_cast<double>(op::reduced_count(c.shape, normalize_axes("test", c.axes, c.shape.rank())));
@@ -167,9 +167,10 @@ TEST_F(CudaReduce, VarianceFarFromZeroAndLogsumexpOfInfinities) {
 }
 
 TEST_F(CudaReduce, RunningSums) {
-  const Case lines[] = {{{300'000}, {0}},    {{299'999}, {0}},   {{300, 1000}, {1}}, {{300, 1000}, {0}},
-                        {{20'000, 32}, {0}}, {{7, 50, 40}, {1}}, {{40, 3}, {0}},     {{2, 70'001}, {1}}};
-  for (const Case& c : lines) {
+  const ReduceCase lines[] = {{{300'000}, {0}},   {{299'999}, {0}},    {{300, 1000}, {1}},
+                              {{300, 1000}, {0}}, {{20'000, 32}, {0}}, {{7, 50, 40}, {1}},
+                              {{40, 3}, {0}},     {{2, 70'001}, {1}}};
+  for (const ReduceCase& c : lines) {
     for (const DType dtype : arithmetic_dtypes) {
       const auto x = numbers(c.shape, dtype);
       for (int view = 0; view < view_count; ++view)

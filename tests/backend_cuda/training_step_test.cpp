@@ -10,7 +10,7 @@ namespace ferrite {
 namespace {
 
 using Inner = Autocast<CudaParity>;
-using B = Autodiff<Inner>;
+using CheckedCuda = Autodiff<Inner>;
 
 class CudaTrainingStep : public ::testing::Test {
  protected:
@@ -20,14 +20,14 @@ class CudaTrainingStep : public ::testing::Test {
 
   void expect_parity(const nn::GptConfig& config, DType dtype, int steps, std::int64_t length) {
     Inner inner(AutocastConfig{}.with_dtype(dtype), ParityConfig{}.with_throw(false).with_files(0, 0));
-    B backend(inner);
+    CheckedCuda backend(inner);
     Rng rng(7);
-    nn::Gpt<B> model(backend, config, rng);
-    optim::AdamW<B> optimizer(model.parameters(), optim::AdamWConfig{}
-                                                      .with_lr(1e-3)
-                                                      .with_weight_decay(0.1)
-                                                      .with_no_decay(optim::biases_and_norms)
-                                                      .with_clip_norm(1));
+    nn::Gpt<CheckedCuda> model(backend, config, rng);
+    optim::AdamW<CheckedCuda> optimizer(model.parameters(), optim::AdamWConfig{}
+                                                                .with_lr(1e-3)
+                                                                .with_weight_decay(0.1)
+                                                                .with_no_decay(optim::biases_and_norms)
+                                                                .with_clip_norm(1));
     if (dtype == DType::f16) optimizer.scale_losses();
     for (int step = 0; step < steps; ++step) {
       const auto text = randint(backend, {1, length + 1}, rng, 0, config.vocab);

@@ -177,14 +177,17 @@ TEST_F(GptTrainCommand, StartsFromAModelFile) {
 
   expect_refused(run_ferrite(tune + " --steps 1 --layers 3 --out " + at("x") + from), "--from");
   expect_refused(run_ferrite(tune + " --steps 1 --length 33 --out " + at("x") + from), "smaller --length");
-  expect_refused(run_ferrite(tune + " --steps 1 --out " + at("x") + " --from " + at("none.safetensors")),
-                 "none.safetensors");
+  const auto from_other = [&](const std::string& file) {
+    return run_ferrite(tune + " --steps 1 --out " + at("x") + " --from " + file);
+  };
+  expect_refused(from_other(at("none.safetensors")), "none.safetensors");
+  expect_refused(from_other("''"), "--from: needs the name of a model file");
+  expect_refused(from_other(at("first")), "of a run give its best.safetensors");
   ASSERT_EQ(run_ferrite("gpt quantize --model " + at("first/step-00000040.safetensors") + " --out " +
                         at("int8.safetensors"))
                 .code,
             0);
-  expect_refused(run_ferrite(tune + " --steps 1 --out " + at("x") + " --from " + at("int8.safetensors")),
-                 "weights of 8 bits, which cannot be trained");
+  expect_refused(from_other(at("int8.safetensors")), "weights of 8 bits, which cannot be trained");
 }
 
 TEST_F(GptTrainCommand, CtrlCSavesACheckpoint) {

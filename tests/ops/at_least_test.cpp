@@ -11,8 +11,8 @@ constexpr float fine = 1.00390625f;
 
 template <class B>
 class AtLeast : public testing::Test {};
-using Backends = testing::Types<Reference, Cpu, Lazy<Cpu>>;
-TYPED_TEST_SUITE(AtLeast, Backends);
+using AtLeastBackends = ::testing::Types<Reference, Cpu, Lazy<Cpu>>;
+TYPED_TEST_SUITE(AtLeast, AtLeastBackends);
 
 template <class B>
 Tensor<B> bf16(B& b, const std::vector<float>& values, const Shape& shape) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-struct Extents {
+struct AttentionExtents {
   std::int64_t batch, heads, queries, keys, depth, width;
   std::int64_t sharing = 1;  // heads of queries for each of keys and values
 };
@@ -21,7 +21,7 @@ struct Inputs {
   std::optional<Array> mask;
 };
 
-Inputs inputs(const Extents& e, DType dtype, Storage storage = Storage::contiguous) {
+Inputs inputs(const AttentionExtents& e, DType dtype, Storage storage = Storage::contiguous) {
   return {random({e.batch, e.heads, e.queries, e.depth}, dtype, storage, 1),
           random({e.batch, e.heads / e.sharing, e.keys, e.depth}, dtype, storage, 2),
           random({e.batch, e.heads / e.sharing, e.keys, e.width}, dtype, storage, 3),
@@ -118,8 +118,8 @@ void expect_attention(const op::Attention& op, const Inputs& in) {
   expect_close(gradients[2], want.dv, tolerance);
 }
 
-const std::vector<Extents>& extents() {
-  static const std::vector<Extents> all = {
+const std::vector<AttentionExtents>& extents() {
+  static const std::vector<AttentionExtents> all = {
       {1, 1, 1, 1, 1, 1},       {2, 3, 5, 7, 4, 6},       {1, 2, 64, 128, 16, 16},  {1, 1, 65, 129, 8, 12},
       {2, 1, 200, 70, 24, 9},   {1, 1, 70, 300, 17, 33},  {3, 7, 33, 33, 5, 5},     {1, 1, 150, 400, 64, 64},
       {1, 2, 1, 260, 8, 8},     {1, 2, 90, 1, 8, 8},      {2, 4, 70, 150, 8, 6, 2}, {1, 6, 130, 130, 8, 8, 6},
@@ -130,7 +130,7 @@ const std::vector<Extents>& extents() {
 
 TEST(CpuAttention, AgreesWithTheLoopsForwardAndBackward) {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const Extents& e : extents()) {
+    for (const AttentionExtents& e : extents()) {
       expect_attention({false, 0.4}, inputs(e, dtype));
       expect_attention({true, 0.4}, inputs(e, dtype));
     }
@@ -139,7 +139,7 @@ TEST(CpuAttention, AgreesWithTheLoopsForwardAndBackward) {
 
 TEST(CpuAttention, WindowsHideWhatIsFartherAway) {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  for (const Extents& e : extents()) {
+  for (const AttentionExtents& e : extents()) {
     for (const std::int64_t window :
          {std::int64_t{1}, std::int64_t{5}, std::int64_t{64}, std::int64_t{130}, largest}) {
       expect_attention({false, 0.4, window}, inputs(e, DType::f64));
@@ -160,7 +160,7 @@ TEST(CpuAttention, HeadsOfKeysMustDivideThoseOfQueries) {
 }
 
 TEST(CpuAttention, TakesBoolAndFloatingMasksOfAnyBroadcastShape) {
-  for (const Extents& e : extents()) {
+  for (const AttentionExtents& e : extents()) {
     for (const DType dtype : {DType::bool_, DType::f32}) {
       for (const Shape& shape : {Shape{e.batch, e.heads, e.queries, e.keys},
                                  {e.batch, 1, 1, e.keys},
@@ -253,11 +253,11 @@ TEST(CpuAttention, WritesAndAccumulatesGradientsIntoEveryLayout) {
 }
 
 TEST(CpuAttention, TakesEmptyExtents) {
-  for (const Extents& e : {Extents{0, 2, 3, 4, 5, 6},
-                           {1, 2, 0, 4, 5, 6},
-                           {1, 2, 3, 0, 5, 6},
-                           {1, 2, 3, 4, 0, 6},
-                           {1, 2, 3, 4, 5, 0}}) {
+  for (const AttentionExtents& e : {AttentionExtents{0, 2, 3, 4, 5, 6},
+                                    {1, 2, 0, 4, 5, 6},
+                                    {1, 2, 3, 0, 5, 6},
+                                    {1, 2, 3, 4, 0, 6},
+                                    {1, 2, 3, 4, 5, 0}}) {
     expect_attention({false, 1}, inputs(e, DType::f32));
     expect_attention({true, 1}, inputs(e, DType::f32));
   }
@@ -285,7 +285,7 @@ TEST(CpuAttention, LeavesOtherDtypesToTheComposition) {
 }
 
 TEST(CpuAttention, GivesTheSameBitsForAnyNumberOfThreads) {
-  for (const Extents& e : extents()) {
+  for (const AttentionExtents& e : extents()) {
     for (const bool causal : {false, true}) {
       expect_same_bits_for_any_thread_count([&] {
         const Inputs in = inputs(e, DType::f32);

@@ -6,8 +6,8 @@ namespace ferrite::testing {
 namespace {
 
 // Planes of one element, of a few, and of more than a vector; channels of one element in all.
-const Shape shapes[] = {{6, 3},       {4, 2, 3},    {3, 5, 4, 5},  {2, 7, 33},
-                        {1, 4, 8, 9}, {200, 3, 20}, {1, 2, 40000}, {500, 90}};
+const Shape batch_norm_shapes[] = {{6, 3},       {4, 2, 3},    {3, 5, 4, 5},  {2, 7, 33},
+                                   {1, 4, 8, 9}, {200, 3, 20}, {1, 2, 40000}, {500, 90}};
 
 /// Calls f(channel, place) for every element.
 void for_elements(const Shape& shape, const std::function<void(std::size_t, std::size_t)>& f) {
@@ -44,7 +44,7 @@ Lists gradients(const Lists& in, const Shape& shape) {
 
 TEST(CpuBatchNorm, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Shape& shape : shapes) {
+    for (const Shape& shape : batch_norm_shapes) {
       SCOPED_TRACE(to_string(Meta{shape, dtype}));
       const Array x = uniform(shape, dtype, 1), weight = uniform({shape[1]}, dtype, 2),
                   bias = uniform({shape[1]}, dtype, 3);
@@ -57,7 +57,7 @@ TEST(CpuBatchNorm, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
 
 TEST(CpuBatchNorm, BackwardMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Shape& shape : shapes) {
+    for (const Shape& shape : batch_norm_shapes) {
       SCOPED_TRACE(to_string(Meta{shape, dtype}));
       const DType wide = wide_dtype(dtype);
       const Shape channels{shape[1]};

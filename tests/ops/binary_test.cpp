@@ -8,7 +8,7 @@ namespace {
 using op::BinaryFn;
 using op::ScalarSide;
 
-constexpr BinaryFn fn_at(int i) { return static_cast<BinaryFn>(i); }
+constexpr BinaryFn binary_fn(int i) { return static_cast<BinaryFn>(i); }
 
 /// The definition, in double or, for integers, in i64.
 Values applied(BinaryFn fn, const Values& a, const Values& b, DType operand) {
@@ -40,12 +40,12 @@ TEST(CpuBinary, EveryFunctionAgreesWithItsDefinitionInEveryLayout) {
   for (int i = 0; i < op::binary_fn_count; ++i) {
     for (const DType dtype :
          {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
-      const bool small = fn_at(i) == BinaryFn::pow;  // integer powers must not overflow a double
+      const bool small = binary_fn(i) == BinaryFn::pow;  // integer powers must not overflow a double
       for (const Form form : all_forms) {
         const Array a = random(dtype, {6, 5, 70}, 1, small ? 0.5 : 1, small ? 4 : 90, form);
         const Array b = random(dtype, {6, 5, 70}, 2, 1, 4);
-        expect_binary(fn_at(i), a, b);
-        expect_binary(fn_at(i), b, a, form);
+        expect_binary(binary_fn(i), a, b);
+        expect_binary(binary_fn(i), b, a, form);
       }
     }
   }

@@ -6,13 +6,13 @@
 namespace ferrite::testing {
 namespace {
 
-struct Case {
+struct ConvCase {
   Shape x, weight;
   op::ConvGeometry geometry;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
+const std::vector<ConvCase>& cases() {
+  static const std::vector<ConvCase> all = {
       {{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
       {{2, 3, 5, 7}, {4, 3, 3, 3}, {}},
       {{3, 1, 8, 8}, {16, 1, 3, 3}, {{1, 1}, {1, 1}}},
@@ -34,20 +34,20 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-std::string describe(const Case& c) {
+std::string describe(const ConvCase& c) {
   return "x " + to_string(c.x) + " weight " + to_string(c.weight) + " stride " +
          to_string(c.geometry.stride) + " padding " + to_string(c.geometry.padding) + " dilation " +
          to_string(c.geometry.dilation) + " groups " + std::to_string(c.geometry.groups);
 }
 
-Shape output_shape(const Case& c, DType dtype = DType::f32) {
+Shape output_shape(const ConvCase& c, DType dtype = DType::f32) {
   const Meta metas[] = {{c.x, dtype}, {c.weight, dtype}};
   return op::Conv2d{c.geometry}.infer(metas)[0].shape;
 }
 
 /// Calls f(index in x, index in weight, index in y) for every product of the convolution.
 template <class F>
-void for_each_product(const Case& c, F&& f) {
+void for_each_product(const ConvCase& c, F&& f) {
   const Shape y = output_shape(c);
   const Shape &x = c.x, &w = c.weight;
   const std::int64_t group_outputs = w[0] / c.geometry.groups;
@@ -74,7 +74,7 @@ struct Sums {
   std::int64_t longest;  // terms in one element
 };
 
-Sums naive(const Case& c, const Array& x, const Array& weight, const Array& dy) {
+Sums naive(const ConvCase& c, const Array& x, const Array& weight, const Array& dy) {
   const Values a = values_of(x), w = values_of(weight), d = values_of(dy);
   Sums sums{Values(d.size(), 0.0), Values(a.size(), 0.0), Values(w.size(), 0.0), 0};
   for_each_product(c, [&](std::size_t xi, std::size_t wi, std::size_t yi) {
@@ -87,7 +87,7 @@ Sums naive(const Case& c, const Array& x, const Array& weight, const Array& dy) 
   return sums;
 }
 
-void expect_case(const Case& c, DType dtype, Storage storage) {
+void expect_case(const ConvCase& c, DType dtype, Storage storage) {
   SCOPED_TRACE(describe(c));
   const Array x = random(c.x, dtype, storage), weight = random(c.weight, dtype, storage, 2);
   const Array dy = random(output_shape(c), dtype, storage, 3),
@@ -105,7 +105,7 @@ void expect_case(const Case& c, DType dtype, Storage storage) {
 }
 
 TEST(CpuConv2d, AgreesWithTheLoopsForwardAndBackward) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : cases()) {
     expect_case(c, DType::f32, Storage::contiguous);
     expect_case(c, DType::f64, Storage::contiguous);
   }
@@ -116,7 +116,7 @@ TEST(CpuConv2d, TakesEveryStorage) {
 }
 
 TEST(CpuConv2d, WritesAndAccumulatesGradientsIntoEveryLayout) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : cases()) {
     SCOPED_TRACE(describe(c));
     const Array x = random(c.x, DType::f32), weight = random(c.weight, DType::f32, Storage::contiguous, 2);
     const Array dy = random(output_shape(c), DType::f32, Storage::contiguous, 3);
@@ -140,8 +140,9 @@ TEST(CpuConv2d, WritesAndAccumulatesGradientsIntoEveryLayout) {
 }
 
 TEST(CpuConv2d, TakesEmptyBatchesAndChannels) {
-  for (const Case& c : {Case{{0, 3, 5, 5}, {4, 3, 3, 3}, {}}, Case{{2, 0, 5, 5}, {4, 0, 3, 3}, {}},
-                        Case{{2, 3, 5, 5}, {0, 3, 3, 3}, {}}})
+  for (const ConvCase& c :
+       {ConvCase{{0, 3, 5, 5}, {4, 3, 3, 3}, {}}, ConvCase{{2, 0, 5, 5}, {4, 0, 3, 3}, {}},
+        ConvCase{{2, 3, 5, 5}, {0, 3, 3, 3}, {}}})
     expect_case(c, DType::f32, Storage::contiguous);
 }
 
@@ -153,7 +154,7 @@ TEST(CpuConv2d, LeavesOtherDtypesToTheComposition) {
 }
 
 TEST(CpuConv2d, GivesTheSameBitsForAnyNumberOfThreads) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : cases()) {
     SCOPED_TRACE(describe(c));
     expect_same_bits_for_any_thread_count([&] {
       const Array x = random(c.x, DType::f32), weight = random(c.weight, DType::f32, Storage::contiguous, 2);

@@ -6,18 +6,19 @@
 namespace ferrite::testing {
 namespace {
 
-struct Case {
+struct EmbeddingCase {
   Shape ids;
   std::int64_t rows, channels;
 };
-const Case cases[] = {{{7}, 5, 3},      {{2, 9}, 4, 33}, {{3, 1, 2}, 100, 300}, {{}, 3, 8}, {{4000}, 3, 17},
-                      {{900}, 700, 64}, {{0}, 4, 5}};
+const EmbeddingCase embedding_cases[] = {{{7}, 5, 3}, {{2, 9}, 4, 33}, {{3, 1, 2}, 100, 300},
+                                         {{}, 3, 8},  {{4000}, 3, 17}, {{900}, 700, 64},
+                                         {{0}, 4, 5}};
 
 double counted(double id, double size) { return id < 0 ? id + size : id; }
 
 TEST(CpuEmbedding, CopiesRowsOfEveryDtypeAndLayout) {
   for (const DType dtype : arithmetic_dtypes) {
-    for (const Case& c : cases) {
+    for (const EmbeddingCase& c : embedding_cases) {
       SCOPED_TRACE(to_string(Meta{c.ids, dtype}));
       const Array weight = uniform({c.rows, c.channels}, dtype, 1, 0, 4);
       const auto rows = static_cast<double>(c.rows);
@@ -43,7 +44,7 @@ TEST(CpuEmbedding, RowsWithoutColumnsTakeNoMemory) {
 
 TEST(CpuEmbedding, BackwardAddsUpInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Case& c : cases) {
+    for (const EmbeddingCase& c : embedding_cases) {
       SCOPED_TRACE(to_string(Meta{c.ids, dtype}));
       Shape shape = c.ids;
       shape.push_back(c.channels);

@@ -33,26 +33,26 @@ void expect_matmul(const Array& a, const Array& b) {
   expect_close(c, naive_matmul(a, b), sum_tolerance(c.dtype(), a.shape().back()));
 }
 
-struct Extents {
+struct MatmulExtents {
   std::int64_t m, n, k;
 };
 
 TEST(CpuMatmul, AgreesWithThreeLoopsForEverySize) {
-  for (const Extents e : {Extents{1, 1, 1},
-                          {1, 1, 700},
-                          {1, 37, 19},
-                          {41, 1, 23},
-                          {2, 3, 4},
-                          {7, 5, 3},
-                          {16, 16, 16},
-                          {17, 33, 65},
-                          {64, 64, 64},
-                          {65, 63, 127},
-                          {128, 512, 30},
-                          {130, 300, 257},
-                          {513, 70, 41},
-                          {3, 2100, 66},
-                          {600, 5, 90}}) {
+  for (const MatmulExtents e : {MatmulExtents{1, 1, 1},
+                                {1, 1, 700},
+                                {1, 37, 19},
+                                {41, 1, 23},
+                                {2, 3, 4},
+                                {7, 5, 3},
+                                {16, 16, 16},
+                                {17, 33, 65},
+                                {64, 64, 64},
+                                {65, 63, 127},
+                                {128, 512, 30},
+                                {130, 300, 257},
+                                {513, 70, 41},
+                                {3, 2100, 66},
+                                {600, 5, 90}}) {
     for (const DType dtype : {DType::f32, DType::f64})
       expect_matmul(random({e.m, e.k}, dtype), random({e.k, e.n}, dtype, Storage::contiguous, 2));
   }
@@ -198,7 +198,8 @@ TEST(CpuMatmul, PropagatesNanAndInfinity) {
 
 TEST(CpuMatmul, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-    for (const Extents e : {Extents{300, 520, 210}, {128, 130, 5000}, {1, 3000, 900}, {16, 16, 70000}}) {
+    for (const MatmulExtents e :
+         {MatmulExtents{300, 520, 210}, {128, 130, 5000}, {1, 3000, 900}, {16, 16, 70000}}) {
       expect_same_bits_for_any_thread_count([&] {
         return run(op::Matmul{},
                    {random({e.m, e.k}, dtype), random({e.k, e.n}, dtype, Storage::transposed, 2)});

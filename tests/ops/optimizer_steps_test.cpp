@@ -4,12 +4,12 @@
 namespace ferrite::testing {
 namespace {
 
-const Shape shapes[] = {{3}, {5, 7}, {40, 1000}, {1, 1}, {0, 4}, {33, 65}};
+const Shape optimizer_steps_shapes[] = {{3}, {5, 7}, {40, 1000}, {1, 1}, {0, 4}, {33, 65}};
 
 /// One array of every shape; `wide` lists hold the state, f64 for f64 parameters and f32 for the others.
 std::vector<Array> list_of(DType dtype, std::uint64_t seed, bool wide, double low = -2, double high = 2) {
   std::vector<Array> list;
-  for (const Shape& shape : shapes)
+  for (const Shape& shape : optimizer_steps_shapes)
     list.push_back(uniform(shape, wide && dtype != DType::f64 ? DType::f32 : dtype, seed++, low, high));
   return list;
 }
@@ -77,7 +77,7 @@ TEST(CpuOptimizer, AdamRoundsItsParametersIntoCopies) {
                            array_of({}, DType::f32, {0.5}));
     check(op, in, [&](const Lists& lists) {
       Lists out = adam_of(op, lists);
-      for (std::size_t k = 0; k < std::size(shapes); ++k) out.push_back(out[k]);
+      for (std::size_t k = 0; k < std::size(optimizer_steps_shapes); ++k) out.push_back(out[k]);
       return out;
     });
   }

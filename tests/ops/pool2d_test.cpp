@@ -5,18 +5,19 @@
 namespace ferrite::testing {
 namespace {
 
-struct Case {
+struct PoolCase {
   Shape x;
   op::PoolGeometry geometry;
 };
 // Windows that tile, overlap, leave gaps, reach into the padding, and cover everything.
-const Case cases[] = {{{2, 3, 8, 8}, {{2, 2}, {0, 0}, {0, 0}}},  {{1, 2, 7, 9}, {{3, 3}, {2, 2}, {1, 1}}},
-                      {{1, 1, 5, 6}, {{3, 2}, {1, 1}, {1, 0}}},  {{2, 1, 11, 10}, {{2, 3}, {3, 4}, {0, 1}}},
-                      {{1, 2, 4, 4}, {{4, 4}, {1, 1}, {2, 2}}},  {{3, 2, 1, 1}, {{1, 1}, {1, 1}, {0, 0}}},
-                      {{1, 1, 6, 70}, {{2, 5}, {2, 1}, {1, 2}}}, {{40, 30, 8, 8}, {{2, 2}, {2, 2}, {0, 0}}}};
+const PoolCase pool_cases[] = {
+    {{2, 3, 8, 8}, {{2, 2}, {0, 0}, {0, 0}}},  {{1, 2, 7, 9}, {{3, 3}, {2, 2}, {1, 1}}},
+    {{1, 1, 5, 6}, {{3, 2}, {1, 1}, {1, 0}}},  {{2, 1, 11, 10}, {{2, 3}, {3, 4}, {0, 1}}},
+    {{1, 2, 4, 4}, {{4, 4}, {1, 1}, {2, 2}}},  {{3, 2, 1, 1}, {{1, 1}, {1, 1}, {0, 0}}},
+    {{1, 1, 6, 70}, {{2, 5}, {2, 1}, {1, 2}}}, {{40, 30, 8, 8}, {{2, 2}, {2, 2}, {0, 0}}}};
 
 /// Calls f(plane, output place, input place inside the plane) for every tap inside the input.
-void for_taps(const Case& c, const Shape& y,
+void for_taps(const PoolCase& c, const Shape& y,
               const std::function<void(std::size_t, std::size_t, std::size_t)>& f) {
   const auto& g = c.geometry;
   for (std::int64_t p = 0; p < c.x[0] * c.x[1]; ++p)
@@ -31,7 +32,7 @@ void for_taps(const Case& c, const Shape& y,
           }
 }
 
-Lists largest(const Case& c, const Shape& y, const Values& x) {
+Lists largest(const PoolCase& c, const Shape& y, const Values& x) {
   const std::size_t plane = at(c.x[2] * c.x[3]);
   Values best(at(y.numel()), NAN), index(at(y.numel()), -1);
   for_taps(c, y, [&](std::size_t p, std::size_t out, std::size_t in) {
@@ -46,7 +47,7 @@ Lists largest(const Case& c, const Shape& y, const Values& x) {
 
 TEST(CpuPool2d, MaxMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Case& c : cases) {
+    for (const PoolCase& c : pool_cases) {
       SCOPED_TRACE(to_string(Meta{c.x, dtype}));
       const Shape y = c.geometry.output("test", c.x);
       // Whole numbers, so that windows have ties.
@@ -69,7 +70,7 @@ TEST(CpuPool2d, MaxMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
 
 TEST(CpuPool2d, MeanMatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Case& c : cases) {
+    for (const PoolCase& c : pool_cases) {
       SCOPED_TRACE(to_string(Meta{c.x, dtype}));
       const Shape y = c.geometry.output("test", c.x);
       const double area = static_cast<double>(c.geometry.kernel.numel());

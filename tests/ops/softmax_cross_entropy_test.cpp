@@ -40,7 +40,8 @@ Lists gradients(const Lists& in, std::size_t n, double ignore, double smoothing)
   return {dx};
 }
 
-const Shape shapes[] = {{1, 1}, {3, 2}, {7, 5}, {4, 33}, {5, 1000}, {2, 5000}, {400, 100}};
+const Shape softmax_cross_entropy_shapes[] = {{1, 1},    {3, 2},    {7, 5},    {4, 33},
+                                              {5, 1000}, {2, 5000}, {400, 100}};
 
 /// Classes in [0, n), every fifth one ignored.
 Array targets_for(const Shape& shape, DType dtype, double ignore) {
@@ -51,7 +52,7 @@ Array targets_for(const Shape& shape, DType dtype, double ignore) {
 
 TEST(CpuCrossEntropy, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Shape& shape : shapes) {
+    for (const Shape& shape : softmax_cross_entropy_shapes) {
       for (const double smoothing : {0.0, 0.1}) {
         SCOPED_TRACE(to_string(Meta{shape, dtype}));
         const Array x = uniform(shape, dtype, 1, -6, 6), targets = targets_for(shape, DType::i64, -100);

@@ -30,20 +30,21 @@ Values softmax_of(const Values& x, const Shape& shape, int axis, bool logarithm)
   return y;
 }
 
-struct Case {
+struct SoftmaxCase {
   Shape shape;
   int axis;
 };
 // Below, at and above the width of vectors and of their unrolled loop; axes that need a transposition.
-const Case cases[] = {{{1, 1}, 1},  {{3, 2}, -1},    {{5, 7}, 1},      {{2, 16}, 1},   {{4, 33}, -1},
-                      {{9, 64}, 1}, {{3, 1000}, -1}, {{17, 5, 3}, 0},  {{4, 6, 5}, 1}, {{2, 3, 70}, -1},
-                      {{13}, 0},    {{2, 5000}, 1},  {{400, 100}, -1}, {{0, 4}, 1},    {{3, 0}, -1}};
+const SoftmaxCase softmax_cases[] = {{{1, 1}, 1},      {{3, 2}, -1},     {{5, 7}, 1},     {{2, 16}, 1},
+                                     {{4, 33}, -1},    {{9, 64}, 1},     {{3, 1000}, -1}, {{17, 5, 3}, 0},
+                                     {{4, 6, 5}, 1},   {{2, 3, 70}, -1}, {{13}, 0},       {{2, 5000}, 1},
+                                     {{400, 100}, -1}, {{0, 4}, 1},      {{3, 0}, -1}};
 
-int positive(const Case& c) { return c.axis < 0 ? c.axis + c.shape.rank() : c.axis; }
+int positive(const SoftmaxCase& c) { return c.axis < 0 ? c.axis + c.shape.rank() : c.axis; }
 
 TEST(CpuSoftmax, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Case& c : cases) {
+    for (const SoftmaxCase& c : softmax_cases) {
       SCOPED_TRACE(to_string(dtype).data() + to_string(c.shape));
       const Array x = uniform(c.shape, dtype, 1, -8, 8);
       if (c.shape.numel() == 0) {
@@ -63,7 +64,7 @@ TEST(CpuSoftmax, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
 
 TEST(CpuSoftmax, BackwardsMatchTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype : float_dtypes) {
-    for (const Case& c : cases) {
+    for (const SoftmaxCase& c : softmax_cases) {
       if (c.shape.numel() == 0) continue;
       SCOPED_TRACE(to_string(dtype).data() + to_string(c.shape));
       const Array x = uniform(c.shape, dtype, 2, -4, 4), dy = uniform(c.shape, dtype, 3);

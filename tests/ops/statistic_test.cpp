@@ -58,19 +58,19 @@ const Kind kinds[] = {{StatisticFn::mean, 0},       {StatisticFn::var, 1},  {Sta
                       {StatisticFn::logsumexp, 0},  {StatisticFn::norm, 1}, {StatisticFn::norm, 2},
                       {StatisticFn::norm, infinity}};
 
-struct Case {
+struct StatisticCase {
   Shape shape, axes;
 };
 // Rows, columns, everything, axes apart, and rows of several segments.
-const Case cases[] = {{{5, 7}, {1}},      {{5, 7}, {0}},        {{4, 33}, {0, 1}}, {{3, 4, 5}, {0, 2}},
-                      {{3, 4, 5}, {1}},   {{2, 3, 70}, {1, 2}}, {{70000}, {0}},    {{2, 40000}, {1}},
-                      {{6, 2, 500}, {2}}, {{300, 100}, {0}}};
+const StatisticCase statistic_cases[] = {
+    {{5, 7}, {1}},        {{5, 7}, {0}},  {{4, 33}, {0, 1}}, {{3, 4, 5}, {0, 2}}, {{3, 4, 5}, {1}},
+    {{2, 3, 70}, {1, 2}}, {{70000}, {0}}, {{2, 40000}, {1}}, {{6, 2, 500}, {2}},  {{300, 100}, {0}}};
 
 TEST(CpuStatistic, MatchesTheNaiveLoopsInEveryDtypeAndLayout) {
   for (const DType dtype :
        {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
     for (const Kind& kind : kinds) {
-      for (const Case& c : cases) {
+      for (const StatisticCase& c : statistic_cases) {
         const op::Statistic op{kind.fn, c.axes, c.shape.rank() == 2, kind.parameter};
         SCOPED_TRACE(std::string(op.name()) + to_string(Meta{c.shape, dtype}) + " over " + to_string(c.axes));
         const Array x = uniform(c.shape, dtype, 1, dtype == DType::u8 ? 0 : -3, 3);

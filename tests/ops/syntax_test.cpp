@@ -24,8 +24,8 @@ struct Syntax : ::testing::Test {
   /// 0 1 2 3 / 4 5 6 7 / 8 9 10 11
   Tensor<B> matrix() { return reshape(arange(backend, 12, DType::f32), {3, 4}); }
 };
-using Backends = ::testing::Types<Cpu, Reference, Lazy<Cpu>, Autodiff<Cpu>, Parity<Cpu, Reference>>;
-TYPED_TEST_SUITE(Syntax, Backends);
+using SyntaxBackends = ::testing::Types<Cpu, Reference, Lazy<Cpu>, Autodiff<Cpu>, Parity<Cpu, Reference>>;
+TYPED_TEST_SUITE(Syntax, SyntaxBackends);
 
 TYPED_TEST(Syntax, TensorsShapesAndDtypesPrint) {
   auto& b = this->backend;

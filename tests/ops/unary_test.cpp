@@ -9,7 +9,7 @@ namespace {
 
 using op::UnaryFn;
 
-constexpr UnaryFn fn_at(int i) { return static_cast<UnaryFn>(i); }
+constexpr UnaryFn unary_fn(int i) { return static_cast<UnaryFn>(i); }
 constexpr bool has_derivative(UnaryFn fn) {
   return fn != UnaryFn::neg && fn != UnaryFn::sign && !(fn >= UnaryFn::floor && fn <= UnaryFn::round) &&
          fn < UnaryFn::logical_not;
@@ -35,7 +35,7 @@ Values applied(UnaryFn fn, const Array& x, double alpha) {
 
 TEST(CpuUnary, EveryFunctionAgreesWithItsDefinitionForFloatsOfEveryLayout) {
   for (int i = 0; i < op::unary_fn_count; ++i) {
-    const UnaryFn fn = fn_at(i);
+    const UnaryFn fn = unary_fn(i);
     const auto [low, high] = domain_of(fn);
     for (const DType dtype : floating_dtypes) {
       for (const Form form : all_forms) {
@@ -55,7 +55,7 @@ TEST(CpuUnary, EveryFunctionAgreesWithItsDefinitionForFloatsOfEveryLayout) {
 
 TEST(CpuUnary, IntegersAreExactAndRealFunctionsPromoteThem) {
   for (int i = 0; i < op::unary_fn_count; ++i) {
-    const UnaryFn fn = fn_at(i);
+    const UnaryFn fn = unary_fn(i);
     SCOPED_TRACE(op::to_string(fn));
     for (const DType dtype : integer_dtypes) {
       const Array x = random(dtype, {3000}, 3, fn == UnaryFn::log ? 1 : 0, 80, Form::stepped);
@@ -118,8 +118,8 @@ TEST(CpuUnary, AResultDoesNotDependOnWhereItsElementStands) {
   for (int i = 0; i < op::unary_fn_count; ++i) {
     for (const float value : {0.3f, 2.7f, 1234.5f, 1e9f}) {
       const Array x = make(DType::f32, {67}, std::vector<float>(67, value));
-      const auto y = values_of<float>(run(op::Unary{fn_at(i)}, {x}));
-      for (const float v : y) ASSERT_EQ(v, y[0]) << op::to_string(fn_at(i)) << " of " << value;
+      const auto y = values_of<float>(run(op::Unary{unary_fn(i)}, {x}));
+      for (const float v : y) ASSERT_EQ(v, y[0]) << op::to_string(unary_fn(i)) << " of " << value;
     }
   }
 }
@@ -134,7 +134,7 @@ TEST(CpuUnary, RelUAndItsLikeKeepNaNAndStepAtZero) {
 
 TEST(CpuUnaryBackward, EveryDerivativeAgreesWithItsDefinition) {
   for (int i = 0; i < op::unary_fn_count; ++i) {
-    const UnaryFn fn = fn_at(i);
+    const UnaryFn fn = unary_fn(i);
     if (!has_derivative(fn)) continue;
     const auto [low, high] = domain_of(fn);
     for (const DType dtype : floating_dtypes) {

@@ -59,10 +59,13 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const AnyBackend backend{std::string(argv[3])};
-  if (std::string(argv[4]) == "bf16")
+  const std::string precision = argv[4];
+  if (precision == "bf16")
     run(Autodiff<Autocast<AnyBackend>>(Autocast<AnyBackend>(backend)), argv);
-  else
+  else if (precision == "f32")
     run(Autodiff<AnyBackend>(backend), argv);
+  else
+    throw ValueError("[gpt_training_peer] " + precision + ": must be f32 or bf16");
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;

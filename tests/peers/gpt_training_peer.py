@@ -6,9 +6,9 @@
 
 In f32 the judge of logits and gradients is transformers in f64. In bf16 it is transformers in f32, and the other side is
 transformers under torch.autocast. ferrite may be at most --slack times as far from the judge as the other side is: in bf16
-it rounds the sums of the residual stream too, which autocast keeps in f32. Losses are those of transformers in f32 up to
---losses, on average and relative to them, or again at most --slack times as far away as the other side's: runs that differ by
-roundings drift apart. Needs torch, transformers and safetensors. The exit code is 77 (skipped) without them.
+it rounds the sums of the residual stream too, which autocast keeps in f32. The judge of losses is transformers in f32. In
+bf16 the same holds for them, over the first 30 steps and over all. In f32 they differ by 1e-5 of them in the first 30 at
+most, on average, and by 1 % over all: roundings drive runs apart. Needs torch, transformers and safetensors. The exit code is 77 (skipped) without them.
 """
 import argparse
 import json
@@ -27,6 +27,7 @@ except ImportError as missing:
     print(f"SKIPPED: {missing}: install torch, transformers and safetensors to compare with them")
     sys.exit(SKIPPED)
 
+EARLY = 30  # steps in which roundings have not driven runs apart
 SIZES = {
     "small": dict(vocab_size=300, n_positions=32, n_embd=64, n_layer=3, n_head=4),
     "gpt2": dict(vocab_size=50257, n_positions=1024, n_embd=768, n_layer=12, n_head=12),
@@ -134,31 +135,41 @@ def compare(options, folder):
     peer = Transformers(folder / "model", ids, device, torch.float32, autocast=options.precision == "bf16")
     peer_logits, peer_gradients = peer.first_batch()
 
-    padded = {n: g[: len(exact[n])] for n, g in gradients.items()}  # the token table has rows beyond the vocabulary
-    errors = {n: (distance(padded[n], exact[n]), distance(peer_gradients[n], exact[n])) for n in exact}
+    beyond = gradients["wte.weight"][sizes["vocab_size"]:]  # rows of the table that no token has
+    assert not beyond.any(), "tokens beyond the vocabulary have gradients"
+    gradients["wte.weight"] = gradients["wte.weight"][: sizes["vocab_size"]]
+    errors = {n: (distance(gradients[n], exact[n]), distance(peer_gradients[n], exact[n])) for n in exact}
     worst = max(errors, key=lambda n: errors[n][0] / errors[n][1])
-    curve, other = ours["losses"].double().numpy(), peer.losses(options.steps, options.rate)
-    plain = other
+    losses = {"ferrite": ours["losses"].double().numpy(), "transformers": peer.losses(options.steps, options.rate)}
+    judge = losses["transformers"]
     if options.precision == "bf16":
-        plain = Transformers(folder / "model", ids, device, torch.float32).losses(options.steps, options.rate)
+        judge = Transformers(folder / "model", ids, device, torch.float32).losses(options.steps, options.rate)
+        losses["transformers f32"] = judge
     report = {
         "size": options.size, "backend": options.backend, "precision": options.precision, "rows": options.rows, "length": length,
         "logits": {"ferrite": distance(ours["logits"].double(), logits), "transformers": distance(peer_logits, logits)},
         "gradients": {n: {"ferrite": a, "transformers": b} for n, (a, b) in errors.items()},
-        "losses": {"ferrite": curve.tolist(), "transformers": other.tolist(), "transformers f32": plain.tolist()},
+        "losses": {side: curve.tolist() for side, curve in losses.items()},
     }
     if options.out:
         options.out.write_text(json.dumps(report, indent=1) + "\n")
-    apart, other_apart = (float(np.mean(np.abs(c - plain) / plain)) for c in (curve, other))
+
+    def apart(side, steps):
+        """From the judge's losses, on average over the first steps and relative to them."""
+        return float(np.mean(np.abs(losses[side] - judge)[:steps] / judge[:steps]))
+    ours_apart = {steps: apart("ferrite", steps) for steps in (EARLY, options.steps)}
+    theirs_apart = {steps: apart("transformers", steps) for steps in (EARLY, options.steps)}
     print(f"{options.size}, {options.backend}, {options.precision}: logits {report['logits']}; gradients, the worst is {worst}: "
-          f"ferrite {errors[worst][0]:.3g}, transformers {errors[worst][1]:.3g}; losses {curve[0]:.4f} to {curve[-1]:.4f}, of "
-          f"transformers {other[0]:.4f} to {other[-1]:.4f}, from those of transformers in f32 {100 * apart:.3g} % and "
-          f"{100 * other_apart:.3g} % on average", flush=True)
+          f"ferrite {errors[worst][0]:.3g}, transformers {errors[worst][1]:.3g}; losses {losses['ferrite'][0]:.4f} to "
+          f"{losses['ferrite'][-1]:.4f}, from those of transformers in f32 {ours_apart} (autocast: {theirs_apart})", flush=True)
     slack = options.slack
     assert report["logits"]["ferrite"] <= slack * report["logits"]["transformers"], "logits"
     assert all(a <= slack * b for a, b in errors.values()), f"gradient of {worst}"
-    assert curve[-1] < 0.9 * curve[0], "the losses do not fall"
-    assert apart <= max(options.losses, slack * other_apart), "losses"
+    assert losses["ferrite"][-1] < 0.9 * losses["ferrite"][0], "the losses do not fall"
+    if options.precision == "f32":
+        assert ours_apart[EARLY] <= 1e-5 and ours_apart[options.steps] <= 0.01, "losses"
+    else:
+        assert all(ours_apart[steps] <= slack * theirs_apart[steps] for steps in ours_apart), "losses"
     print("training as in transformers: ok")
 
 
@@ -175,7 +186,6 @@ def main():
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--rate", type=float, default=1e-3, help="of learning; 1e-4 suits gpt2")
     parser.add_argument("--slack", type=float, default=3.0)
-    parser.add_argument("--losses", type=float, default=0.01)
     parser.add_argument("--out", type=Path, help="write what was found there, as JSON")
     with tempfile.TemporaryDirectory() as folder:
         compare(parser.parse_args(), Path(folder))

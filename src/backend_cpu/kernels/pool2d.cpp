@@ -146,7 +146,7 @@ void run(Cpu& cpu, const op::MaxPool2d& op, Ins in, Outs out) {
   const PoolPlanes planes(op.geometry, in[0].shape(), out[0].shape());
   const Array x = dense(cpu, in[0]);
   Destination y(cpu, out[0], false), index(cpu, out[1], false);
-  // PoolPlanes with more places than 32 bits can name are computed in f64, whose places have 64.
+  // Planes with more places than 32 bits can name are computed in f64, whose places have 64.
   const bool vast = planes.input() > std::numeric_limits<std::int32_t>::max();
   visit_wide(vast ? DType::f64 : x.dtype(), [&]<class W>() {
     for_planes<W>(

@@ -6,11 +6,13 @@
 namespace ferrite {
 
 namespace {
-[[noreturn]] void throw_absent() { throw DeviceError("[raw kernel] " + cuda_unavailable_reason()); }
+[[noreturn]] void throw_no_raw_kernels() { throw DeviceError("[raw kernel] " + cuda_unavailable_reason()); }
 }  // namespace
 
-void RawKernel::launch_list(Cuda&, const RawGrid&, std::span<const RawArgument>) const { throw_absent(); }
-void RawKernel::prepare(Cuda&) const { throw_absent(); }
-std::string RawKernel::ptx(int) const { throw_absent(); }
+void RawKernel::launch_list(Cuda&, const RawGrid&, std::span<const RawArgument>) const {
+  throw_no_raw_kernels();
+}
+void RawKernel::prepare(Cuda&) const { throw_no_raw_kernels(); }
+std::string RawKernel::ptx(int) const { throw_no_raw_kernels(); }
 
 }  // namespace ferrite

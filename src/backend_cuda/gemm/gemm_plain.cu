@@ -12,12 +12,13 @@ constexpr int tile = 64, depth = 16, side = 16, per_thread = tile / side;
 
 /// Integers are added modulo 2^n, so 32 bits give the same i32 and u8 as 64 would.
 template <class T>
-using Sum = std::conditional_t<std::is_integral_v<T>,
-                               std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>, Compute<T>>;
+using ProductSum =
+    std::conditional_t<std::is_integral_v<T>,
+                       std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>, Compute<T>>;
 
 template <class T, class R>
 __global__ void __launch_bounds__(side* side) product_kernel(Product p, std::int64_t tiles) {
-  using S = Sum<T>;
+  using S = ProductSum<T>;
   __shared__ S lhs_tile[depth][tile + 1], rhs_tile[depth][tile + 1];
   const int x = threadIdx.x % side, y = threadIdx.x / side;
   const std::int64_t row_tiles = divide_up(p.rows, tile), column_tiles = divide_up(p.columns, tile);

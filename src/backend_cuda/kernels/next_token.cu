@@ -138,7 +138,8 @@ void run(Cuda& cuda, const op::NextToken& op, Ins in, Outs out) {
                                   static_cast<int>(std::min(op.top_k, vocab)),
                                   FaultReport(call)};
       const auto kernel = next_token_kernel<T>;
-      if (is_shared && bytes > 32 << 10) allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
+      if (is_shared && bytes + own > 48 << 10)
+        allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
       launch(call, kernel, grid_of(texts), BlockSize{token_choice::threads, is_shared ? bytes : 0}, args,
              Start::early);
     }

@@ -38,7 +38,7 @@ __device__ __forceinline__ Pack<T, lanes> ordered(const Pack<T, lanes>& pack, bo
 
 /// Lines that lie dense in memory, one after the other. A warp takes one chunk, this many packs per thread at
 /// a time.
-constexpr int batch = 4;
+constexpr int packs_at_once = 4;
 
 template <class T>
 struct ScanRowsArgs {
@@ -67,9 +67,9 @@ struct Chunk {
     return row * args.length + (args.reverse ? args.length - i - lanes : i);
   }
   /// Those of one thread, zeros beyond the end.
-  __device__ __forceinline__ void load(Pack<T, lanes> (&packs)[batch], std::int64_t first) const {
+  __device__ __forceinline__ void load(Pack<T, lanes> (&packs)[packs_at_once], std::int64_t first) const {
 #pragma unroll
-    for (int u = 0; u < batch; ++u) {
+    for (int u = 0; u < packs_at_once; ++u) {
       const std::int64_t i = first + (u * 32 + threadIdx.x % 32) * lanes;
       packs[u] = {};
       if (i < end) packs[u] = ordered(load_pack<lanes>(args.in + at(i)), args.reverse);
@@ -83,11 +83,11 @@ __global__ void __launch_bounds__(block_threads)
   const Chunk<T, lanes> chunk(args);
   if (chunk.row >= args.rows) return;
   Running<T> sum = 0;
-  for (std::int64_t first = chunk.begin; first < chunk.end; first += batch * 32 * lanes) {
-    Pack<T, lanes> packs[batch];
+  for (std::int64_t first = chunk.begin; first < chunk.end; first += packs_at_once * 32 * lanes) {
+    Pack<T, lanes> packs[packs_at_once];
     chunk.load(packs, first);
 #pragma unroll
-    for (int i = 0; i < batch * lanes; ++i)
+    for (int i = 0; i < packs_at_once * lanes; ++i)
       sum = plus(sum, convert_to<Running<T>>(packs[i / lanes].lane[i % lanes]));
   }
   for (int delta = 16; delta > 0; delta /= 2) sum = plus(sum, __shfl_down_sync(0xffffffffu, sum, delta));
@@ -102,12 +102,13 @@ __global__ void __launch_bounds__(block_threads)
   if (chunk.row >= args.rows) return;
   const int thread = threadIdx.x % 32;
   Sum carry = chunk.begin > 0 ? args.sums[chunk.item - 1] : Sum{0};
-  for (std::int64_t first = chunk.begin; first < chunk.end; first += batch * 32 * lanes) {
-    Pack<T, lanes> packs[batch];
+  for (std::int64_t first = chunk.begin; first < chunk.end; first += packs_at_once * 32 * lanes) {
+    Pack<T, lanes> packs[packs_at_once];
     chunk.load(packs, first);
-    Sum sums[batch][lanes], upto[batch];  // within the thread; of this thread and those before it
+    Sum sums[packs_at_once][lanes],
+        upto[packs_at_once];  // within the thread; of this thread and those before it
 #pragma unroll
-    for (int u = 0; u < batch; ++u) {
+    for (int u = 0; u < packs_at_once; ++u) {
       Sum sum = 0;
 #pragma unroll
       for (int v = 0; v < lanes; ++v) sums[u][v] = sum = plus(sum, convert_to<Sum>(packs[u].lane[v]));
@@ -116,13 +117,13 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
     for (int delta = 1; delta < 32; delta *= 2) {
 #pragma unroll
-      for (int u = 0; u < batch; ++u) {
+      for (int u = 0; u < packs_at_once; ++u) {
         const Sum other = __shfl_up_sync(0xffffffffu, upto[u], delta);
         if (thread >= delta) upto[u] = plus(other, upto[u]);
       }
     }
 #pragma unroll
-    for (int u = 0; u < batch; ++u) {
+    for (int u = 0; u < packs_at_once; ++u) {
       const Sum others = __shfl_up_sync(0xffffffffu, upto[u], 1);
       const Sum before = thread == 0 ? carry : plus(carry, others);
       carry = plus(carry, __shfl_sync(0xffffffffu, upto[u], 31));
@@ -186,7 +187,7 @@ void scan_sums(const Call& call, S* sums, std::int64_t lines, std::int64_t chunk
 template <int lanes, class T>
 void scan_rows_by(const Call& call, ScanRowsArgs<T> args) {
   // 31 warps of 2 KiB on each of an H200's multiprocessors. A row is cut where that leaves 16 steps a chunk.
-  constexpr std::int64_t enough_warps = 4096, step = batch * 32 * lanes;
+  constexpr std::int64_t enough_warps = 4096, step = packs_at_once * 32 * lanes;
   const std::int64_t wanted =
       std::clamp<std::int64_t>(enough_warps / args.rows, 1, divide_up(args.length, 16 * step));
   args.chunk = divide_up(divide_up(args.length, wanted), step) * step;

@@ -20,7 +20,7 @@ constexpr std::int64_t few_indices = 32;
 constexpr std::int64_t many_lines = 1 << 20;
 
 template <class T>
-struct LinesArgs {
+struct AddLinesArgs {
   T* out;
   const T* source;
   Indices indices;
@@ -29,7 +29,8 @@ struct LinesArgs {
 };
 
 template <class T>
-__global__ void __launch_bounds__(block_threads) add_lines_kernel(const __grid_constant__ LinesArgs<T> args) {
+__global__ void __launch_bounds__(block_threads)
+    add_lines_kernel(const __grid_constant__ AddLinesArgs<T> args) {
   using Value = std::conditional_t<std::is_integral_v<T>, std::uint64_t, Compute<T>>;  // integers wrap around
   const std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
   if (line >= args.line_count) return;
@@ -57,10 +58,10 @@ void add_lines(const Call& call, const Array& out, const Array& index, const Arr
   visit_device_type(out.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>) {
       launch(call, add_lines_kernel<T>, divide_up(nest.numel(), block_threads),
-             LinesArgs<T>{reinterpret_cast<T*>(out.data()), reinterpret_cast<const T*>(source.data()),
-                          Indices(call, index, out.shape()[axis]), Axes<3>(nest), nest.numel(),
-                          index.shape()[axis], source.layout().strides[axis], index.layout().strides[axis],
-                          out.layout().strides[axis]});
+             AddLinesArgs<T>{reinterpret_cast<T*>(out.data()), reinterpret_cast<const T*>(source.data()),
+                             Indices(call, index, out.shape()[axis]), Axes<3>(nest), nest.numel(),
+                             index.shape()[axis], source.layout().strides[axis], index.layout().strides[axis],
+                             out.layout().strides[axis]});
     }
   });
 }

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 template <class T, class Key>
-struct KeysArgs {
+struct SortKeysArgs {
   const T* in;
   Key* keys;
   std::uint32_t* positions;
@@ -69,7 +69,8 @@ struct KeysArgs {
 };
 /// Key of the element, below the number of its line where there are several.
 template <class T, class Key>
-__global__ void __launch_bounds__(block_threads) keys_kernel(const __grid_constant__ KeysArgs<T, Key> args) {
+__global__ void __launch_bounds__(block_threads)
+    keys_kernel(const __grid_constant__ SortKeysArgs<T, Key> args) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
   if (i >= args.count) return;
   Key key = key_of(args.in[i], args.descending);
@@ -121,8 +122,9 @@ void sort_by_radix(const Call& call, const LinesArgs<T>& args) {
   };
   const auto sorted = [&]<class Key>(Key, int bits) {
     SortBuffers<Key> buffers(call, count);
-    launch(call, keys_kernel<T, Key>, blocks,
-           KeysArgs<T, Key>{args.in, buffers.keys(), buffers.values(), count, args.length, args.descending});
+    launch(
+        call, keys_kernel<T, Key>, blocks,
+        SortKeysArgs<T, Key>{args.in, buffers.keys(), buffers.values(), count, args.length, args.descending});
     buffers.sort(call, bits);
     return buffers;
   };

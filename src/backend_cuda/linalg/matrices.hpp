@@ -9,6 +9,7 @@
 
 namespace ferrite::cuda {
 
+/// Threads that a matrix or a column of the small kernels has.
 inline constexpr int warp_threads = 32;
 
 /// x in dense memory that may be overwritten.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kinds = 5;
 
-std::chrono::nanoseconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+std::chrono::nanoseconds time_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 struct Level {
   std::int64_t in_use = 0, reserved = 0;
@@ -114,7 +114,7 @@ class WholeProgram {
       path_ = path;
       std::atexit([] { get().write(); });
     }
-    logged_.push_back({&context, now()});
+    logged_.push_back({&context, time_now()});
     context.common_pool().log_events(CudaMemoryLog::usual_events);
   }
 
@@ -190,7 +190,7 @@ CurrentLogs& current_logs() {
 
 }  // namespace
 
-CudaMemoryLog::CudaMemoryLog(Cuda& cuda, std::size_t most_events) : cuda_(cuda), start_(cuda::now()) {
+CudaMemoryLog::CudaMemoryLog(Cuda& cuda, std::size_t most_events) : cuda_(cuda), start_(cuda::time_now()) {
   if (cuda::is_memory_traced())
     throw ValueError(
         "[memory log] FERRITE_CUDA_MEMORY_TRACE logs this GPU already, and a GPU has one log: unset it");

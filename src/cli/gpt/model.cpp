@@ -20,7 +20,18 @@ CLI::Option* add_model_options(CLI::App& command, ModelOptions& options) {
   return file;
 }
 
+void check_model_file(const std::string& option, const std::string& file) {
+  if (file.empty()) throw ValueError(fmt::format("[gpt] {}: needs the name of a model file", option));
+  std::error_code not_there;
+  if (std::filesystem::is_directory(file, not_there))
+    throw ValueError(
+        fmt::format("[gpt] {} {}: it is a folder: of one of transformers `ferrite gpt import --from {} --out "
+                    "model.safetensors` makes a model file, of a run give its best.safetensors",
+                    option, file, file));
+}
+
 nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const ModelOptions& options) {
+  check_model_file("--model", options.file);
   nn::Gpt<AnyBackend> model = train::load_gpt(backend, options.file);
   if (options.int8) model.quantize();
   return model;

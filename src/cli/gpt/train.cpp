@@ -5,6 +5,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/gpt/gpt.hpp"
+#include "cli/gpt/model.hpp"
 #include "cli/training_run.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/text/bpe.hpp"
@@ -39,6 +40,7 @@ nn::GptConfig model_of(const Sizes& sizes, const std::string& tokenizer) {
 
 /// Whatever the file has, parameters are trained in f32.
 nn::GptConfig model_of_file(const std::string& file, double dropout) {
+  check_model_file("--from", file);
   nn::GptConfig config = train::read_gpt_config(file);
   if (config.quantized)
     throw ValueError(
@@ -53,11 +55,11 @@ nn::GptConfig model_of_file(const std::string& file, double dropout) {
 
 /// Fills in what follows from other options. Throws ValueError for what cannot be.
 void complete(TrainOptions& o, const Sizes& sizes) {
-  o.model = o.from.empty() ? model_of(sizes, o.tokenizer) : model_of_file(o.from, sizes.dropout);
+  o.model = o.from ? model_of_file(*o.from, sizes.dropout) : model_of(sizes, o.tokenizer);
   if (o.length == 0) o.length = o.model.context;
   if (o.length > o.model.context)
     throw ValueError(fmt::format("[gpt train] --length {}: the model's context has {}: give a {}", o.length,
-                                 o.model.context, o.from.empty() ? "larger --context" : "smaller --length"));
+                                 o.model.context, o.from ? "smaller --length" : "larger --context"));
   if (o.warmup < 0) o.warmup = std::min<std::int64_t>(700, o.steps / 20);
   if (o.sample_every > 0 && o.tokenizer.empty())
     throw ValueError("[gpt train] --sample-every: needs the --tokenizer of the data");
@@ -82,7 +84,7 @@ int run(TrainOptions o, const Sizes& sizes) {
   }
 }
 
-void add_model(CLI::App& command, Sizes& sizes, std::string& from) {
+void add_model(CLI::App& command, Sizes& sizes, std::optional<std::string>& from) {
   CLI::Option* file = command.add_option(
       "--from", from,
       "Start from this model file, of `gpt import` or of another run, and not from new weights");
@@ -171,8 +173,9 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       ->excludes("--sample-every");
   command->add_flag("--quiet", o->quiet, "Print nothing but the texts");
   command->footer(
-      "Ctrl-C saves a checkpoint and ends the run; --resume goes on, as if it had not been interrupted. The\n"
-      "model is in OUT/best.safetensors (least loss on --valid) and OUT/step-*.safetensors; `ferrite gpt\n"
+      "Ctrl-C saves a checkpoint and ends the run; with the same options --resume goes on, as if it had not\n"
+      "been interrupted. The model is in OUT/best.safetensors (least loss on --valid) and "
+      "OUT/step-*.safetensors; `ferrite gpt\n"
       "generate` reads both. OUT/metrics.html shows how the run goes.\n"
       "Examples:\n"
       "  ferrite gpt train --data 'train_*.bin' --valid 'val_*.bin' --batch 64 --micro-batches 8 --steps "

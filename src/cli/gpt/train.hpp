@@ -1,6 +1,7 @@
 // What `ferrite gpt train` is asked to do, and the training itself for one kind of arithmetic.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,8 @@ namespace ferrite::cli::gpt {
 
 struct TrainOptions {
   std::vector<std::string> data, valid;
-  std::string dtype;  // of bare tokens
-  std::string from;   // a model file with the first weights; empty: drawn ones
+  std::string dtype;                // of bare tokens
+  std::optional<std::string> from;  // a model file with the first weights; none: they are drawn
   std::string out, backend = "auto", precision = "auto", tokenizer, prompt;
   nn::GptConfig model;
   std::int64_t batch = 8, length = 0, micro_batches = 1, steps = 0, warmup = -1;

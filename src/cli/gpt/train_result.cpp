@@ -17,6 +17,7 @@ void TrainResult::print(const train::TrainerBase& trainer, train::Outcome outcom
                               {"steps", options_.steps},
                               {"interrupted", outcome == train::Outcome::interrupted}};
   if (std::filesystem::exists(folder.best())) json["best"] = folder.best().string();
+  if (options_.from) json["from"] = *options_.from;
   if (resumed_) json["resumed_from"] = *resumed_;
   if (progress_) {
     json["loss"] = progress_->loss;

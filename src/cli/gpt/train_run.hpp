@@ -43,8 +43,8 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
   }
 
   Rng rng(all.seed(o.seed));  // ranks draw other dropouts; their weights become those of rank 0
-  auto model = o.from.empty() ? nn::Gpt<B>(backend, o.model, rng) : nn::Gpt<B>::blank(backend, o.model, rng);
-  if (!o.from.empty()) model.load_state(train::read_weights(o.from));
+  auto model = o.from ? nn::Gpt<B>::blank(backend, o.model, rng) : nn::Gpt<B>(backend, o.model, rng);
+  if (o.from) model.load_state(train::read_weights(*o.from));
   auto settings = optim::AdamWConfig{}
                       .with_lr(o.lr)
                       .with_betas(0.9, 0.95)
@@ -76,7 +76,9 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
     fmt::print(stderr, "{} ({:.3g}M parameters), {} tokens of data, {} tokens per step, {}{}{}\n",
                describe(o.model), static_cast<double>(o.model.parameter_count()) / 1e6, loader.tokens(),
                o.batch * o.length * o.micro_batches * all.size(), backend.inner().describe(), all.describe(),
-               resumed ? fmt::format(", from step {}", trainer.step()) : "");
+               resumed  ? fmt::format(", from step {}", trainer.step())
+               : o.from ? fmt::format(", from {}", *o.from)
+                        : "");
   if (!o.json) return fit(trainer, o.out, o.quiet);
   const train::Outcome outcome = fit_or_stop(trainer, o.out);
   result.print(trainer, outcome, loader.tokens(), backend.inner().describe());

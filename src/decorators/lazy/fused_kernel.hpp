@@ -12,6 +12,7 @@
 
 namespace ferrite::lazy {
 
+/// The place of an operand, whose number is an int because -1 stands for none.
 inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A scalar argument: op attributes that the structure leaves open.

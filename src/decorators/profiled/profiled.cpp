@@ -20,7 +20,7 @@ namespace {
 
 thread_local std::string launch_note;
 
-std::string joined(MetaSpan metas) {
+std::string shapes_of(MetaSpan metas) {
   std::string text;
   for (const Meta& m : metas) text += (text.empty() ? "" : ", ") + to_string(m);
   return text;
@@ -102,7 +102,7 @@ struct ProfileRecorder::State {
     if (later && !*later) return;
     Call call{&of(name, kind), nullptr, nullptr, cost, allocated_bytes, 0};
     if (config.trace) {
-      call.shapes = text(joined(in) + " -> " + joined(out));
+      call.shapes = text(shapes_of(in) + " -> " + shapes_of(out));
       if (!launch.empty()) call.launch = text(std::move(launch));
       call.thread =
           threads.try_emplace(std::this_thread::get_id(), static_cast<int>(threads.size()) + 1).first->second;

@@ -15,7 +15,7 @@ using Doubles = std::vector<double>;
 using Classes = std::vector<std::int32_t>;
 using Flags = std::vector<std::uint8_t>;
 
-constexpr double close = 1e-12;
+constexpr double nearly = 1e-12;
 
 class ClassMetrics : public ::testing::TestWithParam<const char*> {};
 
@@ -24,9 +24,9 @@ TEST_P(ClassMetrics, AreThoseOfSklearn) {
   const auto classes = expected["classes"].get<Classes>();
   const auto p = expected["probabilities"].get<Doubles>();
   const auto width = static_cast<std::int64_t>(p.size() / classes.size());
-  EXPECT_NEAR(pfn::auc(p, classes, width), expected["auc"].get<double>(), close);
-  EXPECT_NEAR(pfn::log_loss(p, classes, width), expected["log_loss"].get<double>(), close);
-  EXPECT_NEAR(pfn::accuracy(p, classes, width), expected["accuracy"].get<double>(), close);
+  EXPECT_NEAR(pfn::auc(p, classes, width), expected["auc"].get<double>(), nearly);
+  EXPECT_NEAR(pfn::log_loss(p, classes, width), expected["log_loss"].get<double>(), nearly);
+  EXPECT_NEAR(pfn::accuracy(p, classes, width), expected["accuracy"].get<double>(), nearly);
 
   Doubles one;
   for (std::size_t r = 0; r < classes.size(); ++r) one.push_back(p[r * static_cast<std::size_t>(width) + 1]);
@@ -35,18 +35,18 @@ TEST_P(ClassMetrics, AreThoseOfSklearn) {
   const auto& roc = expected["roc"];
   ASSERT_EQ(points.size(), roc["false"].size());
   for (std::size_t i = 0; i < points.size(); ++i) {
-    EXPECT_NEAR(points[i].false_rate, roc["false"][i].get<double>(), close);
-    EXPECT_NEAR(points[i].true_rate, roc["true"][i].get<double>(), close);
+    EXPECT_NEAR(points[i].false_rate, roc["false"][i].get<double>(), nearly);
+    EXPECT_NEAR(points[i].true_rate, roc["true"][i].get<double>(), nearly);
     if (i > 0) {
-      EXPECT_NEAR(points[i].threshold, roc["thresholds"][i - 1].get<double>(), close);
+      EXPECT_NEAR(points[i].threshold, roc["thresholds"][i - 1].get<double>(), nearly);
     }
   }
   const auto bins = pfn::calibration(one, positive, 8);
   const auto& calibration = expected["calibration"];
   ASSERT_EQ(bins.size(), calibration["observed"].size());
   for (std::size_t i = 0; i < bins.size(); ++i) {
-    EXPECT_NEAR(bins[i].observed, calibration["observed"][i].get<double>(), close);
-    EXPECT_NEAR(bins[i].predicted, calibration["predicted"][i].get<double>(), close);
+    EXPECT_NEAR(bins[i].observed, calibration["observed"][i].get<double>(), nearly);
+    EXPECT_NEAR(bins[i].predicted, calibration["predicted"][i].get<double>(), nearly);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Sklearn, ClassMetrics, ::testing::Values("binary", "five"));
@@ -68,10 +68,10 @@ TEST(Metrics, OfNumbersAreThoseOfSklearn) {
   const auto& expected = sklearn_reference()["metrics"]["regression"];
   const auto targets = expected["targets"].get<Doubles>(),
              predictions = expected["predictions"].get<Doubles>();
-  EXPECT_NEAR(pfn::r2(predictions, targets), expected["r2"].get<double>(), close);
-  EXPECT_NEAR(pfn::rmse(predictions, targets), expected["rmse"].get<double>(), close);
-  EXPECT_NEAR(pfn::pinball(predictions, targets, 0.1), expected["pinball_10"].get<double>(), close);
-  EXPECT_NEAR(pfn::pinball(predictions, targets, 0.5), expected["pinball_50"].get<double>(), close);
+  EXPECT_NEAR(pfn::r2(predictions, targets), expected["r2"].get<double>(), nearly);
+  EXPECT_NEAR(pfn::rmse(predictions, targets), expected["rmse"].get<double>(), nearly);
+  EXPECT_NEAR(pfn::pinball(predictions, targets, 0.1), expected["pinball_10"].get<double>(), nearly);
+  EXPECT_NEAR(pfn::pinball(predictions, targets, 0.5), expected["pinball_50"].get<double>(), nearly);
 }
 
 TEST(Metrics, HaveTheirValuesAtTheEdges) {
@@ -79,12 +79,12 @@ TEST(Metrics, HaveTheirValuesAtTheEdges) {
   EXPECT_EQ(pfn::binary_auc(Doubles{3, 1, 2}, Flags{1, 0, 0}), 1);
   // The third class is in no row: the mean is over the first two, of one against the other.
   EXPECT_EQ(pfn::auc(Doubles{0.8, 0.1, 0.1, 0.2, 0.7, 0.1}, Classes{0, 1}, 3), 1);
-  EXPECT_NEAR(pfn::log_loss(Doubles{1, 0}, Classes{1}, 2), -std::log(0x1p-52), close);
+  EXPECT_NEAR(pfn::log_loss(Doubles{1, 0}, Classes{1}, 2), -std::log(0x1p-52), nearly);
   EXPECT_EQ(pfn::r2(Doubles{2, 2}, Doubles{2, 2}), 1);
   EXPECT_EQ(pfn::r2(Doubles{2, 3}, Doubles{2, 2}), 0);
   EXPECT_EQ(pfn::most_likely(Doubles{0.5, 0.5, 0.2, 0.8}, 2), (Classes{0, 1}));
   const std::vector<pfn::CalibrationBin> bins{{0.1, 0.2, 30}, {0.9, 0.5, 10}};
-  EXPECT_NEAR(pfn::calibration_error(bins), (3 + 4) / 40.0, close);
+  EXPECT_NEAR(pfn::calibration_error(bins), (3 + 4) / 40.0, nearly);
 }
 
 TEST(Metrics, RefuseWhatDoesNotFit) {
