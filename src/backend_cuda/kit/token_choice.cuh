@@ -4,22 +4,23 @@
 // them. Counts are integers and sums have a fixed order, so that every run gives the same token.
 #pragma once
 
+#include "backend_cuda/kit/kth_highest.cuh"
 #include "backend_cuda/kit/ordered_keys.cuh"
 
 namespace ferrite::cuda::token_choice {
 
-constexpr int threads = 1024, warps = threads / 32, bins = 256;
+constexpr int threads = 1024, warps = threads / 32;
 constexpr unsigned everyone = 0xffffffffu;
 
 /// Shared by the threads of a block.
 struct Memory {
-  unsigned count[bins];
+  KthHighest<threads>::Memory highest;
   double sums[3][warps];
   unsigned long long keys[warps];
   unsigned few[threads];                     // keys of scores, in any order
   int few_tokens[threads], tokens[threads];  // theirs, in that order and in their own
   unsigned counts[warps];
-  unsigned digit, before, equal;
+  KthKey least;  // of the likeliest
   int place, found;
 };
 
@@ -38,6 +39,7 @@ class Choice {
   /// `numbers`: room for the scores of `vocab` tokens, in shared or in the GPU's memory.
   __device__ Choice(Memory& memory, float* numbers, int vocab)
       : memory_(memory),
+        highest_(memory.highest),
         numbers_(numbers),
         count_(vocab),
         thread_(static_cast<int>(threadIdx.x)),
@@ -82,8 +84,7 @@ class Choice {
   /// may be left out from now on.
   __device__ Limit<unsigned> likeliest(unsigned k) {
     const auto key_of = [&](int i) { return ascending_key(numbers_[i]); };
-    Found found;
-    if (!keep_few(k, found)) found = highest(k, count_, 0, key_of);
+    const KthKey found = keep_few(k) ? memory_.least : highest_.find(k, count_, 0, key_of);
     const unsigned key = found.key;
     if (found.needed == found.equal) return {key, count_};
     return {key, place_of(found.needed, [&](int i) { return key_of(i) == key; })};
@@ -182,11 +183,6 @@ class Choice {
     double sum[3];
     __device__ __forceinline__ double operator[](unsigned i) const { return sum[i]; }
   };
-  /// The k-th highest key; how many are equal to it, and how many of these belong to the highest k.
-  struct Found {
-    unsigned key, equal, needed;
-  };
-
   /// A thread has neighbouring places. An odd number of them, so that no two threads of a warp share a bank.
   __device__ void share_out() {
     const int share = (count_ + threads - 1) / threads | 1;
@@ -194,12 +190,12 @@ class Choice {
     end_ = ::min(count_, begin_ + share);
   }
   /// Puts the scores that may be among the highest k in the first places, in the order of their tokens, and
-  /// finds the k-th highest; false if they may be too many. The k-th highest of what each thread has as its
-  /// highest is not above the k-th of all, so that only scores from there on count. They are few, unless k is
-  /// large or most of the scores are equal.
-  __device__ bool keep_few(unsigned k, Found& found) {
+  /// the k-th highest in memory_.least; false if they may be too many. The k-th highest of what each thread
+  /// has as its highest is not above the k-th of all, so that only scores from there on count. They are few,
+  /// unless k is large or most of the scores are equal.
+  __device__ bool keep_few(unsigned k) {
     if (k > threads / 2) return false;
-    const unsigned least = highest(k, threads, 16, [&](int) { return own_highest_; }).key;
+    const unsigned least = highest_.find(k, threads, 16, [&](int) { return own_highest_; }).key;
     if (thread_ == 0) memory_.found = 0;
     __syncthreads();
     for (int id = thread_; id < count_; id += threads) {
@@ -228,78 +224,14 @@ class Choice {
       }
       memory_.tokens[place] = token;
       numbers_[place] = from_ascending_key<float>(own);
-      if (equal_before == 0 && above < k && k <= above + equal) {
-        memory_.digit = own;
-        memory_.before = above;
-        memory_.equal = equal;
-      }
+      if (equal_before == 0 && above < k && k <= above + equal) memory_.least = {own, equal, k - above};
     }
     __syncthreads();
-    found = {memory_.digit, memory_.equal, k - memory_.before};
     count_ = few;
     has_few_ = true;
     share_out();
     return true;
   }
-  /// The k-th highest of `count` keys, digit by digit; its lowest `left` bits are not looked for. A thread
-  /// asks for those at its number, and at that plus multiples of `threads`.
-  template <class KeyOf>
-  __device__ Found highest(unsigned k, int count, int left, KeyOf&& key_of) {
-    unsigned prefix = 0, fixed = 0;
-    for (int shift = 24; shift >= left; shift -= 8) {
-      if (thread_ < bins) memory_.count[thread_] = 0;
-      __syncthreads();
-      for (int first = 0; first < count; first += threads) {
-        const int i = first + thread_;
-        const unsigned key = i < count ? key_of(i) : 0;
-        const bool counts = i < count && (key & fixed) == prefix;
-        const unsigned digit = key >> shift & (bins - 1);
-        // Most keys have few values in their first digits: a warp adds equal ones at once.
-        const unsigned counting = __ballot_sync(everyone, counts);
-        if (counts) {
-          const unsigned alike = __match_any_sync(counting, digit);
-          if (lane_ == __ffs(static_cast<int>(alike)) - 1)
-            atomicAdd(&memory_.count[digit], static_cast<unsigned>(__popc(alike)));
-        }
-      }
-      __syncthreads();
-      if (warp_ == 0) find_digit(k);
-      __syncthreads();
-      prefix |= memory_.digit << shift;
-      fixed |= static_cast<unsigned>(bins - 1) << shift;
-      k -= memory_.before;
-    }
-    const unsigned equal = memory_.equal;
-    __syncthreads();
-    return {prefix, equal, k};
-  }
-
-  /// By the first warp: the bin of the k-th highest key, from the top; how many keys are above that bin.
-  __device__ void find_digit(unsigned k) {
-    constexpr int per_lane = bins / 32;
-    unsigned own = 0;
-    for (int i = 0; i < per_lane; ++i) own += memory_.count[bins - 1 - (lane_ * per_lane + i)];
-    unsigned upto = own;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-      const unsigned lower = __shfl_up_sync(everyone, upto, step);
-      if (lane_ >= step) upto += lower;
-    }
-    unsigned before = upto - own;
-    if (before >= k || upto < k) return;
-    for (int i = 0; i < per_lane; ++i) {
-      const int bin = bins - 1 - (lane_ * per_lane + i);
-      const unsigned count = memory_.count[bin];
-      if (before + count >= k) {
-        memory_.digit = static_cast<unsigned>(bin);
-        memory_.before = before;
-        memory_.equal = count;
-        return;
-      }
-      before += count;
-    }
-  }
-
   /// The place of the k-th token, counted from 1, of which `is_meant` is true; the end if there are fewer.
   template <class IsMeant>
   __device__ int place_of(unsigned k, IsMeant&& is_meant) {
@@ -358,6 +290,7 @@ class Choice {
   }
 
   Memory& memory_;
+  KthHighest<threads> highest_;
   float* numbers_;
   int count_;             // numbers that there are
   bool has_few_ = false;  // they are those of memory_.tokens, else of all tokens
