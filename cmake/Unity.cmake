@@ -1,34 +1,62 @@
 # Several files of a target are compiled as one. What they include is then parsed, and templates that they share are compiled, once for
-# all of them (docs/performance.md). The price is that after a change to one file its neighbours are compiled too;
+# all of them (docs/performance.md). The price is that after a change to one file those of its group are compiled too;
 # -DFERRITE_UNITY=OFF compiles each alone. So does ./dev check tsan, which shows includes that a file forgot, in the layers that it
 # builds. Kernels for a GPU that is there are compiled one by one too.
 #
-# Names in the unnamed namespaces of such files must differ. Where files have names alike for a reason (`rows` of every table of
-# builtins, `run` of every command), their target is compiled file by file.
+# Names in the unnamed namespaces of a target's files must differ. Where they are alike for a reason (`rows` of every table of builtins,
+# `run` of every command), the target is compiled file by file.
 option(FERRITE_UNITY "Compile several files of a target as one" ON)
-set(files_together 8)
 
-function(ferrite_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FERRITE_UNITY} UNITY_BUILD_BATCH_SIZE ${files_together})
+# ferrite_unity(TARGET LIST): replaces files in the list, which has paths from this folder, by files that include about eight of them
+# each. Those with options of their own stay. Unlike CMake's UNITY_BUILD: a new file changes no group but its own, for groups follow
+# from names; ccache serves other clones, for no path of this one is inside; and CUDA can be compiled so (CMake: from 3.31 on).
+function(ferrite_unity target list)
+  if(NOT FERRITE_UNITY)
+    return()
+  endif()
+  set(together "")
+  set(files "")
+  foreach(file ${${list}})
+    get_source_file_property(own ${file} FERRITE_ALONE)
+    if(own)
+      list(APPEND files ${file})
+    else()
+      list(APPEND together ${file})
+    endif()
+  endforeach()
+  list(LENGTH together count)
+  set(groups 1)
+  while(count GREATER 10)
+    math(EXPR groups "2 * ${groups}")
+    math(EXPR count "${count} / 2")
+  endwhile()
+  set(used "")
+  foreach(file ${together})
+    get_filename_component(name ${file} NAME)
+    string(MD5 hash ${name})
+    string(SUBSTRING ${hash} 0 6 digits)
+    math(EXPR group "0x${digits} % ${groups}")
+    get_filename_component(language ${file} LAST_EXT)
+    list(APPEND used ${group}${language})
+    string(APPEND includes_${group}${language} "#include \"${file}\"\n")
+  endforeach()
+  list(REMOVE_DUPLICATES used)
+  foreach(group ${used})
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${group})
+    file(CONFIGURE OUTPUT ${file} CONTENT "${includes_${group}}" @ONLY)
+    list(APPEND files ${file})
+  endforeach()
+  set(${list} ${files} PARENT_SCOPE)
+endfunction()
+
+# For a target that is made of such files.
+function(ferrite_unity_options target)
   if(FERRITE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # it takes unnamed namespaces of included files for mistakes
   endif()
 endfunction()
 
-# The same for CUDA, which CMake does from 3.31 on: replaces the files in a list by ones that include them.
-function(ferrite_unity_cuda list)
-  set(joined "")
-  list(LENGTH ${list} left)
-  while(left GREATER 0)
-    list(SUBLIST ${list} 0 ${files_together} files)
-    list(REMOVE_ITEM ${list} ${files})
-    list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
-    string(JOIN "" content ${files})
-    list(LENGTH joined number)
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/unity_${number}.cu)
-    file(CONFIGURE OUTPUT ${file} CONTENT "${content}" @ONLY)
-    list(APPEND joined ${file})
-    list(LENGTH ${list} left)
-  endwhile()
-  set(${list} ${joined} PARENT_SCOPE)
+# Files that have options of their own are compiled alone. To be called before their target is made.
+function(ferrite_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES FERRITE_ALONE ON)
 endfunction()

@@ -12,7 +12,7 @@ using attention::Heads;
 constexpr float lowest_mask = -1e30f, hidden_mask = -2e30f, hidden_lse = -1.5e30f;
 
 constexpr std::int64_t most_bytes = std::int64_t{2} << 30;
-constexpr int threads = 256, warp = 32;
+constexpr int bias_threads = 256, bias_warp = 32;
 
 __device__ float bias_of(bool keeps) { return keeps ? 0.0f : hidden_mask; }
 __device__ float bias_of(__nv_bfloat16 mask) {
@@ -23,10 +23,10 @@ __device__ float bias_of(__nv_bfloat16 mask) {
 
 /// Element (b, h, t, s) of the mask to element ((b H + h) T + t) pitch + s.
 template <class T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(bias_threads)
     bias_kernel(Heads<const T> mask, std::int64_t heads, std::int64_t queries, std::int64_t keys,
                 std::int64_t pitch, std::int64_t count, __nv_bfloat16* bias) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * bias_threads + threadIdx.x;
   if (i >= count) return;
   const std::int64_t s = i % pitch, row = i / pitch, t = row % queries, head = row / queries;
   const T* const from = mask.at(head / heads, head % heads) + t * mask.row;
@@ -34,11 +34,11 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// 32 rows a warp: it looks at all their sums at once, and clears the few that are hidden together.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(bias_threads)
     clear_kernel(std::int64_t heads, std::int64_t queries, std::int64_t rows, int width,
                  Heads<std::uint16_t> o, float* lse) {
-  const int lane = threadIdx.x % warp;
-  const std::int64_t first = (std::int64_t{blockIdx.x} * threads + threadIdx.x) / warp * warp;
+  const int lane = threadIdx.x % bias_warp;
+  const std::int64_t first = (std::int64_t{blockIdx.x} * bias_threads + threadIdx.x) / bias_warp * bias_warp;
   const std::int64_t mine = first + lane;
   const bool hides = mine < rows && lse[mine] < hidden_lse;
   if (hides) lse[mine] = attention::hidden;
@@ -46,17 +46,17 @@ __global__ void __launch_bounds__(threads)
   for (; hidden_rows != 0; hidden_rows &= hidden_rows - 1) {
     const std::int64_t row = first + __ffs(static_cast<int>(hidden_rows)) - 1, head = row / queries;
     std::uint16_t* const to = o.at(head / heads, head % heads) + row % queries * o.row;
-    for (int c = lane; c < width; c += warp) to[c * o.column] = 0;
+    for (int c = lane; c < width; c += bias_warp) to[c * o.column] = 0;
   }
 }
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(bias_threads)
     flip_kernel(std::int64_t rows, const float* __restrict__ lse, float* __restrict__ flipped) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * bias_threads + threadIdx.x;
   if (i < rows) flipped[i] = lse[i] == attention::hidden ? -attention::hidden : lse[i];
 }
 
-unsigned blocks_of(std::int64_t count) { return static_cast<unsigned>(divide_up(count, threads)); }
+unsigned blocks_of(std::int64_t count) { return static_cast<unsigned>(divide_up(count, bias_threads)); }
 
 }  // namespace
 
@@ -72,8 +72,8 @@ Array attention_bias(Cuda& cuda, const Call& call, const Array& q, const Array& 
   const auto fill = [&]<class T>() {
     const Heads<const T> from{mask.data<T>(), full.strides[0], full.strides[1], full.strides[2],
                               full.strides[3]};
-    bias_kernel<T><<<blocks_of(count), threads, 0, call.stream()>>>(from, heads, queries, keys, pitch, count,
-                                                                    bias.data<__nv_bfloat16>());
+    bias_kernel<T><<<blocks_of(count), bias_threads, 0, call.stream()>>>(from, heads, queries, keys, pitch,
+                                                                         count, bias.data<__nv_bfloat16>());
   };
   if (mask.dtype() == DType::bool_)
     fill.operator()<bool>();
@@ -84,7 +84,7 @@ Array attention_bias(Cuda& cuda, const Call& call, const Array& q, const Array& 
 
 void clear_hidden_rows(const Call& call, const Array& o, const Array& lse) {
   const std::int64_t rows = lse.shape().numel();
-  clear_kernel<<<blocks_of(rows), threads, 0, call.stream()>>>(
+  clear_kernel<<<blocks_of(rows), bias_threads, 0, call.stream()>>>(
       o.shape()[1], o.shape()[2], rows, static_cast<int>(o.shape()[3]), Heads<std::uint16_t>::of(o),
       lse.data<float>());
 }
@@ -92,7 +92,8 @@ void clear_hidden_rows(const Call& call, const Array& o, const Array& lse) {
 Array lse_without_hidden_rows(Cuda& cuda, const Call& call, const Array& lse) {
   const std::int64_t rows = lse.shape().numel();
   const Array flipped = cuda.allocate(lse.meta());
-  flip_kernel<<<blocks_of(rows), threads, 0, call.stream()>>>(rows, lse.data<float>(), flipped.data<float>());
+  flip_kernel<<<blocks_of(rows), bias_threads, 0, call.stream()>>>(rows, lse.data<float>(),
+                                                                   flipped.data<float>());
   return flipped;
 }
 

@@ -11,7 +11,7 @@ void run(Cuda& cuda, const op::ArgReduce& op, Ins in, Outs out) {
   if (out[0].shape().numel() == 0) return;
   const Call call(cuda, op.name());
   const int axis = normalize_axis(op.name(), op.axis, in[0].shape().rank());
-  const cuda::Reduction reduction(in[0], out[0], {axis}, op.keepdim, ElementOrder::counted);
+  const AxisReduction reduction(in[0], out[0], {axis}, op.keepdim, ElementOrder::counted);
   const Extreme extreme = op.fn == op::ArgReduceFn::argmax ? Extreme::largest : Extreme::smallest;
   if (is_floating(in[0].dtype()))
     reduce_float_place(call, reduction, extreme);

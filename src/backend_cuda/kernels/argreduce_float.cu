@@ -3,7 +3,7 @@
 
 namespace ferrite::cuda {
 
-void reduce_float_place(const Call& call, const Reduction& reduction, Extreme extreme) {
+void reduce_float_place(const Call& call, const AxisReduction& reduction, Extreme extreme) {
   visit_floating(reduction.in.dtype(),
                  [&]<class T>() { reduce(call, reduction, ArgExtremum<T>{Ordered<T>::of(extreme)}); });
 }

@@ -3,7 +3,7 @@
 
 namespace ferrite::cuda {
 
-void reduce_integer_place(const Call& call, const Reduction& reduction, Extreme extreme) {
+void reduce_integer_place(const Call& call, const AxisReduction& reduction, Extreme extreme) {
   const auto run = [&]<class T, class Stored>() {
     reduce(call, reduction, ArgExtremum<T, Stored>{Ordered<T>::of(extreme)});
   };

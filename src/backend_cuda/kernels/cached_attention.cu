@@ -11,7 +11,7 @@ using namespace cuda;
 
 namespace {
 
-constexpr std::int64_t most_depth = 256, most_rows = 64, most_blocks = 65535;
+constexpr std::int64_t most_depth = 256, most_query_rows = 64, most_blocks = 65535;
 constexpr std::int64_t most_capacity = std::int64_t{1} << 30;  // what the kernel counts in 32 bits
 
 bool is_plain(const Array& x) {
@@ -45,7 +45,7 @@ bool accepts(const Cuda&, const op::CachedAttention&, MetaSpan in) {
   const auto lanes = static_cast<std::int64_t>(16 / size_of(cache));
   const std::int64_t n = shape[0], heads = shape[1], queries = shape[2], depth = shape[3];
   return n >= 1 && n <= most_blocks && heads >= 1 && heads * queries <= most_blocks &&
-         heads / keys[1] * queries <= most_rows && depth >= lanes && depth <= most_depth &&
+         heads / keys[1] * queries <= most_query_rows && depth >= lanes && depth <= most_depth &&
          depth % lanes == 0 && keys[2] <= most_capacity;
 }
 

@@ -97,15 +97,15 @@ __global__ void __launch_bounds__(piece_threads)
   P* const parameter = static_cast<P*>(table.data[0][piece.tensor]);
   const G* const gradient = static_cast<const G*>(table.data[1][piece.tensor]);
   W* state[states > 0 ? states : 1];
-  bool aligned = is_aligned(parameter, lanes) && is_aligned(gradient, lanes);
+  bool aligned = is_aligned_to(parameter, lanes) && is_aligned_to(gradient, lanes);
   for (int k = 0; k < states; ++k) {
     state[k] = static_cast<W*>(table.data[2 + k][piece.tensor]);
-    aligned = aligned && is_aligned(state[k], lanes);
+    aligned = aligned && is_aligned_to(state[k], lanes);
   }
   Copy* copy = nullptr;
   if constexpr (has_copies) {
     copy = static_cast<Copy*>(table.data[Step::lists][piece.tensor]);
-    aligned = aligned && is_aligned(copy, lanes);
+    aligned = aligned && is_aligned_to(copy, lanes);
   }
   const std::int64_t whole = aligned ? piece.begin + (piece.end - piece.begin) / lanes * lanes : piece.begin;
   for (std::int64_t i = piece.begin + threadIdx.x * lanes; i < whole; i += piece_threads * lanes) {

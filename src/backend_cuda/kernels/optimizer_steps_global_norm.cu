@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(piece_threads)
   const Piece piece = own_piece(table);
   const T* const x = static_cast<const T*>(table.data[0][piece.tensor]);
   const std::int64_t size = piece.end - piece.begin;
-  const std::int64_t whole = is_aligned(x, lanes) ? piece.begin + size / lanes * lanes : piece.begin;
+  const std::int64_t whole = is_aligned_to(x, lanes) ? piece.begin + size / lanes * lanes : piece.begin;
   double sum = 0;
   for (std::int64_t i = piece.begin + threadIdx.x * lanes; i < whole; i += piece_threads * lanes) {
     const auto pack = *reinterpret_cast<const Pack<T, lanes>*>(x + i);

@@ -13,7 +13,7 @@ namespace {
 /// this many bytes each, unless eight columns take more.
 constexpr std::int64_t most_columns = 1024;
 /// Kernels count rows in 32 bits, a block's threads at a time.
-constexpr std::int64_t most_rows = (std::int64_t{1} << 32) - plan_threads;
+constexpr std::int64_t most_sorted_rows = (std::int64_t{1} << 32) - plan_threads;
 constexpr std::int64_t group_bytes = std::int64_t{1} << 30;
 
 template <class T>
@@ -86,7 +86,7 @@ void order_statistics(Cuda& cuda, const Call& call, const op::OrderStatistics& o
 using namespace cuda;
 
 bool accepts(const Cuda&, const op::OrderStatistics&, MetaSpan in) {
-  return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < most_rows &&
+  return (in[0].dtype == DType::f32 || in[0].dtype == DType::f64) && in[0].shape[0] < most_sorted_rows &&
          in[1].shape[0] <= most_levels;
 }
 

@@ -16,7 +16,7 @@ using namespace cuda;
 
 namespace {
 
-constexpr int threads = 256;
+constexpr int pool_threads = 256;
 /// Two bounds for each of four extents, in shared memory.
 std::int64_t bounds_bytes(std::int64_t extents) {
   return 2 * static_cast<std::int64_t>(sizeof(int)) * extents;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void widen(int* low, int* high, int value) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(pool_threads)
     max_backward_kernel(Problem p, const T* __restrict__ dy, const std::int64_t* __restrict__ index,
                         T* __restrict__ dx) {
   using W = Compute<T>;
@@ -54,16 +54,16 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t* const places = index + plane * output;
     T* const target = dx + plane * area;
 
-    for (int i = threadIdx.x; i < outs; i += threads) {
+    for (int i = threadIdx.x; i < outs; i += pool_threads) {
       low[i] = INT_MAX;
       high[i] = -1;
     }
-    for (int i = threadIdx.x; i < ins; i += threads) {
+    for (int i = threadIdx.x; i < ins; i += pool_threads) {
       first[i] = INT_MAX;
       last[i] = -1;
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < output; i += threads) {
+    for (int i = threadIdx.x; i < output; i += pool_threads) {
       const std::int64_t place = places[i];
       if (place < 0 || place >= area) {
         if (strip == 0) p.report(place, area, plane * output + i + 1);
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(threads)
       widen(low + out_column, high + out_column, column);
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < outs; i += threads) {
+    for (int i = threadIdx.x; i < outs; i += pool_threads) {
       const bool is_row = i < p.out_height;
       const int base = is_row ? 0 : p.height, name = is_row ? i : i - p.out_height;
       for (int at = low[i]; at <= high[i]; ++at) widen(first + base + at, last + base + at, name);
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads)
     __syncthreads();
     const int begin = static_cast<int>(std::int64_t{p.height} * strip / p.strips) * p.width;
     const int end = static_cast<int>(std::int64_t{p.height} * (strip + 1) / p.strips) * p.width;
-    for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += threads) {
+    for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += pool_threads) {
       const int row = i / p.width, column = p.height + i - row * p.width;
       W sum = 0;
       for (int h = first[row]; h <= last[row]; ++h) {
@@ -130,7 +130,7 @@ void run(Cuda& cuda, const op::MaxPool2dBackward& op, Ins in, Outs out, Accumula
   visit_floating(dy.dtype(), [&]<class T>() {
     if (bytes > 48 << 10)
       allow_all_shared_memory(call, reinterpret_cast<const void*>(max_backward_kernel<T>));
-    max_backward_kernel<T><<<blocks, threads, static_cast<std::size_t>(bytes), call.stream()>>>(
+    max_backward_kernel<T><<<blocks, pool_threads, static_cast<std::size_t>(bytes), call.stream()>>>(
         p, dy.data<T>(), index.data<std::int64_t>(), dx.array().data<T>());
   });
   dx.commit();

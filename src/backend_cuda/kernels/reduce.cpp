@@ -32,7 +32,7 @@ void run(Cuda& cuda, const op::Reduce& op, Ins in, Outs out, Accumulate mask) {
     call.finish();
     return;
   }
-  const cuda::Reduction reduction(x, out[0], axes, op.keepdim);
+  const AxisReduction reduction(x, out[0], axes, op.keepdim);
   const DType dtype = x.dtype();
   const bool extreme = op.fn == ReduceFn::max || op.fn == ReduceFn::min;
   const bool any_or_all = !extreme && op.fn != ReduceFn::sum && op.fn != ReduceFn::prod;

@@ -3,7 +3,7 @@
 
 namespace ferrite::cuda {
 
-void reduce_integer_sum(const Call& call, const Reduction& reduction, bool add) {
+void reduce_integer_sum(const Call& call, const AxisReduction& reduction, bool add) {
   switch (reduction.in.dtype()) {
     case DType::i32:
       return reduce(call, reduction, IntegerSum<std::int32_t>{}, add);
@@ -16,7 +16,7 @@ void reduce_integer_sum(const Call& call, const Reduction& reduction, bool add) 
   }
 }
 
-void reduce_any(const Call& call, const Reduction& reduction, bool all) {
+void reduce_any(const Call& call, const AxisReduction& reduction, bool all) {
   const DType dtype = reduction.in.dtype();
   const auto run = [&]<class Bits>(Bits) {
     const Bits every = static_cast<Bits>(~Bits{0});

@@ -3,7 +3,7 @@
 
 namespace ferrite::cuda {
 
-void reduce_float_sum(const Call& call, const Reduction& reduction, Term term, double divisor, bool root,
+void reduce_float_sum(const Call& call, const AxisReduction& reduction, Term term, double divisor, bool root,
                       bool add) {
   visit_floating(reduction.in.dtype(), [&]<class T>() {
     if constexpr (sizeof(T) == 2)

@@ -19,7 +19,7 @@ void run(Cuda& cuda, const op::Statistic& op, Ins in, Outs out) {
   const Shape axes = normalize_axes(op.name(), op.axes, in[0].shape().rank());
   // Integers become the floats that the result is of.
   const Array x = is_floating(in[0].dtype()) ? in[0] : dense(cuda, in[0], out[0].dtype());
-  const cuda::Reduction reduction(x, out[0], axes, op.keepdim);
+  const AxisReduction reduction(x, out[0], axes, op.keepdim);
   switch (op.fn) {
     case StatisticFn::mean:
       reduce_float_sum(call, reduction, Term::value, static_cast<double>(reduction.length), false, false);

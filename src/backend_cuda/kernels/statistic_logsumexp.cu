@@ -3,7 +3,7 @@
 
 namespace ferrite::cuda {
 
-void reduce_logsumexp(const Call& call, const Reduction& reduction) {
+void reduce_logsumexp(const Call& call, const AxisReduction& reduction) {
   visit_floating(reduction.in.dtype(), [&]<class T>() { reduce(call, reduction, LogSumExp<T>{}); });
 }
 

@@ -3,7 +3,7 @@
 
 namespace ferrite::cuda {
 
-void reduce_variance(const Call& call, const Reduction& reduction, double correction) {
+void reduce_variance(const Call& call, const AxisReduction& reduction, double correction) {
   visit_floating(reduction.in.dtype(), [&]<class T>() { reduce(call, reduction, Variance<T>{correction}); });
 }
 

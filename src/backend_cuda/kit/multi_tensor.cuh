@@ -76,7 +76,7 @@ void for_tables(const std::vector<Array> (&rows)[lists], Launch&& launch) {
 
 /// True if the array can be read by packs of `lanes` elements.
 template <class T>
-__device__ __forceinline__ bool is_aligned(const T* data, int lanes) {
+__device__ __forceinline__ bool is_aligned_to(const T* data, int lanes) {
   return reinterpret_cast<std::uintptr_t>(data) % (sizeof(T) * static_cast<unsigned>(lanes)) == 0;
 }
 

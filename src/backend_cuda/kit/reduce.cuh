@@ -279,7 +279,7 @@ void merge_parts(const Call& call, const ReduceArgs<Fold>& common, int parts, st
 }
 
 template <int lanes, class Fold>
-void reduce_rows(const Call& call, const Reduction& reduction, ReduceArgs<Fold> common) {
+void reduce_rows(const Call& call, const AxisReduction& reduction, ReduceArgs<Fold> common) {
   const RowsCut cut(reduction, lanes);
   std::optional<Scratch<typename Fold::Total>> partial;
   if (cut.parts > 1) common.partial = partial.emplace(call, reduction.results * cut.parts).data();
@@ -289,7 +289,7 @@ void reduce_rows(const Call& call, const Reduction& reduction, ReduceArgs<Fold> 
 }
 
 template <int lanes, class Fold>
-void reduce_columns(const Call& call, const Reduction& reduction, ReduceArgs<Fold> common) {
+void reduce_columns(const Call& call, const AxisReduction& reduction, ReduceArgs<Fold> common) {
   const ColumnsCut cut(reduction, lanes);
   std::optional<Scratch<typename Fold::Total>> partial;
   if (cut.parts > 1) common.partial = partial.emplace(call, reduction.results * cut.parts).data();
@@ -300,7 +300,7 @@ void reduce_columns(const Call& call, const Reduction& reduction, ReduceArgs<Fol
 
 /// With `add`, to what the output holds.
 template <class Fold>
-void reduce(const Call& call, const Reduction& reduction, const Fold& fold, bool add = false) {
+void reduce(const Call& call, const AxisReduction& reduction, const Fold& fold, bool add = false) {
   using Input = typename Fold::Input;
   // Across the results each lane has its own total: more than four would take too many registers.
   constexpr int row_lanes = Fold::packed ? pack_lanes<Input> : 1;

@@ -22,7 +22,7 @@ int floor_log2(std::int64_t n) { return std::bit_width(static_cast<std::uint64_t
 int ceil_log2(std::int64_t n) { return n <= 1 ? 0 : floor_log2(n - 1) + 1; }
 constexpr int block_shift = std::bit_width(static_cast<unsigned>(block_threads)) - 1;
 
-using Axis = Reduction::Axis;
+using Axis = AxisReduction::Axis;
 
 /// Sorts and merges axes of one kind.
 void collapse(SmallVector<Axis, 8>& axes) {
@@ -63,8 +63,8 @@ struct Flips {
 
 }  // namespace
 
-Reduction::Reduction(const Array& given, const Array& result, const Shape& axes, bool keepdim,
-                     ElementOrder order) {
+AxisReduction::AxisReduction(const Array& given, const Array& result, const Shape& axes, bool keepdim,
+                             ElementOrder order) {
   const Layout& layout = given.layout();
   Flips flips;
   int from = 0;
@@ -90,7 +90,7 @@ Reduction::Reduction(const Array& given, const Array& result, const Shape& axes,
     by_rows = reduced.size() == 1 || run.extent >= short_run;
 }
 
-bool Reduction::allows_packs(int lanes) const {
+bool AxisReduction::allows_packs(int lanes) const {
   const Axis &run = reduced[reduced.size() - 1], &across = kept[kept.size() - 1];
   const Axis& packed = by_rows ? run : across;
   const auto bytes = static_cast<std::uintptr_t>(lanes) * size_of(in.dtype());
@@ -103,13 +103,13 @@ bool Reduction::allows_packs(int lanes) const {
   return fits;
 }
 
-Axes<2> Reduction::kept_axes() const {
+Axes<2> AxisReduction::kept_axes() const {
   Axes<2> result;
   for (const Axis& axis : kept) result.push_back(axis.extent, std::array{axis.in, axis.out});
   return result;
 }
 
-Axes<1> Reduction::reduced_axes(int lanes) const {
+Axes<1> AxisReduction::reduced_axes(int lanes) const {
   Axes<1> result;
   for (std::size_t i = 0; i < reduced.size(); ++i) {
     const std::int64_t width = i + 1 < reduced.size() ? 1 : lanes;
@@ -118,7 +118,7 @@ Axes<1> Reduction::reduced_axes(int lanes) const {
   return result;
 }
 
-RowsCut::RowsCut(const Reduction& reduction, int lanes)
+RowsCut::RowsCut(const AxisReduction& reduction, int lanes)
     : packs(reduction.length / lanes), tail(static_cast<int>(reduction.length % lanes)) {
   // A thread with four packs in flight has enough to do; for long rows, eight halve the merging.
   const std::int64_t groups = packs < 256 ? packs / 4 : packs / 8;
@@ -131,7 +131,7 @@ RowsCut::RowsCut(const Reduction& reduction, int lanes)
   blocks = divide_up(reduction.results << group_shift, block_threads) * parts;
 }
 
-ColumnsCut::ColumnsCut(const Reduction& reduction, int lanes) : units(reduction.results / lanes) {
+ColumnsCut::ColumnsCut(const AxisReduction& reduction, int lanes) : units(reduction.results / lanes) {
   constexpr int widest = 6;  // 64 packs of 16 bytes: 1 KiB of each row
   constexpr std::int64_t enough_units = 1024 * block_threads;
   const std::int64_t across = reduction.kept[reduction.kept.size() - 1].extent / lanes;

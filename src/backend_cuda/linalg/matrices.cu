@@ -27,7 +27,7 @@ __global__ void judge_finite_kernel(MatrixBatch<T> batch, std::int64_t columns, 
     bool bad = false;
     for (std::int64_t i = std::int64_t{blockIdx.x} * matrix_block + threadIdx.x; i < batch.stride;
          i += std::int64_t{gridDim.x} * matrix_block)
-      bad |= !isfinite(x[i]) && !(lower_triangle && i % columns > i / columns);
+      bad |= !::isfinite(x[i]) && !(lower_triangle && i % columns > i / columns);
     if (bad) verdicts[matrix] = 1;
   }
 }
@@ -37,7 +37,7 @@ __global__ void judge_diagonal_kernel(MatrixBatch<T> batch, std::int64_t n, Diag
   const std::int64_t i = std::int64_t{blockIdx.x} * matrix_block + threadIdx.x;
   if (i >= batch.count * n) return;
   const T value = batch[i / n][i % n * (n + 1)];
-  const bool good = must_be == Diagonal::not_zero ? value != T(0) : value > T(0) && isfinite(value);
+  const bool good = must_be == Diagonal::not_zero ? value != T(0) : value > T(0) && ::isfinite(value);
   if (!good) verdicts[i / n] = 1;
 }
 
@@ -55,8 +55,8 @@ __global__ void order_kernel(const int* swaps, int swaps_each, std::int64_t* ord
   int* const other = place + rows;
   for (int i = threadIdx.x; i < rows; i += warp_threads) place[i] = i;
   for (int i = threadIdx.x; i < swaps_each; i += warp_threads)
-    other[i] =
-        min(max(swaps[std::int64_t{blockIdx.x} * swaps_each + i] - 1, 0), rows - 1);  // LAPACK counts from 1
+    other[i] = ::min(::max(swaps[std::int64_t{blockIdx.x} * swaps_each + i] - 1, 0),
+                     rows - 1);  // LAPACK counts from 1
   __syncwarp();
   if (threadIdx.x == 0) {
     for (int i = 0; i < swaps_each; ++i) {
@@ -110,7 +110,7 @@ __global__ void make_positive_kernel(MatrixBatch<T> xs, std::int64_t rows, std::
   for (std::int64_t i = lane; i < rows && first == rows; i += warp_threads)
     if (fabs(x[i * columns + column]) >= T(0.999) * largest) first = i;
   for (int step = warp_threads / 2; step > 0; step /= 2)
-    first = min(first, __shfl_xor_sync(0xffffffffu, first, step));
+    first = ::min(first, __shfl_xor_sync(0xffffffffu, first, step));
   const bool flip = first < rows && x[first * columns + column] < T(0);
   __syncwarp();
   if (!flip) return;

@@ -22,8 +22,8 @@ __global__ void small_cholesky_kernel(MatrixBatch<const T> given, MatrixBatch<T>
     if (lane >= j && lane < n)
       for (int k = 0; k < j; ++k) rest -= l[lane][k] * l[j][k];
     const T square = __shfl_sync(0xffffffffu, rest, j);
-    good = good && square > T(0) && isfinite(square);
-    const T root = sqrt(square);
+    good = good && square > T(0) && ::isfinite(square);
+    const T root = ::sqrt(square);
     __syncwarp();
     if (lane < n) l[lane][j] = lane < j ? T(0) : lane == j ? root : rest / root;
     __syncwarp();

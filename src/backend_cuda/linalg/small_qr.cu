@@ -55,7 +55,7 @@ __global__ void small_qr_kernel(const T* given, T* packed, int m, int n, int k) 
     T largest = 0;
     for (int i = lane; i < m * n; i += warp_threads) largest = fmax(largest, fabs(a[i]));
     largest = max_of_warp(largest);
-    if (lane == 0) scale[0] = largest > T(0) && isfinite(largest) ? scalbn(T(1), ilogb(largest)) : T(1);
+    if (lane == 0) scale[0] = largest > T(0) && ::isfinite(largest) ? scalbn(T(1), ilogb(largest)) : T(1);
   }
   __syncthreads();
   for (int i = threadIdx.x; i < m * n; i += qr_block) a[i] /= scale[0];
@@ -70,7 +70,7 @@ __global__ void small_qr_kernel(const T* given, T* packed, int m, int n, int k) 
       T square = 0;
       for (int i = j + 1 + lane; i < m && largest > T(0); i += warp_threads)
         square += (v[i] / largest) * (v[i] / largest);
-      const T alpha = v[j], below = largest * sqrt(sum_of_warp(square));
+      const T alpha = v[j], below = largest * ::sqrt(sum_of_warp(square));
       const T beta = below == T(0) ? alpha : -copysign(hypot(alpha, below), alpha);
       __syncwarp();
       for (int i = j + 1 + lane; i < m; i += warp_threads)
