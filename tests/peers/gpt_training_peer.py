@@ -161,7 +161,8 @@ def compare(options, folder):
     theirs_apart = {steps: apart("transformers", steps) for steps in (EARLY, options.steps)}
     print(f"{options.size}, {options.backend}, {options.precision}: logits {report['logits']}; gradients, the worst is {worst}: "
           f"ferrite {errors[worst][0]:.3g}, transformers {errors[worst][1]:.3g}; losses {losses['ferrite'][0]:.4f} to "
-          f"{losses['ferrite'][-1]:.4f}, from those of transformers in f32 {ours_apart} (autocast: {theirs_apart})", flush=True)
+          f"{losses['ferrite'][-1]:.4f}, from those of transformers in f32 {ours_apart}"
+          + (f" (autocast: {theirs_apart})" if options.precision == "bf16" else ""), flush=True)
     slack = options.slack
     assert report["logits"]["ferrite"] <= slack * report["logits"]["transformers"], "logits"
     assert all(a <= slack * b for a, b in errors.values()), f"gradient of {worst}"

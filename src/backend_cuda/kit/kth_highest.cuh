@@ -2,8 +2,6 @@
 // counting.
 #pragma once
 
-#include <cstdint>
-
 namespace ferrite::cuda {
 
 /// A k-th highest key; how many are equal to it, and how many of these belong to the highest k.
