@@ -3,8 +3,8 @@
 # -DFERRITE_UNITY=OFF compiles each alone. So does ./dev check tsan, which shows includes that a file forgot, in the layers that it
 # builds. Kernels for a GPU that is there are compiled one by one too.
 #
-# Names in the unnamed namespaces of a target's files must differ. Where they are alike for a reason (`rows` of every table of builtins,
-# `run` of every command), the target is compiled file by file.
+# Names in the unnamed namespaces of a target's files must differ. Where they are alike for a reason (`rows` of every table of
+# builtins), the target is compiled file by file.
 option(FERRITE_UNITY "Compile several files of a target as one" ON)
 
 # ferrite_unity(TARGET LIST): replaces files in the list, which has paths from this folder, by files that include about eight of them

@@ -44,7 +44,7 @@ void print(const CudaDeviceInfo& gpu) {
              gpu.driver_version % 1000 / 10, gpu.runtime_version / 1000, gpu.runtime_version % 1000 / 10);
 }
 
-int run(bool as_json) {
+int run_devices(bool as_json) {
   const double gib = 1024.0 * 1024 * 1024;
   const std::int64_t total = memory_bytes();
   const std::string backend = Cpu().describe();
@@ -84,7 +84,7 @@ void add_devices(CLI::App& app, Action& action) {
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "Print JSON");
   command->footer("Examples:\n  ferrite devices\n  FERRITE_NUM_THREADS=4 ferrite devices --json");
-  command->callback([&action, as_json] { action = [as_json] { return run(*as_json); }; });
+  command->callback([&action, as_json] { action = [as_json] { return run_devices(*as_json); }; });
 }
 
 }  // namespace ferrite::cli

@@ -10,7 +10,7 @@
 namespace ferrite::cli {
 namespace {
 
-struct Options {
+struct DistPlanOptions {
   std::string model = "gpt2", link = "nvlink+ib";
   dist::PlanConfig config;
   bool json = false;
@@ -46,7 +46,7 @@ std::vector<std::int64_t> gpu_counts(const dist::PlanConfig& config) {
   return counts;
 }
 
-int run(const Options& o) {
+int run_dist_plan(const DistPlanOptions& o) {
   const dist::PlanConfig asked = with_link(o.config, o.link).with_model(gpt::config_of_size(o.model));
   asked.check();
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
@@ -80,7 +80,7 @@ int run(const Options& o) {
 }
 
 void add_plan(CLI::App& dist, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<DistPlanOptions>();
   CLI::App* command =
       dist.add_subcommand("plan", "Predict step time, memory and scaling of a training on many GPUs");
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
@@ -105,7 +105,7 @@ void add_plan(CLI::App& dist, Action& action) {
       "Examples:\n"
       "  ferrite dist plan --model gpt2-xl --gpus 64 --link nvlink+ib --batch 16 --micro-batches 8\n"
       "  ferrite dist plan --gpus 4 --gpu a100 --link pcie4 --json");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_dist_plan(*o); }; });
 }
 
 }  // namespace

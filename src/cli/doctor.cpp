@@ -186,7 +186,7 @@ void print(const Check& check) {
   std::fflush(stdout);
 }
 
-int run(bool as_json, bool with_tests) {
+int run_doctor(bool as_json, bool with_tests) {
   std::vector<Check> checks;
   const auto take = [&](Check check) {
     if (!as_json) print(check);
@@ -232,8 +232,9 @@ void add_doctor(CLI::App& app, Action& action) {
   command->add_flag("--no-tests", *no_tests, "Only look, do not run the self-tests");
   command->footer(
       "Examples:\n  ferrite doctor\n  ferrite doctor --json --no-tests\nThe exit code is 1 if a test fails.");
-  command->callback(
-      [&action, as_json, no_tests] { action = [as_json, no_tests] { return run(*as_json, !*no_tests); }; });
+  command->callback([&action, as_json, no_tests] {
+    action = [as_json, no_tests] { return run_doctor(*as_json, !*no_tests); };
+  });
 }
 
 }  // namespace ferrite::cli

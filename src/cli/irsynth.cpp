@@ -12,7 +12,7 @@ namespace {
 
 using namespace irsynth;
 
-struct Options {
+struct IrsynthOptions {
   Plan plan;
   std::string out, levels = "0:7", folder;
   int jobs = 0;
@@ -34,7 +34,7 @@ std::string share(const Progress& p) {
   return p.seconds > 0 ? fmt::format("pairs {:.0f}/s", rate) : "records";
 }
 
-int generate(Options o) {
+int generate(IrsynthOptions o) {
   parse_levels(o.levels, o.plan.config);
   if (o.jobs > 0) set_num_threads(o.jobs);
   double seconds = 0;
@@ -56,7 +56,7 @@ int generate(Options o) {
   return success;
 }
 
-int validate(const Options& o) {
+int validate(const IrsynthOptions& o) {
   if (o.jobs > 0) set_num_threads(o.jobs);
   Validation result;
   {
@@ -86,8 +86,8 @@ void choice(CLI::App* command, const std::string& flags, E& value, std::vector<E
 }  // namespace
 
 void add_irsynth(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  Options& o = *options;
+  auto options = std::make_shared<IrsynthOptions>();
+  IrsynthOptions& o = *options;
   Config& c = o.plan.config;
   CLI::App* command = app.add_subcommand(
       "irsynth", "Make verified pairs of kernels: Python and the CUDA or C++ that means the same");

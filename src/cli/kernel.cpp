@@ -24,7 +24,7 @@ namespace {
 
 using namespace kernel;
 
-struct Options {
+struct KernelOptions {
   std::string file, kernel, dim, out, backend;
   std::vector<std::string> arguments, bindings;
   std::string precision = "native";
@@ -46,7 +46,7 @@ std::string read_text(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-Bindings bindings(const Options& o) {
+Bindings bindings(const KernelOptions& o) {
   Bindings all;
   for (const std::string& b : o.bindings) {
     const std::size_t equals = b.find('=');
@@ -58,7 +58,9 @@ Bindings bindings(const Options& o) {
   return all;
 }
 /// Errors in kernels that are not asked for do not matter.
-Module read_module(const Options& o) { return parse_for(o.kernel, read_text(o.file), o.file, bindings(o)); }
+Module read_module(const KernelOptions& o) {
+  return parse_for(o.kernel, read_text(o.file), o.file, bindings(o));
+}
 
 std::string signature(const Module& module, const Function& f) {
   std::string text;
@@ -79,7 +81,7 @@ void warn(const std::vector<KernelError>& warnings) {
   for (const KernelError& w : warnings) fmt::print(stderr, "warning: {}\n", w.what());
 }
 
-int check(const Options& o) {
+int check(const KernelOptions& o) {
   const Parsed parsed = parse_all(read_text(o.file), o.file, bindings(o));
   const Module& found = parsed.module;
   if (found.kernels.empty() && found.functions.empty() && found.structs.empty() && parsed.errors.empty())
@@ -114,7 +116,7 @@ int check(const Options& o) {
 }
 
 /// Shows the arrays, those inside structs too, and writes them as .npy files.
-void report(const Module& module, const std::string& name, const Value& value, const Options& o) {
+void report(const Module& module, const std::string& name, const Value& value, const KernelOptions& o) {
   for (std::size_t i = 0; i < value.fields.size(); ++i)
     report(module, name + "." + module.structs[value.type.structure].fields[i].name, value.fields[i], o);
   if (!value.type.is_array() || value.type.kind == Type::Kind::structure) return;
@@ -136,7 +138,7 @@ void make_folder(const std::string& path) {
         fmt::format("[kernel run] --out {}: no folder can be made there: {}", path, error.message()));
 }
 
-int run(Options o) {
+int run_kernel(KernelOptions o) {
   const Module module = read_module(o);
   const Function& k = module.kernel(o.kernel);
   const std::vector<std::int64_t> dim = extents(o.dim);
@@ -162,7 +164,7 @@ int run(Options o) {
   return success;
 }
 
-int emit(const Options& o) {
+int emit(const KernelOptions& o) {
   const Module module = read_module(o);
   std::string text;
   if (o.target == "cpp") {
@@ -200,8 +202,8 @@ int list_builtins() {
 }  // namespace
 
 void add_kernel(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  Options& o = *options;
+  auto options = std::make_shared<KernelOptions>();
+  KernelOptions& o = *options;
   CLI::App* command =
       app.add_subcommand("kernel", "Check, run and translate kernels written in Warp's Python");
   command->require_subcommand(1);
@@ -268,7 +270,7 @@ void add_kernel(CLI::App& app, Action& action) {
       "On a GPU it prints the blocks and threads of the launch.\nExamples:\n"
       "  ferrite kernel run saxpy.py --dim 1024 --arg a=2 --arg x=x.npy --arg y=zeros:1024 --out results\n"
       "  ferrite kernel run saxpy.py --dim 1048576 --arg a=2 --backend cuda");
-  running->callback([options, &action] { action = [options] { return run(*options); }; });
+  running->callback([options, &action] { action = [options] { return run_kernel(*options); }; });
 
   CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++, PTX or as Warp does");
   takes_source(emitting);

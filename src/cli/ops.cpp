@@ -91,7 +91,7 @@ ByDType survey(const B& b) {
       Metas in;
       try {
         in = op_example(op, dtype);
-        detail::infer_results(op, in);
+        ferrite::detail::infer_results(op, in);
       } catch (const DTypeError&) {
         continue;
       }

@@ -18,12 +18,13 @@ namespace {
 
 using namespace priors;
 
-struct Options : PriorOptions {
+struct PriorStatsOptions : PriorOptions {
   std::string csv, target;
   bool json = false;
 };
 
-std::vector<TableStatistics> drawn(AnyBackend& backend, const Options& options, const Config& config) {
+std::vector<TableStatistics> drawn(AnyBackend& backend, const PriorStatsOptions& options,
+                                   const Config& config) {
   std::vector<TableStatistics> tables;
   ProgressLine bar(options.json ? nullptr : stderr);
   for (std::int64_t done = 0; done < options.datasets;) {
@@ -37,7 +38,7 @@ std::vector<TableStatistics> drawn(AnyBackend& backend, const Options& options, 
   return tables;
 }
 
-std::vector<TableStatistics> drawn(const Options& options) {
+std::vector<TableStatistics> drawn(const PriorStatsOptions& options) {
   const Config config = options.prior();
   op::PriorDatasets{config, options.seed, options.first, options.datasets}.infer({});
   AnyBackend backend(options.backend);
@@ -113,7 +114,7 @@ void print_json(std::span<const TableStatistics> tables, const std::optional<Tab
 }
 
 void print_table(std::span<const TableStatistics> tables, const std::optional<TableStatistics>& own,
-                 const Options& options) {
+                 const PriorStatsOptions& options) {
   const auto digits = [](std::string_view name) { return name == "rows" || name == "features" ? 0 : 3; };
   const auto cell = [&](std::string_view name, const std::optional<Quartiles>& q) {
     const int d = digits(name);
@@ -142,7 +143,7 @@ void print_table(std::span<const TableStatistics> tables, const std::optional<Ta
                    : fmt::format("{} has more than {} different values", options.target, max_classes));
 }
 
-int run(const Options& options) {
+int run_prior_stats(const PriorStatsOptions& options) {
   std::optional<TableStatistics> own;
   if (!options.csv.empty()) own = of_file(options.csv, options.target);
   const std::vector<TableStatistics> tables = drawn(options);
@@ -156,7 +157,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_prior_stats(CLI::App& priors, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PriorStatsOptions>();
   CLI::App* command =
       priors.add_subcommand("stats", "Compare drawn datasets with real tables, and with a table of your own");
   options->add_to(*command);
@@ -168,7 +169,7 @@ void add_prior_stats(CLI::App& priors, Action& action) {
       "Examples:\n"
       "  ferrite priors stats --preset realistic\n"
       "  ferrite priors stats --config prior.json --csv my.csv --target y --json");
-  command->callback([&action, options] { action = [options] { return run(*options); }; });
+  command->callback([&action, options] { action = [options] { return run_prior_stats(*options); }; });
 }
 
 }  // namespace ferrite::cli

@@ -12,12 +12,12 @@ namespace ferrite::cli {
 
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string file, backend, op, attributes, out;
   bool grad = false, json = false, serve = false;
 };
 
-int run(const Options& options) {
+int run_replay(const ReplayOptions& options) {
   const Replayer replayer = Replayer().add_library<priors::Ops>();
   if (options.serve) {
     replayer.serve(std::cin, std::cout, options.backend);
@@ -38,7 +38,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_replay(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayOptions>();
   CLI::App* command =
       app.add_subcommand("replay", "Run the op call of a .safetensors file and compare or write its results");
   CLI::Option* file =
@@ -70,7 +70,7 @@ void add_replay(CLI::App& app, Action& action) {
       "  ferrite replay --serve --backend cpu < requests.jsonl");
   command->callback([&action, options] {
     if (options->file.empty() && !options->serve) throw CLI::RequiredError("file (or --serve)");
-    action = [options] { return run(*options); };
+    action = [options] { return run_replay(*options); };
   });
 }
 

@@ -38,7 +38,7 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, E& value, co
       ->check(CLI::IsMember(all));
 }
 
-struct Options {
+struct TokenizeOptions {
   std::vector<std::string> inputs;
   std::string input, fit, out, tokens, html, backend = "cpu", header = "automatic", like;
   TableConfig table;
@@ -57,7 +57,7 @@ struct Options {
   }
 };
 
-void add_table_options(CLI::App* command, Options& o) {
+void add_table_options(CLI::App* command, TokenizeOptions& o) {
   command
       ->add_option(
           "input", o.inputs,
@@ -88,7 +88,7 @@ void warn(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print(stderr, "warning: {}\n", note);
 }
 
-int run_fit(Options& o) {
+int run_fit(TokenizeOptions& o) {
   if (o.like == "sklearn") {
     o.config.tokenizer = TokenizerConfig::like_sklearn(o.config.tokenizer.bins);
   } else if (o.like == "sklearn-linear") {
@@ -116,7 +116,7 @@ int run_fit(Options& o) {
   return success;
 }
 
-int run_transform(const Options& o) {
+int run_transform(const TokenizeOptions& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const auto source = open_tables(input_files(o.inputs), fitted.reading(o.table_config()));
   warn(source->notes());
@@ -129,7 +129,7 @@ int run_transform(const Options& o) {
   return success;
 }
 
-int run_inspect(const Options& o) {
+int run_inspect(const TokenizeOptions& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   fmt::print("{}", fitted.report());
   if (o.html.empty()) return success;
@@ -140,7 +140,7 @@ int run_inspect(const Options& o) {
   return success;
 }
 
-int run_inverse(const Options& o) {
+int run_inverse(const TokenizeOptions& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   const std::size_t columns = fitted.columns().size();
   std::vector<std::filesystem::path> files{o.input};
@@ -154,7 +154,7 @@ int run_inverse(const Options& o) {
     out.write(text);
     text.clear();
   };
-  for (const TableColumn& c : fitted.columns()) {
+  for (const quantile_tokenizer::TableColumn& c : fitted.columns()) {
     append_csv_field(text, c.name);
     text += ',';
   }
@@ -187,7 +187,7 @@ int run_inverse(const Options& o) {
   return success;
 }
 
-void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& action) {
+void add_fit(CLI::App* tokenize, const std::shared_ptr<TokenizeOptions>& o, Action& action) {
   CLI::App* fit = tokenize->add_subcommand(
       "fit", "Find bins and categories of the columns of a table in one or more files");
   TokenizerConfig& t = o->config.tokenizer;
@@ -228,7 +228,7 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<Options>& o, Action& acti
 }  // namespace
 
 void add_tokenize(CLI::App& app, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TokenizeOptions>();
   CLI::App* tokenize =
       app.add_subcommand("tokenize", "Turn tables into tokens by quantiles and categories, and back");
   tokenize->require_subcommand(1);

@@ -7,6 +7,7 @@
 
 #include "backend_cuda/contraction_support.hpp"
 #include "backend_cuda/runtime/device_context.hpp"
+#include "ferrite/cuda/launch.hpp"
 #include "ferrite/ops/cat.hpp"
 
 namespace ferrite::testing {
@@ -186,6 +187,12 @@ TEST(SmallGemm, CandidatesFillTheGpuAndDifferInName) {
         const std::int64_t side = variant.tile == 0 ? 32 : 64;
         fills |= (n + side - 1) / side * ((n + side - 1) / side) * variant.parts >= 64;
         names.push_back(name_of(variant, p));
+      }
+      // Before Hopper blocks cannot share a sum, and one of more than 256 products of f32 is not exact
+      // enough.
+      if (!cuda::runs_hopper_code() && p.dtype == DType::f32 && !p.tf32 && n > 256) {
+        EXPECT_TRUE(names.empty());
+        continue;
       }
       ASSERT_FALSE(names.empty());
       EXPECT_LE(names.size(), 10u);

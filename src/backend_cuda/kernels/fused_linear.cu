@@ -23,7 +23,7 @@ bool accepts(const Cuda& cuda, const op::FusedLinear& op, MetaSpan in) {
   const std::int64_t rows = in[0].shape[0], inner = in[0].shape[1], columns = in[1].shape[0];
   const auto lanes = static_cast<std::int64_t>(16 / size_of(w));
   if (rows < 1 || columns < 1 || columns > most_extent || inner < lanes || inner % lanes != 0) return false;
-  if (op.quantized) return rows == 1 && inner <= fused_linear::most_inner_of_row(size_of(x), 1);
+  if (op.quantized) return rows == 1 && inner <= fused_linear::most_inner_of_row(1);
   const auto shared =
       static_cast<std::int64_t>(std::min<std::size_t>(most_shared_memory(cuda), std::size_t{1} << 30));
   return rows <= fused_linear::most_rows &&

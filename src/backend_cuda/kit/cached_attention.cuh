@@ -1,6 +1,6 @@
 // The kernel of cached_attention: a block takes up to four queries of one group of heads, and a range of the
-// keys. The blocks of a cluster share the keys of their queries; the first adds up what they found, in a
-// fixed order (Dao et al., 2023: Flash-Decoding, with a cluster in place of a second pass).
+// keys. The blocks of a cluster share the keys of their queries; each sends what it found to the first, which
+// adds that up in a fixed order (Dao et al., 2023: Flash-Decoding, with a cluster in place of a second pass).
 //
 // The new rows are read from k and v, never from the cache, into which one block writes them meanwhile.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace ferrite::cuda::cached_attention {
 
-constexpr int warps = 8, threads = 32 * warps;
+constexpr int warps = 8, threads = 32 * warps, most_parts = 8;
 constexpr float hidden = -std::numeric_limits<float>::infinity();
 
 /// Threads that share a key: 64 columns in packs of 16 bytes. `packs` of each thread make up to 256 columns.
@@ -75,21 +75,43 @@ struct Found {
   }
 };
 
-/// Shared memory: what the block found (for the first block of the cluster), then what its warps found. All
-/// parts begin at multiples of 16 bytes.
+/// Shared memory: what the warps found and, in the first block of a cluster, what its blocks found.
 struct Memory {
-  float* block_values;  // [rows][depth]
-  float4* block_sums;   // [rows]: top, sum
   float* warp_values;   // [warps][rows][depth]
-  float2* warp_sums;    // [warps][rows]
+  float2* warp_sums;    // [warps][rows]: top, sum
+  float* block_values;  // [parts][rows][depth]
+  float2* block_sums;   // [parts][rows]
 
-  __device__ Memory(void* memory, int rows, int depth)
-      : block_values(static_cast<float*>(memory)),
-        block_sums(reinterpret_cast<float4*>(block_values + rows * depth)),
-        warp_values(reinterpret_cast<float*>(block_sums + rows)),
-        warp_sums(reinterpret_cast<float2*>(warp_values + warps * rows * depth)) {}
-  static int bytes(int rows, int depth) {
-    return static_cast<int>(sizeof(float)) * rows * ((1 + warps) * depth + 4 + 2 * warps);
+  __device__ Memory(void* memory, int rows, int depth, int parts)
+      : warp_values(static_cast<float*>(memory)),
+        warp_sums(reinterpret_cast<float2*>(warp_values + warps * rows * depth)),
+        block_values(reinterpret_cast<float*>(warp_sums + warps * rows)),
+        block_sums(reinterpret_cast<float2*>(block_values + parts * rows * depth)) {}
+  static int bytes(int rows, int depth, int parts) {
+    return static_cast<int>(sizeof(float)) * (warps + parts) * rows * (depth + 2);
+  }
+};
+
+/// The sums over `count` parts that were found apart, of one row and column.
+struct Joined {
+  float top = hidden, sum = 0, value = 0;
+
+  /// `values` are `stride` apart, `sums` `rows`.
+  template <int most>
+  static __device__ __forceinline__ Joined of(const float* values, const float2* sums, int stride, int rows,
+                                              int count) {
+    Joined all;
+#pragma unroll
+    for (int i = 0; i < most; ++i)
+      if (i < count) all.top = fmaxf(all.top, sums[i * rows].x);
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      if (i >= count) continue;
+      const float weight = weight_of(sums[i * rows].x, all.top);
+      all.sum += sums[i * rows].y * weight;
+      all.value += values[i * stride] * weight;
+    }
+    return all;
   }
 };
 
@@ -135,6 +157,7 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
   const int row_blocks = (args.rows + rows - 1) / rows;
   const std::int64_t n = blockIdx.z, group = static_cast<int>(blockIdx.y) / row_blocks;
   const int first_row = static_cast<int>(blockIdx.y) % row_blocks * rows;
+  if (parts > 1) ptx::arrive_at_cluster();  // has begun: others may write into its shared memory
   prefetch_cache(args, n, group, rank, parts);
   wait_for_earlier_kernels();
   const KeyRange<Q, C> own(args, args.read[n], rank, parts);
@@ -147,17 +170,20 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
 
   // Row r of a group is query r % queries of its head r / queries.
   const auto head_of = [&](int row) { return group * (args.rows / args.queries) + row / args.queries; };
-  float q[rows][columns];
+  float q[rows][columns] = {};
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
     const int row = ::min(first_row + r, args.rows - 1);  // what is beyond is not stored
     const Q* const from = args.q.at(n, head_of(row)) + (row % args.queries) * args.q.row;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
+      if (column_of(p) >= args.depth) continue;
 #pragma unroll
-      for (int i = 0; i < lanes; ++i) {
-        const int column = column_of(p) + i;
-        q[r][p * lanes + i] = column < args.depth ? convert_to<float>(from[column]) * args.scale : 0.0f;
+      for (int i = 0; i < lanes; i += pack_lanes<Q>) {
+        const auto given = load_pack<pack_lanes<Q>>(from + column_of(p) + i);
+#pragma unroll
+        for (int j = 0; j < pack_lanes<Q>; ++j)
+          q[r][p * lanes + i + j] = convert_to<float>(given.lane[j]) * args.scale;
       }
     }
   }
@@ -219,7 +245,7 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
     }
   }
 
-  const Memory memory(ptx::shared_memory(), rows, args.depth);
+  const Memory memory(ptx::shared_memory(), rows, args.depth, parts);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
 #pragma unroll
@@ -239,25 +265,24 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
   const auto place_of = [&](int row) {
     return args.o.at(n, head_of(row)) + (row % args.queries) * args.o.row;
   };
-  for (int i = static_cast<int>(threadIdx.x); i < rows * args.depth; i += threads) {
+  const int found_cells = rows * args.depth;
+  if (parts > 1) ptx::wait_for_cluster();
+  for (int i = static_cast<int>(threadIdx.x); i < found_cells; i += threads) {
     const int r = i / args.depth, column = i % args.depth;
-    float top = hidden, sum = 0, value = 0;
-    for (int w = 0; w < warps; ++w) top = fmaxf(top, memory.warp_sums[w * rows + r].x);
-    for (int w = 0; w < warps; ++w) {
-      const float2 part = memory.warp_sums[w * rows + r];
-      const float weight = weight_of(part.x, top);
-      sum += part.y * weight;
-      value += memory.warp_values[(w * rows + r) * args.depth + column] * weight;
-    }
+    const Joined all =
+        Joined::of<warps>(memory.warp_values + i, memory.warp_sums + r, found_cells, rows, warps);
     if (parts > 1) {
-      memory.block_values[i] = value;
-      if (column == 0) memory.block_sums[r] = {top, sum, 0, 0};
+      ptx::store_in_block(memory.block_values + rank * found_cells + i, 0, all.value);
+      float2* const sums = memory.block_sums + rank * rows + r;
+      if (column == 0) ptx::store_in_block(&sums->x, 0, all.top);
+      if (column == 0) ptx::store_in_block(&sums->y, 0, all.sum);
     } else if (first_row + r < args.rows) {
-      place_of(first_row + r)[column] = convert_to<Q>(value / sum);
+      place_of(first_row + r)[column] = convert_to<Q>(all.value / all.sum);
     }
   }
+  if (parts > 1) ptx::arrive_at_cluster();
 
-  if (rank == 0 && first_row == 0) {
+  if (rank == parts - 1 && first_row == 0) {
     const int row_packs = args.depth / lanes;
     for (int i = static_cast<int>(threadIdx.x); i < args.queries * row_packs; i += threads) {
       const int row = i / row_packs, column = i % row_packs * lanes;
@@ -267,34 +292,15 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
                         load_new<Q, C>(new_values + row * args.v.row + column));
     }
   }
-  if (parts == 1) return;
-  ptx::synchronize_cluster();
-  if (rank == 0) {
-    for (int i = 4 * static_cast<int>(threadIdx.x); i < rows * args.depth; i += 4 * threads) {
-      const int r = i / args.depth, column = i % args.depth;
-      if (first_row + r >= args.rows) break;
-      float top = hidden, sum = 0;
-      float4 value{0, 0, 0, 0};
-      for (int part = 0; part < parts; ++part)
-        top = fmaxf(top, ptx::load_from_block(reinterpret_cast<const float*>(memory.block_sums + r), part).x);
-      for (int part = 0; part < parts; ++part) {
-        const float4 sums = ptx::load_from_block(reinterpret_cast<const float*>(memory.block_sums + r), part);
-        const float4 of_part = ptx::load_from_block(memory.block_values + i, part);
-        const float weight = weight_of(sums.x, top);
-        sum += sums.y * weight;
-        value.x += of_part.x * weight;
-        value.y += of_part.y * weight;
-        value.z += of_part.z * weight;
-        value.w += of_part.w * weight;
-      }
-      Q* const to = place_of(first_row + r) + column;
-      to[0] = convert_to<Q>(value.x / sum);
-      to[1] = convert_to<Q>(value.y / sum);
-      to[2] = convert_to<Q>(value.z / sum);
-      to[3] = convert_to<Q>(value.w / sum);
-    }
+  if (parts == 1 || rank > 0) return;
+  ptx::wait_for_cluster();
+  for (int i = static_cast<int>(threadIdx.x); i < found_cells; i += threads) {
+    const int r = i / args.depth, column = i % args.depth;
+    if (first_row + r >= args.rows) break;
+    const Joined all =
+        Joined::of<most_parts>(memory.block_values + i, memory.block_sums + r, found_cells, rows, parts);
+    place_of(first_row + r)[column] = convert_to<Q>(all.value / all.sum);
   }
-  ptx::synchronize_cluster();  // the first block may still read what this one found
 }
 
 template <class Q, class C, int packs, int rows>
@@ -304,12 +310,12 @@ void launch_variant(const Call& call, const Args<Q, C>& args) {
   const std::int64_t enough = 2 * call.properties().multiProcessorCount;
   const int most_keys = ::min(args.capacity, args.window + args.queries - 1);
   int parts = 1;
-  while (runs_hopper_code() && parts < 8 && blocks * parts < enough &&
+  while (runs_hopper_code() && parts < most_parts && blocks * parts < enough &&
          most_keys > parts * keys_in_flight(packs) * keys_at_once<C>)
     parts *= 2;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(args.groups * row_blocks),
                   static_cast<unsigned>(args.texts));
-  const LaunchConfig config(call.stream(), grid, threads, Memory::bytes(rows, args.depth), parts,
+  const LaunchConfig config(call.stream(), grid, threads, Memory::bytes(rows, args.depth, parts), parts,
                             Start::early);
   Args<Q, C> copy = args;
   void* parameters[] = {&copy};

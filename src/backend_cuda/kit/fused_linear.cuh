@@ -5,7 +5,6 @@
 #pragma once
 
 #include "backend_cuda/kit/fused_linear_row.cuh"
-#include "backend_cuda/kit/ptx.cuh"
 #include "backend_cuda/kit/shared_memory.hpp"
 #include "ferrite/cuda/launch.hpp"
 
@@ -17,74 +16,6 @@ __device__ __forceinline__ void prefetch_all(const T* data, int count) {
   if (!data) return;
   for (int i = static_cast<int>(threadIdx.x) * line; i < count; i += threads * line) prefetch(data + i);
 }
-
-template <class T>
-__device__ __forceinline__ float4 load_four(const T* at) {
-  const Pack<T, 4> four = load_pack<4>(at);
-  return {convert_to<float>(four.lane[0]), convert_to<float>(four.lane[1]), convert_to<float>(four.lane[2]),
-          convert_to<float>(four.lane[3])};
-}
-
-/// The rows as f32 in shared memory: element 4 q + i of row n is component i of rows[place(n, q)]. The fours
-/// of one pack of weights lie `packs` apart, so that neighbouring threads read neighbouring fours.
-template <class X, class W>
-class Rows {
- public:
-  static constexpr int fours = pack_lanes<W> / 4;  // of a pack of weights
-
-  __device__ Rows(float4* memory, const Args<X, W>& args)
-      : memory_(memory), args_(args), packs_(args.inner / pack_lanes<W>) {}
-
-  __device__ __forceinline__ float4& at(int row, int pack, int four) const {
-    return memory_[(row * fours + four) * packs_ + pack];
-  }
-  /// By all threads of the block; then they must synchronise.
-  __device__ void fill() const {
-    const int count = args_.inner / 4;
-    if (args_.norm == RowNorm::none) {
-      for (int i = static_cast<int>(threadIdx.x); i < args_.rows * count; i += threads)
-        at_four(i / count, i % count) = load_four(args_.x + std::int64_t{4} * i);
-      return;
-    }
-    for (int row = static_cast<int>(threadIdx.x) / 32; row < args_.rows; row += warps) normalise(row, count);
-  }
-
- private:
-  __device__ __forceinline__ float4& at_four(int row, int four) const {
-    return at(row, four / fours, four % fours);
-  }
-  /// By one warp. Every lane reads only what it has written.
-  __device__ void normalise(int row, int count) const {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const X* const x = args_.x + std::int64_t{row} * args_.inner;
-    float mean = 0;
-    for (int i = lane; i < count; i += 32) {
-      const float4 v = load_four(x + 4 * i);
-      at_four(row, i) = v;
-      mean += (v.x + v.y) + (v.z + v.w);
-    }
-    const auto inner = static_cast<float>(args_.inner);
-    mean = args_.norm == RowNorm::layer ? warp_sum(mean) / inner : 0.0f;
-    float squares = 0;
-    for (int i = lane; i < count; i += 32) {
-      const float4 v = at_four(row, i);
-      const float a = v.x - mean, b = v.y - mean, c = v.z - mean, d = v.w - mean;
-      squares += (a * a + b * b) + (c * c + d * d);
-    }
-    const float scale = rsqrtf(warp_sum(squares) / inner + args_.eps);
-    for (int i = lane; i < count; i += 32) {
-      const float4 v = at_four(row, i), w = load_four(args_.norm_weight + 4 * i);
-      float4 b{0, 0, 0, 0};
-      if (args_.norm_bias) b = load_four(args_.norm_bias + 4 * i);
-      at_four(row, i) = {(v.x - mean) * scale * w.x + b.x, (v.y - mean) * scale * w.y + b.y,
-                         (v.z - mean) * scale * w.z + b.z, (v.w - mean) * scale * w.w + b.w};
-    }
-  }
-
-  float4* memory_;
-  const Args<X, W>& args_;
-  int packs_;
-};
 
 /// A warp computes per_warp columns of all rows, or its part of their inner dimension: args.parts warps that
 /// follow each other share their columns.
@@ -110,8 +41,11 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<X
   prefetch_all(args.norm_bias, args.inner);
   wait_for_earlier_kernels();
 
-  const Rows<X, W> rows(reinterpret_cast<float4*>(ptx::shared_memory()), args);
-  rows.fill();
+  const Rows<X, W> rows(ptx::shared_memory(), args);
+  if (args.norm == RowNorm::none)
+    rows.copy(static_cast<int>(threadIdx.x), threads);
+  else
+    for (int row = warp; row < args.rows; row += warps) rows.normalise(row, lane, 32, warp_sum);
   __syncthreads();
   float sum[most_rows][per_warp] = {};
 #pragma unroll(per_warp == 1 ? 4 : 2)
@@ -184,7 +118,7 @@ void launch_rows(const Call& call, Args<X, W> args) {
 
 template <class X, class W>
 void launch(const Call& call, const Args<X, W>& args) {
-  if (args.rows == 1 && args.inner <= most_inner_of_row(sizeof(X), sizeof(W))) return launch_row(call, args);
+  if (args.rows == 1 && args.inner <= most_inner_of_row(sizeof(W))) return launch_row(call, args);
   if (args.rows <= 2) return launch_rows<X, W, 2>(call, args);
   if (args.rows <= 4) return launch_rows<X, W, 4>(call, args);
   launch_rows<X, W, 8>(call, args);

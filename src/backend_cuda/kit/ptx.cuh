@@ -161,6 +161,14 @@ __device__ __forceinline__ void make_barriers_visible() {
 __device__ __forceinline__ void synchronize_cluster() {
   FERRITE_HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
+// The same in two steps, with other work between them. A block whose threads have arrived may end without
+// waiting.
+__device__ __forceinline__ void arrive_at_cluster() {
+  FERRITE_HOPPER_ASM("barrier.cluster.arrive.release;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_cluster() {
+  FERRITE_HOPPER_ASM("barrier.cluster.wait.acquire;" ::: "memory");
+}
 /// The address, in another block of the cluster, of the same place in this block's shared memory.
 __device__ __forceinline__ std::uint32_t address_in_block(std::uint32_t own, int block) {
   std::uint32_t there = own;
@@ -171,6 +179,12 @@ __device__ __forceinline__ std::uint32_t address_in_block(std::uint32_t own, int
 __device__ __forceinline__ void store_async(std::uint32_t to, std::uint64_t value, std::uint32_t barrier) {
   FERRITE_HOPPER_ASM("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
                      "l"(value), "r"(barrier)
+                     : "memory");
+}
+/// To this place of the shared memory of another block of the cluster, which must have begun.
+__device__ __forceinline__ void store_in_block(float* own, int block, float value) {
+  FERRITE_HOPPER_ASM("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in_block(shared_address(own), block)),
+                     "f"(value)
                      : "memory");
 }
 /// What lies at this place of the shared memory of another block of the cluster.

@@ -17,7 +17,7 @@ namespace {
 
 using namespace gpt;
 
-struct Options {
+struct GptBenchOptions {
   BenchOptions bench;
   std::string size = "gpt2", backend = "auto", precision = "auto";
   bool json = false, decode = false, fastest = false, data_parallel = false;
@@ -38,8 +38,8 @@ std::string clock_text(const Device& device) {
   return "";
 }
 
-nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend& backend, bool bf16,
-                        double product_rate) {
+nlohmann::json training_row(const GptBenchOptions& o, const BenchResult& r, const AnyBackend& backend,
+                            bool bf16, double product_rate) {
   const double tokens = static_cast<double>(r.batch * o.bench.length * r.steps) / r.seconds;
   const double rate = tokens * flops_per_token(o.bench.model, o.bench.length);
   nlohmann::json row = {{"size", o.size},
@@ -61,7 +61,7 @@ nlohmann::json describe(const Options& o, const BenchResult& r, const AnyBackend
   return row;
 }
 
-int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
+int run_decode(const GptBenchOptions& o, AnyBackend& backend, bool bf16) {
   const std::string precision =
       std::string(bf16 ? "bf16" : "f32") + (o.bench.int8 ? " with int8 weights" : "");
   if (!o.json)
@@ -95,7 +95,7 @@ int run_decode(const Options& o, AnyBackend& backend, bool bf16) {
   return success;
 }
 
-int run(Options o) {
+int run_bench(GptBenchOptions o) {
   o.bench.model = o.bench.model.with_context(std::max(o.bench.model.context, o.bench.length));
   if (o.bench.length == 0) o.bench.length = o.bench.model.context;
   std::unique_ptr<dist::Group> group;
@@ -128,7 +128,7 @@ int run(Options o) {
       like.model = o.bench.model, like.batch = batch, like.length = o.bench.length;
       throw OutOfMemory(too_large(like, backend, bf16, error.what()));
     }
-    nlohmann::json row = describe(o, result, backend, bf16, product_rate);
+    nlohmann::json row = training_row(o, result, backend, bf16, product_rate);
     if (group) row["group"] = group->describe(), row["shard_optimizer"] = o.bench.shard_optimizer;
     if (is_silent) continue;
     if (o.json) {
@@ -148,7 +148,7 @@ int run(Options o) {
 }  // namespace
 
 void add_gpt_bench(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<GptBenchOptions>();
   CLI::App* command = gpt.add_subcommand("bench", "Measure how fast a model trains or writes");
   command->add_option("--size", o->size, "Sizes of the model")
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
@@ -205,9 +205,9 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
       "  mpirun -n 8 ferrite gpt bench --batch 64 --data-parallel");
   command->callback([&action, o] {
     action = [o] {
-      Options options = *o;
+      GptBenchOptions options = *o;
       options.bench.model = config_of_size(options.size);
-      return run(options);
+      return run_bench(options);
     };
   });
 }

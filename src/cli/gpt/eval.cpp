@@ -19,7 +19,7 @@ namespace {
 
 using namespace gpt;
 
-struct Options {
+struct EvalOptions {
   ModelOptions model;
   std::vector<std::string> data;
   std::string tokenizer, dtype;
@@ -33,7 +33,7 @@ struct Sums {
   std::int64_t tokens = 0, bytes = 0;
 };
 
-std::vector<data::TokenFile> open(const Options& o) {
+std::vector<data::TokenFile> open(const EvalOptions& o) {
   std::vector<data::TokenFile> files;
   for (const auto& path : input_files(o.data)) {
     files.push_back(o.dtype.empty() ? data::TokenFile::open(path)
@@ -58,7 +58,7 @@ std::int64_t bytes_of(std::span<const std::int32_t> ids, const text::BytePairTok
 /// Every token but the first of a file is predicted once.
 class Evaluation {
  public:
-  Evaluation(nn::Gpt<AnyBackend>& model, const text::BytePairTokenizer* tokenizer, const Options& o)
+  Evaluation(nn::Gpt<AnyBackend>& model, const text::BytePairTokenizer* tokenizer, const EvalOptions& o)
       : model_(model),
         backend_(model.tokens.weight.backend()),
         tokenizer_(tokenizer),
@@ -99,7 +99,7 @@ class Evaluation {
   Sums sums_;
 };
 
-void print_result(const Sums& sums, std::size_t files, const Options& o, const AnyBackend& backend) {
+void print_result(const Sums& sums, std::size_t files, const EvalOptions& o, const AnyBackend& backend) {
   const double loss = sums.loss / static_cast<double>(sums.tokens), perplexity = std::exp(loss);
   const double rate = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-3);
   const double bits = sums.loss / std::log(2.0) / static_cast<double>(std::max<std::int64_t>(sums.bytes, 1));
@@ -118,7 +118,7 @@ void print_result(const Sums& sums, std::size_t files, const Options& o, const A
                files == 1 ? "" : "s", sums.seconds, rate, backend.describe(), backend.report());
 }
 
-int run(const Options& o) {
+int run_eval(const EvalOptions& o) {
   const nn::GptConfig config = train::read_gpt_config(o.model.file);
   if (o.length > config.context)
     throw ValueError(fmt::format("[gpt eval] --length {}: the model's context has {}: give at most that",
@@ -153,7 +153,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_gpt_eval(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<EvalOptions>();
   CLI::App* command = gpt.add_subcommand("eval", "Loss and perplexity of a model on token files");
   add_model_options(*command, o->model)->required();
   command->add_option("--data", o->data, "Token files, or patterns in quotes, such as 'val_*.bin'")
@@ -174,7 +174,7 @@ void add_gpt_eval(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt eval --model run/best.safetensors --data 'val_*.bin'\n"
       "  ferrite gpt eval --model run/best.safetensors --data val.bin --tokenizer vocab.bpe --json");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_eval(*o); }; });
 }
 
 }  // namespace ferrite::cli

@@ -5,12 +5,12 @@
 namespace ferrite::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string model, to;
   bool json = false;
 };
 
-int run(const Options& o) {
+int run_export(const ExportOptions& o) {
   double seconds = 0;
   ferrite::gpt::Converted result;
   {
@@ -25,7 +25,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_gpt_export(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ExportOptions>();
   CLI::App* command =
       gpt.add_subcommand("export", "Write a model file as a folder for Hugging Face's transformers");
   command->add_option("--model", o->model, "The model file, or a checkpoint of one")->required();
@@ -36,7 +36,7 @@ void add_gpt_export(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt export --model gpt2.safetensors --to hf_folder\n"
       "  ferrite gpt export --model run/best.safetensors --to hf_folder --json");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_export(*o); }; });
 }
 
 }  // namespace ferrite::cli

@@ -19,7 +19,7 @@ namespace {
 
 using namespace gpt;
 
-struct Options {
+struct GenerateOptions {
   ModelOptions model;
   std::string tokenizer, precision = "auto";
   std::vector<std::string> prompts, stops;
@@ -61,7 +61,8 @@ void show(std::string_view text) {
 }
 
 std::vector<std::vector<text::Token>> encode(const std::vector<std::string>& prompts,
-                                             const text::BytePairTokenizer& tokenizer, const Options& o) {
+                                             const text::BytePairTokenizer& tokenizer,
+                                             const GenerateOptions& o) {
   std::vector<std::vector<text::Token>> all;
   for (const std::string& prompt : prompts) {
     all.push_back(tokenizer.encode(prompt));
@@ -94,7 +95,7 @@ void print_json(const std::vector<std::string>& prompts, const std::vector<Growi
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-nn::Gpt<AnyBackend> load_in_precision(AnyBackend& backend, const Options& o) {
+nn::Gpt<AnyBackend> load_in_precision(AnyBackend& backend, const GenerateOptions& o) {
   if (o.precision == "auto") return load_model(backend, o.model);
   const DType dtype = o.precision == "bf16" ? DType::bf16 : DType::f32;
   auto model = nn::Gpt<AnyBackend>::blank(backend, train::read_gpt_config(o.model.file).with_dtype(dtype));
@@ -103,7 +104,7 @@ nn::Gpt<AnyBackend> load_in_precision(AnyBackend& backend, const Options& o) {
   return model;
 }
 
-int run(Options o) {
+int run_generate(GenerateOptions o) {
   if (o.model.file.empty()) {
     const SharedModel shared = shared_model();
     o.model.file = shared.file;
@@ -152,7 +153,7 @@ int run(Options o) {
 }  // namespace
 
 void add_gpt_generate(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<GenerateOptions>();
   CLI::App* command = gpt.add_subcommand("generate", "Go on with a text");
   add_model_options(*command, o->model);
   command->add_option("--tokenizer", o->tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json");
@@ -196,7 +197,7 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
       "  ferrite gpt generate --model m.safetensors --tokenizer vocab.bpe --prompt One Two --tokens 50 "
       "--json\n"
       "  ferrite gpt generate --model gpt2.safetensors --tokenizer vocab.bpe --prompt 'Once' --int8");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_generate(*o); }; });
 }
 
 }  // namespace ferrite::cli

@@ -5,13 +5,13 @@
 namespace ferrite::cli {
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string from, out;
   std::string dtype = "f32";
   bool json = false;
 };
 
-int run(const Options& o) {
+int run_import(const ImportOptions& o) {
   double seconds = 0;
   ferrite::gpt::Converted result;
   {
@@ -29,7 +29,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_gpt_import(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ImportOptions>();
   CLI::App* command = gpt.add_subcommand(
       "import",
       "Make a model file from weights of Hugging Face's transformers: GPT-2, Llama, Mistral, Qwen2");
@@ -48,7 +48,7 @@ void add_gpt_import(CLI::App& gpt, Action& action) {
       "  ferrite gpt import --from hf_folder --out gpt2.safetensors\n"
       "  ferrite gpt import --from Llama-3.2-1B --out llama.safetensors --dtype bf16\n"
       "  ferrite gpt import --from model.safetensors --out gpt2.safetensors --dtype bf16 --json");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_import(*o); }; });
 }
 
 }  // namespace ferrite::cli

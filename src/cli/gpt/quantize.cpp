@@ -13,12 +13,12 @@
 namespace ferrite::cli {
 namespace {
 
-struct Options {
+struct QuantizeOptions {
   std::string model, out;
   bool json = false;
 };
 
-int run(const Options& o) {
+int run_quantize(const QuantizeOptions& o) {
   if (train::read_gpt_config(o.model).quantized)
     throw ValueError(fmt::format("[gpt quantize] {}: has weights of 8 bits already", o.model));
   std::error_code ignored;
@@ -45,7 +45,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_gpt_quantize(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<QuantizeOptions>();
   CLI::App* command =
       gpt.add_subcommand("quantize", "Make a model file with weights of 8 bits, for inference");
   command->add_option("--model", o->model, "The model file, or a checkpoint of one")->required();
@@ -57,7 +57,7 @@ void add_gpt_quantize(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt quantize --model gpt2.safetensors --out gpt2_int8.safetensors\n"
       "  ferrite gpt quantize --model run/best.safetensors --out small.safetensors --json");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_quantize(*o); }; });
 }
 
 }  // namespace ferrite::cli

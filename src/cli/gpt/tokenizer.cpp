@@ -18,7 +18,7 @@ namespace {
 
 using namespace gpt;
 
-struct Options {
+struct TokenizerOptions {
   std::vector<std::string> text, words;
   std::string tokenizer, out;
   text::TrainerConfig config = text::TrainerConfig{}.with_vocabulary_size(4096);
@@ -39,7 +39,7 @@ text::BytePairTokenizer learn(text::BytePairTrainer& trainer, const TextFiles& t
   });
 }
 
-int train(const Options& o) {
+int train(const TokenizerOptions& o) {
   const TextFiles texts(o.text);
   text::BytePairTrainer trainer(o.config);
   double seconds = 0;
@@ -72,7 +72,7 @@ std::string input_text(const std::vector<std::string>& arguments) {
   return {std::istreambuf_iterator<char>(std::cin), {}};
 }
 
-int encode(const Options& o) {
+int encode(const TokenizerOptions& o) {
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
   const auto ids = tokenizer.encode(input_text(o.words),
                                     o.special ? text::SpecialText::recognised : text::SpecialText::ordinary);
@@ -100,7 +100,7 @@ std::vector<text::Token> parse_ids(std::string_view list) {
   return ids;
 }
 
-int decode(const Options& o) {
+int decode(const TokenizerOptions& o) {
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
   const std::string bytes = tokenizer.decode(parse_ids(input_text(o.words)));
   std::fwrite(bytes.data(), 1, bytes.size(), stdout);
@@ -109,7 +109,7 @@ int decode(const Options& o) {
   return success;
 }
 
-void add_tokenizer_option(CLI::App& command, Options& o) {
+void add_tokenizer_option(CLI::App& command, TokenizerOptions& o) {
   command.add_option("--tokenizer", o.tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json")
       ->required();
 }
@@ -117,7 +117,7 @@ void add_tokenizer_option(CLI::App& command, Options& o) {
 }  // namespace
 
 void add_gpt_tokenizer(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TokenizerOptions>();
   CLI::App* command = gpt.add_subcommand("tokenizer", "Byte-level BPE: train it, encode and decode text");
   command->require_subcommand(1);
   command->footer(

@@ -15,7 +15,7 @@ namespace {
 
 using namespace gpt;
 
-struct Options {
+struct TokensOptions {
   std::vector<std::string> text;
   std::string tokenizer, out, eot = "<|endoftext|>";
   std::int64_t shard_tokens = 100'000'000;
@@ -23,7 +23,7 @@ struct Options {
        quiet = false;
 };
 
-std::optional<text::Token> end_of_text(const Options& o, const text::BytePairTokenizer& tokenizer) {
+std::optional<text::Token> separator(const TokensOptions& o, const text::BytePairTokenizer& tokenizer) {
   if (o.no_eot) return std::nullopt;
   const auto& special = tokenizer.special_tokens();
   if (const auto found = special.find(o.eot); found != special.end()) return found->second;
@@ -37,7 +37,7 @@ std::optional<text::Token> end_of_text(const Options& o, const text::BytePairTok
 
 /// Returns the seconds that it took.
 double encode_to(TokenShards& shards, const TextFiles& texts, const text::BytePairTokenizer& tokenizer,
-                 std::optional<text::Token> eot, const Options& o) {
+                 std::optional<text::Token> eot, const TokensOptions& o) {
   const auto special = o.special ? text::SpecialText::recognised : text::SpecialText::ordinary;
   ProgressLine bar(o.quiet || o.json ? nullptr : stderr);
   double done = 0;
@@ -57,7 +57,7 @@ double encode_to(TokenShards& shards, const TextFiles& texts, const text::BytePa
 }
 
 void print_result(const TokenShards& shards, const TextFiles& texts, std::int64_t vocabulary, DType dtype,
-                  double seconds, const Options& o) {
+                  double seconds, const TokensOptions& o) {
   const auto bytes = static_cast<double>(texts.bytes());
   const double rate = bytes / std::max(seconds, 1e-3);
   std::vector<std::string> names;
@@ -75,14 +75,14 @@ void print_result(const TokenShards& shards, const TextFiles& texts, std::int64_
   }
 }
 
-int run(const Options& o) {
+int run_tokens(const TokensOptions& o) {
   const ShardNames names(o.out);
   if (o.shard_tokens_given && !names.numbered())
     throw ValueError(fmt::format(
         "[gpt tokens] --out '{}': --shard-tokens needs a number in it, such as 'shard_%04d.bin'", o.out));
   const TextFiles texts(o.text);
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
-  const std::optional<text::Token> eot = end_of_text(o, tokenizer);
+  const std::optional<text::Token> eot = separator(o, tokenizer);
   const DType dtype = data::token_dtype(tokenizer.vocabulary_size());
   TokenShards shards(names, dtype, names.numbered() ? o.shard_tokens : TokenShards::most_tokens, o.overwrite);
   const double seconds = encode_to(shards, texts, tokenizer, eot, o);
@@ -94,7 +94,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_gpt_tokens(CLI::App& gpt, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TokensOptions>();
   CLI::App* command = gpt.add_subcommand("tokens", "Write the tokens of text files, for training");
   add_text_option(*command, o->text);
   command->add_option("--tokenizer", o->tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json")
@@ -127,7 +127,7 @@ void add_gpt_tokens(CLI::App& gpt, Action& action) {
       "  ferrite gpt tokens --text stories.txt --special-text --tokenizer mine.bpe --out stories.bin --json");
   command->callback([&action, o, shard_tokens] {
     o->shard_tokens_given = shard_tokens->count() > 0;
-    action = [o] { return run(*o); };
+    action = [o] { return run_tokens(*o); };
   });
 }
 

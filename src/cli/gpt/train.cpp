@@ -66,7 +66,7 @@ void complete(TrainOptions& o, const Sizes& sizes) {
   check_folder_of_run("gpt train", o.out, o.resume);
 }
 
-int run(TrainOptions o, const Sizes& sizes) {
+int run_train(TrainOptions o, const Sizes& sizes) {
   complete(o, sizes);
   TrainingRanks ranks;
   o.json = o.json && ranks.is_first();
@@ -189,7 +189,7 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       "  mpirun -n 4 ferrite gpt train --data 'train_*.bin' --batch 16 --steps 20000 --out run\n"
       "  torchrun --no-python --nproc-per-node 8 ferrite gpt train --data 'train_*.bin' --batch 64 --steps "
       "20000 --shard-optimizer --out run");
-  command->callback([&action, o, sizes] { action = [o, sizes] { return run(*o, *sizes); }; });
+  command->callback([&action, o, sizes] { action = [o, sizes] { return run_train(*o, *sizes); }; });
 }
 
 }  // namespace ferrite::cli

@@ -17,7 +17,7 @@ namespace {
 using namespace ferrite::pfn;
 using pfn::EvalReport;
 
-struct Options : pfn::TableOptions {
+struct EvalOptions : pfn::TableOptions {
   std::string file, page, json;
   pfn::NetworkOptions network;
   EvaluationConfig config;
@@ -25,7 +25,7 @@ struct Options : pfn::TableOptions {
   bool quiet = false;
 };
 
-int run(Options o) {
+int run_eval(EvalOptions o) {
   const bool is_written = !o.page.empty() || !o.json.empty();
   check_files("pfn eval", {{"the table", o.file, false},
                            {"--weights", o.network.weights, false},
@@ -73,7 +73,7 @@ int run(Options o) {
 }  // namespace
 
 void add_pfn_eval(CLI::App& app, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<EvalOptions>();
   CLI::App* command =
       app.add_subcommand("eval", "Cross-validate the network on a table, beside simple models");
   command->add_option("data", o->file, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
@@ -100,7 +100,7 @@ void add_pfn_eval(CLI::App& app, Action& action) {
       "  ferrite pfn eval churn.csv --target left\n"
       "  ferrite pfn eval churn.csv --target left --page report.html\n"
       "  ferrite pfn eval houses.csv --target price --task regression --folds 10 --json report.json");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_eval(*o); }; });
 }
 
 }  // namespace ferrite::cli

@@ -36,11 +36,11 @@ std::string export_weights(const fs::path& checkpoint, const fs::path& out, DTyp
 }  // namespace pfn
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string from, out, dtype = "bf16";
 };
 
-int run(const Options& o) {
+int run_export(const ExportOptions& o) {
   fmt::print("{}\n", pfn::export_weights(o.from, o.out, o.dtype == "f32" ? DType::f32 : DType::bf16));
   return success;
 }
@@ -48,7 +48,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_pfn_export(CLI::App& pfn, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ExportOptions>();
   CLI::App* command = pfn.add_subcommand("export", "Write the weights of a checkpoint to a smaller file");
   command
       ->add_option("checkpoint", o->from,
@@ -62,7 +62,7 @@ void add_pfn_export(CLI::App& pfn, Action& action) {
       "Examples:\n"
       "  ferrite pfn export run/step-00020000.safetensors --out classification.safetensors\n"
       "  FERRITE_PFN_WEIGHTS=classification.safetensors ferrite pfn eval data.csv --target y");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_export(*o); }; });
 }
 
 }  // namespace ferrite::cli

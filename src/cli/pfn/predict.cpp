@@ -24,7 +24,7 @@ namespace {
 using namespace ferrite::pfn;
 using pfn::has_plain_numbers, pfn::with_class_names;
 
-struct Options : pfn::TableOptions {
+struct PredictOptions : pfn::TableOptions {
   std::string train, test, out, fitted, save_fitted;
   PredictorConfig config;
   double memory_gib = 8;
@@ -32,7 +32,7 @@ struct Options : pfn::TableOptions {
   bool quiet = false;
 };
 
-void check(const Options& o) {
+void check(const PredictOptions& o) {
   if (o.fitted.empty() && (o.train.empty() || o.target.empty()))
     throw ValueError("[pfn predict] give --train and --target, or --fitted with what --save-fitted wrote");
   if (!(o.memory_gib > 0 && o.memory_gib <= 0x1p20))
@@ -131,7 +131,7 @@ bool is_constant(const RawColumn& column) {
 
 /// Classes that look like numbers keep the names that they have in the file, and numbers decide whether they
 /// are classes. Integers that are one double, but differ in the file, can be nothing else.
-Learned learned(const Options& o) {
+Learned learned(const PredictOptions& o) {
   EncoderConfig config = o.encoder_config("pfn predict");
   Table train = read_table(o.train, o.table);
   const RawColumn* const target = train.find(o.target);
@@ -163,7 +163,7 @@ struct Outcome {
 };
 
 template <class Model>
-Outcome run_model(const Options& o, const PredictorConfig& config, const Learned* learned) {
+Outcome run_model(const PredictOptions& o, const PredictorConfig& config, const Learned* learned) {
   Model model(config);
   if (learned)
     model.fit(learned->train, learned->encoder);
@@ -202,7 +202,7 @@ Outcome run_model(const Options& o, const PredictorConfig& config, const Learned
   return outcome;
 }
 
-int run(Options& o) {
+int run_predict(PredictOptions& o) {
   check(o);
   ResultFile out(o.out);
   { const ResultFile writable(o.save_fitted); }  // it is opened again to be written
@@ -238,7 +238,7 @@ int run(Options& o) {
 }  // namespace
 
 void add_pfn_predict(CLI::App& pfn, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PredictOptions>();
   CLI::App* command = pfn.add_subcommand("predict", "Predict the rows of a table from those of another");
   std::vector<CLI::Option*> of_learning = pfn::add_table_options(*command, *o);
   const auto learning = [&](CLI::Option* option) { of_learning.push_back(option); };
@@ -289,7 +289,7 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
       "  ferrite pfn predict --train a.csv --test b.csv --target price --task regression --out p.csv\n"
       "  ferrite pfn predict --train a.csv --test b.csv --target y --out p.csv --save-fitted y.safetensors\n"
       "  ferrite pfn predict --fitted y.safetensors --test c.csv --out q.csv");
-  command->callback([&action, o] { action = [o] { return run(*o); }; });
+  command->callback([&action, o] { action = [o] { return run_predict(*o); }; });
 }
 
 }  // namespace ferrite::cli

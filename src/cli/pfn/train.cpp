@@ -53,7 +53,7 @@ void complete(TrainOptions& o) {
   check_export(o.export_to, o.out);
 }
 
-int run(TrainOptions o) {
+int run_train(TrainOptions o) {
   complete(o);
   TrainingRanks ranks;
   o.quiet = o.quiet || !ranks.is_first();
@@ -145,7 +145,7 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   command->callback([&action, o, task] {
     action = [o, task] {
       o->model.task = *task == "regression" ? priors::Task::regression : priors::Task::classification;
-      return run(*o);
+      return run_train(*o);
     };
   });
 }
