@@ -1,16 +1,16 @@
 # Several files of a target are compiled as one. What they include is then parsed, and templates that they share are compiled, once for
 # all of them (docs/performance.md). The price is that after a change to one file those of its group are compiled too;
 # -DFERRITE_UNITY=OFF compiles each alone. So does ./dev check tsan, which shows includes that a file forgot, in the layers that it
-# builds. Kernels for a GPU that is there are compiled one by one too.
+# builds; the commands are not among them. Kernels for a GPU that is there are compiled one by one too.
 #
-# Names in the unnamed namespaces of a target's files must differ. Where they are alike for a reason (`rows` of every table of
-# builtins), the target is compiled file by file.
+# Names in the unnamed namespaces of files that are listed together must differ. Where they are alike for a reason (`rows` of every
+# table of builtins), files are compiled one by one.
 option(FERRITE_UNITY "Compile several files of a target as one" ON)
 
-# ferrite_unity(TARGET LIST): replaces files in the list, which has paths from this folder, by files that include about eight of them
-# each. Those with options of their own stay. Unlike CMake's UNITY_BUILD: a new file changes no group but its own, for groups follow
+# ferrite_unity(NAME LIST): replaces files in the list, which has paths from this folder, by files that include about eight of them
+# each. Those that are to be compiled alone stay. Unlike CMake's UNITY_BUILD: a new file changes no group but its own, for groups follow
 # from names; ccache serves other clones, for no path of this one is inside; and CUDA can be compiled so (CMake: from 3.31 on).
-function(ferrite_unity target list)
+function(ferrite_unity name list)
   if(NOT FERRITE_UNITY)
     return()
   endif()
@@ -32,8 +32,8 @@ function(ferrite_unity target list)
   endwhile()
   set(used "")
   foreach(file ${together})
-    get_filename_component(name ${file} NAME)
-    string(MD5 hash ${name})
+    get_filename_component(file_name ${file} NAME)
+    string(MD5 hash ${file_name})
     string(SUBSTRING ${hash} 0 6 digits)
     math(EXPR group "0x${digits} % ${groups}")
     get_filename_component(language ${file} LAST_EXT)
@@ -42,7 +42,7 @@ function(ferrite_unity target list)
   endforeach()
   list(REMOVE_DUPLICATES used)
   foreach(group ${used})
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${group})
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/unity/${name}_${group})
     file(CONFIGURE OUTPUT ${file} CONTENT "${includes_${group}}" @ONLY)
     list(APPEND files ${file})
   endforeach()
@@ -56,7 +56,7 @@ function(ferrite_unity_options target)
   endif()
 endfunction()
 
-# Files that have options of their own are compiled alone. To be called before their target is made.
+# Files that have options of their own, or names of others, are compiled alone. To be called before their target is made.
 function(ferrite_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES FERRITE_ALONE ON)
 endfunction()

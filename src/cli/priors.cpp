@@ -17,14 +17,14 @@ namespace {
 
 using namespace priors;
 
-struct PriorsOptions : PriorOptions {
+struct DrawOptions : PriorOptions {
   std::string out, as = "json";
   std::int64_t shard_size = 1024;
   std::optional<std::int64_t> describe;
   bool json = false;
 };
 
-int describe_one(const PriorsOptions& options, const Config& config) {
+int describe_one(const DrawOptions& options, const Config& config) {
   const std::int64_t i = *options.describe;
   const std::string text = options.as == "dot"    ? describe_dot(config, options.seed, i)
                            : options.as == "html" ? picture_html(config, options.seed, i)
@@ -40,7 +40,7 @@ int describe_one(const PriorsOptions& options, const Config& config) {
 }
 
 /// One file if the name says so, a folder of shards otherwise; without a name the datasets are only counted.
-void make(AnyBackend& backend, const PriorsOptions& options, ShardPlan plan, PriorStatistics& statistics,
+void make(AnyBackend& backend, const DrawOptions& options, ShardPlan plan, PriorStatistics& statistics,
           ProgressLine& bar) {
   const auto show = [&](std::int64_t done) {
     bar("datasets", static_cast<double>(done) / static_cast<double>(plan.datasets));
@@ -66,7 +66,7 @@ void make(AnyBackend& backend, const PriorsOptions& options, ShardPlan plan, Pri
   }
 }
 
-int run_priors(const PriorsOptions& options) {
+int run_priors(const DrawOptions& options) {
   const Config config = options.prior();
   if (options.describe) return describe_one(options, config);
   const ShardPlan plan{config, options.seed, options.first, options.datasets, options.shard_size, {}};
@@ -93,7 +93,7 @@ int run_priors(const PriorsOptions& options) {
 }  // namespace
 
 void add_priors(CLI::App& app, Action& action) {
-  auto options = std::make_shared<PriorsOptions>();
+  auto options = std::make_shared<DrawOptions>();
   CLI::App* command =
       app.add_subcommand("priors", "Make synthetic tabular datasets from random causal models");
   options->add_to(*command);

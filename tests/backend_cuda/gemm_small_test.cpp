@@ -188,8 +188,7 @@ TEST(SmallGemm, CandidatesFillTheGpuAndDifferInName) {
         fills |= (n + side - 1) / side * ((n + side - 1) / side) * variant.parts >= 64;
         names.push_back(name_of(variant, p));
       }
-      // Before Hopper blocks cannot share a sum, and one of more than 256 products of f32 is not exact
-      // enough.
+      // Before Hopper, blocks cannot share a sum. In f32 a sum of more than 256 products is not exact enough.
       if (!cuda::runs_hopper_code() && p.dtype == DType::f32 && !p.tf32 && n > 256) {
         EXPECT_TRUE(names.empty());
         continue;

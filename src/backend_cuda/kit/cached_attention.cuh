@@ -75,7 +75,7 @@ struct Found {
   }
 };
 
-/// Shared memory: what the warps found and, in the first block of a cluster, what its blocks found.
+/// Shared memory: what the warps found, and what the blocks of the cluster found, which only the first uses.
 struct Memory {
   float* warp_values;   // [warps][rows][depth]
   float2* warp_sums;    // [warps][rows]: top, sum
@@ -96,7 +96,7 @@ struct Memory {
 struct Joined {
   float top = hidden, sum = 0, value = 0;
 
-  /// `values` are `stride` apart, `sums` `rows`.
+  /// `values` are `stride` elements apart, `sums` are `rows` apart.
   template <int most>
   static __device__ __forceinline__ Joined of(const float* values, const float2* sums, int stride, int rows,
                                               int count) {
@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(threads) kernel(const __grid_constant__ Args<Q
   const int row_blocks = (args.rows + rows - 1) / rows;
   const std::int64_t n = blockIdx.z, group = static_cast<int>(blockIdx.y) / row_blocks;
   const int first_row = static_cast<int>(blockIdx.y) % row_blocks * rows;
-  if (parts > 1) ptx::arrive_at_cluster();  // has begun: others may write into its shared memory
+  // This block has begun: others may write into its shared memory.
+  if (parts > 1) ptx::arrive_at_cluster_empty_handed();
   prefetch_cache(args, n, group, rank, parts);
   wait_for_earlier_kernels();
   const KeyRange<Q, C> own(args, args.read[n], rank, parts);

@@ -5,6 +5,8 @@
 #pragma once
 
 #include "backend_cuda/kit/fused_linear_row.cuh"
+#include "backend_cuda/kit/fused_linear_rows.cuh"
+#include "backend_cuda/kit/ptx.cuh"
 #include "backend_cuda/kit/shared_memory.hpp"
 #include "ferrite/cuda/launch.hpp"
 

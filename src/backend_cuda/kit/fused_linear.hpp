@@ -24,8 +24,8 @@ struct Args {
 };
 
 inline constexpr std::int64_t most_rows = 8;
-/// Packs of 16 bytes of weights that a lane has at once of a column, of a single row: what fits into its
-/// registers. And the length of the row that the eight warps of a block have together.
+/// Packs of 16 bytes of weights that a lane has at once, for a single row. And the length of the row that the
+/// eight warps of a block have together.
 constexpr int packs_of_lane(std::size_t weight_size) { return weight_size == 1 ? 2 : 3; }
 constexpr std::int64_t most_inner_of_row(std::size_t weight_size) {
   return packs_of_lane(weight_size) * std::int64_t{256} * static_cast<std::int64_t>(16 / weight_size);

@@ -19,24 +19,24 @@ class Rows {
   __device__ Rows(void* memory, const Args<X, W>& args)
       : memory_(static_cast<float4*>(memory)), args_(args), packs_(args.inner / pack_lanes<W>) {}
 
-  /// Elements 4 * four up to the next four, of those that meet a pack of weights.
+  /// Elements 4 * four to 4 * four + 3 of those that are multiplied with this pack of weights.
   __device__ __forceinline__ float4& at(int row, int pack, int four) const {
     return memory_[(row * fours + four) * packs_ + pack];
   }
-  // The rows, by a group of threads of which this is number `thread`; then the block must synchronise.
-  /// All of them, as they are.
+  /// Copies all rows, by a group of threads of which this is number `thread`. The block must synchronise
+  /// afterwards.
   __device__ __forceinline__ void copy(int thread, int group) const {
     const int count = args_.inner / 4;
     for (int i = thread; i < args_.rows * count; i += group)
       at_four(i / count, i % count) = as_floats(load_pack<4>(args_.x + std::int64_t{4} * i));
   }
-  /// One, normalised. `sum` adds what the threads have and tells all of them. Every thread reads only what it
-  /// has written.
+  /// The same for one row, which is normalised. `sum` adds what the threads have and tells all of them. Every
+  /// thread reads only what it has written.
   template <class Sum>
   __device__ __forceinline__ void normalise(int row, int thread, int group, Sum&& sum) const {
     const int count = args_.inner / 4;
     const X* const x = args_.x + std::int64_t{row} * args_.inner;
-    Four weight{}, bias{};  // of its first elements, which come meanwhile; mostly there are no others
+    Four weight{}, bias{};  // the first are loaded early: a block has mostly no others
     const auto load_norm = [&](int i) {
       weight = load_pack<4>(args_.norm_weight + 4 * i);
       if (args_.norm_bias) bias = load_pack<4>(args_.norm_bias + 4 * i);

@@ -137,8 +137,8 @@ class Barrier {
   std::uint64_t bits_;
 };
 
-// A cluster is a group of neighbouring blocks on the grid's x axis that run at once and can read each other's
-// shared memory. A launch without clusters has clusters of one block.
+// A cluster is a group of neighbouring blocks on the grid's x axis that run at once and can read and
+// write each other's shared memory. A launch without clusters has clusters of one block.
 __device__ __forceinline__ int cluster_blocks() {
   int blocks = 1;
   FERRITE_HOPPER_ONLY(asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks)));
@@ -161,10 +161,14 @@ __device__ __forceinline__ void make_barriers_visible() {
 __device__ __forceinline__ void synchronize_cluster() {
   FERRITE_HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
-// The same in two steps, with other work between them. A block whose threads have arrived may end without
-// waiting.
+// The same in two steps, with other work between them. A block may end without waiting if no other uses its
+// shared memory any more.
 __device__ __forceinline__ void arrive_at_cluster() {
   FERRITE_HOPPER_ASM("barrier.cluster.arrive.release;" ::: "memory");
+}
+/// Of a block that has written nothing yet that others will read.
+__device__ __forceinline__ void arrive_at_cluster_empty_handed() {
+  FERRITE_HOPPER_ASM("barrier.cluster.arrive.relaxed;" ::: "memory");
 }
 __device__ __forceinline__ void wait_for_cluster() {
   FERRITE_HOPPER_ASM("barrier.cluster.wait.acquire;" ::: "memory");
@@ -181,7 +185,8 @@ __device__ __forceinline__ void store_async(std::uint32_t to, std::uint64_t valu
                      "l"(value), "r"(barrier)
                      : "memory");
 }
-/// To this place of the shared memory of another block of the cluster, which must have begun.
+/// To this place of the shared memory of another block of the cluster, which must have begun, and must not
+/// end before it has waited for this block's next arrival.
 __device__ __forceinline__ void store_in_block(float* own, int block, float value) {
   FERRITE_HOPPER_ASM("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in_block(shared_address(own), block)),
                      "f"(value)

@@ -18,7 +18,7 @@ namespace {
 
 using namespace bench;
 
-struct Options : Plan {
+struct BenchOptions : Plan {
   std::string out, html;
   bool list = false, quiet = false, verbose = false;
 };
@@ -30,7 +30,7 @@ int list_rows(const Selection& selection) {
   return success;
 }
 
-int run_bench(const Options& options) {
+int run_bench(const BenchOptions& options) {
   if (options.list) return list_rows(options.selection);
   Plan plan = options;
   plan.voice = options.quiet ? Voice::quiet : options.verbose ? Voice::verbose : Voice::normal;
@@ -48,7 +48,7 @@ int run_bench(const Options& options) {
   return report.is_any_wrong() ? difference : success;
 }
 
-void add_selection(CLI::App* command, Options& options) {
+void add_selection(CLI::App* command, BenchOptions& options) {
   const auto list = [&](const char* name, std::vector<std::string>& value, const std::string& help) {
     return command->add_option(name, value, help)->delimiter(',');
   };
@@ -69,7 +69,7 @@ void add_selection(CLI::App* command, Options& options) {
       ->capture_default_str();
 }
 
-void add_timing(CLI::App* command, Options& options) {
+void add_timing(CLI::App* command, BenchOptions& options) {
   command->add_option("--warmup", options.timing.warmup, "Calls before the first measured one")
       ->check(whole_number)
       ->capture_default_str();
@@ -93,7 +93,7 @@ void add_timing(CLI::App* command, Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand(
       "bench", "Time ops and training steps on any backends, beside other libraries, and compare runs");
   add_selection(command, *options);

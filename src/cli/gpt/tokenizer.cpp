@@ -39,7 +39,7 @@ text::BytePairTokenizer learn(text::BytePairTrainer& trainer, const TextFiles& t
   });
 }
 
-int train(const TokenizerOptions& o) {
+int run_tokenizer_train(const TokenizerOptions& o) {
   const TextFiles texts(o.text);
   text::BytePairTrainer trainer(o.config);
   double seconds = 0;
@@ -72,7 +72,7 @@ std::string input_text(const std::vector<std::string>& arguments) {
   return {std::istreambuf_iterator<char>(std::cin), {}};
 }
 
-int encode(const TokenizerOptions& o) {
+int run_tokenizer_encode(const TokenizerOptions& o) {
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
   const auto ids = tokenizer.encode(input_text(o.words),
                                     o.special ? text::SpecialText::recognised : text::SpecialText::ordinary);
@@ -100,7 +100,7 @@ std::vector<text::Token> parse_ids(std::string_view list) {
   return ids;
 }
 
-int decode(const TokenizerOptions& o) {
+int run_tokenizer_decode(const TokenizerOptions& o) {
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
   const std::string bytes = tokenizer.decode(parse_ids(input_text(o.words)));
   std::fwrite(bytes.data(), 1, bytes.size(), stdout);
@@ -145,7 +145,7 @@ void add_gpt_tokenizer(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt tokenizer train --text 'books/*.txt' --vocab 4096 --out mine.bpe\n"
       "  ferrite gpt tokenizer train --text a.txt b.txt --vocab 32000 --out tokenizer.json");
-  train_command->callback([&action, o] { action = [o] { return train(*o); }; });
+  train_command->callback([&action, o] { action = [o] { return run_tokenizer_train(*o); }; });
 
   CLI::App* encode_command = command->add_subcommand("encode", "Print the ids of a text");
   encode_command->add_option("text", o->words, "The text; without it, standard input");
@@ -157,7 +157,7 @@ void add_gpt_tokenizer(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt tokenizer encode 'Hello world' --tokenizer vocab.bpe\n"
       "  ferrite gpt tokenizer encode --tokenizer vocab.bpe < book.txt > ids.txt");
-  encode_command->callback([&action, o] { action = [o] { return encode(*o); }; });
+  encode_command->callback([&action, o] { action = [o] { return run_tokenizer_encode(*o); }; });
 
   CLI::App* decode_command = command->add_subcommand("decode", "Print the text of ids");
   decode_command->add_option("ids", o->words, "The ids; without them, standard input");
@@ -166,7 +166,7 @@ void add_gpt_tokenizer(CLI::App& gpt, Action& action) {
       "Examples:\n"
       "  ferrite gpt tokenizer decode 15496 995 --tokenizer vocab.bpe\n"
       "  ferrite gpt tokenizer decode --tokenizer vocab.bpe < ids.txt");
-  decode_command->callback([&action, o] { action = [o] { return decode(*o); }; });
+  decode_command->callback([&action, o] { action = [o] { return run_tokenizer_decode(*o); }; });
 }
 
 }  // namespace ferrite::cli

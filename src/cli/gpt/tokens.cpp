@@ -23,7 +23,7 @@ struct TokensOptions {
        quiet = false;
 };
 
-std::optional<text::Token> separator(const TokensOptions& o, const text::BytePairTokenizer& tokenizer) {
+std::optional<text::Token> eot_token(const TokensOptions& o, const text::BytePairTokenizer& tokenizer) {
   if (o.no_eot) return std::nullopt;
   const auto& special = tokenizer.special_tokens();
   if (const auto found = special.find(o.eot); found != special.end()) return found->second;
@@ -82,7 +82,7 @@ int run_tokens(const TokensOptions& o) {
         "[gpt tokens] --out '{}': --shard-tokens needs a number in it, such as 'shard_%04d.bin'", o.out));
   const TextFiles texts(o.text);
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
-  const std::optional<text::Token> eot = separator(o, tokenizer);
+  const std::optional<text::Token> eot = eot_token(o, tokenizer);
   const DType dtype = data::token_dtype(tokenizer.vocabulary_size());
   TokenShards shards(names, dtype, names.numbered() ? o.shard_tokens : TokenShards::most_tokens, o.overwrite);
   const double seconds = encode_to(shards, texts, tokenizer, eot, o);
