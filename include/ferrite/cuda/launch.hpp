@@ -52,10 +52,12 @@ class LaunchConfig {
 inline dim3 grid_of(std::int64_t x, std::int64_t y = 1) {
   return {static_cast<unsigned>(x), static_cast<unsigned>(y)};
 }
-/// The threads and shared memory of a block.
+/// The threads and shared memory of a block. `cluster` neighbouring blocks on the grid's x axis run together;
+/// more than one need runs_hopper_code().
 struct BlockSize {
   int threads = block_threads;
   std::int64_t shared_bytes = 0;
+  int cluster = 1;
 };
 
 /// On the call's stream. Throws if the launch is refused.
@@ -63,7 +65,7 @@ template <class Args>
 void launch(const Call& call, void (*kernel)(Args), dim3 grid, BlockSize block, Args args,
             Start start = Start::in_turn) {
   void* parameters[] = {&args};
-  const LaunchConfig config(call.stream(), grid, block.threads, block.shared_bytes, 1, start);
+  const LaunchConfig config(call.stream(), grid, block.threads, block.shared_bytes, block.cluster, start);
   check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(kernel), parameters), call.op());
 }
 template <class Args>

@@ -1,4 +1,4 @@
-// next_token: one block for each text.
+// next_token: one block for each text, or a cluster of them where a few tokens are looked for among many.
 #include "ferrite/ops/next_token.hpp"
 
 #include "backend_cuda/kit/indices.cuh"
@@ -18,40 +18,71 @@ struct NextTokenArgs {
   std::int32_t *text, *read, *ids;
   const double* uniforms;
   bool* seen;
-  float* numbers;  // [texts, vocab] in the GPU's memory, or null: there is room in shared memory
+  float* numbers;  // [texts, vocab] in the GPU's memory, or null: there is room in dynamic shared memory
   int vocab, all;  // tokens that may be drawn; columns of the scores
   int columns;     // of the text
   double temperature, top_p, penalty;
-  int top_k;
+  int top_k;  // 0: all
   FaultReport report;
+
+  /// How many of the likeliest tokens count, 0 for all.
+  __host__ __device__ unsigned likeliest() const {
+    return temperature == 0 ? 1 : static_cast<unsigned>(top_k);
+  }
+  __host__ __device__ bool are_few() const {
+    return likeliest() > 0 && likeliest() <= token_choice::FewTokens::most_k;
+  }
 };
 
+/// The highest score, which must be finite.
+__device__ __forceinline__ bool is_usable(unsigned highest) {
+  return highest != ~0u && ::isfinite(from_ascending_key<float>(highest));
+}
+
+/// The place of the token that is drawn among those that are likely.
 template <class T>
-__device__ int pick(const NextTokenArgs<T>& args, token_choice::Memory& memory, double uniform) {
-  const std::int64_t n = blockIdx.x;
-  float* const numbers =
-      args.numbers ? args.numbers + n * args.vocab : reinterpret_cast<float*>(ptx::shared_memory());
-  token_choice::Choice choice(memory, numbers, args.vocab);
-  const T* const scores = args.scores + n * args.scores_stride;
-  const bool* const seen = args.seen + n * args.all;
-  const auto penalty = static_cast<float>(args.penalty);
-  const unsigned long long best = choice.take_scores([&](int id) {
-    const float score = convert_to<float>(scores[id]);
-    if (penalty == 1 || !seen[id]) return score;
-    return score > 0 ? score / penalty : score * penalty;
-  });
-  const auto highest = static_cast<unsigned>(best >> 32);
-  const float top = from_ascending_key<float>(highest);
-  if (highest == ~0u || !::isfinite(top)) return -1;
-  if (args.temperature == 0) return static_cast<int>(~static_cast<unsigned>(best));
-  token_choice::Limit<unsigned> likely{0, args.vocab};
-  if (args.top_k > 0 && args.top_k < args.vocab) likely = choice.likeliest(static_cast<unsigned>(args.top_k));
+__device__ int draw(const NextTokenArgs<T>& args, token_choice::Choice& choice,
+                    const token_choice::Limit<unsigned>& likely, unsigned highest, double uniform) {
   // A temperature too small for f32 is not 0: (top - top) / 0 would be NaN.
   const float temperature = fmaxf(static_cast<float>(args.temperature), std::numeric_limits<float>::min());
-  choice.weigh(likely, top, temperature);
+  choice.weigh(likely, from_ascending_key<float>(highest), temperature);
   token_choice::Limit<float> heavy{0, args.vocab};
   if (args.top_p < 1) heavy = choice.heaviest(args.top_p);
   return choice.draw(heavy, uniform);
+}
+
+/// For the first block of a cluster, with the help of the others. -1: the scores cannot be used.
+template <class T>
+__device__ int pick(const NextTokenArgs<T>& args, token_choice::Memory& memory, double uniform) {
+  const std::int64_t n = ptx::cluster_in_grid();
+  const T* const scores = args.scores + n * args.scores_stride;
+  const bool* const seen = args.seen + n * args.all;
+  const auto penalty = static_cast<float>(args.penalty);
+  const auto score_of = [&](int id) {
+    const float score = convert_to<float>(scores[id]);
+    if (penalty == 1 || !seen[id]) return score;
+    return score > 0 ? score / penalty : score * penalty;
+  };
+  if (args.are_few()) {
+    token_choice::FewTokens& few = memory.few;
+    const unsigned highest = few.find(args.likeliest(), args.vocab, score_of);
+    if (ptx::block_in_cluster() > 0 || !is_usable(highest)) return -1;
+    if (few.count <= token_choice::FewTokens::most) {
+      if (args.temperature == 0) return few.tokens[0];
+      token_choice::Choice choice(memory, few.scores, few.count);
+      return few.tokens[draw(args, choice, choice.limit(few.least), highest, uniform)];
+    }
+  }
+  float* const numbers =
+      args.numbers ? args.numbers + n * args.vocab : reinterpret_cast<float*>(ptx::shared_memory());
+  token_choice::Choice choice(memory, numbers, args.vocab);
+  const unsigned long long best = choice.take_scores(score_of);
+  const auto highest = static_cast<unsigned>(best >> 32);
+  if (!is_usable(highest)) return -1;
+  if (args.temperature == 0) return static_cast<int>(~static_cast<unsigned>(best));
+  token_choice::Limit<unsigned> likely{0, args.vocab};
+  if (args.top_k > 0) likely = choice.likeliest(static_cast<unsigned>(args.top_k));
+  return draw(args, choice, likely, highest, uniform);
 }
 
 template <class T>
@@ -59,11 +90,12 @@ __global__ void __launch_bounds__(token_choice::threads)
     next_token_kernel(const __grid_constant__ NextTokenArgs<T> args) {
   __shared__ token_choice::Memory memory;
   wait_for_earlier_kernels();
-  const std::int64_t n = blockIdx.x;
+  const std::int64_t n = ptx::cluster_in_grid();
+  const bool is_first = ptx::block_in_cluster() == 0, is_alone = ptx::cluster_blocks() == 1;
   const std::int64_t place = std::int64_t{args.read[n]} + 1;
   const bool is_inside = place >= 0 && place < args.columns;
   if (!is_inside) {
-    if (threadIdx.x == 0) {
+    if (is_first && threadIdx.x == 0) {
       args.report(place, args.columns, n + 1);
       args.ids[n] = -1;
     }
@@ -71,14 +103,21 @@ __global__ void __launch_bounds__(token_choice::threads)
   }
   const std::int64_t at = n * args.columns + place;
   std::int32_t token = args.text[at];
-  if (token < 0) token = pick(args, memory, args.uniforms[at]);
-  __syncthreads();  // all have read what the first changes now
+  const bool is_given = token >= 0;
+  if (!is_alone) ptx::arrive_at_cluster();  // this block has read what the first changes in the end
+  if (!is_given) token = pick(args, memory, args.uniforms[at]);
+  if (!is_first) return;
+  if (is_given && !is_alone) ptx::wait_for_cluster();
+  __syncthreads();
   if (threadIdx.x != 0) return;
   args.text[at] = token;
   args.read[n] = static_cast<std::int32_t>(place);
   args.ids[n] = token;
   if (token >= 0 && token < args.all) args.seen[n * args.all + token] = true;
 }
+
+/// So many that a cluster of blocks looks through them faster than one block.
+constexpr std::int64_t many_tokens = 1 << 13;
 
 /// The output, dense, with what the input holds.
 class State {
@@ -116,32 +155,41 @@ void run(Cuda& cuda, const op::NextToken& op, Ins in, Outs out) {
   const std::int64_t vocab = op.vocabulary > 0 ? std::min(all, op.vocabulary) : all;
   visit_floating(scores.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, double>) {
+      NextTokenArgs<T> args{scores.data<T>(),
+                            scores.layout().strides[0],
+                            text.array().data<std::int32_t>(),
+                            read.array().data<std::int32_t>(),
+                            ids.array().data<std::int32_t>(),
+                            uniforms.data<double>(),
+                            seen.array().data<bool>(),
+                            nullptr,
+                            static_cast<int>(vocab),
+                            static_cast<int>(all),
+                            static_cast<int>(in[1].shape()[1]),
+                            op.temperature,
+                            op.top_p,
+                            op.repetition_penalty,
+                            op.top_k < vocab ? static_cast<int>(op.top_k) : 0,
+                            FaultReport(call)};
+      const auto kernel = next_token_kernel<T>;
+      BlockSize block{token_choice::threads};
+      if (args.are_few() && vocab >= many_tokens && runs_hopper_code()) {
+        const std::int64_t blocks = call.properties().multiProcessorCount;
+        for (block.cluster = 8; block.cluster > 1 && texts * block.cluster > blocks;) block.cluster /= 2;
+      }
       const std::int64_t bytes = vocab * static_cast<std::int64_t>(sizeof(float));
       const auto most = static_cast<std::int64_t>(call.properties().sharedMemPerBlockOptin);
       constexpr auto own = static_cast<std::int64_t>(sizeof(token_choice::Memory)) + (1 << 10);
-      const bool is_shared = bytes + own <= most;
-      const Scratch<float> memory(call, is_shared ? 1 : texts * vocab);
-      const NextTokenArgs<T> args{scores.data<T>(),
-                                  scores.layout().strides[0],
-                                  text.array().data<std::int32_t>(),
-                                  read.array().data<std::int32_t>(),
-                                  ids.array().data<std::int32_t>(),
-                                  uniforms.data<double>(),
-                                  seen.array().data<bool>(),
-                                  is_shared ? nullptr : memory.data(),
-                                  static_cast<int>(vocab),
-                                  static_cast<int>(all),
-                                  static_cast<int>(in[1].shape()[1]),
-                                  op.temperature,
-                                  op.top_p,
-                                  op.repetition_penalty,
-                                  static_cast<int>(std::min(op.top_k, vocab)),
-                                  FaultReport(call)};
-      const auto kernel = next_token_kernel<T>;
-      if (is_shared && bytes + own > 48 << 10)
-        allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
-      launch(call, kernel, grid_of(texts), BlockSize{token_choice::threads, is_shared ? bytes : 0}, args,
-             Start::early);
+      // The few have a place of their own, and are hardly ever too many.
+      const bool is_shared = !args.are_few() && bytes + own <= most;
+      const Scratch<float> numbers(call, is_shared ? 1 : texts * vocab);
+      if (is_shared) {
+        block.shared_bytes = bytes;
+        if (bytes + own > 48 << 10) allow_all_shared_memory(call, reinterpret_cast<const void*>(kernel));
+      } else {
+        args.numbers = numbers.data();
+      }
+      launch(call, kernel, grid_of(texts * block.cluster), block, args, Start::early);
     }
   });
   text.commit();

@@ -316,13 +316,8 @@ void launch_variant(const Call& call, const Args<Q, C>& args) {
     parts *= 2;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(args.groups * row_blocks),
                   static_cast<unsigned>(args.texts));
-  const LaunchConfig config(call.stream(), grid, threads, Memory::bytes(rows, args.depth, parts), parts,
-                            Start::early);
-  Args<Q, C> copy = args;
-  void* parameters[] = {&copy};
-  check(
-      cudaLaunchKernelExC(config.get(), reinterpret_cast<const void*>(kernel<Q, C, packs, rows>), parameters),
-      call.op());
+  cuda::launch(call, kernel<Q, C, packs, rows>, grid,
+               BlockSize{threads, Memory::bytes(rows, args.depth, parts), parts}, args, Start::early);
 }
 
 template <class Q, class C>

@@ -1,7 +1,7 @@
 // fused_linear of one row, which is limited by how often its threads wait: for memory, and for each other. A
 // warp computes one column after the other, or its part of them. It asks for all that it needs at once, and
-// for the weights of the next column before it adds up the last. The row is normalised once for the block, in
-// shared memory, which leaves the registers to the weights.
+// has two columns under way. The row is normalised once for the block, in shared memory, which leaves the
+// registers to the weights.
 #pragma once
 
 #include "backend_cuda/kit/fused_linear_rows.cuh"
@@ -63,27 +63,33 @@ __global__ void __launch_bounds__(threads, row_blocks_of_sm)
     }
   };
   int first = static_cast<int>(blockIdx.x) * block_columns;  // of the block
+  const int step = static_cast<int>(gridDim.x) * block_columns;
   // What is beyond the last column is computed, and not stored.
-  const auto column = [&] { return ::min(first + own_column, args.columns - 1); };
-  const auto weights_at = [&](int pack) {
-    return args.weight + column() * args.weight_stride + pack * lanes;
+  const auto column = [&](int from) { return ::min(from + own_column, args.columns - 1); };
+  const auto weights_at = [&](int from, int pack) {
+    return args.weight + column(from) * args.weight_stride + pack * lanes;
   };
   for_packs([&](int, int pack) {
-    prefetch(weights_at(pack));
+    prefetch(weights_at(first, pack));
     if (args.norm_weight && warp == part) prefetch(args.norm_weight + pack * lanes);
     if (args.norm_bias && warp == part) prefetch(args.norm_bias + pack * lanes);
   });
   wait_for_earlier_kernels();
 
-  Piece<W, lanes> weights[packs];
-  float scale = 1, bias = 0, residual = 0;  // of the column
-  const auto load_column = [&] {
-    for_packs([&](int i, int pack) { weights[i].load(weights_at(pack)); });
-    if (args.scale) scale = args.scale[column()];
-    if (args.bias) bias = convert_to<float>(args.bias[column()]);
-    if (args.residual) residual = convert_to<float>(args.residual[column()]);
+  struct Column {
+    Piece<W, lanes> weights[packs];
+    float scale = 1, bias = 0, residual = 0;
   };
-  load_column();
+  const auto load = [&](Column& to, int from) {
+    if (from >= args.columns) return;
+    for_packs([&](int i, int pack) { to.weights[i].load(weights_at(from, pack)); });
+    if (args.scale) to.scale = args.scale[column(from)];
+    if (args.bias) to.bias = convert_to<float>(args.bias[column(from)]);
+    if (args.residual) to.residual = convert_to<float>(args.residual[column(from)]);
+  };
+  Column even, odd;
+  load(even, first);
+  load(odd, first + step);
   const Rows<X, W> rows(ptx::shared_memory(), args);
   int sums = 0;  // so far: each has memory of its own
   if (args.norm == RowNorm::none)
@@ -93,33 +99,38 @@ __global__ void __launch_bounds__(threads, row_blocks_of_sm)
                    [&](float own) { return block_sum(own, norm_sums[sums++]); });
   __syncthreads();
 
-  while (first < args.columns) {
+  // The column of this warp, in whose place the one after the next is loaded.
+  const auto finish = [&](Column& own) {
     float4 four{0, 0, 0, 0};  // sums side by side: one would wait for itself
     for_packs([&](int i, int pack) {
 #pragma unroll
       for (int k = 0; k < lanes; k += 4) {
         const float4 x = rows.at(0, pack, k / 4);
-        four.x = fmaf(x.x, weights[i][k], four.x);
-        four.y = fmaf(x.y, weights[i][k + 1], four.y);
-        four.z = fmaf(x.z, weights[i][k + 2], four.z);
-        four.w = fmaf(x.w, weights[i][k + 3], four.w);
+        four.x = fmaf(x.x, own.weights[i][k], four.x);
+        four.y = fmaf(x.y, own.weights[i][k + 1], four.y);
+        four.z = fmaf(x.z, own.weights[i][k + 2], four.z);
+        four.w = fmaf(x.w, own.weights[i][k + 3], four.w);
       }
     });
     const int place = first + own_column;
-    const float own_scale = scale, own_bias = bias, own_residual = residual;
-    first += static_cast<int>(gridDim.x) * block_columns;
-    if (first < args.columns) load_column();
-    float own = warp_sum((four.x + four.y) + (four.z + four.w));
+    const float scale = own.scale, bias = own.bias, residual = own.residual;
+    load(own, first + 2 * step);
+    float sum = warp_sum((four.x + four.y) + (four.z + four.w));
     if (args.parts > 1) {
       __syncthreads();  // all have read the last sums
-      if (lane == 0) part_sums[warp] = own;
+      if (lane == 0) part_sums[warp] = sum;
       __syncthreads();
-      own = 0;
-      for (int k = 0; k < args.parts; ++k) own += part_sums[warp - part + k];
+      sum = 0;
+      for (int k = 0; k < args.parts; ++k) sum += part_sums[warp - part + k];
     }
-    const float sum = own * own_scale + own_bias;
+    sum = sum * scale + bias;
     if (lane == 0 && part == 0 && place < args.columns)
-      args.y[place] = convert_to<X>(activate(DeviceMath<float>{}, args.activation, sum) + own_residual);
+      args.y[place] = convert_to<X>(activate(DeviceMath<float>{}, args.activation, sum) + residual);
+    first += step;
+  };
+  while (first < args.columns) {
+    finish(even);
+    if (first < args.columns) finish(odd);
   }
 }
 
@@ -131,8 +142,8 @@ void launch_row(const Call& call, Args<X, W> args) {
                 40 << 10);  // of shared memory, without asking
   args.parts = 1;
   while (args.inner > of_warp * args.parts) args.parts *= 2;
-  // Two rounds at most: from there on warps take several columns, and the block keeps the row.
-  const std::int64_t most = 2 * row_blocks_of_sm * call.properties().multiProcessorCount;
+  // As many as run at once: from there on warps take several columns, and the block keeps the row.
+  const std::int64_t most = row_blocks_of_sm * call.properties().multiProcessorCount;
   const std::int64_t needed = divide_up(args.columns, warps / args.parts);
   const std::int64_t bytes = args.inner * static_cast<std::int64_t>(sizeof(float));
   cuda::launch(call, row_kernel<X, W>, grid_of(needed < most ? needed : most), BlockSize{threads, bytes},

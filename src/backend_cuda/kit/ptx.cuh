@@ -90,9 +90,11 @@ __device__ __forceinline__ std::uint32_t round_to_tf32(std::uint32_t bits) {
 // From here on: instructions of Hopper. Code for older GPUs compiles too; there, runs_hopper_code() keeps the
 // host from launching what needs them, so that only the trivial cluster of one block is ever asked for.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define FERRITE_HOPPER_CODE 1
 #define FERRITE_HOPPER_ONLY(...) __VA_ARGS__
 #define FERRITE_HOPPER_ASM(...) asm volatile(__VA_ARGS__)
 #else
+#define FERRITE_HOPPER_CODE 0
 #define FERRITE_HOPPER_ONLY(...) static_cast<void>(0)
 #define FERRITE_HOPPER_ASM(...) __trap()
 #endif
@@ -187,10 +189,31 @@ __device__ __forceinline__ void store_async(std::uint32_t to, std::uint64_t valu
 }
 /// To this place of the shared memory of another block of the cluster, which must have begun, and must not
 /// end before it has waited for this block's next arrival.
-__device__ __forceinline__ void store_in_block(float* own, int block, float value) {
-  FERRITE_HOPPER_ASM("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in_block(shared_address(own), block)),
-                     "f"(value)
-                     : "memory");
+template <class T>
+__device__ __forceinline__ void store_in_block(T* own, int block, T value) {
+  static_assert(sizeof(T) == 4);
+#if FERRITE_HOPPER_CODE
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address_in_block(shared_address(own), block)),
+               "r"(bits)
+               : "memory");
+#else
+  *own = value;  // of the only block
+#endif
+}
+/// Adds to a number there, which this returns as it was before. Other blocks may do the same meanwhile.
+__device__ __forceinline__ int add_in_block(int* own, int block, int value) {
+#if FERRITE_HOPPER_CODE
+  int before;
+  asm volatile("atom.relaxed.cluster.shared::cluster.add.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(address_in_block(shared_address(own), block)), "r"(value)
+               : "memory");
+  return before;
+#else
+  return atomicAdd(own, value);
+#endif
 }
 /// What lies at this place of the shared memory of another block of the cluster.
 __device__ __forceinline__ float4 load_from_block(const float* own, int block) {
@@ -204,5 +227,6 @@ __device__ __forceinline__ float4 load_from_block(const float* own, int block) {
 
 #undef FERRITE_HOPPER_ASM
 #undef FERRITE_HOPPER_ONLY
+#undef FERRITE_HOPPER_CODE
 
 }  // namespace ferrite::cuda::ptx

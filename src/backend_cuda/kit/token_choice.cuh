@@ -1,27 +1,21 @@
-// How next_token chooses among the scores of one text: one block. For a small k the few scores that may be
-// among the likeliest k are put together, and all that follows goes over these alone. For a large one they
-// are found digit by digit; those that have a share of the probability by a search for the least weight among
-// them. Counts are integers and sums have a fixed order, so that every run gives the same token.
+// How next_token chooses among the scores of one text, all or the few that count (few_tokens.cuh): one block.
+// The likeliest k of all are found digit by digit, those that have a share of the probability by a search for
+// the least weight among them. Counts are integers and sums have a fixed order, so that every run gives the
+// same token.
 #pragma once
 
-#include "backend_cuda/kit/kth_highest.cuh"
-#include "backend_cuda/kit/ordered_keys.cuh"
+#include "backend_cuda/kit/few_tokens.cuh"
 
 namespace ferrite::cuda::token_choice {
 
-constexpr int threads = 1024, warps = threads / 32;
-constexpr unsigned everyone = 0xffffffffu;
-
 /// Shared by the threads of a block.
 struct Memory {
+  FewTokens few;
   KthHighest<threads>::Memory highest;
   double sums[3][warps];
   unsigned long long keys[warps];
-  unsigned few[threads];                     // keys of scores, in any order
-  int few_tokens[threads], tokens[threads];  // theirs, in that order and in their own
   unsigned counts[warps];
-  KthKey least;  // of the likeliest
-  int place, found;
+  int place;
 };
 
 /// An element stays if it is above `value`, or equal to it and not behind `last`.
@@ -36,16 +30,23 @@ struct Limit {
 
 class Choice {
  public:
-  /// `numbers`: room for the scores of `vocab` tokens, in shared or in the GPU's memory.
-  __device__ Choice(Memory& memory, float* numbers, int vocab)
+  /// `numbers`: the scores of `count` tokens, or room for them.
+  __device__ Choice(Memory& memory, float* numbers, int count)
       : memory_(memory),
         highest_(memory.highest),
         numbers_(numbers),
-        count_(vocab),
+        count_(count),
         thread_(static_cast<int>(threadIdx.x)),
         warp_(thread_ / 32),
         lane_(thread_ % 32) {
-    share_out();
+    // A thread has neighbouring places. An odd number of them, so that no two threads of a warp share a bank.
+    const int share = (count + threads - 1) / threads | 1;
+    const auto place_of_thread = [&](int thread) {
+      return static_cast<int>(::min(static_cast<long long>(count), static_cast<long long>(share) * thread));
+    };
+    begin_ = place_of_thread(thread_);
+    end_ = place_of_thread(thread_ + 1);
+    warps_ = (count + 32 * share - 1) / (32 * share);
   }
 
   /// The highest score and its token, of those that `score(id)` gives; of equal ones the first. All scores
@@ -71,7 +72,6 @@ class Choice {
         best = ::max(best, key);
       }
     }
-    own_highest_ = static_cast<unsigned>(best >> 32);
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) best = ::max(best, __shfl_xor_sync(everyone, best, step));
     if (lane_ == 0) memory_.keys[warp_] = best;
@@ -80,14 +80,15 @@ class Choice {
     return best;
   }
 
-  /// The k-th highest score, as a key. 0 < k < vocab. After take_scores. What cannot be among the highest k
-  /// may be left out from now on.
+  /// The likeliest k. 0 < k < count. After take_scores.
   __device__ Limit<unsigned> likeliest(unsigned k) {
-    const auto key_of = [&](int i) { return ascending_key(numbers_[i]); };
-    const KthKey found = keep_few(k) ? memory_.least : highest_.find(k, count_, 0, key_of);
-    const unsigned key = found.key;
-    if (found.needed == found.equal) return {key, count_};
-    return {key, place_of(found.needed, [&](int i) { return key_of(i) == key; })};
+    return limit(highest_.find(k, count_, 0, [&](int i) { return ascending_key(numbers_[i]); }));
+  }
+  /// Those that belong to the likeliest, of which this is the least.
+  __device__ Limit<unsigned> limit(const KthKey& least) {
+    if (least.needed == least.equal) return {least.key, count_};
+    return {least.key,
+            place_of(least.needed, [&](int i) { return ascending_key(numbers_[i]) == least.key; })};
   }
 
   /// Puts weights in the places of the scores: exp((score - top) / temperature), 0 for those that go.
@@ -124,7 +125,7 @@ class Choice {
     return {least, place_of(needed, [&](int id) { return numbers_[id] == least; })};
   }
 
-  /// The token at the share `uniform` of the weights that stay, in the order of the tokens.
+  /// The place at the share `uniform` of the weights that stay.
   __device__ int draw(const Limit<float>& limit, double uniform) {
     const auto weight = [&](int id) {
       const float w = numbers_[id];
@@ -154,7 +155,7 @@ class Choice {
     __syncthreads();
     double before = 0, total = 0;
     unsigned end = 0;
-    for (int w = 0; w < warps; ++w) {
+    for (int w = 0; w < warps_; ++w) {
       if (w == warp_) before = total;
       total += memory_.sums[0][w];
       end = ::max(end, memory_.counts[w]);
@@ -174,8 +175,7 @@ class Choice {
       atomicMin(&memory_.place, chosen);  // rounding may let two threads think it is theirs
     }
     __syncthreads();
-    const int chosen = ::min(memory_.place, static_cast<int>(end) - 1);
-    return has_few_ && chosen >= 0 ? memory_.tokens[chosen] : chosen;
+    return ::min(memory_.place, static_cast<int>(end) - 1);
   }
 
  private:
@@ -183,55 +183,6 @@ class Choice {
     double sum[3];
     __device__ __forceinline__ double operator[](unsigned i) const { return sum[i]; }
   };
-  /// A thread has neighbouring places. An odd number of them, so that no two threads of a warp share a bank.
-  __device__ void share_out() {
-    const int share = (count_ + threads - 1) / threads | 1;
-    begin_ = static_cast<int>(::min(static_cast<long long>(count_), static_cast<long long>(share) * thread_));
-    end_ = ::min(count_, begin_ + share);
-  }
-  /// Puts the scores that may be among the highest k in the first places, in the order of their tokens, and
-  /// the k-th highest in memory_.least; false if they may be too many. The k-th highest of what each thread
-  /// has as its highest is not above the k-th of all, so that only scores from there on count. They are few,
-  /// unless k is large or most of the scores are equal.
-  __device__ bool keep_few(unsigned k) {
-    if (k > threads / 2) return false;
-    const unsigned least = highest_.find(k, threads, 16, [&](int) { return own_highest_; }).key;
-    if (thread_ == 0) memory_.found = 0;
-    __syncthreads();
-    for (int id = thread_; id < count_; id += threads) {
-      const unsigned key = ascending_key(numbers_[id]);
-      if (key < least) continue;
-      const int place = atomicAdd(&memory_.found, 1);
-      if (place >= threads) continue;
-      memory_.few[place] = key;
-      memory_.few_tokens[place] = id;
-    }
-    __syncthreads();
-    const int few = memory_.found;
-    if (few > threads) return false;
-    if (thread_ < few) {
-      const unsigned own = memory_.few[thread_];
-      const int token = memory_.few_tokens[thread_];
-      unsigned above = 0, equal = 0, equal_before = 0;
-      int place = 0;
-      for (int i = 0; i < few; ++i) {
-        const unsigned key = memory_.few[i];
-        const bool is_before = memory_.few_tokens[i] < token;
-        place += is_before ? 1 : 0;
-        above += key > own ? 1 : 0;
-        equal += key == own ? 1 : 0;
-        equal_before += key == own && is_before ? 1 : 0;
-      }
-      memory_.tokens[place] = token;
-      numbers_[place] = from_ascending_key<float>(own);
-      if (equal_before == 0 && above < k && k <= above + equal) memory_.least = {own, equal, k - above};
-    }
-    __syncthreads();
-    count_ = few;
-    has_few_ = true;
-    share_out();
-    return true;
-  }
   /// The place of the k-th token, counted from 1, of which `is_meant` is true; the end if there are fewer.
   template <class IsMeant>
   __device__ int place_of(unsigned k, IsMeant&& is_meant) {
@@ -248,7 +199,7 @@ class Choice {
     if (thread_ == 0) memory_.place = count_;
     __syncthreads();
     unsigned before = upto - own;
-    for (int w = 0; w < warp_; ++w) before += memory_.counts[w];
+    for (int w = 0; w < ::min(warp_, warps_); ++w) before += memory_.counts[w];
     if (before < k && k <= before + own) {
       for (int id = begin_; id < end_; ++id) {
         if (is_meant(id) && ++before == k) {
@@ -283,7 +234,7 @@ class Choice {
       if (lane_ == 0) memory_.sums[i][warp_] = sum;
     }
     __syncthreads();
-    for (int w = 0; w < warps; ++w)
+    for (int w = 0; w < warps_; ++w)
 #pragma unroll
       for (int i = 0; i < 3; ++i) total.sum[i] += memory_.sums[i][w];
     return total;
@@ -292,10 +243,10 @@ class Choice {
   Memory& memory_;
   KthHighest<threads> highest_;
   float* numbers_;
-  int count_;             // numbers that there are
-  bool has_few_ = false;  // they are those of memory_.tokens, else of all tokens
-  int thread_, warp_, lane_, begin_, end_;
-  unsigned own_highest_ = 0;  // key of what this thread has taken
+  int count_;  // numbers that there are
+  int thread_, warp_, lane_;
+  int begin_, end_;  // the thread's places
+  int warps_;        // that have places
 };
 
 }  // namespace ferrite::cuda::token_choice
