@@ -1,7 +1,7 @@
 # Several files of a target are compiled as one. What they include is then parsed, and templates that they share are compiled, once for
-# all of them (docs/performance.md). The price is that after a change to one file those of its group are compiled too;
-# -DFERRITE_UNITY=OFF compiles each alone. So does ./dev check tsan, which shows includes that a file forgot, in the layers that it
-# builds; the commands are not among them. Kernels for a GPU that is there are compiled one by one too.
+# all of them (docs/performance.md). The price is that after a change to one file those of its group are compiled too, and that a file
+# may miss an include that another of its group has; -DFERRITE_UNITY=OFF compiles each alone, and ./dev check includes finds such files.
+# Kernels for a GPU that is there are compiled one by one too.
 #
 # Names in the unnamed namespaces of files that are listed together must differ. Where they are alike for a reason (`rows` of every
 # table of builtins), files are compiled one by one.

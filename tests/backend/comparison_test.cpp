@@ -12,7 +12,7 @@
 namespace ferrite {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float infinity_f = std::numeric_limits<float>::infinity();
 constexpr float nan_f = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
@@ -80,19 +80,19 @@ TEST(Comparison, AWrongFactorBesideLargeSingularValuesIsFound) {
 }
 
 TEST(Comparison, TakesNanForNanAndInfinityForItself) {
-  const HostTensor expected = tensor<float>({nan_f, infinity, -infinity, 1});
+  const HostTensor expected = tensor<float>({nan_f, infinity_f, -infinity_f, 1});
   EXPECT_TRUE(compare(expected, expected, 1e-6).agrees());
-  EXPECT_EQ(compare(tensor<float>({1, infinity, -infinity, 1}), expected, 1e-6).index, 0);
-  EXPECT_EQ(compare(tensor<float>({nan_f, -infinity, -infinity, 1}), expected, 1e-6).index, 1);
-  EXPECT_EQ(compare(tensor<float>({nan_f, infinity, 5, 1}), expected, 1e-6).index, 2);
-  EXPECT_EQ(compare(tensor<float>({nan_f, infinity, -infinity, nan_f}), expected, 1e-6).index, 3);
+  EXPECT_EQ(compare(tensor<float>({1, infinity_f, -infinity_f, 1}), expected, 1e-6).index, 0);
+  EXPECT_EQ(compare(tensor<float>({nan_f, -infinity_f, -infinity_f, 1}), expected, 1e-6).index, 1);
+  EXPECT_EQ(compare(tensor<float>({nan_f, infinity_f, 5, 1}), expected, 1e-6).index, 2);
+  EXPECT_EQ(compare(tensor<float>({nan_f, infinity_f, -infinity_f, nan_f}), expected, 1e-6).index, 3);
 }
 
 TEST(Comparison, TakesInfinityForAValueThatNearlyOverflows) {
   const float largest = std::numeric_limits<float>::max();
-  EXPECT_TRUE(compare(tensor<float>({infinity, 1}), tensor<float>({largest, 1}), 1e-6).agrees());
-  EXPECT_TRUE(compare(tensor<float>({largest, 1}), tensor<float>({infinity, 1}), 1e-6).agrees());
-  EXPECT_FALSE(compare(tensor<float>({infinity, 1}), tensor<float>({largest / 2, 1}), 1e-6).agrees());
+  EXPECT_TRUE(compare(tensor<float>({infinity_f, 1}), tensor<float>({largest, 1}), 1e-6).agrees());
+  EXPECT_TRUE(compare(tensor<float>({largest, 1}), tensor<float>({infinity_f, 1}), 1e-6).agrees());
+  EXPECT_FALSE(compare(tensor<float>({infinity_f, 1}), tensor<float>({largest / 2, 1}), 1e-6).agrees());
 }
 
 TEST(Comparison, WantsIntegersAndBoolsEqual) {

@@ -7,7 +7,7 @@
 namespace ferrite::testing {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -15,9 +15,9 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 /// A file as --out writes it, with add/f32/1K on cpu, and another row.
-Json report(double seconds, const std::string& other_row, const std::string& cpu = "A processor") {
+OrderedJson report(double seconds, const std::string& other_row, const std::string& cpu = "A processor") {
   const auto row = [](const std::string& op, double time) {
-    return Json{
+    return OrderedJson{
         {"name", op + "/f32/1K"}, {"op", op},
         {"dtype", "f32"},         {"size", "1K"},
         {"bound", "bytes"},       {"flops", 1e3},
@@ -26,14 +26,14 @@ Json report(double seconds, const std::string& other_row, const std::string& cpu
   return {{"schema_version", 1},
           {"ferrite", {{"version", "0.1.0"}, {"commit", "unknown"}}},
           {"date", "2026-01-01T00:00:00Z"},
-          {"hardware", {{"cpu", {{"name", cpu}, {"cores", 2}}}, {"gpus", Json::array()}}},
+          {"hardware", {{"cpu", {{"name", cpu}, {"cores", 2}}}, {"gpus", OrderedJson::array()}}},
           {"settings", {{"threads", 2}}},
           {"columns", {{{"name", "cpu"}, {"kind", "backend"}, {"what", "the CPU"}}}},
           {"rows", {row("add", seconds), row(other_row, 1e-6)}},
-          {"notes", Json::array()}};
+          {"notes", OrderedJson::array()}};
 }
 
-std::string saved(const std::filesystem::path& path, const Json& json) {
+std::string saved(const std::filesystem::path& path, const OrderedJson& json) {
   std::ofstream(path) << json.dump();
   return path.string() + " ";
 }
@@ -67,9 +67,9 @@ TEST(BenchCommand, RunsAnExampleOfEveryOp) {
   const Reply run =
       run_ferrite("bench -q --sizes example --backends cpu --iterations 1 --warmup 0 --out " + out.string());
   ASSERT_EQ(run.code, 0) << run.output;
-  const Json rows = Json::parse(text_of(out)).at("rows");
+  const OrderedJson rows = OrderedJson::parse(text_of(out)).at("rows");
   EXPECT_GE(rows.size(), 70u);  // ops that take f32
-  for (const Json& row : rows)
+  for (const OrderedJson& row : rows)
     EXPECT_GT(row.at("results").at("cpu").at("seconds").get<double>(), 0) << row.at("name");
 }
 
@@ -85,15 +85,15 @@ TEST(BenchCommand, WritesFiguresAndAPage) {
   expect_contains(run.output, "reference: ");
   expect_contains(run.output, "GFLOP/s");
 
-  const Json json = Json::parse(text_of(json_file));
+  const OrderedJson json = OrderedJson::parse(text_of(json_file));
   EXPECT_EQ(json["schema_version"], 1);
-  const Json clock = json["hardware"]["cpu"]["clocks"]["current_mhz"];
+  const OrderedJson clock = json["hardware"]["cpu"]["clocks"]["current_mhz"];
   EXPECT_TRUE(clock == "unknown" || clock > 100) << clock;
   EXPECT_EQ(json["settings"]["threads"], 1);
   EXPECT_FALSE(json["ferrite"]["commit"].get<std::string>().empty());
   EXPECT_EQ(json["columns"].size(), 3u);
-  for (const Json& row : json["rows"]) {
-    const Json& cpu = row["results"]["cpu"];
+  for (const OrderedJson& row : json["rows"]) {
+    const OrderedJson& cpu = row["results"]["cpu"];
     EXPECT_GT(cpu["seconds"], 0) << row;
     EXPECT_LE(cpu["min_seconds"], cpu["seconds"]);
     EXPECT_LE(cpu["iterations"], 2);
@@ -160,7 +160,7 @@ TEST(BenchCommand, RunsNumpyWhereItIsInstalled) {
       "--max-seconds 0.01 --out " +
       file);
   ASSERT_EQ(run.code, 0) << run.output;
-  for (const Json& row : Json::parse(text_of(file))["rows"]) {
+  for (const OrderedJson& row : OrderedJson::parse(text_of(file))["rows"]) {
     EXPECT_GT(row["results"]["numpy"].value("seconds", 0.0), 0) << row;
     EXPECT_LT(row["results"]["numpy"].value("error", 1.0), 1e-5) << row;
   }
@@ -210,10 +210,10 @@ TEST(BenchCompare, ListsWhatOnlyOneFileHasAndWarnsAboutOtherHardware) {
 
 TEST(BenchCompare, RefusesOtherFiles) {
   const ScratchFolder folder;
-  Json newer = report(1e-6, "mul");
+  OrderedJson newer = report(1e-6, "mul");
   newer["schema_version"] = 2;
   const std::string files[] = {saved(folder / "newer.json", newer),
-                               saved(folder / "list.json", Json::array())};
+                               saved(folder / "list.json", OrderedJson::array())};
   const Reply version = run_ferrite("bench compare " + files[0] + files[0]);
   EXPECT_EQ(version.code, 2);
   expect_contains(version.output, "has schema_version 2, this ferrite reads 1");

@@ -103,7 +103,7 @@ TEST(AutocastPolicy, OpsRoundTheInputsOfTheTable) {
 }
 
 /// Ops that a Cpu composes of products, whose intermediate results are rounded too.
-const std::set<std::string_view> composed{
+const std::set<std::string_view> composed_ops{
     "attention",         "attention_backward", "cached_attention",       "conv2d",
     "conv2d_input_grad", "self_attention",     "self_attention_backward"};
 
@@ -112,7 +112,7 @@ void expect_same(std::string_view op, const HostTensor& got, const HostTensor& w
   EXPECT_EQ(got.dtype(), want.dtype());
   ASSERT_EQ(got.shape(), want.shape());
   if (std::ranges::equal(got.bytes(), want.bytes())) return;
-  EXPECT_TRUE(composed.contains(op)) << op << " gives other bits";
+  EXPECT_TRUE(composed_ops.contains(op)) << op << " gives other bits";
   Cpu cpu;
   const auto values = [&](const HostTensor& x) {
     return cast(from_host(cpu, x), DType::f64).to_vector<double>();

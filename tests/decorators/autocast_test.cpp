@@ -16,7 +16,7 @@ namespace ferrite {
 namespace {
 
 using A = Autocast<Cpu>;
-using D = Autodiff<A>;
+using Mixed = Autodiff<A>;
 using Values = std::vector<float>;
 
 template <class B>
@@ -63,7 +63,7 @@ TEST(Autocast, TakesF16AndRefusesAnythingWider) {
 }
 
 TEST(Autocast, GradientsHaveTheDtypeOfTheirParameter) {
-  D b;
+  Mixed b;
   const auto w = parameter(ramp(b, {6, 8}), "w"), bias = parameter(ramp(b, {6}), "bias");
   const auto table = parameter(ramp(b, {5, 8}), "table");
   const auto x = embedding(table, from_vector(b, std::vector<std::int64_t>{1, 4, 1}));
@@ -74,7 +74,7 @@ TEST(Autocast, GradientsHaveTheDtypeOfTheirParameter) {
 }
 
 TEST(Autocast, WeightGradientsAreNotRoundedTo16Bits) {
-  D b;
+  Mixed b;
   // Every product is exact in bf16; their sum, 1 + 2^-8, is not.
   const auto x = from_vector(b, Values{1, 0.00390625f}, {2, 1});
   const auto w = parameter(from_vector(b, Values{1}, {1, 1}), "w");
@@ -85,7 +85,7 @@ TEST(Autocast, WeightGradientsAreNotRoundedTo16Bits) {
 }
 
 TEST(Autocast, GradientsOfConvolutionsAreNotRoundedEither) {
-  D b;
+  Mixed b;
   const auto x = from_vector(b, Values{1, 0.00390625f}, {2, 1, 1, 1});
   const auto w = parameter(from_vector(b, Values{1}, {1, 1, 1, 1}), "w");
   const auto bias = parameter(from_vector(b, Values{0}), "bias");
@@ -196,7 +196,7 @@ std::vector<double> train(B b) {
 }
 
 TEST(Autocast, TrainsAsF32DoesButForRounding) {
-  const auto exact = train(Autodiff<Cpu>()), mixed = train(D());
+  const auto exact = train(Autodiff<Cpu>()), mixed = train(Mixed());
   EXPECT_LT(exact.back(), 0.98 * exact.front());
   for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(mixed[i], exact[i], 2.0 / 256 * exact[i]) << i;
 }

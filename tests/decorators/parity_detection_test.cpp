@@ -49,7 +49,7 @@ class Tampered : public Cpu {
 };
 
 using Checked = Parity<Tampered, Reference>;
-using D = Autodiff<Checked>;
+using CheckedAutodiff = Autodiff<Checked>;
 
 /// How many calls of the op a wrong kernel spoiled, and how many of them Parity named.
 std::pair<int, int> found(const std::string& call, const std::string& op, Tampered::How how) {
@@ -58,10 +58,10 @@ std::pair<int, int> found(const std::string& call, const std::string& op, Tamper
   Tampered::how = how;
   Tampered::calls = 0;
   int named = 0;
-  for (const auto& [name, run] : random_calls<D>()) {
+  for (const auto& [name, run] : random_calls<CheckedAutodiff>()) {
     if (name != call) continue;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
-      D b(ParityConfig{}.with_throw(false).with_files(0, 0).with_directory(folder / "reports"));
+      CheckedAutodiff b(ParityConfig{}.with_throw(false).with_files(0, 0).with_directory(folder / "reports"));
       run_random_call(b, run, {seed, DType::f32, true});
       named += static_cast<int>(b.inner().reports().size());
     }

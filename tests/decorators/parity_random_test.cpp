@@ -15,7 +15,7 @@
 namespace ferrite::testing {
 namespace {
 
-using D = Autodiff<CpuParity>;
+using ParityAutodiff = Autodiff<CpuParity>;
 
 /// FERRITE_PARITY_ROUNDS times as many cases as usual, with other seeds.
 std::uint64_t rounds() {
@@ -40,8 +40,8 @@ void expect_ample(CpuParity& b, const std::string& what) {
 TEST(ParityRandom, PassesRightKernelsWithRoomToSpare) {
   ScratchFolder folder;
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
-    for (const auto& [name, call] : random_calls<D>()) {
-      D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
+    for (const auto& [name, call] : random_calls<ParityAutodiff>()) {
+      ParityAutodiff b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
       for (std::uint64_t seed = 0; seed < 12 * rounds(); ++seed) run_random_call(b, call, {seed, dtype});
       expect_ample(b.inner(), name + " of " + std::string(to_string(dtype)));
     }
@@ -51,7 +51,7 @@ TEST(ParityRandom, PassesRightKernelsWithRoomToSpare) {
 TEST(ParityRandom, PassesGradientsThatCancelToZero) {
   // With one column the gradient of a norm is zero whatever goes in.
   ScratchFolder folder;
-  D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
+  ParityAutodiff b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
   for (std::uint64_t seed = 0; seed < 40 * rounds(); ++seed) {
     Draw d(seed, DType::f32);
     const std::int64_t n = d.size();
@@ -64,7 +64,7 @@ TEST(ParityRandom, PassesGradientsThatCancelToZero) {
 
 TEST(ParityRandom, PassesGradientsNearTheSmallestNumber) {
   ScratchFolder folder;
-  D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
+  ParityAutodiff b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
   for (std::uint64_t seed = 0; seed < 20 * rounds(); ++seed) {
     Draw d(seed, DType::f32);
     const Shape s{1, 2, d.between(2, 20), d.between(2, 16)};
@@ -78,14 +78,15 @@ TEST(ParityRandom, PassesGradientsNearTheSmallestNumber) {
 TEST(ParityRandom, PassesTrainingFromAnySeed) {
   ScratchFolder folder;
   for (std::uint64_t seed = 0; seed < 2 * rounds(); ++seed) {
-    D b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
+    ParityAutodiff b(ParityConfig{}.with_throw(false).with_directory(folder / "reports"));
     Rng rng(seed);
-    nn::Sequential<D> net;
-    net.add(nn::Linear<D>(b, {6, 16}, rng))
-        .add(nn::TransformerBlock<D>(b, {16, 2}, rng))
-        .add(nn::LayerNorm<D>(b, {16}))
-        .add(nn::Linear<D>(b, {16, 3}, rng));
-    optim::AdamW<D> optimizer(net.parameters(), optim::AdamWConfig{}.with_lr(5e-3).with_clip_norm(1));
+    nn::Sequential<ParityAutodiff> net;
+    net.add(nn::Linear<ParityAutodiff>(b, {6, 16}, rng))
+        .add(nn::TransformerBlock<ParityAutodiff>(b, {16, 2}, rng))
+        .add(nn::LayerNorm<ParityAutodiff>(b, {16}))
+        .add(nn::Linear<ParityAutodiff>(b, {16, 3}, rng));
+    optim::AdamW<ParityAutodiff> optimizer(net.parameters(),
+                                           optim::AdamWConfig{}.with_lr(5e-3).with_clip_norm(1));
     for (int step = 0; step < 15; ++step) {
       const auto x = randn(b, {8, 5, 6}, rng);
       const auto targets = argmax(slice(x, 2, 0, 3), 2);

@@ -21,30 +21,30 @@ std::map<std::int32_t, int> draws(const GenerateConfig& config, const Scores& sc
   return drawn;
 }
 
-const Scores scores = {0, std::log(2.0f), std::log(5.0f), std::log(2.0f)};  // probabilities .1 .2 .5 .2
+const Scores four_scores = {0, std::log(2.0f), std::log(5.0f), std::log(2.0f)};  // probabilities .1 .2 .5 .2
 
 TEST(Sampler, DrawsByProbability) {
-  const auto drawn = draws({}, scores);
+  const auto drawn = draws({}, four_scores);
   EXPECT_NEAR(drawn.at(0), 200, 50);
   EXPECT_NEAR(drawn.at(1), 400, 70);
   EXPECT_NEAR(drawn.at(2), 1000, 90);
   EXPECT_NEAR(drawn.at(3), 400, 70);
   // Squared: 1 : 4 : 25 : 4.
-  EXPECT_NEAR(draws(GenerateConfig{}.with_temperature(0.5), scores).at(2), 2000 * 25 / 34, 90);
+  EXPECT_NEAR(draws(GenerateConfig{}.with_temperature(0.5), four_scores).at(2), 2000 * 25 / 34, 90);
 }
 
 TEST(Sampler, TemperatureZeroTakesTheLikeliest) {
-  EXPECT_EQ(draws(GenerateConfig{}.with_temperature(0), scores).size(), 1u);
+  EXPECT_EQ(draws(GenerateConfig{}.with_temperature(0), four_scores).size(), 1u);
   Sampler greedy(GenerateConfig{}.with_temperature(0));
-  EXPECT_EQ(greedy.pick(scores, Ids{}, 0, 0), 2);
-  EXPECT_EQ(greedy.pick(Scores{1, 3, 3}, Ids{}, 0, 0), 1);                       // of equal ones the first
-  EXPECT_EQ(draws(GenerateConfig{}.with_temperature(1e-9), scores).size(), 1u);  // nothing overflows
+  EXPECT_EQ(greedy.pick(four_scores, Ids{}, 0, 0), 2);
+  EXPECT_EQ(greedy.pick(Scores{1, 3, 3}, Ids{}, 0, 0), 1);  // of equal ones the first
+  EXPECT_EQ(draws(GenerateConfig{}.with_temperature(1e-9), four_scores).size(), 1u);  // nothing overflows
 }
 
 TEST(Sampler, TopKAndTopPLimitTheChoice) {
   const auto keys = [&](const GenerateConfig& config) {
     Ids ids;
-    for (const auto& item : draws(config, scores)) ids.push_back(item.first);
+    for (const auto& item : draws(config, four_scores)) ids.push_back(item.first);
     return ids;
   };
   EXPECT_EQ(keys(GenerateConfig{}.with_top_k(1)), (Ids{2}));
@@ -69,7 +69,7 @@ TEST(Sampler, DependsOnlyOnSeedStreamAndIndex) {
   const auto sequence = [](std::uint64_t seed, std::uint64_t stream) {
     Sampler sampler(GenerateConfig{}.with_seed(seed));
     Ids ids;
-    for (std::uint64_t i = 0; i < 50; ++i) ids.push_back(sampler.pick(scores, Ids{}, stream, i));
+    for (std::uint64_t i = 0; i < 50; ++i) ids.push_back(sampler.pick(four_scores, Ids{}, stream, i));
     return ids;
   };
   EXPECT_EQ(sequence(1, 0), sequence(1, 0));

@@ -28,18 +28,18 @@ Moments moments(const Initializer& init, const Shape& shape) {
 }
 
 /// 60 x 40 x 3 x 3: fan_in 360, fan_out 540.
-const Shape weight{60, 40, 3, 3};
+const Shape conv_weight{60, 40, 3, 3};
 
 TEST(Initializer, FansCountTheReceptiveField) {
-  EXPECT_EQ(fans_of(weight).in, 360);
-  EXPECT_EQ(fans_of(weight).out, 540);
+  EXPECT_EQ(fans_of(conv_weight).in, 360);
+  EXPECT_EQ(fans_of(conv_weight).out, 540);
   EXPECT_EQ(fans_of({7, 5}).in, 5);
   expect_error<ShapeError>([] { fans_of({3}); }, {"[init] weight [3]", "two axes"});
 }
 
 TEST(Initializer, UniformKindsFillTheirInterval) {
   const auto expect_interval = [](const Initializer& init, double bound) {
-    const Moments m = moments(init, weight);
+    const Moments m = moments(init, conv_weight);
     EXPECT_NEAR(m.low, -bound, 0.01 * bound);
     EXPECT_NEAR(m.high, bound, 0.01 * bound);
     EXPECT_NEAR(m.deviation, bound / std::sqrt(3), 0.02 * bound);
@@ -55,7 +55,7 @@ TEST(Initializer, UniformKindsFillTheirInterval) {
 
 TEST(Initializer, NormalKindsHaveTheirDeviation) {
   const auto expect_deviation = [](const Initializer& init, double mean, double deviation) {
-    const Moments m = moments(init, weight);
+    const Moments m = moments(init, conv_weight);
     EXPECT_NEAR(m.deviation, deviation, 0.02 * deviation);
     EXPECT_NEAR(m.mean, mean, 0.03 * deviation);
     EXPECT_GT(m.high, mean + 3 * deviation);
@@ -67,11 +67,11 @@ TEST(Initializer, NormalKindsHaveTheirDeviation) {
 }
 
 TEST(Initializer, ATruncatedNormalStaysInsideAndLosesTheRightDeviation) {
-  const Moments m = moments(Initializer::trunc_normal(0, 0.02, -0.04, 0.04), weight);
+  const Moments m = moments(Initializer::trunc_normal(0, 0.02, -0.04, 0.04), conv_weight);
   EXPECT_GE(m.low, -0.04);
   EXPECT_LE(m.high, 0.04);
   EXPECT_NEAR(m.deviation, 0.02 * 0.87962566, 0.0003);  // of a normal cut at two deviations
-  EXPECT_LT(moments(Initializer::trunc_normal(0, 1, 1, 2), weight).mean, 1.5);
+  EXPECT_LT(moments(Initializer::trunc_normal(0, 1, 1, 2), conv_weight).mean, 1.5);
   expect_error<ValueError>([] { Initializer::trunc_normal(0, 1, 5, 6); }, {"[trunc_normal]", "1 %"});
   expect_error<ValueError>([] { Initializer::trunc_normal(0, 1, 2, -2); }, {"[trunc_normal]"});
 }

@@ -34,7 +34,7 @@ def has(python, packages):
 
 
 def install(python, packages):
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     command += [PIP_NAMES.get(name, name) for name in packages]
     return subprocess.run(command, capture_output=True, text=True)
 

@@ -31,9 +31,9 @@ bool is_commutative(Builtin builtin, Type a, Type b) {
 
 namespace {
 
-class Form {
+class StructureForm {
  public:
-  Form(const Module& module, Literals literals) : module_(module), literals_(literals) {}
+  StructureForm(const Module& module, Literals literals) : module_(module), literals_(literals) {}
 
   std::string run(const Function& kernel) {
     function(kernel);
@@ -201,7 +201,7 @@ class Form {
 }  // namespace
 
 std::string structural_form(const Module& module, const Function& kernel, Literals literals) {
-  return Form(module, literals).run(kernel);
+  return StructureForm(module, literals).run(kernel);
 }
 
 }  // namespace ferrite::kernel

@@ -7,17 +7,17 @@ namespace ferrite::kernel {
 
 namespace {
 
-struct Names {
+struct ScalarNames {
   std::string_view own, warp, suffix;  // suffix: of vectors over it, "vec3d"; none where Warp has no such
 };
-constexpr Names names[scalar_type_count] = {
+constexpr ScalarNames scalar_names[scalar_type_count] = {
     {"bool", "bool", ""},    {"i8", "int8", "b"},     {"u8", "uint8", "ub"},    {"i16", "int16", "s"},
     {"u16", "uint16", "us"}, {"i32", "int32", "i"},   {"u32", "uint32", "ui"},  {"i64", "int64", "l"},
     {"u64", "uint64", "ul"}, {"f16", "float16", "h"}, {"bf16", "bfloat16", ""}, {"f32", "float32", "f"},
     {"f64", "float64", "d"},
 };
 
-const Names& names_of(ScalarType s) { return names[static_cast<int>(s)]; }
+const ScalarNames& names_of(ScalarType s) { return scalar_names[static_cast<int>(s)]; }
 
 std::string element_name(Type type, std::span<const std::string> struct_names) {
   const std::string_view suffix = type.scalar == ScalarType::f32 ? "" : names_of(type.scalar).suffix;
@@ -56,7 +56,7 @@ std::string to_string(Type type, std::span<const std::string> struct_names) {
 
 std::optional<Type> type_from_name(std::string_view name) {
   for (int i = 0; i < scalar_type_count; ++i)
-    if (name == names[i].warp) return Type::of(static_cast<ScalarType>(i));
+    if (name == scalar_names[i].warp) return Type::of(static_cast<ScalarType>(i));
   if (name == "float") return float_type;
   if (name == "int") return int_type;
   const auto digit = [&](std::size_t at) { return name.size() > at ? name[at] - '0' : 0; };
@@ -78,7 +78,8 @@ std::optional<Type> type_from_name(std::string_view name) {
   if (suffix.empty()) return type;
   for (int i = 0; i < scalar_type_count; ++i) {
     const auto scalar = static_cast<ScalarType>(i);
-    if (suffix == names[i].suffix && (type.is_vector() || is_float(scalar))) return type.with_scalar(scalar);
+    if (suffix == scalar_names[i].suffix && (type.is_vector() || is_float(scalar)))
+      return type.with_scalar(scalar);
   }
   return std::nullopt;
 }

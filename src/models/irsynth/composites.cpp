@@ -5,7 +5,7 @@ namespace ferrite::irsynth {
 
 namespace {
 
-constexpr double largest = 20;  // of components that go on
+constexpr double largest_component = 20;  // of components that go on
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Term Sketch::vector_leaf(Type type) {
           all.range = i == 0 ? part.range : join(all.range, part.range);
           all.expr.args.push_back(std::move(part.expr));
         }
-        if (all.range.within(largest)) return all;
+        if (all.range.within(largest_component)) return all;
       } else if (type.is_matrix() && draw.chance(0.5)) {
         Expr identity =
             irsynth::apply(Builtin::diag, kernel::construct(Type::vector(type.rows, real), list(number(1))));
@@ -47,7 +47,7 @@ Term Sketch::composite(Type type, int depth) {
   Term a = composite(type, depth - 1);
   const double n = type.rows;
   const auto limited = [&](Term made) {
-    if (made.range.within(largest)) return made;
+    if (made.range.within(largest_component)) return made;
     const double scale = std::pow(10, -std::ceil(std::log10(made.range.size() / 5)));
     return Term{irsynth::apply(Builtin::mul, number(scale), std::move(made.expr)),
                 made.range * Range{scale, scale}};

@@ -6,7 +6,7 @@ namespace ferrite::irsynth {
 
 namespace {
 
-constexpr double largest = 50;  // of values that go on
+constexpr double largest_real = 50;  // of values that go on
 
 }  // namespace
 
@@ -107,7 +107,7 @@ Term Sketch::positive(Term x) {
 Term Sketch::apart(Term x) { return x.range.apart(0.25) ? x : kept(positive(std::move(x))); }
 
 Term Sketch::kept(Term x) {
-  if (x.range.within(largest)) return x;
+  if (x.range.within(largest_real)) return x;
   const double size = x.range.size();
   const Term limit = some(2, 8);
   const int way = functions ? draw.weighted({2, 2, size < 200 ? 2 : 0, 1}) : draw.weighted({2, 0, 0, 3});
@@ -279,7 +279,7 @@ Term Sketch::expression(int depth) {
       return call(depth - 1);
     default: {
       Term n = integer(1);
-      if (!n.range.within(largest)) return binary(depth);
+      if (!n.range.within(largest_real)) return binary(depth);
       return as_real(std::move(n));
     }
   }

@@ -5,7 +5,7 @@ namespace ferrite::irsynth {
 
 namespace {
 
-constexpr double largest = 100'000;
+constexpr double largest_whole = 100'000;
 
 }  // namespace
 
@@ -35,17 +35,17 @@ Term Sketch::integer(int depth) {
                          2, 1, natural ? 1 : 0})) {
     case 0: {
       Term b = integer(0);
-      if (!(a.range + b.range).within(largest)) return a;
+      if (!(a.range + b.range).within(largest_whole)) return a;
       return {irsynth::apply(Builtin::add, std::move(a.expr), std::move(b.expr)), a.range + b.range};
     }
     case 1: {
       Term b = integer(0);
-      if (!(a.range - b.range).within(largest)) return a;
+      if (!(a.range - b.range).within(largest_whole)) return a;
       return {irsynth::apply(Builtin::sub, std::move(a.expr), std::move(b.expr)), a.range - b.range};
     }
     case 2: {
       Term b = integer(0);
-      if (!(a.range * b.range).within(largest)) return a;
+      if (!(a.range * b.range).within(largest_whole)) return a;
       return {irsynth::apply(Builtin::mul, std::move(a.expr), std::move(b.expr)), a.range * b.range};
     }
     case 3:  // rounds down, whatever the sign

@@ -16,7 +16,7 @@ namespace {
 
 using ferrite::testing::mean_and_std;
 using ferrite::testing::Set;
-using nlohmann::json;
+using Json = nlohmann::json;
 using Column = std::vector<double>;
 
 /// Raw values: nothing is done to what the family computes.
@@ -57,7 +57,7 @@ double plain_function(const std::string& name, double x) {
   return x;
 }
 
-Column activated(const json& function, Column x) {
+Column activated(const Json& function, Column x) {
   const auto n = static_cast<double>(x.size());
   const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
   double square = 0;
@@ -80,8 +80,8 @@ Column activated(const json& function, Column x) {
   return x;
 }
 
-Column mlp_output(const json& structure, std::vector<Column> h) {
-  for (const json& map : structure["maps"]) {
+Column mlp_output(const Json& structure, std::vector<Column> h) {
+  for (const Json& map : structure["maps"]) {
     if (map.contains("activation"))
       for (Column& unit : h) unit = activated(map["activation"], unit);
     std::vector<Column> out;
@@ -99,11 +99,11 @@ Column mlp_output(const json& structure, std::vector<Column> h) {
 }
 
 // In float: thresholds are values of rows, so that the next layer compares for equality.
-std::vector<Column> tree_layer(const json& layer, const std::vector<Column>& in) {
+std::vector<Column> tree_layer(const Json& layer, const std::vector<Column>& in) {
   std::vector<Column> out(layer["outputs"].get<std::size_t>(), Column(in[0].size()));
   for (std::size_t r = 0; r < in[0].size(); ++r) {
     std::vector<float> sums(out.size());
-    for (const json& tree : layer["trees"]) {
+    for (const Json& tree : layer["trees"]) {
       std::size_t leaf = 0;
       for (std::size_t d = 0; d < tree["columns"].size(); ++d)
         leaf =
@@ -117,9 +117,9 @@ std::vector<Column> tree_layer(const json& layer, const std::vector<Column>& in)
   return out;
 }
 
-double formula_output(const json& structure, const std::vector<double>& x) {
+double formula_output(const Json& structure, const std::vector<double>& x) {
   double y = 0;
-  for (const json& term : structure["terms"]) {
+  for (const Json& term : structure["terms"]) {
     const double z =
         term["frequency"].get<double>() * x[term["column"].get<std::size_t>()] + term["shift"].get<double>();
     const std::string f = term["function"];
@@ -146,7 +146,7 @@ std::vector<double> errors_of(const Config& config, Output&& output) {
   std::vector<double> errors;
   const auto sets = testing::sets_of(generate(cpu, config, 2, 0, 40));
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    const json described = json::parse(describe_json(config, 2, static_cast<std::int64_t>(i)));
+    const Json described = Json::parse(describe_json(config, 2, static_cast<std::int64_t>(i)));
     EXPECT_EQ(described["rows"], sets[i].rows);
     EXPECT_EQ(described["features"].size(), static_cast<std::size_t>(sets[i].features));
     // A constant column is no feature; leave such sets out.
@@ -164,7 +164,7 @@ std::vector<Column> columns_of(const Set& set) {
 }
 
 TEST(Formula, IsTheSumOfItsTerms) {
-  const auto errors = errors_of(raw(Family::formula), [](const json& s, const Set& set) {
+  const auto errors = errors_of(raw(Family::formula), [](const Json& s, const Set& set) {
     Column y;
     for (const auto& row : set.x) y.push_back(formula_output(s, row));
     return y;
@@ -173,9 +173,9 @@ TEST(Formula, IsTheSumOfItsTerms) {
 }
 
 TEST(TreeScm, IsTheMeanOfItsTreesLayerByLayer) {
-  const auto errors = errors_of(raw(Family::tree_scm), [](const json& s, const Set& set) {
+  const auto errors = errors_of(raw(Family::tree_scm), [](const Json& s, const Set& set) {
     std::vector<Column> h = columns_of(set);
-    for (const json& layer : s["layers"]) h = tree_layer(layer, h);
+    for (const Json& layer : s["layers"]) h = tree_layer(layer, h);
     return h[0];  // the last layer has one output
   });
   EXPECT_LT(errors.back(), 1e-3);
@@ -183,7 +183,7 @@ TEST(TreeScm, IsTheMeanOfItsTreesLayerByLayer) {
 
 TEST(MlpScm, IsTheNetworkItDescribes) {
   const auto errors = errors_of(raw(Family::mlp_scm),
-                                [](const json& s, const Set& set) { return mlp_output(s, columns_of(set)); });
+                                [](const Json& s, const Set& set) { return mlp_output(s, columns_of(set)); });
   // Steep activations one after the other magnify rounding, and jumps may fall on either side: not every
   // network can be followed by another arithmetic.
   EXPECT_LT(errors[errors.size() / 2], 1e-3);
@@ -198,8 +198,8 @@ TEST(Graph, NodesAreFunctionsOfTheirParents) {
   const auto sets = testing::sets_of(generate(cpu, config, 2, 0, 150));
   std::vector<double> errors;
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    const json s = json::parse(describe_json(config, 2, static_cast<std::int64_t>(i)))["structure"];
-    const json& node = s["nodes"][s["y"].get<std::size_t>()];
+    const Json s = Json::parse(describe_json(config, 2, static_cast<std::int64_t>(i)))["structure"];
+    const Json& node = s["nodes"][s["y"].get<std::size_t>()];
     if (sets[i].features != 12 || node["kind"] == "root") continue;
     std::vector<Column> parents;
     for (const int parent : node["parents"]) {
@@ -244,10 +244,10 @@ TEST(Gp, IsTheSumOfItsTerms) {
   Config config = raw(Family::gp);
   config.gp.noise_std = {1e-9, 1e-9};
   config.gp.terms = 100;  // no multiple of those computed at once
-  const auto errors = errors_of(config, [&](const json& structure, const Set& set) {
+  const auto errors = errors_of(config, [&](const Json& structure, const Set& set) {
     EXPECT_EQ(structure["terms"].size(), 100u);
     Column y(set.y.size());
-    for (const json& term : structure["terms"])
+    for (const Json& term : structure["terms"])
       for (std::size_t r = 0; r < y.size(); ++r) {
         double angle = term["phase"];
         for (std::size_t j = 0; j < set.x[r].size(); ++j)
@@ -285,7 +285,7 @@ TEST(Describe, GraphsAreDotWithEveryFeatureAndTheTarget) {
     Config config;
     config.family = family;
     config.rows = {64, 64};
-    const json described = json::parse(describe_json(config, 4, 1));
+    const Json described = Json::parse(describe_json(config, 4, 1));
     EXPECT_EQ(described["family"], to_string(family));
     const std::string dot = describe_dot(config, 4, 1);
     EXPECT_EQ(dot.substr(0, 17), "digraph dataset {");

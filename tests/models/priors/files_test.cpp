@@ -146,12 +146,12 @@ TEST(Shards, OfAConfigWithoutLaterKeysAreContinued) {
   const auto path = folder / "sets";
   EXPECT_NO_THROW(ShardFolder(path, plan));
   std::ifstream in(path / "prior.json");
-  auto json = nlohmann::ordered_json::parse(in);
-  ASSERT_EQ(json["config"]["post"].erase("skewed_share"), 1u);
-  std::ofstream(path / "prior.json") << json.dump(2) << "\n";
+  auto prior = nlohmann::ordered_json::parse(in);
+  ASSERT_EQ(prior["config"]["post"].erase("skewed_share"), 1u);
+  std::ofstream(path / "prior.json") << prior.dump(2) << "\n";
   EXPECT_NO_THROW(ShardFolder(path, plan));
-  json["config"]["post"]["skewed_share"] = 0.5;
-  std::ofstream(path / "prior.json") << json.dump(2) << "\n";
+  prior["config"]["post"]["skewed_share"] = 0.5;
+  std::ofstream(path / "prior.json") << prior.dump(2) << "\n";
   EXPECT_THROW(ShardFolder(path, plan), ValueError);
   std::ofstream(path / "prior.json") << "junk";
   EXPECT_THROW(ShardFolder(path, plan), ValueError);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ferrite::testing;
 
-constexpr int datasets = 40000, features = 5;
+constexpr int datasets = 40000, feature_count = 5;
 
 DatasetKey key_of(int i) { return {17, static_cast<std::uint64_t>(i), 0}; }
 
@@ -77,7 +77,7 @@ TEST(Marginals, OfNetworks) {
   std::mt19937 random(4);
   const auto spread = [&](int value) { return value + random() / 4294967296.0; };
   for (int i = 0; i < datasets; ++i) {
-    draw_mlp(plain, key_of(i), 1, features, *plan);
+    draw_mlp(plain, key_of(i), 1, feature_count, *plan);
     sample.add("layers", plan->layers);
     sample.add("hidden", plan->hidden);
     sample.add("init_std", static_cast<double>(plan->init_std));
@@ -88,11 +88,11 @@ TEST(Marginals, OfNetworks) {
                           plan->sort_features, plan->pre_sample_stats, plan->pre_sample_noise};
     for (int k = 0; k < 6; ++k) sample.add("flag " + std::to_string(k), flags[k]);
     add_activation(sample, plan->activation[0]);
-    const int root = static_cast<int>(std::ceil(std::sqrt(std::min(features, plan->hidden))));
+    const int root = static_cast<int>(std::ceil(std::sqrt(std::min(feature_count, plan->hidden))));
     sample.add("blocks", spread(plan->blocks[0] - 1) / root);
-    draw_mlp(config, key_of(i), 1, features, *plan);
+    draw_mlp(config, key_of(i), 1, feature_count, *plan);
     sample.add("causal", plan->causal);
-    draw_mlp(causal, key_of(i), 1, features, *plan);
+    draw_mlp(causal, key_of(i), 1, feature_count, *plan);
     sample.add("causes", plan->causes);
     sample.add("units", plan->hidden);
     const int candidates = (plan->layers - 1) * plan->hidden;
@@ -101,7 +101,7 @@ TEST(Marginals, OfNetworks) {
   }
   sample.expect_as("layers", [&](Expected& e) { return e(config.layers, 2, max_layers); });
   sample.expect_as("hidden", [&](Expected& e) { return e(config.hidden, 1, max_hidden); });
-  sample.expect_as("units", [&](Expected& e) { return e(config.hidden, 1 + 2 * features, max_hidden); });
+  sample.expect_as("units", [&](Expected& e) { return e(config.hidden, 1 + 2 * feature_count, max_hidden); });
   sample.expect_as("causes", [&](Expected& e) { return e(config.causes, 1, max_causes); });
   sample.expect_as("init_std", [&](Expected& e) { return e(config.init_std); });
   sample.expect_as("noise_std", [&](Expected& e) { return e(config.noise_std); });
@@ -119,7 +119,7 @@ TEST(Marginals, OfTrees) {
   const auto plan = std::make_unique<TreePlan>();
   Sample sample;
   for (int i = 0; i < datasets; ++i) {
-    draw_tree(config, key_of(i), 1, features, *plan);
+    draw_tree(config, key_of(i), 1, feature_count, *plan);
     sample.add("layers", plan->layers);
     sample.add("hidden", plan->layer[0].outputs);
     sample.add("trees", plan->layer[0].trees);
@@ -139,9 +139,9 @@ TEST(Marginals, OfGraphs) {
   const auto plan = std::make_unique<GraphPlan>();
   Sample sample;
   for (int i = 0; i < datasets / 2; ++i) {
-    draw_graph(config, key_of(i), 1, features, *plan);
+    draw_graph(config, key_of(i), 1, feature_count, *plan);
     sample.add("noise_std", static_cast<double>(plan->noise_std));
-    sample.add("latent", plan->nodes - features - 1);
+    sample.add("latent", plan->nodes - feature_count - 1);
     int edges = 0;
     for (int n = 0; n < 4; ++n) edges += plan->node[n].parents;
     sample.add("edges", edges);
@@ -179,8 +179,8 @@ TEST(Marginals, OfGaussianProcessesAndFormulas) {
   const FormulaLaw law = formula_law(formula, 2);
   Sample sample;
   for (int i = 0; i < datasets; ++i) {
-    const GpPlan plan = draw_gp(gp, key_of(i), features);
-    sample.add("lengthscale", static_cast<double>(plan.lengthscale) / std::sqrt(double(features)));
+    const GpPlan plan = draw_gp(gp, key_of(i), feature_count);
+    sample.add("lengthscale", static_cast<double>(plan.lengthscale) / std::sqrt(double(feature_count)));
     sample.add("noise_std", static_cast<double>(plan.noise_std));
     sample.add("uniform", plan.uniform);
     const int terms = formula_terms(law, key_of(i));
