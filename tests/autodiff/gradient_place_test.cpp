@@ -8,16 +8,16 @@
 namespace ferrite {
 namespace {
 
-using D = Autodiff<Cpu>;
+using CpuAutodiff = Autodiff<Cpu>;
 using Values = std::vector<float>;
 
 struct Model {
-  D b;
-  Tensor<D> w = parameter(from_vector(b, Values{1, 2, 3, 4}, {2, 2}), "w");
-  Tensor<D> v = parameter(from_vector(b, Values{5, 6}), "v");
-  Tensor<D> x = from_vector(b, Values{1, -1}, {1, 2});
+  CpuAutodiff b;
+  Tensor<CpuAutodiff> w = parameter(from_vector(b, Values{1, 2, 3, 4}, {2, 2}), "w");
+  Tensor<CpuAutodiff> v = parameter(from_vector(b, Values{5, 6}), "v");
+  Tensor<CpuAutodiff> x = from_vector(b, Values{1, -1}, {1, 2});
 
-  Tensor<D> loss() const { return sum(linear(x, w, v)); }
+  Tensor<CpuAutodiff> loss() const { return sum(linear(x, w, v)); }
 };
 
 /// The gradients of w and v side by side in one array.
@@ -55,7 +55,7 @@ TEST(GradientPlace, TakesAlsoContributionsThatNoKernelCanWriteThere) {
 
 /// Two outputs of one kernel are contributions to one gradient; only one of them can be written to its place.
 TEST(GradientPlace, IsWrittenOnceForATensorThatIsTwoInputs) {
-  D b;
+  CpuAutodiff b;
   Rng rng(1);
   const auto x = parameter(randn(b, {1, 2, 3, 4}, rng), "x");
   const auto loss = [&] { return sum(square(attention(x, x, x * 2))); };
@@ -100,9 +100,9 @@ TEST(Release, DropsWhatWasSavedWhileThePassRuns) {
   const std::size_t before = m.b.memory_stats().in_use;
   constexpr std::int64_t n = 1 << 16;
   const auto start = parameter(full(m.b, {n}, 0.5f), "start");
-  Tensor<D> y = start;
+  Tensor<CpuAutodiff> y = start;
   for (int i = 0; i < 8; ++i) y = tanh(y);  // each keeps its result
-  const Tensor<D> loss = sum(y);
+  const Tensor<CpuAutodiff> loss = sum(y);
   y = {};
   const std::size_t kept = m.b.memory_stats().in_use - before;
   ASSERT_GE(kept, 9 * n * sizeof(float));
@@ -119,7 +119,7 @@ TEST(Release, DropsWhatWasSavedWhileThePassRuns) {
 
 TEST(Release, IsNotTheDefault) {
   Model m;
-  const Tensor<D> loss = m.loss();
+  const Tensor<CpuAutodiff> loss = m.loss();
   EXPECT_EQ(backward(loss).of(m.v).to_vector<float>(), backward(loss).of(m.v).to_vector<float>());
 }
 

@@ -9,7 +9,7 @@ namespace ferrite {
 namespace {
 
 using kernel::Kernel;
-using D = Autodiff<Cpu>;
+using CpuAutodiff = Autodiff<Cpu>;
 
 const char* text = R"(import warp as wp
 
@@ -94,7 +94,7 @@ TYPED_TEST(LaunchGradients, AreThoseOfCentralDifferences) {
 }
 
 TEST(LaunchGradient, FlowsThroughArraysThatAreChangedInPlace) {
-  D b;
+  CpuAutodiff b;
   const Kernel k = Kernel::from_source(R"(import warp as wp
 
 
@@ -104,8 +104,8 @@ def step(x: wp.array[wp.float64], y: wp.array[wp.float64]):
     y[i] = y[i] * y[i] * x[i]
 )");
   const std::vector<double> values = draws(5, 3);
-  const Tensor<D> x = parameter(from_vector<D, double>(b, values, {5}), "x");
-  Tensor<D> y = x * 2;
+  const Tensor<CpuAutodiff> x = parameter(from_vector<CpuAutodiff, double>(b, values, {5}), "x");
+  Tensor<CpuAutodiff> y = x * 2;
   for (int round = 0; round < 3; ++round) k.launch(b, 5, x, y);  // (2 x)^8 x^7 in the end
   const std::vector<double> slopes = sum(y).backward().of(x).to_vector<double>();
   for (std::size_t i = 0; i < 5; ++i) {
@@ -115,7 +115,7 @@ def step(x: wp.array[wp.float64], y: wp.array[wp.float64]):
 }
 
 TEST(LaunchGradient, OfVectorsAndOfViews) {
-  D b;
+  CpuAutodiff b;
   const Kernel k = Kernel::from_source(R"(import warp as wp
 
 
@@ -125,13 +125,15 @@ def lengths(x: wp.array[wp.vec3d], y: wp.array[wp.float64]):
     y[i] = wp.length(x[i]) * x[i][0]
 )");
   const std::vector<double> values = draws(12, 4);
-  const auto run = [&](const Tensor<D>& x) {
-    Tensor<D> y = zeros(b, {4}, DType::f64);
+  const auto run = [&](const Tensor<CpuAutodiff>& x) {
+    Tensor<CpuAutodiff> y = zeros(b, {4}, DType::f64);
     k.launch(b, 4, permute(reshape(x, {3, 4}), {1, 0}), y);
     return sum(y * y);
   };
-  const auto tensor = [&](const std::vector<double>& v) { return from_vector<D, double>(b, v, {12}); };
-  const Tensor<D> x = parameter(tensor(values), "x");
+  const auto tensor = [&](const std::vector<double>& v) {
+    return from_vector<CpuAutodiff, double>(b, v, {12});
+  };
+  const Tensor<CpuAutodiff> x = parameter(tensor(values), "x");
   expect_near(
       run(x).backward().of(x).to_vector<double>(),
       differences(values, [&](const std::vector<double>& v) { return run(tensor(v)).item<double>(); }), 1e-6);
@@ -159,15 +161,15 @@ def cube(x: wp.array[wp.float64], y: wp.array[wp.float64]):
 }
 
 TEST(LaunchGradient, SaysWhereThereIsNone) {
-  D b;
+  CpuAutodiff b;
   const auto message = [&](const std::string& lines, bool temporary = false,
                            bool leaf = false) -> std::string {
     const Kernel k = Kernel::from_source(
         "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float], y: wp.array[float]):\n"
         "    i = wp.tid()\n    " +
         lines + "\n");
-    const Tensor<D> x = parameter(ones(b, {3}), "x");
-    Tensor<D> y = leaf ? parameter(ones(b, {3}), "y") : ones(b, {3});
+    const Tensor<CpuAutodiff> x = parameter(ones(b, {3}), "x");
+    Tensor<CpuAutodiff> y = leaf ? parameter(ones(b, {3}), "y") : ones(b, {3});
     try {
       if (temporary)
         k.launch(b, 3, x, ones(b, {3}));
@@ -191,10 +193,10 @@ Kernel squares() {
 }
 
 TEST(LaunchGradient, APartOfATensorTakesNoHistory) {
-  D b;
+  CpuAutodiff b;
   const Kernel k = squares();
-  const Tensor<D> x = parameter(ones(b, {3}), "x");
-  Tensor<D> both = zeros(b, {6}), part = slice(both, 0, 0, 3), own = clone(part);
+  const Tensor<CpuAutodiff> x = parameter(ones(b, {3}), "x");
+  Tensor<CpuAutodiff> both = zeros(b, {6}), part = slice(both, 0, 0, 3), own = clone(part);
   EXPECT_THROW(k.launch(b, 3, x, part), GradientError);
   k.launch(b, 3, x, own);
   EXPECT_EQ(sum(own).backward().of(x).to_vector<float>(), (std::vector<float>{2, 2, 2}));
@@ -204,10 +206,10 @@ TEST(LaunchGradient, APartOfATensorTakesNoHistory) {
 }
 
 TEST(LaunchGradient, NoticesThatASavedTensorChanged) {
-  D b;
+  CpuAutodiff b;
   const Kernel k = squares();
-  const Tensor<D> p = parameter(ones(b, {3}), "p");
-  Tensor<D> x = p * 2, y = zeros(b, {3});
+  const Tensor<CpuAutodiff> p = parameter(ones(b, {3}), "p");
+  Tensor<CpuAutodiff> x = p * 2, y = zeros(b, {3});
   k.launch(b, 3, x, y);
   k.launch(b, 3, p, x);
   EXPECT_THROW(sum(y).backward(), GradientError);

@@ -8,7 +8,7 @@
 namespace ferrite {
 namespace {
 
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 
 struct LossGradient : ::testing::Test {
   Autodiff<Cpu> b;
@@ -21,12 +21,12 @@ struct LossGradient : ::testing::Test {
   }
   /// Of f(mean loss), by the losses row by row.
   template <class F>
-  Values want(const Tensor<Autodiff<Cpu>>& x, F&& f) {
+  Doubles want(const Tensor<Autodiff<Cpu>>& x, F&& f) {
     const auto losses =
         softmax_cross_entropy(x, targets, CrossEntropyConfig{}.with_reduction(Reduction::none));
     return f(sum(losses) / 5).backward().of(x).template to_vector<double>();
   }
-  static void expect_near(const Values& got, const Values& want, double tolerance) {
+  static void expect_near(const Doubles& got, const Doubles& want, double tolerance) {
     ASSERT_EQ(got.size(), want.size());
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << i;
   }
@@ -48,11 +48,11 @@ TEST_F(LossGradient, IsThatOfTheRows) {
 TEST_F(LossGradient, IsTheSameInEveryPassOverOneGraph) {
   const auto x = logits(DType::f32);
   const auto loss = softmax_cross_entropy(x, targets);
-  const Values first = loss.backward().of(x).to_vector<double>();
+  const Doubles first = loss.backward().of(x).to_vector<double>();
   Gradients<Cpu> twice = loss.backward();
   EXPECT_EQ(twice.of(x).to_vector<double>(), first);
   backward(loss, twice);
-  Values doubled = first;
+  Doubles doubled = first;
   for (double& value : doubled) value *= 2;
   EXPECT_EQ(twice.of(x).to_vector<double>(), doubled);
   EXPECT_EQ(loss.backward().of(x).to_vector<double>(), first) << "adding must not reach what the graph keeps";
@@ -61,8 +61,8 @@ TEST_F(LossGradient, IsTheSameInEveryPassOverOneGraph) {
 TEST_F(LossGradient, AddsToWhatElseDependsOnTheLogits) {
   const auto x = logits(DType::f32);
   const auto loss = softmax_cross_entropy(x, targets) + sum(square(x)) * 0.5;
-  Values sum = want(x, [](const auto& l) { return l; });
-  const Values values = value(x).to_vector<double>();
+  Doubles sum = want(x, [](const auto& l) { return l; });
+  const Doubles values = value(x).to_vector<double>();
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
   expect_near(loss.backward().of(x).to_vector<double>(), sum, 1e-6);
 }
@@ -73,7 +73,7 @@ TEST_F(LossGradient, OfF16SurvivesByALossScale) {
   const auto certain = one_hot(zeros(b, {rows}, DType::i64), classes, DType::f32) * 11;
   const auto x = parameter(cast(certain, DType::f16), "logits");
   const auto loss = softmax_cross_entropy(x, zeros(b, {rows}, DType::i64)) * 65536;
-  const Values gradient = loss.backward().of(x).to_vector<double>();
+  const Doubles gradient = loss.backward().of(x).to_vector<double>();
   EXPECT_NEAR(gradient[1], 16 * std::exp(-11.0), 16 * std::exp(-11.0) * 1e-2);
 }
 

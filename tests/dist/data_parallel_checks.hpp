@@ -8,10 +8,7 @@
 #include <vector>
 
 #include "ferrite/dist/data_parallel.hpp"
-#include "ferrite/nn/linear.hpp"
-#include "ferrite/nn/norm.hpp"
-#include "ferrite/optim/adam.hpp"
-#include "ferrite/stacks.hpp"
+#include "ferrite/train/stacks.hpp"
 
 namespace ferrite::testing {
 

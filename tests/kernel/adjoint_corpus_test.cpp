@@ -22,7 +22,7 @@ std::string corpus_text(const std::string& file) {
 
 /// What the comment over the kernel says, with normal numbers in place of zeros.
 struct Launch {
-  Grid grid;
+  Extents grid;
   Arguments arguments;
 };
 Launch launch_of(const Module& module, const Function& kernel, const std::string& comment) {
@@ -31,7 +31,7 @@ Launch launch_of(const Module& module, const Function& kernel, const std::string
   std::istringstream in(comment);
   for (std::string word; in >> word;) given[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   const auto extents = [](const std::string& text) {
-    Grid all;
+    Extents all;
     std::istringstream parts(text);
     for (std::string part; std::getline(parts, part, 'x');) all.push_back(std::stoll(part));
     return all;
@@ -48,7 +48,7 @@ Launch launch_of(const Module& module, const Function& kernel, const std::string
       launch.arguments.push_back(std::move(v));
     } else if (p.type.is_array()) {
       const std::string& how = given.at(p.name);
-      Grid shape = extents(how.substr(how.find(':') + 1));
+      Extents shape = extents(how.substr(how.find(':') + 1));
       shape.resize(p.type.dims);
       Value v = reals_value(p.type, shape, random);
       if (how.starts_with("zeros") && !is_float(p.type.scalar)) v.numbers.assign(v.numbers.size(), Number{});

@@ -147,7 +147,7 @@ TEST(Derivatives, CornersFollowWarp) {
         parse(kernel_of("out[0] = " + expression, "x: wp.array[float], out: wp.array[float]"));
     const Module back = adjoint(module, module.kernel());
     Arguments all{real_array({at}), real_array({0}), real_array({0}), real_array({1})};
-    interpret(back, back.kernel(), Grid{1}, all);
+    interpret(back, back.kernel(), Extents{1}, all);
     return reals(all[2])[0];
   };
   EXPECT_EQ(slope("wp.abs(x[0])", 0), 1);

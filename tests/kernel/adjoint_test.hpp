@@ -16,7 +16,7 @@
 
 namespace ferrite::kernel {
 
-using Grid = std::vector<std::int64_t>;
+using Extents = std::vector<std::int64_t>;
 using Arguments = std::vector<Value>;
 
 inline Value reals_value(Type type, std::vector<std::int64_t> shape, std::mt19937& random) {
@@ -58,7 +58,7 @@ inline int offset_of(const Module& module, Type type, const std::vector<int>& pa
 struct Gradients {
   std::vector<std::vector<double>> backward, differences;  // for each adjoint parameter
 };
-inline Gradients gradients(const Module& module, const Function& kernel, const Grid& grid,
+inline Gradients gradients(const Module& module, const Function& kernel, const Extents& grid,
                            const Arguments& arguments, const std::vector<int>& extrema = {}) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
@@ -124,7 +124,7 @@ inline Gradients gradients(const Module& module, const Function& kernel, const G
 }
 
 /// Expects the two to agree.
-inline void expect_gradients(const Module& module, const Function& kernel, const Grid& grid,
+inline void expect_gradients(const Module& module, const Function& kernel, const Extents& grid,
                              const Arguments& arguments, const std::vector<int>& extrema = {}) {
   const std::vector<AdjointParameter> adjoints = adjoint_parameters(module, kernel);
   const Gradients g = gradients(module, kernel, grid, arguments, extrema);

@@ -6,9 +6,9 @@ namespace ferrite::kernel {
 namespace {
 
 /// A factory of the kernel around `lines`, with these lines before it.
-std::string factory(const std::string& head, const std::string& before, const std::string& lines,
+std::string factory(const std::string& signature, const std::string& before, const std::string& lines,
                     const std::string& parameters = "out: wp.array[float]") {
-  std::string text = "import warp as wp\n\nN = 100\n\n\ndef " + head + ":\n";
+  std::string text = "import warp as wp\n\nN = 100\n\n\ndef " + signature + ":\n";
   std::istringstream first(before), second(lines);
   for (std::string line; std::getline(first, line);) text += "    " + line + "\n";
   text += "    @wp.kernel\n    def k(" + parameters + "):\n";

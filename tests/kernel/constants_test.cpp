@@ -6,7 +6,7 @@
 namespace ferrite::kernel {
 namespace {
 
-const std::string text = R"(import math
+const std::string constants_text = R"(import math
 import warp as wp
 
 C = wp.constant(wp.float64(0.1))
@@ -77,7 +77,7 @@ std::vector<double> wanted() {
 }
 
 TEST(KernelConstants, KeepAllDigits) {
-  const Module module = parse(text);
+  const Module module = parse(constants_text);
   std::vector<Value> arguments{array_value(module, Type::of(ScalarType::f64).array(1), {20})};
   Memory memory(arguments);
   interpret(module, module.kernel(), std::vector<std::int64_t>{1}, arguments);
@@ -89,7 +89,7 @@ TEST(KernelConstants, KeepAllDigits) {
 }
 
 TEST(KernelConstants, ArePrintedAndEmittedWithAllDigits) {
-  const Module module = parse(text);
+  const Module module = parse(constants_text);
   EXPECT_TRUE(parse(print(module)) == module) << print(module);
   for (const std::string& emitted : {emit_cuda(module), emit_cpp(module)})
     for (const char* part :

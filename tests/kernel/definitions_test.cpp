@@ -6,7 +6,7 @@
 namespace ferrite::kernel {
 namespace {
 
-const std::string head = "import warp as wp\n\n";
+const std::string imports = "import warp as wp\n\n";
 
 /// x after the kernel ran in one thread on {3, 5}.
 std::vector<double> after(const Module& module, std::string_view kernel = {}) {
@@ -21,7 +21,7 @@ TEST(KernelDefinitions, OneNameInTwoPythonFunctions) {
            "\n\n    @wp.func\n    def f(x: float):\n        return x + F\n\n"
            "    @wp.kernel\n    def k(x: wp.array[float]):\n        x[0] = f(x[0])\n\n";
   };
-  const std::string text = head + inside("test_a", "10.0") + inside("test_b", "20.0") +
+  const std::string text = imports + inside("test_a", "10.0") + inside("test_b", "20.0") +
                            "@wp.func\ndef f(x: float):\n    return -x\n\n"
                            "@wp.kernel\ndef top(x: wp.array[float]):\n    x[0] = f(x[0])\n";
   const Module module = parse(text);
@@ -37,25 +37,26 @@ TEST(KernelDefinitions, OneNameInTwoPythonFunctions) {
   } catch (const ValueError& e) {
     EXPECT_NE(std::string(e.what()).find("test_a_k, test_b_k"), std::string::npos) << e.what();
   }
-  const std::string methods = head +
+  const std::string methods = imports +
                               "class A:\n    def test(self):\n        @wp.kernel\n        def k(x: "
                               "wp.array[float]):\n            x[0] = 1.0\n\n"
                               "class B:\n    def test(self):\n        @wp.kernel\n        def k(x: "
                               "wp.array[float]):\n            x[0] = 2.0\n";
   EXPECT_EQ(after(parse(methods), "B.test.k")[0], 2);
-  const std::string again = head + inside("test_a", "1.0") + "    @wp.kernel\n    def k():\n        pass\n";
+  const std::string again =
+      imports + inside("test_a", "1.0") + "    @wp.kernel\n    def k():\n        pass\n";
   EXPECT_NE(error_of(again).find("'k' is defined twice, first in line"), std::string::npos)
       << error_of(again);
 }
 
 TEST(KernelDefinitions, ANameThatStandsAloneKeepsIt) {
   const Module module =
-      parse(head + "def make():\n    @wp.kernel\n    def k(x: wp.array[float]):\n        x[0] = 1.0\n");
+      parse(imports + "def make():\n    @wp.kernel\n    def k(x: wp.array[float]):\n        x[0] = 1.0\n");
   EXPECT_EQ(module.kernel().name, "k");
 }
 
 TEST(KernelDefinitions, WhatIsWrongElsewhereDoesNotMatter) {
-  const std::string text = head +
+  const std::string text = imports +
                            "@wp.kernel\ndef good(x: wp.array[float]):\n    x[0] = 1.0\n\n"
                            "@wp.func\ndef broken(x: float):\n    return unknown\n\n"
                            "@wp.kernel\ndef bad(x: wp.array[float]):\n    x[0] = broken(x[0])\n\n"
@@ -85,9 +86,9 @@ TEST(KernelDefinitions, WhatIsWrongElsewhereDoesNotMatter) {
 
 /// As Warp 1.19: a function called add is what + of its types means, but for atomics and components.
 TEST(KernelDefinitions, AFunctionWithTheNameOfAnOperator) {
-  const std::string add = head + "@wp.func\ndef add(x: float, y: float) -> float:\n    return x * y\n\n";
+  const std::string add = imports + "@wp.func\ndef add(x: float, y: float) -> float:\n    return x * y\n\n";
   const auto run = [&](const std::string& lines) {
-    const Module module = parse(add + kernel_of(lines, "x: wp.array[float]").substr(head.size()));
+    const Module module = parse(add + kernel_of(lines, "x: wp.array[float]").substr(imports.size()));
     EXPECT_TRUE(parse(print(module)) == module) << print(module);
     return after(module)[0];
   };
@@ -99,7 +100,7 @@ TEST(KernelDefinitions, AFunctionWithTheNameOfAnOperator) {
   EXPECT_EQ(run("x[0] = float(3 + 4)"), 7);
   EXPECT_EQ(run("v = wp.vec2(x[0], 0.0) + wp.vec2(x[1], 0.0)\nx[0] = v[0]"), 8);
   EXPECT_EQ(run("v = wp.vec2(x[0], 0.0)\nv[0] += x[1]\nx[0] = v[0]"), 8);
-  const std::string itself = head + "@wp.func\ndef add(x: float, y: float):\n    return x + y\n";
+  const std::string itself = imports + "@wp.func\ndef add(x: float, y: float):\n    return x + y\n";
   EXPECT_NE(
       error_of(itself).find("k.py:5:14: '+' of float and float is the function 'add' here, which would call "
                             "itself: write wp.add(...)"),

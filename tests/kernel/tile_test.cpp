@@ -23,8 +23,8 @@ Value random_values(std::vector<std::int64_t> shape, ScalarType type = ScalarTyp
 }
 
 /// Runs the only kernel of a text by tiles and by the interpreter; `roundings` as compare() has it.
-void expect_same(const std::string& text, std::vector<std::int64_t> dim, const std::vector<Value>& values,
-                 double roundings = 0) {
+void expect_same_tiles(const std::string& text, std::vector<std::int64_t> dim,
+                       const std::vector<Value>& values, double roundings = 0) {
   const Module module = parse(text);
   const auto program = executor().compile_tiles(module.kernel());
   ASSERT_EQ(program->obstacle(), "");
@@ -64,7 +64,7 @@ TEST(Tile, Arithmetic) {
         "    t = a < s\n    u = wp.where(t, b < s, t)\n    z[i] = wp.where(u, a, wp.where(not t, b, s))"})
     for (const std::int64_t n : {1, 3, 31, 32, 128, 5000}) {
       SCOPED_TRACE(std::string(lines) + " of " + std::to_string(n));
-      expect_same(
+      expect_same_tiles(
           one_axis(lines), {n},
           {random_values({n}), random_values({n}), random_values({n}), scalar_value(ScalarType::f32, 0.75)});
     }
@@ -88,10 +88,10 @@ TEST(Tile, Functions) {
   for (const double scale : {1.0, 3e8})
     for (const char* f : {"exp", "log", "tanh", "erf", "sin", "cos"}) {
       SCOPED_TRACE(f);
-      expect_same(one_axis("    z[i] = wp." + std::string(f) + "(a * s) + b"), {333},
-                  {random_values({333}), random_values({333}), random_values({333}),
-                   scalar_value(ScalarType::f32, scale)},
-                  6);
+      expect_same_tiles(one_axis("    z[i] = wp." + std::string(f) + "(a * s) + b"), {333},
+                        {random_values({333}), random_values({333}), random_values({333}),
+                         scalar_value(ScalarType::f32, scale)},
+                        6);
     }
 }
 
@@ -116,9 +116,9 @@ TEST(Tile, RowsBroadcastAndSixteenBits) {
       "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array2d[wp.bfloat16], y: wp.array2d[float], z: "
       "wp.array2d[wp.bfloat16]):\n"
       "    i, j = wp.tid()\n    z[i, j] = wp.bfloat16(float(wp.bfloat16(float(x[i, j]) * y[i, j])) + 1.5)\n";
-  expect_same(text, {5, 77},
-              {random_values({5, 77}, ScalarType::bf16), random_values({5, 77}),
-               random_values({5, 77}, ScalarType::bf16)});
+  expect_same_tiles(text, {5, 77},
+                    {random_values({5, 77}, ScalarType::bf16), random_values({5, 77}),
+                     random_values({5, 77}, ScalarType::bf16)});
 
   const Module module = parse(text);
   const auto program = executor().compile_tiles(module.kernel());
@@ -147,7 +147,7 @@ TEST(Tile, ExtremesOfZerosAndNaNs) {
     for (const double s : numbers) {
       SCOPED_TRACE(line);
       const Value x = real_array(numbers, ScalarType::f32);
-      expect_same(one_axis(line), {7}, {x, x, x, scalar_value(ScalarType::f32, s)});
+      expect_same_tiles(one_axis(line), {7}, {x, x, x, scalar_value(ScalarType::f32, s)});
     }
 }
 
@@ -158,8 +158,8 @@ TEST(Tile, LongChainsDoNotRecur) {
   const int n = 20000;
   for (int i = 1; i <= n; ++i)
     text += "    v" + std::to_string(i) + " = v" + std::to_string(i - 1) + " * 1.0001\n";
-  expect_same(text + "    y[i] = v" + std::to_string(n) + "\n", {3},
-              {random_values({3}), random_values({3})});
+  expect_same_tiles(text + "    y[i] = v" + std::to_string(n) + "\n", {3},
+                    {random_values({3}), random_values({3})});
 }
 
 TEST(Tile, WhatTheyLeaveToBlocks) {
