@@ -1,6 +1,6 @@
 # Headers of other libraries that most files include are parsed once, not once per file. Ferrite's own headers are not among them: a
-# change to one would compile everything again. Files include what they use all the same: ./dev check tsan sets
-# CMAKE_DISABLE_PRECOMPILE_HEADERS, and so shows what is missing in the layers that it builds.
+# change to one would compile everything again. Files include what they use all the same: ./dev check includes
+# sets CMAKE_DISABLE_PRECOMPILE_HEADERS, and so shows what is missing.
 set(FERRITE_PRECOMPILED <algorithm> <array> <atomic> <bit> <chrono> <cmath> <concepts> <cstdint> <cstring> <filesystem> <fstream>
                         <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view>
                         <thread> <unordered_map> <utility> <variant> <vector>)

@@ -250,6 +250,38 @@ TEST_F(CudaGeneration, NextTokenDrawsByProbability) {
   expect({1, 0, 0.65}, {0, 2 / 7.0, 5 / 7.0, 0});
 }
 
+TEST_F(CudaGeneration, NextTokenByClustersOfEverySize) {
+  // The fewer texts there are, the more blocks share one. Some scores cannot be used, or all but three cannot
+  // be drawn; some tokens are given.
+  constexpr std::int64_t vocab = 8193;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t texts : {1, 20, 40, 200}) {
+    std::vector<float> scores = random({texts, vocab}, DType::f32).to_vector<float>();
+    Ids given;
+    for (std::int64_t n = 0; n < texts; ++n) {
+      float* const own = scores.data() + n * vocab;
+      if (n % 6 == 1) own[vocab - 1] = NAN;
+      if (n % 6 == 2) own[5] = infinity;
+      if (n % 6 == 3) std::fill_n(own, vocab, -infinity);
+      if (n % 6 == 4) {
+        std::fill_n(own, vocab, -infinity);
+        own[7] = own[4000] = 1, own[8000] = 2;
+      }
+      given.insert(given.end(), {0, n % 6 == 5 ? 9 : -1});
+    }
+    const Gpu all = from_vector(*cuda, scores, {texts, vocab}), text = from_vector(*cuda, given, {texts, 2});
+    const Gpu uniforms = cast(rand(*cuda, {texts, 2}, rng, 0.01, 0.99), DType::f64);
+    const Gpu seen = zeros(*cuda, {texts, vocab}, DType::bool_);
+    for (const op::NextToken& op :
+         {op::NextToken{0}, op::NextToken{1, 50}, op::NextToken{0.8, 200}, op::NextToken{1, 512, 0.7}}) {
+      SCOPED_TRACE(std::to_string(texts));
+      expect_all(op, {all, text, zeros(*cuda, {texts}, DType::i32), uniforms, seen}, 0);
+      const Gpu beyond = ones(*cuda, {texts}, DType::i32);
+      EXPECT_THROW(eval_all(op, all, text, beyond, uniforms, seen)[3].to_vector<std::int32_t>(), ValueError);
+    }
+  }
+}
+
 TEST_F(CudaGeneration, NextTokenReportsNaNAndPlacesBeyondTheText) {
   const Gpu scores = from_vector(*cuda, {{0.f, NAN, 1.f}}), seen = zeros(*cuda, {1, 3}, DType::bool_);
   const Gpu text = full(*cuda, {1, 2}, -1, DType::i32), uniforms = zeros(*cuda, {1, 2}, DType::f64);

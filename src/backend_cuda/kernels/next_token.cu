@@ -29,14 +29,14 @@ struct NextTokenArgs {
   __host__ __device__ unsigned likeliest() const {
     return temperature == 0 ? 1 : static_cast<unsigned>(top_k);
   }
-  __host__ __device__ bool are_few() const {
+  __host__ __device__ bool looks_for_few() const {
     return likeliest() > 0 && likeliest() <= token_choice::FewTokens::most_k;
   }
 };
 
-/// The highest score, which must be finite.
+/// Whether the highest score, given as a key, is finite.
 __device__ __forceinline__ bool is_usable(unsigned highest) {
-  return highest != ~0u && ::isfinite(from_ascending_key<float>(highest));
+  return ::isfinite(from_ascending_key<float>(highest));
 }
 
 /// The place of the token that is drawn among those that are likely.
@@ -63,7 +63,7 @@ __device__ int pick(const NextTokenArgs<T>& args, token_choice::Memory& memory, 
     if (penalty == 1 || !seen[id]) return score;
     return score > 0 ? score / penalty : score * penalty;
   };
-  if (args.are_few()) {
+  if (args.looks_for_few()) {
     token_choice::FewTokens& few = memory.few;
     const unsigned highest = few.find(args.likeliest(), args.vocab, score_of);
     if (ptx::block_in_cluster() > 0 || !is_usable(highest)) return -1;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(token_choice::threads)
   if (!is_given) token = pick(args, memory, args.uniforms[at]);
   if (!is_first) return;
   if (is_given && !is_alone) ptx::wait_for_cluster();
-  __syncthreads();
+  __syncthreads();  // all have read what the first thread changes now
   if (threadIdx.x != 0) return;
   args.text[at] = token;
   args.read[n] = static_cast<std::int32_t>(place);
@@ -116,7 +116,8 @@ __global__ void __launch_bounds__(token_choice::threads)
   if (token >= 0 && token < args.all) args.seen[n * args.all + token] = true;
 }
 
-/// So many that a cluster of blocks looks through them faster than one block.
+/// From here on a cluster of blocks looks through them. One block, with eight for each thread, would wait
+/// once.
 constexpr std::int64_t many_tokens = 1 << 13;
 
 /// The output, dense, with what the input holds.
@@ -173,15 +174,16 @@ void run(Cuda& cuda, const op::NextToken& op, Ins in, Outs out) {
                             FaultReport(call)};
       const auto kernel = next_token_kernel<T>;
       BlockSize block{token_choice::threads};
-      if (args.are_few() && vocab >= many_tokens && runs_hopper_code()) {
-        const std::int64_t blocks = call.properties().multiProcessorCount;
-        for (block.cluster = 8; block.cluster > 1 && texts * block.cluster > blocks;) block.cluster /= 2;
+      if (args.looks_for_few() && vocab >= many_tokens && runs_hopper_code()) {
+        const std::int64_t processors = call.properties().multiProcessorCount;
+        block.cluster = 8;
+        while (block.cluster > 1 && texts * block.cluster > processors) block.cluster /= 2;
       }
       const std::int64_t bytes = vocab * static_cast<std::int64_t>(sizeof(float));
       const auto most = static_cast<std::int64_t>(call.properties().sharedMemPerBlockOptin);
       constexpr auto own = static_cast<std::int64_t>(sizeof(token_choice::Memory)) + (1 << 10);
       // The few have a place of their own, and are hardly ever too many.
-      const bool is_shared = !args.are_few() && bytes + own <= most;
+      const bool is_shared = !args.looks_for_few() && bytes + own <= most;
       const Scratch<float> numbers(call, is_shared ? 1 : texts * vocab);
       if (is_shared) {
         block.shared_bytes = bytes;

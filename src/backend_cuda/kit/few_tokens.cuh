@@ -2,7 +2,8 @@
 // together, each among its share of the tokens, and the first gets all of them.
 //
 // Groups of threads find their highest scores. The k-th highest of these is not above the k-th highest of
-// all, so that only scores from there on count: hardly more than k, unless most of the scores are equal.
+// all, so that only scores from there on count: hardly more than k, unless many scores are equal, or the
+// highest lie in a few groups.
 #pragma once
 
 #include "backend_cuda/kit/kth_highest.cuh"
@@ -11,7 +12,7 @@
 
 namespace ferrite::cuda::token_choice {
 
-constexpr int threads = 1024, warps = threads / 32;
+constexpr int threads = 1024;
 constexpr unsigned everyone = 0xffffffffu;
 
 /// Shared by the threads of a block.

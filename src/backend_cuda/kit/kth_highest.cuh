@@ -22,13 +22,12 @@ class KthHighest {
   __device__ explicit KthHighest(Memory& memory)
       : memory_(memory), thread_(static_cast<int>(threadIdx.x)), lane_(thread_ % 32) {}
 
-  /// Of `count` keys; the lowest `left` bits of the result are not looked for, and 0. 0 < k <= count. A
-  /// thread asks for the keys at its number, and at that plus multiples of `threads`. For all threads of the
-  /// block.
+  /// Of `count` keys. 0 < k <= count. A thread asks for the keys at its number, and at that plus multiples of
+  /// `threads`. For all threads of the block.
   template <class KeyOf>
-  __device__ KthKey find(unsigned k, int count, int left, KeyOf&& key_of) {
+  __device__ KthKey find(unsigned k, int count, KeyOf&& key_of) {
     unsigned prefix = 0, fixed = 0;
-    for (int shift = 24; shift >= left; shift -= 8) {
+    for (int shift = 24; shift >= 0; shift -= 8) {
       if (thread_ < bins) memory_.count[thread_] = 0;
       __syncthreads();
       for (int first = 0; first < count; first += threads) {

@@ -1,5 +1,5 @@
 // Instructions that CUDA C++ has no name for: asynchronous copies into shared memory, tensor cores, clusters
-// of thread blocks. Each is one instruction, named here once.
+// of thread blocks. Each is named here once.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -187,8 +187,8 @@ __device__ __forceinline__ void store_async(std::uint32_t to, std::uint64_t valu
                      "l"(value), "r"(barrier)
                      : "memory");
 }
-/// To this place of the shared memory of another block of the cluster, which must have begun, and must not
-/// end before it has waited for this block's next arrival.
+/// To this place of the shared memory of a block of the cluster, perhaps of this one. Another must have
+/// begun, and must not end before it has waited for this block's next arrival.
 template <class T>
 __device__ __forceinline__ void store_in_block(T* own, int block, T value) {
   static_assert(sizeof(T) == 4);

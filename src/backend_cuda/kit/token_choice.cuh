@@ -5,8 +5,12 @@
 #pragma once
 
 #include "backend_cuda/kit/few_tokens.cuh"
+#include "backend_cuda/kit/kth_highest.cuh"
+#include "backend_cuda/kit/ordered_keys.cuh"
 
 namespace ferrite::cuda::token_choice {
+
+constexpr int warps = threads / 32;
 
 /// Shared by the threads of a block.
 struct Memory {
@@ -82,7 +86,7 @@ class Choice {
 
   /// The likeliest k. 0 < k < count. After take_scores.
   __device__ Limit<unsigned> likeliest(unsigned k) {
-    return limit(highest_.find(k, count_, 0, [&](int i) { return ascending_key(numbers_[i]); }));
+    return limit(highest_.find(k, count_, [&](int i) { return ascending_key(numbers_[i]); }));
   }
   /// Those that belong to the likeliest, of which this is the least.
   __device__ Limit<unsigned> limit(const KthKey& least) {
