@@ -48,9 +48,9 @@ std::vector<int> layers_of(const CausalGraph& graph) {
   return layer;
 }
 
-class LayeredDrawing {
+class Layout {
  public:
-  explicit LayeredDrawing(const CausalGraph& graph) : graph_(graph) {
+  explicit Layout(const CausalGraph& graph) : graph_(graph) {
     const std::vector<int> layer = layers_of(graph);
     for (Index i = 0; i < layer.size(); ++i)
       stops_.push_back(
@@ -178,7 +178,7 @@ class LayeredDrawing {
 
 }  // namespace
 
-GraphLayout layout_graph(const CausalGraph& graph) { return LayeredDrawing(graph).result(); }
+GraphLayout layout_graph(const CausalGraph& graph) { return Layout(graph).result(); }
 
 CausalGraph observed_part(const CausalGraph& graph) {
   std::vector<bool> wanted(graph.nodes.size());
