@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ferrite/io/safetensors.hpp"
+#include "messages.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::testing {
@@ -61,9 +62,6 @@ class OwnReplay : public ::testing::Test {
       return r;
     }();
     return all;
-  }
-  static void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
   }
   ScratchFolder folder_;
 };

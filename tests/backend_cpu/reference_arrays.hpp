@@ -10,6 +10,7 @@
 
 #include "ferrite/backend/evaluate.hpp"
 #include "ferrite/backend/reference.hpp"
+#include "messages.hpp"
 
 namespace ferrite::testing {
 
@@ -86,16 +87,6 @@ inline void expect_array(const Array& actual, const Meta& meta, const std::vecto
                          double tolerance = 0) {
   EXPECT_EQ(to_string(actual.meta()), to_string(meta));
   expect_values(actual, expected, tolerance);
-}
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error of the expected type";
 }
 
 }  // namespace ferrite::testing

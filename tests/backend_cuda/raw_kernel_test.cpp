@@ -7,29 +7,19 @@
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/kernel/error.hpp"
 #include "ferrite/stacks.hpp"
+#include "messages.hpp"
 
 namespace ferrite {
 namespace {
+
+using testing::expect_contains;
+using testing::message_of;
 
 const char* const scale_text = R"(
 extern "C" __global__ void scale(const float* x, float* y, float a, long long n) {
   const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i < n) y[i] = a * x[i];
 })";
-
-/// The message of the error that `action` throws.
-template <class E, class F>
-std::string error_of(F&& action) {
-  try {
-    action();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error of this type";
-}
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
-}
 
 TEST(RawKernelText, IsCompiledWithoutAGpu) {
   const auto compiled = [](const RawKernel& kernel) -> std::string {
@@ -72,7 +62,7 @@ TEST(RawKernelText, ErrorsShowTheLogOfTheCompiler) {
   expect_contains(log, "bad.cu(2): error: identifier \"no_such_name\" is undefined");
   expect_contains(refused(RawKernel::from_source(scale_text, "scale", {"--no-such-option"})),
                   "no-such-option");
-  expect_contains(error_of<ValueError>([] { RawKernel().ptx(); }), "make one by from_source");
+  expect_contains(message_of<ValueError>([] { RawKernel().ptx(); }), "make one by from_source");
 }
 
 TEST(RawGrid, CoversAllElements) {
@@ -145,21 +135,21 @@ TEST_F(CudaRawKernel, SaysWhichArgumentIsWrong) {
   const auto x = ones(*gpu, {2, 3});
   auto y = zeros(*gpu, {2, 3});
   const RawGrid grid = RawGrid::over(n);
-  expect_contains(error_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, 2.0f); }),
+  expect_contains(message_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, 2.0f); }),
                   "[scale] 3 arguments: the kernel has 4 parameters");
-  expect_contains(error_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, 2.0, n); }),
+  expect_contains(message_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, 2.0, n); }),
                   "argument 3 is a value of 8 bytes, and the kernel's parameter has 4");
-  expect_contains(error_of<ValueError>([&] { scale.launch(*gpu, grid, x, 2.0f, y, n); }),
+  expect_contains(message_of<ValueError>([&] { scale.launch(*gpu, grid, x, 2.0f, y, n); }),
                   "argument 2 is a value of 4 bytes, and the kernel's parameter has 8");
-  expect_contains(error_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, y, n); }),
+  expect_contains(message_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, y, n); }),
                   "argument 3 is a tensor, a pointer of 8 bytes");
-  expect_contains(error_of<ShapeError>([&] { scale.launch(*gpu, grid, transpose(x, 0, 1), y, 2.0f, n); }),
+  expect_contains(message_of<ShapeError>([&] { scale.launch(*gpu, grid, transpose(x, 0, 1), y, 2.0f, n); }),
                   "argument 1, f32[3, 2], is not dense");
-  expect_contains(error_of<ValueError>([&] { scale.launch(*gpu, grid, Tensor<Cuda>(), y, 2.0f, n); }),
+  expect_contains(message_of<ValueError>([&] { scale.launch(*gpu, grid, Tensor<Cuda>(), y, 2.0f, n); }),
                   "argument 1 is a tensor without data");
   Cpu cpu;
   const auto host = ones(cpu, {2, 3});
-  expect_contains(error_of<DeviceError>([&] { scale.launch(*gpu, grid, host.primitive(), y, 2.0f, n); }),
+  expect_contains(message_of<DeviceError>([&] { scale.launch(*gpu, grid, host.primitive(), y, 2.0f, n); }),
                   "argument 1 is on cpu, and the launch on cuda:0");
   scale.launch(*gpu, grid, x, y, 2.0f, n);  // none of it did harm
   EXPECT_EQ(y.to_vector(), std::vector<float>(6, 2.0f));
@@ -169,17 +159,17 @@ TEST_F(CudaRawKernel, SaysWhatIsWrongWithTheGridOrTheText) {
   const auto x = ones(*gpu, {4});
   auto y = zeros(*gpu, {4});
   const auto launch = [&](const RawGrid& grid) {
-    return error_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, 2.0f, std::int64_t{4}); });
+    return message_of<ValueError>([&] { scale.launch(*gpu, grid, x, y, 2.0f, std::int64_t{4}); });
   };
   expect_contains(launch({{1}, {2048}}), "[scale] 2048 threads along x: must be 1 to 1024");
   expect_contains(launch({{1}, {64, 32}}), "blocks of 2048 threads: at most 1024");
   expect_contains(launch({{-1}, {32}}), "-1 blocks along x");
   expect_contains(launch({{1, 70000}, {32}}), "70000 blocks along y: must be 0 to 65535");
   expect_contains(launch(RawGrid::over(4).with_shared_bytes(1 << 20)), "1048576 bytes of shared memory");
-  expect_contains(error_of<ValueError>([&] { RawKernel::from_source(scale_text, "scales").prepare(*gpu); }),
+  expect_contains(message_of<ValueError>([&] { RawKernel::from_source(scale_text, "scales").prepare(*gpu); }),
                   "declare it as extern \"C\" __global__ void scales(...)");
   expect_contains(
-      error_of<kernel::KernelError>([&] { RawKernel::from_source("not CUDA", "k").prepare(*gpu); }),
+      message_of<kernel::KernelError>([&] { RawKernel::from_source("not CUDA", "k").prepare(*gpu); }),
       "k.cu(1): error");
 }
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "messages.hpp"
 #include "paths.hpp"
 #include "scratch_folder.hpp"
 
@@ -31,10 +32,6 @@ inline Reply run_ferrite(const std::string& arguments, const std::string& enviro
   const int status = ::pclose(pipe);
   reply.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return reply;
-}
-
-inline void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
 }
 
 }  // namespace ferrite::testing

@@ -111,7 +111,7 @@ TEST(Array, SeesItsElementsThroughTheOffset) {
 
 // The environment is read once per process (and AddressSanitizer builds cache nothing unless told to), so
 // these run in processes of their own.
-class HostAllocatorEnvironment : public testing::Test {
+class HostAllocatorEnvironment : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   void TearDown() override {
@@ -138,7 +138,7 @@ TEST_F(HostAllocatorEnvironment, FreedBlocksAreReused) {
     const auto again = host_allocator().allocate(4900);  // the same class
     finish(again->data() == first && idle.cached == 5120 && host_allocator().stats().cached == 0);
   };
-  EXPECT_EXIT(reuse(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(reuse(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(HostAllocatorEnvironment, TheCacheIsBounded) {
@@ -158,7 +158,7 @@ TEST_F(HostAllocatorEnvironment, TheCacheIsBounded) {
     finish(bounded && used && host_allocator().stats().cached <= 100000 &&
            host_allocator().stats().in_use == 0);
   };
-  EXPECT_EXIT(fill(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(fill(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(HostAllocatorEnvironment, ARefusalOfTheSystemIsOutOfMemory) {
@@ -176,7 +176,7 @@ TEST_F(HostAllocatorEnvironment, ARefusalOfTheSystemIsOutOfMemory) {
     }
     finish(false);
   };
-  EXPECT_EXIT(ask(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ask(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(HostAllocatorEnvironment, PoisonFillsFreshAndReusedMemoryWithNaN) {
@@ -196,7 +196,7 @@ TEST_F(HostAllocatorEnvironment, PoisonFillsFreshAndReusedMemoryWithNaN) {
     }
     finish(poisoned);
   };
-  EXPECT_EXIT(look(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(HostAllocatorEnvironment, BadCacheSizesAreAnError) {
@@ -210,7 +210,7 @@ TEST_F(HostAllocatorEnvironment, BadCacheSizesAreAnError) {
       }
       std::_Exit(0);
     };
-    EXPECT_EXIT(ask(), testing::ExitedWithCode(7), "") << value;
+    EXPECT_EXIT(ask(), ::testing::ExitedWithCode(7), "") << value;
   }
 }
 
@@ -220,7 +220,7 @@ TEST_F(HostAllocatorEnvironment, BuffersMayOutliveMain) {
     late = host_allocator().allocate(100);
     std::exit(0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ Case random_case(Random& random, int steps) {
   const Shape shape = random.shape(static_cast<int>(random(0, 5)));
   const Layout start = Layout::contiguous(shape);
   Case c{start, {shape, positions(start)}};
-  for (int i = 0; i < steps && !testing::Test::HasFatalFailure(); ++i) step(c, random);
+  for (int i = 0; i < steps && !::testing::Test::HasFatalFailure(); ++i) step(c, random);
   return c;
 }
 

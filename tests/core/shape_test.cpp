@@ -9,19 +9,12 @@
 
 #include "ferrite/core/array.hpp"
 #include "ferrite/core/error.hpp"
+#include "messages.hpp"
 
 namespace ferrite {
 namespace {
 
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error of the expected type";
-}
+using testing::message_of;
 
 TEST(Shape, HoldsUpToEightExtents) {
   EXPECT_EQ(Shape{}.rank(), 0);

@@ -22,7 +22,7 @@
 namespace ferrite {
 namespace {
 
-class ThreadPool : public testing::TestWithParam<int> {
+class ThreadPool : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override { set_num_threads(GetParam()); }
   void TearDown() override { set_num_threads(before_); }
@@ -155,7 +155,7 @@ TEST_P(ThreadPool, WakesUpAfterSleeping) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, ThreadPool, testing::Values(1, 2, 7));
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPool, ::testing::Values(1, 2, 7));
 
 TEST(ThreadPoolSize, EveryThreadTakesPart) {
   const int before = num_threads();
@@ -204,7 +204,7 @@ TEST(ThreadPoolSize, RefusesValuesOutOfRange) {
 }
 
 // The variable is read once per process, so each case runs in a process of its own.
-class ThreadPoolEnvironment : public testing::Test {
+class ThreadPoolEnvironment : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   void TearDown() override { unsetenv("FERRITE_NUM_THREADS"); }
@@ -212,7 +212,7 @@ class ThreadPoolEnvironment : public testing::Test {
 
 TEST_F(ThreadPoolEnvironment, SetsTheDefault) {
   setenv("FERRITE_NUM_THREADS", "3", 1);
-  EXPECT_EXIT(std::_Exit(num_threads()), testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(std::_Exit(num_threads()), ::testing::ExitedWithCode(3), "");
 }
 
 TEST_F(ThreadPoolEnvironment, BadValuesAreAnError) {
@@ -226,7 +226,7 @@ TEST_F(ThreadPoolEnvironment, BadValuesAreAnError) {
       }
       std::_Exit(0);
     };
-    EXPECT_EXIT(ask(), testing::ExitedWithCode(7), "") << value;
+    EXPECT_EXIT(ask(), ::testing::ExitedWithCode(7), "") << value;
   }
 }
 
@@ -243,7 +243,7 @@ TEST_F(ThreadPoolEnvironment, StaticDestructorsMayStillUseThePool) {
     chunked_sum();
     std::exit(0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "dist/data_parallel_checks.hpp"
 #include "dist/on_ranks.hpp"
+#include "messages.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -14,16 +15,6 @@ using dist::DataParallel;
 using dist::DataParallelConfig;
 using dist::DistError;
 using D = Autodiff<Cpu>;
-
-template <class Error>
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class ParallelRanks : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, ParallelRanks, ::testing::Values(1, 2, 3, 4));
@@ -95,26 +86,26 @@ TEST(Parallel, DifferentModelsAreNamedOnAllRanks) {
     SmallNet<D> net(b, 1, g->rank() == 1 ? 17 : 16);
     const auto before = net.state();
     EXPECT_EQ(
-        error_of<DistError>([&] { DataParallel parallel(net, *g); }),
+        message_of<DistError>([&] { DataParallel parallel(net, *g); }),
         "[DataParallel] the ranks have different models: rank 1 has the parameter 'hidden.weight' of "
         "f32[17, 6], rank 0 has the parameter 'hidden.weight' of f32[16, 6]: make the same model on every "
         "rank");
     expect_same_bits(net.state(), before, "nothing has changed");
     SmallNet<D> frozen(b, 1);
     if (g->rank() == 2) frozen.out.freeze();
-    const std::string text = error_of<DistError>([&] { DataParallel parallel(frozen, *g); });
+    const std::string text = message_of<DistError>([&] { DataParallel parallel(frozen, *g); });
     EXPECT_NE(
         text.find("rank 2 has the frozen parameter 'out.weight' of f32[3, 16], rank 0 has the parameter"),
         std::string::npos)
         << text;
-    const std::string sizes = error_of<DistError>(
+    const std::string sizes = message_of<DistError>(
         [&] { DataParallel parallel(net, *g, DataParallelConfig{}.with_bucket_bytes(g->rank() + 1)); });
     EXPECT_NE(sizes.find("rank 1 has bucket_bytes 2, rank 0 has bucket_bytes 1"), std::string::npos) << sizes;
     nn::Linear<D> layer = [&] {
       Rng rng(1);
       return nn::Linear<D>(b, {.in = 2, .out = 2, .bias = g->rank() != 2}, rng);
     }();
-    const std::string fewer = error_of<DistError>([&] { DataParallel parallel(layer, *g); });
+    const std::string fewer = message_of<DistError>([&] { DataParallel parallel(layer, *g); });
     EXPECT_NE(fewer.find("rank 2 has nothing more, rank 0 has the parameter 'bias' of f32[2]"),
               std::string::npos)
         << fewer;
@@ -161,7 +152,7 @@ TEST(Parallel, ARankThatThrowsInBackwardEndsTheOthers) {
         parallel.backward(lesson.loss(net, 0, rank, 0), grads, 1, hook);
         parallel.finish(grads);
       };
-      const std::string text = error_of<std::exception>(run);
+      const std::string text = message_of<std::exception>(run);
       EXPECT_NE(text.find(rank == 1 ? "no memory" : "rank 1 is gone"), std::string::npos) << text;
     });
 }
@@ -181,7 +172,7 @@ TEST(Parallel, WhatIsWrongWithAStepIsSaid) {
     EXPECT_THROW(parallel.backward(loss(), grads), ValueError);
     parallel.finish(grads);
     EXPECT_EQ(
-        error_of<GradientError>([&] { parallel.backward(loss(), grads); }),
+        message_of<GradientError>([&] { parallel.backward(loss(), grads); }),
         "[DataParallel] 'hidden.weight' has a gradient before the first micro-batch of a step: begin every "
         "step with new Gradients");
     Gradients<Cpu> next;
@@ -206,12 +197,13 @@ TEST(Parallel, ShardsAreForOneOptimiserOfDenseParameters) {
     Gradients<Cpu> grads;
     parallel.backward(Lesson{}.loss(net, 0, g->rank(), 0), grads);
     EXPECT_NE(
-        error_of<ValueError>([&] { parallel.finish(grads); }).find("no optimiser was made with shards()"),
+        message_of<ValueError>([&] { parallel.finish(grads); }).find("no optimiser was made with shards()"),
         std::string::npos);
     {
       auto optimizer = small_optimizer(net, parallel.shards());
-      EXPECT_NE(error_of<ValueError>([&] { small_optimizer(net, parallel.shards()); }).find("two optimisers"),
-                std::string::npos);
+      EXPECT_NE(
+          message_of<ValueError>([&] { small_optimizer(net, parallel.shards()); }).find("two optimisers"),
+          std::string::npos);
       optimizer.step(grads, parallel.finish(grads));
     }
     auto next = small_optimizer(net, parallel.shards());  // the first is gone
@@ -223,7 +215,7 @@ TEST(Parallel, ShardsAreForOneOptimiserOfDenseParameters) {
       void visit(nn::Visitor<D>& v) override { v.parameter("weight", weight); }
     } turned(b);
     if (!turned.weight.primitive().value.layout().is_contiguous()) {
-      EXPECT_NE(error_of<ValueError>([&] { DataParallel(turned, *g, sharded); }).find("contiguous(x)"),
+      EXPECT_NE(message_of<ValueError>([&] { DataParallel(turned, *g, sharded); }).find("contiguous(x)"),
                 std::string::npos);
     }
     nn::Linear<D> other = [&] {
@@ -232,7 +224,7 @@ TEST(Parallel, ShardsAreForOneOptimiserOfDenseParameters) {
     }();
     DataParallel another(other, *g, sharded);
     EXPECT_NE(
-        error_of<ValueError>([&] { small_optimizer(net, another.shards()); }).find("there is no parameter"),
+        message_of<ValueError>([&] { small_optimizer(net, another.shards()); }).find("there is no parameter"),
         std::string::npos);
   });
 }

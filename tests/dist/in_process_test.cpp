@@ -2,6 +2,7 @@
 
 #include "dist/collective_checks.hpp"
 #include "dist/on_ranks.hpp"
+#include "messages.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -9,15 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 using dist::DistError;
 using dist::InProcessGroup;
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const DistError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class InProcess : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, InProcess, ::testing::Values(1, 2, 3, 4, 5));
@@ -45,13 +37,14 @@ TEST(InProcessFaults, ARankThatDoesNotArriveIsNamed) {
   on_ranks(3, [](Handle& g) {
     if (g->rank() == 1) {
       std::this_thread::sleep_for(600ms);
-      EXPECT_NE(error_of([&] { g->barrier(); }).find("rank 1 did not arrive"), std::string::npos);
+      EXPECT_NE(message_of<DistError>([&] { g->barrier(); }).find("rank 1 did not arrive"),
+                std::string::npos);
       return;
     }
     g->set_timeout(200ms);
-    const std::string text = error_of([&] { g->barrier(); });
+    const std::string text = message_of<DistError>([&] { g->barrier(); });
     EXPECT_NE(text.find("[dist] rank 1 did not arrive within 0.2 s at barrier"), std::string::npos) << text;
-    EXPECT_EQ(error_of([&] { g->barrier(); }), text) << "the group has failed";
+    EXPECT_EQ(message_of<DistError>([&] { g->barrier(); }), text) << "the group has failed";
     std::this_thread::sleep_for(500ms);
   });
 }
@@ -63,7 +56,7 @@ TEST(InProcessFaults, ARankThatThrowsEndsTheOthers) {
       return;
     }
     Cpu b;
-    const std::string text = error_of([&] { dist::all_reduce(*g, ones(b, {2, 2})); });
+    const std::string text = message_of<DistError>([&] { dist::all_reduce(*g, ones(b, {2, 2})); });
     EXPECT_NE(text.find("rank 2 is gone"), std::string::npos) << text;
     EXPECT_NE(text.find("all_reduce(sum) of f32[2, 2]"), std::string::npos) << text;
   });
@@ -73,7 +66,7 @@ TEST(InProcessFaults, TwoRanksThatSendFirstAreEndedByTheTimeout) {
   on_ranks(2, [](Handle& g) {
     g->set_timeout(200ms);
     Cpu b;
-    const std::string text = error_of([&] { dist::send(*g, ones(b, {2}), 1 - g->rank()); });
+    const std::string text = message_of<DistError>([&] { dist::send(*g, ones(b, {2}), 1 - g->rank()); });
     EXPECT_NE(text.find("did not arrive within 0.2 s at send of f32[2] to rank"), std::string::npos) << text;
   });
 }

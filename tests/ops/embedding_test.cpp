@@ -73,13 +73,13 @@ TEST(CpuEmbedding, ContributionsAreAddedInOrderOfPosition) {
 TEST(CpuEmbedding, IdsOutOfRangeAreNamed) {
   const Array weight = uniform({10, 4}, DType::f32, 1),
               ids = array_of({2, 3}, DType::i64, {1, -10, 9, 12, -11, 0});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::Embedding{}, {weight, ids});
             }),
             "[embedding] id 12 at position 3 is out of range for a table of 10 rows");
   const Array dy = uniform({2, 3, 4}, DType::f32, 1),
               low = array_of({2, 3}, DType::i32, {1, -10, 9, 2, -11, 0});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::EmbeddingBackward{10}, {dy, low});
             }),
             "[embedding_backward] id -11 at position 4 is out of range for a table of 10 rows");
@@ -111,7 +111,7 @@ TEST(CpuIndexSelect, PicksAlongAnyAxisOfEveryDtypeAndLayout) {
 
 TEST(CpuIndexSelect, AnIndexOutOfRangeIsNamed) {
   const Array x = uniform({4, 10}, DType::f32, 1), index = array_of({2}, DType::i64, {3, 4});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::IndexSelect{0}, {x, index});
             }),
             "[index_select] index 4 at position 1 is out of range for axis 0 of length 4");

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ferrite/backend/concept.hpp"
+#include "messages.hpp"
 #include "ops/contraction_support.hpp"
 
 namespace ferrite::testing {
@@ -164,16 +165,6 @@ void check(const Op& op, const std::vector<Array>& in, Oracle&& oracle, Closenes
       expect_near(sum, added, {close.ulps + 1, std::max(close.floor, 1.0)}, "accumulated");
     }
   }
-}
-
-template <class Error, class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error of the expected kind";
 }
 
 }  // namespace ferrite::testing

@@ -10,8 +10,11 @@
 #include "ferrite/ops/einsum.hpp"
 #include "ferrite/ops/svd.hpp"
 #include "ferrite/stacks.hpp"
+#include "messages.hpp"
 
 namespace ferrite::linear_algebra_tests {
+
+using testing::message_of;
 
 using T = Tensor<AnyBackend>;
 
@@ -38,16 +41,6 @@ inline T turned(const T& x) { return transpose(x, -1, -2); }
 inline double distance(const T& x, const T& y) { return max(abs(x - y)).item<double>(); }
 inline T positive_definite(const T& x) {
   return matmul(x, turned(x)) + eye(x.backend(), x.size(-1), x.dtype());
-}
-/// The message of the error that f throws.
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error of this kind";
 }
 
 TEST_P(LinearAlgebra, FactorsGiveTheMatrixAgain) {

@@ -47,7 +47,7 @@ TEST(CpuLinearCrossEntropy, OfNoRowsHasAGradientOfZeros) {
 TEST(CpuLinearCrossEntropy, NamesATargetByItsPositionInAllRows) {
   const Array x = uniform({5, 3}, DType::f32, 1), weight = uniform({4, 3}, DType::f32, 2);
   const Array targets = array_of({5}, DType::i64, {1, -100, 2, 3, 4});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::LinearCrossEntropy{.chunk_rows = 2}, {x, weight, targets});
             }),
             "[linear_cross_entropy] target 4 at position 4 is out of range for 4 classes (ignore_index is "

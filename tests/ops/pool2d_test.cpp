@@ -108,7 +108,7 @@ TEST(CpuPool2d, NanIsTheMaximumAndTheFirstOfEqualsWins) {
 
 TEST(CpuPool2d, AnIndexOutsideItsPlaneIsAnError) {
   const Array dy = uniform({1, 2, 1, 1}, DType::f32, 1), index = array_of({1, 2, 1, 1}, DType::i64, {3, 4});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::MaxPool2dBackward{{1, 2, 2, 2}}, {dy, index});
             }),
             "[max_pool2d_backward] index 4 at position 1 is out of range for planes of 4 elements");

@@ -1,8 +1,11 @@
 // Cpu's scatter and scatter_add against loops, and what an index out of range says.
+#include "messages.hpp"
 #include "ops/index_support.hpp"
 
 namespace ferrite::cpu_test {
 namespace {
+
+using testing::message_of;
 
 TEST(CpuScatter, TheLastWriteWinsAndSumsFollowTheIndexOrder) {
   for (const IndexCase& c : index_cases) {
@@ -38,34 +41,24 @@ TEST(CpuScatter, GivesTheSameBitsForAnyNumberOfThreads) {
   expect_thread_invariance([&] { return run(op::Scatter{0}, {x, index, source}); });
 }
 
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const ValueError& error) {
-    return error.what();
-  }
-  return "no ValueError";
-}
-
 TEST(CpuIndex, AnIndexOutOfRangeIsNamedWithItsPlace) {
   const Array x = random(DType::f32, {5, 3}, 1), source = random(DType::f32, {1, 3}, 2);
   const Array high = make<double>(DType::i64, {1, 3}, {0, 4, 7}),
               low = make<double>(DType::i32, {1, 3}, {0, -6, 9});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run(op::Gather{0}, {x, high});
             }),
             "[gather] index 7 at [0, 2] is out of range for axis 0 of length 5");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run(op::Scatter{0}, {x, low, source});
             }),
             "[scatter] index -6 at [0, 1] is out of range for axis 0 of length 5");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run(op::ScatterAdd{-2}, {x, high, source});
             }),
             "[scatter_add] index 7 at [0, 2] is out of range for axis 0 of length 5");
   const Array broadcast = make<double>(DType::i64, {3, 1}, {1, 5, 2});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run(op::Gather{0}, {x, broadcast.with_layout(broadcast.layout().expand({3, 3}))});
             }),
             "[gather] index 5 at [1, 0] is out of range for axis 0 of length 5");

@@ -130,18 +130,18 @@ TEST(CpuCrossEntropy, AnIgnoredClassMayBeARealOne) {
 TEST(CpuCrossEntropy, TargetsOutOfRangeAreNamed) {
   const Array x = uniform({5, 10}, DType::f32, 1), lse = uniform({5}, DType::f32, 1);
   const Array targets = array_of({5}, DType::i64, {1, -100, 2, 12, 99});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::SoftmaxCrossEntropy{}, {x, targets});
             }),
             "[softmax_cross_entropy] target 12 at position 3 is out of range for 10 classes (ignore_index is "
             "-100)");
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::SoftmaxCrossEntropy{-100, 0, 2}, {x, targets});
             }),
             "[softmax_cross_entropy] target 2 at position 2 is out of range for 2 classes (ignore_index is "
             "-100)");
   const Array negative = array_of({5}, DType::i32, {1, -1, 2, 3, 4});
-  EXPECT_EQ(error_of<ValueError>([&] {
+  EXPECT_EQ(message_of<ValueError>([&] {
               run_list(op::SoftmaxCrossEntropyBackward{}, {lse, x, negative, lse});
             }),
             "[softmax_cross_entropy_backward] target -1 at position 1 is out of range for 10 classes "
