@@ -8,6 +8,7 @@
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/models/pfn/table_encoder.hpp"
+#include "messages.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::testing {
@@ -20,12 +21,7 @@ inline pfn::Table csv_table(const std::string& text, const pfn::TableConfig& con
 
 template <class F>
 std::string value_error(F&& f) {
-  try {
-    f();
-  } catch (const ValueError& e) {
-    return e.what();
-  }
-  return "no ValueError";
+  return message_of<ValueError>(f);
 }
 
 inline bool has_notice(const std::vector<std::string>& notices, const std::string& part) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "ferrite/models/quantile_tokenizer/table_tokenizer.hpp"
+#include "messages.hpp"
 #include "scratch_folder.hpp"
 
 namespace ferrite::testing {
@@ -43,12 +44,7 @@ struct TableTest : ::testing::Test {
   }
   template <class E, class F>
   std::string error(F&& f) {
-    try {
-      f();
-    } catch (const E& e) {
-      return e.what();
-    }
-    return "no error of the expected kind";
+    return message_of<E>(f);
   }
   std::string csv_error(const std::string& text, const quantile_tokenizer::TableConfig& config = {}) {
     return error<ParseError>([&] {

@@ -104,7 +104,7 @@ TEST_F(Table, NamesLineAndColumnOfWhatIsWrong) {
   config.drop = {"c"};
   expect_part(error<ValueError>([&] { csv("a,b\n1,2\n", config); }), "t.csv, columns a, b: there is no c");
   expect_part(error<ValueError>([&] { open_table(folder / "t.xls"); }), "the name must end in .csv");
-  EXPECT_NE(error<IoError>([&] { open_table(folder / "none.csv"); }), "no error of the expected kind");
+  EXPECT_NE(error<IoError>([&] { open_table(folder / "none.csv"); }), "(no error of this kind)");
 }
 
 TEST_F(Table, ReadsHugeFieldsAndOwnMarkersOfMissingValues) {
