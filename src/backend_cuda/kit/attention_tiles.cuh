@@ -17,9 +17,14 @@ constexpr int tile_bytes(int rows) {
   return rows * row_stride<columns> * 2;
 }
 
-/// 16 rows of results, in tiles of 8 columns.
+/// 16 rows of results, in tiles of 8 columns. Not a name for an array: nvcc 12.4 cannot compile that.
 template <int n_tiles>
-using Sums = float[n_tiles][4];
+struct Sums {
+  float tiles[n_tiles][4];
+
+  __device__ __forceinline__ float (&operator[](int tile))[4] { return tiles[tile]; }
+  __device__ __forceinline__ const float (&operator[](int tile) const)[4] { return tiles[tile]; }
+};
 
 /// Begins to load rows [first, first + rows) of one head, with zeros beyond the last row and the last column.
 /// `in_packs`: rows start at multiples of 16 bytes and are dense, so that the copies are asynchronous.

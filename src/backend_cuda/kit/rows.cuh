@@ -226,6 +226,7 @@ struct RawPack {
       }
       return wide;
     } else {
+      static_assert(sizeof(Pack<T, lanes>) == sizeof bits);  // also: nvcc 12.4 would not know the size below
       return widen(__builtin_bit_cast(Pack<T, lanes>, bits));
     }
   }
