@@ -7,8 +7,11 @@
 #if __has_include(<CLI/ExtraValidators.hpp>)  // CLI11 2.6
 #include <CLI/ExtraValidators.hpp>
 #endif
+#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace ferrite::cli {
 
@@ -22,6 +25,30 @@ inline const CLI::Validator whole_number(
       return digits ? std::string() : "'" + text + "': give a whole number, 0 or more";
     },
     "");
+
+/// For other numbers. CLI11 has the like, but its words differ from version to version, and NaN passes.
+inline CLI::Validator number_where(std::function<bool(double)> holds, const std::string& rule,
+                                   const std::string& shown) {
+  return CLI::Validator(
+      [holds = std::move(holds), rule](const std::string& text) {
+        double value = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+        return is_number && holds(value) ? std::string() : "'" + text + "': give a number " + rule;
+      },
+      shown);
+}
+inline const CLI::Validator positive_number =
+    number_where([](double value) { return value > 0; }, "above 0", "POSITIVE");
+inline const CLI::Validator nonnegative_number =
+    number_where([](double value) { return value >= 0; }, "of 0 or more", "NONNEGATIVE");
+/// Both ends included.
+inline CLI::Validator between(std::int64_t low, std::int64_t high) {
+  const auto holds = [=](double value) {
+    return value >= static_cast<double>(low) && value <= static_cast<double>(high);
+  };
+  const std::string from = std::to_string(low), to = std::to_string(high);
+  return number_where(holds, "from " + from + " to " + to, "[" + from + " - " + to + "]");
+}
 
 /// What main does. Returns an exit code.
 int run_program(int argc, char** argv);

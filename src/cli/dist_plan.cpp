@@ -84,7 +84,7 @@ void add_plan(CLI::App& dist, Action& action) {
   CLI::App* command =
       dist.add_subcommand("plan", "Predict step time, memory and scaling of a training on many GPUs");
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
-    command->add_option(name, value, help)->check(CLI::PositiveNumber)->capture_default_str();
+    command->add_option(name, value, help)->check(positive_number)->capture_default_str();
   };
   command->add_option("--model", o->model, "Sizes of the model")
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))

@@ -60,7 +60,7 @@ Check check_kernels() {
                         others.empty() ? "" : "; also compiled for ", fmt::join(others, ", ")),
             ""};
   } catch (const Error& e) {
-    return {"kernels", Verdict::failed, e.what(), "Unset FERRITE_ISA."};
+    return {"kernels", Verdict::failed, e.what(), "Unset the variable, or give it another value."};
   }
 }
 

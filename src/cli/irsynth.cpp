@@ -123,7 +123,7 @@ void add_irsynth(CLI::App& app, Action& action) {
   choice(command, "--verify", c.verify, {Verify::none, Verify::cpu, Verify::compile, Verify::gpu},
          "none; cpu: parser, interpreter, CPU, gradients; compile: NVRTC too; gpu: a GPU's outputs too");
   command->add_option("--gpu", c.gpu, "Index of the GPU for --verify gpu")
-      ->check(CLI::Range(0, 63))
+      ->check(between(0, 63))
       ->capture_default_str();
   command->add_option("--arch", c.architecture, "GPU architecture for NVRTC")->capture_default_str();
   command->add_flag("--quiet", o.quiet, "Print nothing");

@@ -284,7 +284,7 @@ void add_kernel(CLI::App& app, Action& action) {
   emitting->add_flag("--forward-only", o.forward_only, "For warp: no backward kernels");
   emitting->add_flag("--source-lines", o.emit.source_lines, "The lines of the source as comments");
   emitting->add_option("--block-dim", o.emit.block_dim, "Most threads of a block, for cuda and ptx")
-      ->check(CLI::Range(1, 1024))
+      ->check(between(1, 1024))
       ->capture_default_str();
   emitting->add_option("--arch", o.architecture, "GPU architecture for ptx")->capture_default_str();
   emitting->callback([options, &action] { action = [options] { return emit(*options); }; });

@@ -7,6 +7,8 @@
 #include <exception>
 
 #include "cli/command.hpp"
+#include "cli/written_files.hpp"
+#include "ferrite/core/error.hpp"
 
 namespace ferrite::cli {
 
@@ -41,9 +43,13 @@ int run_program(int argc, char** argv) {
     return app.exit(e) == 0 ? success : bad_input;  // help and version are successes
   }
   try {
-    return action();
+    check_written_files(app);
+    const int code = action();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw IoError("standard output cannot be written: the disk may be full");
+    return code;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "ferrite: {}\n", e.what());
+    std::fputs(fmt::format("ferrite: {}\n", e.what()).c_str(), stderr);  // fmt::print would throw itself
     return bad_input;
   }
 }

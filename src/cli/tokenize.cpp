@@ -6,7 +6,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command.hpp"
-#include "cli/delimiter_option.hpp"
+#include "cli/csv_options.hpp"
 #include "cli/input_files.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/csv_scanner.hpp"
@@ -40,7 +40,7 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, E& value, co
 
 struct TokenizeOptions {
   std::vector<std::string> inputs;
-  std::string input, fit, out, tokens, html, backend = "cpu", header = "automatic", like;
+  std::string input, fit, out, tokens, html, backend = "cpu", like;
   TableConfig table;
   TableFitConfig config;
   ShardConfig shards;
@@ -50,9 +50,6 @@ struct TokenizeOptions {
   TableConfig table_config() const {
     TableConfig c = table;
     c.layout = columns_layout ? TableLayout::columns : TableLayout::rows;
-    c.header = header == "present"  ? CsvHeader::present
-               : header == "absent" ? CsvHeader::absent
-                                    : CsvHeader::automatic;
     return c;
   }
 };
@@ -65,9 +62,7 @@ void add_table_options(CLI::App* command, TokenizeOptions& o) {
           "pattern such as 'day-*.csv', are read as one table")
       ->required();
   add_backend_option(command, o.backend, "Where numbers are binned");
-  command->add_option("--header", o.header, "Whether the first row of a CSV file has names")
-      ->check(CLI::IsMember({"automatic", "present", "absent"}))
-      ->capture_default_str();
+  add_header_option(*command, o.table.header);
   add_delimiter_option(*command, o.table.delimiter);
   command
       ->add_option("--missing", o.table.missing,
@@ -79,7 +74,7 @@ void add_table_options(CLI::App* command, TokenizeOptions& o) {
   command->add_option("--array", o.table.array, "Which array of an .npz or .safetensors file");
   command->add_flag("--columns-first", o.columns_layout, "Arrays are [columns, rows]");
   command->add_option("--chunk-bytes", o.table.chunk_bytes, "About how much is read at a time")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
 }
 
@@ -204,7 +199,7 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<TokenizeOptions>& o, Acti
   add_choice(fit, "--width", t.width, "Of tokens");
   fit->add_option("--text", o->table.text, "Columns to take as text")->delimiter(',');
   fit->add_option("--inspected-rows", o->table.inspected_rows, "Rows that decide which columns are numbers")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   fit->add_option("--categories", o->config.most_categories, "Categories kept per column")
       ->capture_default_str();
@@ -242,7 +237,7 @@ void add_tokenize(CLI::App& app, Action& action) {
   transform->add_option("--fit", o->fit, "What `fit` wrote")->required();
   transform->add_option("--out", o->out, "Folder of the shards")->required();
   transform->add_option("--shard-rows", o->shards.rows, "Rows of a shard")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   transform->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
   transform->add_flag("--quiet", o->quiet, "Print nothing but warnings");

@@ -159,10 +159,14 @@ void CsvScanner::check_row(const CsvRow& row, std::size_t begin, std::int64_t li
 std::string CsvScanner::width_rule() const {
   const std::string rule = fmt::format("{} are needed, as in the first row", width_);
   if (suspect_ != 0)
-    return rule + fmt::format("; that holds {0}: if it is the delimiter, say so (--delimiter {0})",
-                              io_detail::delimiter_name(suspect_));
-  return rule + fmt::format("; texts with {} in them must be quoted, and --delimiter names another delimiter",
-                            io_detail::delimiter_name(delimiter_));
+    return rule +
+           fmt::format(
+               "; that holds {0}: if it is the delimiter, say so (--delimiter {0}); in C++ the config has it",
+               io_detail::delimiter_name(suspect_));
+  return rule + fmt::format(
+                    "; texts with {} in them must be quoted, and --delimiter, or the config in C++, names "
+                    "another delimiter",
+                    io_detail::delimiter_name(delimiter_));
 }
 
 void CsvScanner::reject(std::int64_t line, std::int64_t column, std::string_view found,

@@ -208,7 +208,8 @@ Contents parse_contents(const Source& source, Bytes bytes) {
   const auto length = io_detail::load<std::uint64_t>(bytes, 0);
   if (length > max_header || length > bytes.size() - 8) {
     source.reject(fmt::format("byte 0, header length {}", length),
-                  fmt::format("at most {} fits", std::min<std::uint64_t>(max_header, bytes.size() - 8)));
+                  fmt::format("at most {} fits; this is no safetensors file, or a part of one",
+                              std::min<std::uint64_t>(max_header, bytes.size() - 8)));
   }
   const std::string_view header = as_text(bytes.subspan(8, length));
   if (!header.starts_with('{')) source.reject("byte 8", "the header must start with '{'");

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
 
 namespace ferrite::op {
 
@@ -57,3 +59,19 @@ Saves Binary::saves() const {
 }
 
 }  // namespace ferrite::op
+
+namespace ferrite::detail {
+
+Scalar bound_within(DType dtype, Scalar bound) {
+  if (!is_integer(dtype) || bound.kind() != Scalar::Kind::integer) return bound;
+  return visit_any_dtype(dtype, [&]<class T>() -> Scalar {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using Limits = std::numeric_limits<T>;
+      return std::clamp(bound.to_int(), static_cast<std::int64_t>(Limits::min()),
+                        static_cast<std::int64_t>(Limits::max()));
+    }
+    return bound;
+  });
+}
+
+}  // namespace ferrite::detail

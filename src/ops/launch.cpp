@@ -60,19 +60,12 @@ bool share_elements(const Array& a, const Array& b) {
   if (a.buffer() != b.buffer() || a.shape().numel() == 0 || b.shape().numel() == 0) return false;
   const Layout &la = a.layout(), &lb = b.layout();
   if (la.offset == lb.offset && la.shape == lb.shape && la.strides == lb.strides) return true;
-  struct Range {
-    std::int64_t begin, end;  // in bytes
+  struct Range : ByteRange {
     bool dense;
   };
   const auto range_of = [](const Array& x) -> Range {
-    const Layout& layout = x.layout();
-    std::int64_t low = layout.offset, high = layout.offset;
-    for (int axis = 0; axis < layout.shape.rank(); ++axis) {
-      const std::int64_t reach = (layout.shape[axis] - 1) * layout.strides[axis];
-      (reach < 0 ? low : high) += reach;
-    }
-    const auto size = static_cast<std::int64_t>(size_of(x.dtype()));
-    return {low * size, (high + 1) * size, layout.shape.numel() == high - low + 1};
+    const ByteRange bytes = byte_range(x);
+    return {bytes, static_cast<std::int64_t>(x.meta().bytes()) == bytes.end - bytes.begin};
   };
   const Range r = range_of(a), s = range_of(b);
   const auto has_first_of = [](const Range& dense, const Array& other) {
@@ -81,8 +74,7 @@ bool share_elements(const Array& a, const Array& b) {
   };
   const bool every_nth = la.shape.rank() == 1 && lb.shape.rank() == 1 && la.strides[0] == lb.strides[0] &&
                          la.strides[0] != 0 && (la.offset - lb.offset) % la.strides[0] == 0;
-  const bool meet = r.begin < s.end && s.begin < r.end;
-  return (meet && ((r.dense && s.dense) || every_nth)) || has_first_of(r, b) || has_first_of(s, a);
+  return (r.meets(s) && ((r.dense && s.dense) || every_nth)) || has_first_of(r, b) || has_first_of(s, a);
 }
 
 Value number_argument(const Kernel& kernel, int p, Scalar number) {

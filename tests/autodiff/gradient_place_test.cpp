@@ -80,6 +80,7 @@ TEST(GradientPlace, LeavesAloneWhatSetHasPutInItsStead) {
   grads.place(m.v, arena.v);
   backward(m.loss(), grads);
   const Tensor<Cpu> own = from_vector(m.b.inner(), Values{10, 20});
+  EXPECT_THROW(grads.set(m.v, zeros(m.b.inner(), {3})), ShapeError);
   grads.set(m.v, own);
   backward(m.loss(), grads);
   EXPECT_EQ(own.to_vector<float>(), (Values{10, 20}));

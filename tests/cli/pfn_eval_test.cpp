@@ -211,7 +211,7 @@ TEST_F(PfnEvalCommand, BadInputIsRefusedWithAdvice) {
   expect_refused(at("noise.csv") + " --target y", "noise.csv: is binary, no CSV file; save the table as CSV");
   expect_refused(at("table.csv") + " --target y --weights " + at("none.safetensors"), "none.safetensors");
   expect_refused(at("table.csv"), "--target");
-  expect_refused(at("table.csv") + " --target y --members 0", "not in range 1 to 1000");
+  expect_refused(at("table.csv") + " --target y --members 0", "give a number from 1 to 1000");
   expect_refused(at("table.csv") + " --target y --drop y", "--drop y: is the target");
   write("twice.csv", "x,x,y\n1,2,a\n2,1,b\n3,1,a\n4,1,b\n5,3,a\n6,2,b\n7,1,a\n8,1,b\n");
   expect_refused(at("twice.csv") + " --target y --folds 2", "--rename-duplicates");

@@ -105,9 +105,38 @@ TEST_F(PfnPredictCommand, ClassesKeepTheNamesThatTheyHaveInTheFile) {
   ASSERT_EQ(reply.code, 0) << reply.output;
   expect_contains(text("p.csv"), "prediction,p_007,p_2.0\n");
   expect_contains(reply.output, "on the 2 rows whose target is known");
+  write("a.csv", "a,y\n1,007\n2,7\n3,007\n4,7\n5,7\n6,007\n");
+  ASSERT_EQ(predict("y", "p.csv", "").code, 0);
+  expect_contains(text("p.csv"), "prediction,p_007,p_7\n");
   write("a.csv", "a,y\n1,1\n2,2\n3,1.0\n4,2\n5,1\n6,2\n");  // two names of one number
   ASSERT_EQ(predict("y", "p.csv", "").code, 0);
   expect_contains(text("p.csv"), "prediction,p_1,p_2\n");
+}
+
+TEST_F(PfnPredictCommand, TellsOfNumbersThatAFewTextsHaveSpoilt) {
+  write("a.csv", "a,b,y\n1,1,4.5\n2,?,5.5\n3,3,6.5\n4,4,?\n5,5,7.5\n6,-,8.5\n7,7,4.5\n8,8,5.5\n");
+  write("b.csv", "a,b\n4,4\n");
+  const std::string output = predict("y", "p.csv", "").output;
+  expect_contains(
+      output,
+      "column 'b' is taken as text: 6 of its 8 values are numbers, the others are '?', '-'; --missing "
+      "'?,-' (TableConfig::missing) reads these as missing values");
+  expect_contains(output,
+                  "the target 'y' is taken as text: 7 of its 8 values are numbers, the others are '?'");
+  const Reply read = predict("y", "p.csv", "--missing '?,-'");
+  expect_contains(read.output, "1 rows, regression");
+  EXPECT_EQ(read.output.find("taken as text"), std::string::npos);
+}
+
+TEST_F(PfnPredictCommand, NamesOfColumnsMayBeNumbers) {
+  write("a.csv", "2019,2020,2021\n1,2,1.5\n2,3,2.5\n3,1,3.5\n4,2,4.5\n");
+  write("b.csv", "2019,2020\n4,4\n");
+  const Reply guessed = predict("2021", "p.csv", "");
+  EXPECT_EQ(guessed.code, 2);
+  expect_contains(guessed.output, "--header present");
+  const Reply told = predict("2021", "p.csv", "--header present");
+  EXPECT_EQ(told.code, 0) << told.output;
+  expect_contains(told.output, "1 rows, regression");
 }
 
 TEST_F(PfnPredictCommand, LongIntegersAreDifferentClasses) {
@@ -248,7 +277,7 @@ TEST_F(PfnPredictCommand, BadInputIsRefusedWithAdvice) {
   };
   refused(predict("nothing", "p.csv", ""), "target 'nothing': there is no such column");
   refused(predict("--test " + at("b.csv") + " --out " + at("p.csv")), "give --train and --target");
-  refused(predict("kind", "p.csv", "--members 0"), "not in range 1 to 1000");
+  refused(predict("kind", "p.csv", "--members 0"), "give a number from 1 to 1000");
   refused(predict("kind", "p.csv", "--context-rows 1"), "--context-rows");
   refused(predict("kind", "p.csv", "--memory 1e-6"), "--memory");
   refused(predict("kind", "p.csv", "--drop a,b"), "all others are dropped");

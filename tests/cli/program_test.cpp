@@ -1,4 +1,7 @@
 // The program as a whole: help, version, bad usage; `ferrite ops`, `ferrite devices` and `ferrite doctor`.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -67,7 +70,7 @@ TEST(Program, RunsTheKernelsOfTheInstructionSetItIsAskedFor) {
   const Reply wrong = run_ferrite("doctor --no-tests", "FERRITE_ISA=altivec");
   EXPECT_EQ(wrong.code, 1);
   expect_contains(wrong.output, "FERRITE_ISA=altivec: the library has no kernels for that; use one of: ");
-  expect_contains(wrong.output, "-> Unset FERRITE_ISA.");
+  expect_contains(wrong.output, "-> Unset the variable, or give it another value.");
 }
 
 TEST(Program, ExitsWith2OnBadUsageAndSaysWhatIsWrong) {
@@ -80,6 +83,45 @@ TEST(Program, ExitsWith2OnBadUsageAndSaysWhatIsWrong) {
   EXPECT_EQ(backend.code, 2);
   expect_contains(backend.output, "gpu not in {reference,cpu");
   EXPECT_EQ(run_ferrite("replay").code, 2);
+}
+
+TEST(Program, NeverWritesOverWhatItReads) {
+  const ScratchFolder folder;
+  const auto at = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
+  const std::string table = "a,y\n1,2\n2,3\n3,5\n";
+  for (const char* name : {"t.csv", "u.csv"}) std::ofstream(folder / name) << table;
+  std::filesystem::create_symlink(folder / "t.csv", folder / "link.csv");
+  const auto refused = [](const std::string& command, const std::string& message) {
+    const Reply run = run_ferrite(command);
+    EXPECT_EQ(run.code, 2) << command;
+    expect_contains(run.output, message);
+  };
+  const std::string same = "input and --out name the same file: give each its own";
+  refused("tokenize fit " + at("t.csv") + " --out " + at("./t.csv"), "[tokenize fit] " + same);
+  refused("tokenize fit " + at("t.csv") + " --out " + at("link.csv"), same);
+  refused("tokenize fit " + at("*.csv") + " --out " + at("u.csv"), same);
+  refused("gpt tokenizer train --text " + at("t.csv") + " --out " + at("t.csv"),
+          "--text and --out name the same");
+  refused("bench page " + at("t.csv") + " --html " + at("t.csv"), "--html name the same file");
+  refused("tokenize fit " + at("t.csv") + " --out ''", "[tokenize fit] --out is an empty path");
+  for (const char* name : {"t.csv", "u.csv"}) {
+    std::ifstream file(folder / name);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), table) << name;
+  }
+  EXPECT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --drop y --out " + at("y")).code, 0);
+  EXPECT_EQ(run_ferrite("tokenize fit " + at("t.csv") + " --drop y --out " + at("y")).code, 0) << "once more";
+}
+
+TEST(Program, DoesNotEndWellIfItsOutputIsLost) {
+  EXPECT_EQ(run_ferrite("devices --json > /dev/full").code, 2);  // messages go there too
+  EXPECT_EQ(run_ferrite("devices --json > /dev/null").code, 0);
+}
+
+TEST(Program, RefusesNumbersOutOfRange) {
+  expect_contains(run_ferrite("bench compare a b --fail-below nan").output,
+                  "'nan': give a number of 0 or more");
+  expect_contains(run_ferrite("gpt bench --batch 0").output, "'0': give a number above 0");
+  expect_contains(run_ferrite("bench --threads 300").output, "'300': give a number from 1 to 256");
 }
 
 nlohmann::json entry(const nlohmann::json& listing, const std::string& op) {

@@ -162,6 +162,21 @@ TEST(CpuCrossEntropy, ExtremeLogits) {
   EXPECT_TRUE(std::isnan(lse[4]));
 }
 
+TEST(CpuCrossEntropy, SmoothingKeepsItsDigitsBesideLargeLogits) {
+  Values logits;
+  for (int i = 0; i < 10; ++i) logits.push_back(1e6 + 0.0625 * (i * 37 % 41));
+  double sum = 0, mean = 0;
+  for (const double x : logits) {
+    sum += std::exp(x - 1e6);
+    mean += (x - 1e6) / 10;
+  }
+  const double expected = std::log(sum) - 0.9 * (logits[0] - 1e6) - 0.1 * mean;
+  op::SoftmaxCrossEntropy loss;
+  loss.label_smoothing = 0.1;
+  const Array x = array_of({1, 10}, DType::f32, logits), target = array_of({1}, DType::i64, {0});
+  EXPECT_NEAR(values_of(run_list(loss, {x, target})[0])[0], expected, 1e-6);
+}
+
 TEST(CpuCrossEntropy, IgnoredRowsGetExactZerosEvenFromNan) {
   const Array x = array_of({1, 3}, DType::f32, {NAN, NAN, NAN}), targets = array_of({1}, DType::i64, {-100});
   const Array one = array_of({1}, DType::f32, {1}), lse = array_of({1}, DType::f32, {NAN});

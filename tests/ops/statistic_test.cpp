@@ -117,6 +117,16 @@ TEST(CpuStatistic, NormsOfNanAndOfNothing) {
   }
 }
 
+TEST(CpuStatistic, OfElementsWhoseSquaresAreTooSmallOrTooLarge) {
+  const auto result = [](StatisticFn fn, double parameter, double size) {
+    const Array x = array_of({4}, DType::f32, {size, -size, size, -size});
+    return values_of(run_list(op::Statistic{fn, {0}, false, parameter}, {x})[0])[0];
+  };
+  for (const double size : {1e-25, 1e-22, 1e-18, 1e25})
+    EXPECT_NEAR(result(StatisticFn::norm, 2, size), 2 * size, 1e-6 * size);
+  EXPECT_NEAR(result(StatisticFn::var, 0, 3e-19), 9e-38, 1e-42);
+}
+
 TEST(CpuStatistic, AnEmptyListOfAxesMeansAllAndAScalarIsItsOwnMean) {
   EXPECT_EQ(values_of(run_list(op::Statistic{}, {array_of({2, 2}, DType::f32, {1, 2, 3, 4})})[0]),
             Values{2.5});

@@ -2,6 +2,9 @@
 #include "ferrite/ops/triangle.hpp"
 #include "ferrite/stacks.hpp"
 
+#include "ferrite/tensor/assign.hpp"
+#include "messages.hpp"
+
 #include <gtest/gtest.h>
 
 namespace ferrite {
@@ -75,6 +78,67 @@ TEST(Tensor, PrintsAsNumPyDoes) {
   EXPECT_EQ(to_string(zeros(b, {0})), "[]");
   EXPECT_EQ(to_string(arange(b, 2000)), "[   0,    1,    2, ..., 1997, 1998, 1999]");
   EXPECT_EQ(to_string(zeros(b, {2, 1, 2}, DType::i32)), "[[[0, 0]],\n\n [[0, 0]]]");
+}
+
+template <class B>
+void expect_assigned_as_it_was_before(B b) {
+  const auto reversed = arange(b, 5, DType::f32);
+  assign(reversed, flip(reversed));
+  EXPECT_EQ(reversed.to_vector(), (std::vector<float>{4, 3, 2, 1, 0}));
+  const auto turned = reshape(arange(b, 4, DType::f32), {2, 2});
+  assign(turned, transpose(turned, 0, 1));
+  EXPECT_EQ(turned.to_vector(), (std::vector<float>{0, 2, 1, 3}));
+  const std::int64_t n = 300'000;  // more than one thread has
+  const auto shifted = arange(b, n, DType::i64);
+  assign(slice(shifted, 0, 1, n), slice(shifted, 0, 0, n - 1));
+  std::vector<std::int64_t> expected(static_cast<std::size_t>(n));
+  for (std::size_t i = 1; i < expected.size(); ++i) expected[i] = static_cast<std::int64_t>(i) - 1;
+  EXPECT_EQ(shifted.template to_vector<std::int64_t>(), expected);
+  const auto halves = arange(b, 4, DType::f32);  // apart in one buffer
+  assign(slice(halves, 0, 2, 4), slice(halves, 0, 0, 2));
+  EXPECT_EQ(halves.to_vector(), (std::vector<float>{0, 1, 0, 1}));
+}
+
+TEST(Tensor, IsAssignedViewsOfItselfAsTheyWere) {
+  expect_assigned_as_it_was_before(Cpu());
+  expect_assigned_as_it_was_before(Reference());
+  expect_assigned_as_it_was_before(Lazy<Cpu>());
+}
+
+TEST(Tensor, WhoseElementsShareMemoryIsNotWrittenTo) {
+  Cpu b;
+  const auto one = zeros(b, {1});
+  ::ferrite::testing::expect_contains(
+      ::ferrite::testing::message_of<ShapeError>([&] { assign(expand(one, {3}), arange(b, 3, DType::f32)); }),
+      "[assign] target [3]: its elements share memory");
+  EXPECT_EQ(one.item(), 0.0f);
+  Autodiff<Cpu> a;
+  for (const auto& x : {expand(zeros(a, {1}), {4}), windows(zeros(a, {3}), 0, 2)})
+    ::ferrite::testing::expect_contains(
+        ::ferrite::testing::message_of<ShapeError>([&] { parameter(x, "w"); }),
+        "its elements share memory, as those of an expanded tensor do; give it a clone()");
+  EXPECT_EQ(parameter(clone(expand(zeros(a, {1}), {4})), "w").numel(), 4);
+}
+
+TEST(Tensor, IsFlattenedOnlyForwards) {
+  Cpu b;
+  const auto x = zeros(b, {2, 3, 4});
+  EXPECT_EQ(flatten(x, 1, 1).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(flatten(x, 1, 2).shape(), (Shape{2, 12}));
+  EXPECT_THROW(flatten(x, 2, 0), ShapeError);
+}
+
+TEST(Tensor, OfIntegersTakesBoundsBeyondItsRangeAsItsEnds) {
+  Cpu b;
+  const std::vector<std::uint8_t> values{0, 1, 200, 255};
+  const auto x = from_vector(b, values);
+  EXPECT_EQ(clamp(x, -5, 300).to_vector<std::uint8_t>(), values);
+  EXPECT_EQ(maximum(x, -5).to_vector<std::uint8_t>(), values);
+  EXPECT_EQ(minimum(300, x).to_vector<std::uint8_t>(), values);
+  EXPECT_EQ(maximum(x, 300).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>(4, 255)));
+  EXPECT_EQ(clamp(x, 1, 200).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{1, 1, 200, 200}));
+  const auto y = from_vector(b, std::vector<int>{-3, 7});
+  EXPECT_EQ(minimum(y, std::int64_t{1} << 40).to_vector<int>(), (std::vector<int>{-3, 7}));
 }
 
 }  // namespace

@@ -305,6 +305,15 @@ TEST_P(Optimizers, AStateContinuesBitForBit) {
   EXPECT_EQ(run(4), run(0));
 }
 
+TEST_P(Optimizers, RefuseALearningRateThatIsNone) {
+  const auto p = leaf("p", start);
+  Sgd<B> optimizer({p}, SgdConfig{}.with_lr(0.25));
+  for (const double lr : {-1.0, HUGE_VAL, std::nan("")})
+    EXPECT_THROW(optimizer.set_learning_rate(lr), ValueError) << lr;
+  optimizer.set_learning_rate(0);
+  EXPECT_EQ(optimizer.learning_rate(), 0);
+}
+
 TEST_P(Optimizers, AScheduleOnTheDeviceGivesTheSameSteps) {
   const auto train = [&](auto& optimizer, const nn::NamedParameter<B>& p, bool on_device) {
     for (int t = 1; t <= 6; ++t) {

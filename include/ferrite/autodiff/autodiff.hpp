@@ -5,6 +5,7 @@
 #include <typeinfo>
 
 #include "ferrite/autodiff/engine.hpp"
+#include "ferrite/tensor/tensor_data.hpp"
 
 namespace ferrite {
 
@@ -254,13 +255,17 @@ class Autodiff {
 };
 
 /// A leaf with x's value: gradients are collected for it under this name. On a backend that does not
-/// differentiate it is x itself, so that one model text serves training and inference.
+/// differentiate it is x itself, so that one model text serves training and inference. Throws DTypeError if x
+/// is not floating, ShapeError if its elements share memory: an optimiser would add up their steps.
 template <class B>
 Tensor<B> parameter(const Tensor<B>& x, std::string name) {
   if constexpr (is_autodiff<B>) {
     if (!is_floating(x.dtype()))
       throw DTypeError("[parameter] '" + name + "' is " + std::string(to_string(x.dtype())) +
                        ": only floating tensors have gradients");
+    if (detail::kernel_array(x.primitive()).layout().may_overlap())
+      throw ShapeError("[parameter] '" + name + "' " + to_string(x.shape()) +
+                       ": its elements share memory, as those of an expanded tensor do; give it a clone()");
     if constexpr (requires { x.backend().inner().adopt(x.primitive().value); })
       x.backend().inner().adopt(x.primitive().value);
     return {x.backend(),

@@ -122,8 +122,12 @@ class Gradients {
     entry_of(node).place = place.primitive();
   }
 
-  /// Puts a gradient in place of the one held (clipping, scaling), or adds one.
+  /// Puts a gradient in place of the one held (clipping, scaling), or adds one. Throws ShapeError if it has
+  /// another shape than the leaf.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
+    if (!(grad.shape() == leaf.shape()))
+      throw ShapeError("[Gradients] a gradient " + to_string(grad.shape()) + " for a leaf " +
+                       to_string(leaf.shape()) + ": shapes must be equal");
     backend_ = grad.backend();
     entry_of(leaf.primitive().node).grad = grad.primitive();
   }

@@ -114,4 +114,12 @@ class Array {
   DType dtype_ = DType::f32;
 };
 
+/// The bytes of a buffer from the first to the last that an array has, perhaps with gaps: [begin, end). Both
+/// are 0 if it has no elements.
+struct ByteRange {
+  std::int64_t begin = 0, end = 0;
+  bool meets(const ByteRange& other) const { return begin < other.end && other.begin < end; }
+};
+FERRITE_API ByteRange byte_range(const Array& array);
+
 }  // namespace ferrite

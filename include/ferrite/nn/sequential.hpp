@@ -96,7 +96,13 @@ class Sequential final : public Layer<B> {
   Sequential& add(Activation activation) { return add(Activate<B>(activation)); }
 
   std::size_t size() const { return entries_.size(); }
-  Layer<B>& operator[](std::size_t i) { return *entries_.at(i).layer; }
+  /// Throws ValueError if there are fewer layers.
+  Layer<B>& operator[](std::size_t i) {
+    if (i >= entries_.size())
+      throw ValueError("[Sequential] layer " + std::to_string(i) + ": there are " +
+                       std::to_string(entries_.size()));
+    return *entries_[i].layer;
+  }
 
   void visit(Visitor<B>& v) override {
     for (Entry& e : entries_) v.child(e.name, *e.layer);

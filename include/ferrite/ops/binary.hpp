@@ -81,8 +81,6 @@ FERRITE_BINARY(sub, sub)
 FERRITE_BINARY(mul, mul)
 FERRITE_BINARY(div, div)
 FERRITE_BINARY(pow, pow)
-FERRITE_BINARY(maximum, maximum)
-FERRITE_BINARY(minimum, minimum)
 FERRITE_BINARY(remainder, remainder)
 FERRITE_BINARY(atan2, atan2)
 FERRITE_BINARY(eq, eq)
@@ -105,6 +103,29 @@ FERRITE_BINARY(operator<=, le)
 FERRITE_BINARY(operator>, gt)
 FERRITE_BINARY(operator>=, ge)
 #undef FERRITE_BINARY
+
+namespace detail {
+/// An integer in the range of an integer dtype, the nearest where it is beyond: as an element it would wrap.
+FERRITE_API Scalar bound_within(DType dtype, Scalar bound);
+}  // namespace detail
+#define FERRITE_BOUND(name)                                                       \
+  template <class B>                                                              \
+  Tensor<B> name(const Tensor<B>& a, const Tensor<B>& b) {                        \
+    return eval(op::Binary{op::BinaryFn::name}, a, b);                            \
+  }                                                                               \
+  template <class B>                                                              \
+  Tensor<B> name(const Tensor<B>& a, std::type_identity_t<Scalar> b) {            \
+    const Scalar bound = detail::bound_within(a.dtype(), b);                      \
+    return eval(op::Binary{op::BinaryFn::name, op::ScalarSide::right, bound}, a); \
+  }                                                                               \
+  template <class B>                                                              \
+  Tensor<B> name(std::type_identity_t<Scalar> a, const Tensor<B>& b) {            \
+    const Scalar bound = detail::bound_within(b.dtype(), a);                      \
+    return eval(op::Binary{op::BinaryFn::name, op::ScalarSide::left, bound}, b);  \
+  }
+FERRITE_BOUND(maximum)
+FERRITE_BOUND(minimum)
+#undef FERRITE_BOUND
 
 /// low <= x <= high; NaN stays NaN. The gradient passes where x lies inside, bounds included.
 template <class B>

@@ -148,12 +148,15 @@ template <class B>
 Tensor<B> reshape(const Tensor<B>& x, const Shape& shape) {
   return eval(op::Reshape{shape}, x);
 }
-/// Merges axes first..last (inclusive) into one.
+/// Merges axes first..last (inclusive) into one. ShapeError if `last` comes before `first`.
 template <class B>
 Tensor<B> flatten(const Tensor<B>& x, int first = 0, int last = -1) {
   if (x.rank() == 0) return reshape(x, {1});
   first = normalize_axis("flatten", first, x.rank());
   last = normalize_axis("flatten", last, x.rank());
+  if (last < first)
+    throw ShapeError("[flatten] axes " + std::to_string(first) + " to " + std::to_string(last) + " of " +
+                     to_string(x.shape()) + ": the last comes before the first");
   Shape shape;
   for (int i = 0; i < x.rank(); ++i) {
     if (i > first && i <= last)
@@ -260,7 +263,7 @@ std::vector<Tensor<B>> split(const Tensor<B>& x, const std::vector<std::int64_t>
   }
   return pieces;
 }
-/// `count` pieces of equal length; the last one is shorter if it does not divide.
+/// Up to `count` pieces of equal length, rounded up; the last one is shorter if it does not divide.
 template <class B>
 std::vector<Tensor<B>> chunk(const Tensor<B>& x, std::int64_t count, int axis = 0) {
   if (count < 1) throw ValueError("[chunk] count " + std::to_string(count) + ": must be at least 1");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -65,7 +66,10 @@ class Optimizer {
   void step(const Gradients<Inner>& grads, double divisor = 1);
 
   double learning_rate() const { return lr_; }
+  /// Throws ValueError for a negative or infinite rate, or NaN.
   void set_learning_rate(double lr) {
+    if (!(lr >= 0 && lr <= std::numeric_limits<double>::max()))
+      throw ValueError("[optim] learning rate " + std::to_string(lr) + ": must be 0 or more, and finite");
     lr_ = lr;
     if (schedule_.defined()) write_learning_rate();
   }

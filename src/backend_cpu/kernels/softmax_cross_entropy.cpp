@@ -45,9 +45,10 @@ W row_limit(const W* x, W top, std::int64_t n) {
   return nan ? std::numeric_limits<W>::quiet_NaN() : top;
 }
 
+/// The mean of x - shift: beside large logits a difference of means would lose digits.
 template <class W>
-[[gnu::flatten]] W row_mean(const W* x, std::int64_t n) {
-  return simd::sum<W>(n, [&](auto at) { return at(x); }) / static_cast<W>(n);
+[[gnu::flatten]] W row_mean(const W* x, W shift, std::int64_t n) {
+  return simd::sum<W>(n, [&](auto at) { return at(x) - shift; }) / static_cast<W>(n);
 }
 
 /// A row's log(sum(exp)) in parts. The target stands apart: near certainty its part of the sum is close to 1,
@@ -74,7 +75,7 @@ struct LogSum {
   }
   W loss(const W* row, std::int64_t n, std::int64_t target, W smoothing) const {
     const W loss = finite && own > others ? std::log1p(others / own) : log_sum - (row[target] - shift);
-    return smoothing == 0 ? loss : loss + (log_sum - (row_mean(row, n) - shift) - loss) * smoothing;
+    return smoothing == 0 ? loss : loss + (log_sum - row_mean(row, shift, n) - loss) * smoothing;
   }
   /// Of the target: its probability less 1.
   W error(const W* row, std::int64_t target) const {

@@ -93,8 +93,17 @@ double statistic_of(const op::Statistic& op, const Row<W>& row) {
   }
 }
 
-/// The same in f64: sums and squares of the largest floats leave the range of f32 where their mean or norm
-/// does not.
+/// Whether f32 was too narrow on the way to this result: sums and squares of the largest floats leave its
+/// range where their mean or norm does not, and squares of the smallest become 0.
+bool left_range(const op::Statistic& op, float value) {
+  if (op.fn == StatisticFn::logsumexp || std::isinf(op.parameter)) return false;
+  constexpr float smallest_square = 1e-30f, smallest_norm = 1e-15f;
+  const bool is_norm = op.fn == StatisticFn::norm && op.parameter == 2;
+  return !std::isfinite(value) || (op.fn == StatisticFn::var && value < smallest_square) ||
+         (is_norm && value < smallest_norm);
+}
+
+/// The same in f64.
 double wide_statistic_of(const op::Statistic& op, const Row<float>& row) {
   const auto count = static_cast<double>(row.length);
   const auto total = [&](auto&& term) {
@@ -168,8 +177,7 @@ void run(Cpu& cpu, const op::Statistic& op, Ins in, Outs out) {
         const Row<W> row{rows.array, r * rows.stride, length, reader};
         double value = statistic_of(op, row);
         if constexpr (std::is_same_v<W, float>) {
-          const bool is_sum = op.fn != StatisticFn::logsumexp && !std::isinf(op.parameter);
-          if (is_sum && !std::isfinite(static_cast<float>(value))) value = wide_statistic_of(op, row);
+          if (left_range(op, static_cast<float>(value))) value = wide_statistic_of(op, row);
         }
         values[r - begin] = static_cast<W>(value);
       }

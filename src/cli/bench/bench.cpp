@@ -39,7 +39,6 @@ int run_bench(const BenchOptions& options) {
     if (cuda_device_count() > 0) plan.backends.push_back("cuda");
   }
   if (std::find(plan.peers.begin(), plan.peers.end(), "all") != plan.peers.end()) plan.peers = peer_names();
-  check_files("bench", {{"--out", options.out, true}, {"--html", options.html, true}});
   ResultFile json(options.out), html(options.html);
   const Report report = run(plan);
   json.write([&] { return to_json(report).dump(2) + "\n"; });
@@ -74,17 +73,17 @@ void add_timing(CLI::App* command, BenchOptions& options) {
       ->check(whole_number)
       ->capture_default_str();
   command->add_option("--iterations", options.timing.iterations, "Measurements of a row, at most")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(between(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--max-seconds", options.timing.max_seconds, "Time for the measurements of a row")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   command
       ->add_option("--max-error", options.max_error,
                    "Largest relative error against f64; by default what each op allows itself")
-      ->check(CLI::NonNegativeNumber);
+      ->check(nonnegative_number);
   command->add_option("--threads", options.threads, "Threads of the CPU; by default all cores")
-      ->check(CLI::Range(1, 256));
+      ->check(between(1, 256));
   command->add_flag(
       "--no-limits", [&options](std::int64_t) { options.has_limits = false; },
       "Plain loops (reference) run the large rows too, for minutes");

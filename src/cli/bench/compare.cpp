@@ -138,7 +138,7 @@ void add_bench_compare(CLI::App& bench, Action& action) {
   command->add_option("before", options->before, "The file of the earlier run")->required();
   command->add_option("after", options->after, "The file of the later run")->required();
   command->add_option("--fail-below", options->fail_below, "Exit with 1 if a row's ratio is below this")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonnegative_number)
       ->capture_default_str();
   command->add_option("--by", options->by, "The time that counts: median, or min, which noise moves less")
       ->check(CLI::IsMember({"median", "min"}))

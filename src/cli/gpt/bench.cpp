@@ -156,7 +156,7 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command
       ->add_option("--batch", o->bench.batches, "Rows of a batch; several, as in 64,4, are measured in turn")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   command->add_option("--length", o->bench.length, "Tokens of a row; 0: the model's context")
       ->check(whole_number)
@@ -164,7 +164,7 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   auto* decode =
       command->add_flag("--decode", o->decode, "Measure how fast texts are written, not trained on");
   command->add_option("--prompt-length", o->bench.prompt_length, "With --decode: tokens of a prompt")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   auto* data = command->add_option("--data", o->bench.data,
                                    "Token files to train on, in turn; without: one batch of random tokens");
@@ -173,7 +173,7 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
       ->check(CLI::IsMember({"u16", "u32"}))
       ->needs(data);
   command->add_option("--seconds", o->bench.seconds, "At least this long for each batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   add_backend_option(command, o->backend, "Where to run");
   command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")

@@ -164,7 +164,7 @@ void add_gpt_eval(CLI::App& gpt, Action& action) {
       ->check(whole_number)
       ->capture_default_str();
   command->add_option("--batch", o->batch, "Windows of this length at a time")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   command->add_option("--dtype", o->dtype, "u16 or u32, for files of bare tokens without a header")
       ->check(CLI::IsMember({"u16", "u32"}));

@@ -187,7 +187,8 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
   command->add_flag("--quiet", o->quiet, "Print only the text");
   command->footer(
       "Without --model the small model that comes with ferrite writes: it has read Shakespeare.\n"
-      "A text longer than the model's context goes on with the later half of it.\n"
+      "A text that grows longer than the model's context goes on with the later half of it. A prompt must "
+      "fit.\n"
       "Examples:\n"
       "  ferrite gpt generate --prompt 'ROMEO:'\n"
       "  ferrite gpt generate --model run/best.safetensors --tokenizer vocab.bpe --prompt 'Once upon a "

@@ -55,6 +55,11 @@ void check_tokenizer(const std::string& file, const text::BytePairTokenizer& tok
     throw ValueError(
         fmt::format("[gpt] {}: has {} tokens, and the model {}: give the tokenizer of the model's text", file,
                     tokenizer.vocabulary_size(), model.vocab));
+  // Files of models may have some more rows than there are tokens, to make their number a round one.
+  if (tokenizer.vocabulary_size() < model.vocab - model.vocab / 16)
+    fmt::print(stderr,
+               "warning: {} has {} tokens, and the model {}: is it the tokenizer of the model's text?\n",
+               file, tokenizer.vocabulary_size(), model.vocab);
 }
 
 std::string describe(const nn::GptConfig& config) {

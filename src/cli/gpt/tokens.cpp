@@ -109,7 +109,7 @@ void add_gpt_tokens(CLI::App& gpt, Action& action) {
           ->add_option("--shard-tokens", o->shard_tokens,
                        "Tokens of a file, such as 100M (default) or 500K; the last may have 1% more")
           ->transform(CLI::AsNumberWithUnit(units))
-          ->check(CLI::Range(std::int64_t{1}, TokenShards::most_tokens))
+          ->check(between(1, TokenShards::most_tokens))
           ->option_text("COUNT");
   command->add_option("--eot", o->eot, "The special token between documents")->capture_default_str();
   command->add_flag("--no-eot", o->no_eot, "No token between documents");

@@ -93,7 +93,7 @@ void add_model(CLI::App& command, Sizes& sizes, std::optional<std::string>& from
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
       ->capture_default_str();
   const auto count = [&](const char* name, std::optional<std::int64_t>& value, const char* help) {
-    command.add_option(name, value, help)->excludes(file)->check(CLI::PositiveNumber);
+    command.add_option(name, value, help)->excludes(file)->check(positive_number);
   };
   count("--layers", sizes.layers, "Blocks");
   count("--heads", sizes.heads, "Heads of the attention; they divide --dim");
@@ -108,30 +108,31 @@ void add_course(CLI::App& command, TrainOptions& o) {
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
     return command.add_option(name, value, help)->check(whole_number)->capture_default_str();
   };
-  count("--batch", o.batch, "Rows of a batch, on each rank")->check(CLI::PositiveNumber);
+  count("--batch", o.batch, "Rows of a batch, on each rank")->check(positive_number);
   count("--length", o.length, "Tokens of a row; 0: the model's context");
   count("--micro-batches", o.micro_batches, "Batches whose gradients make one update")
-      ->check(CLI::PositiveNumber);
-  count("--steps", o.steps, "Updates of the whole run")->check(CLI::PositiveNumber)->required();
+      ->check(positive_number);
+  count("--steps", o.steps, "Updates of the whole run")->check(positive_number)->required();
   command.add_option("--lr", o.lr, "Largest learning rate; it falls to a tenth, along a cosine")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   command.add_option("--warmup", o.warmup, "Steps until it is reached; default: steps / 20, at most 700")
       ->check(whole_number);
   command.add_option("--weight-decay", o.weight_decay, "Of matrices; biases and norms have none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonnegative_number)
       ->capture_default_str();
   command.add_option("--clip", o.clip, "Largest norm of the gradients; 0: any")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonnegative_number)
       ->capture_default_str();
   command.add_option("--seed", o.seed, "Of the weights and of the order of the data")
       ->check(whole_number)
       ->capture_default_str();
-  count("--report-every", o.report_every, "Steps between reports")->check(CLI::PositiveNumber);
+  count("--report-every", o.report_every, "Steps between reports")->check(positive_number);
   count("--evaluate-every", o.evaluate_every, "Steps between evaluations on --valid; 0: only at the end");
-  count("--evaluate-batches", o.evaluate_batches, "Batches of an evaluation")->check(CLI::PositiveNumber);
+  count("--evaluate-batches", o.evaluate_batches, "Batches of an evaluation")->check(positive_number);
   count("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: only at the end");
-  count("--sample-every", o.sample_every, "Steps between texts that the model writes; 0: none");
+  count("--sample-every", o.sample_every,
+        "Steps between texts that the model writes, each at the next report; 0: none");
 }
 
 }  // namespace

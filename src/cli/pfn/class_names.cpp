@@ -17,11 +17,16 @@ namespace {
 using io_detail::parse_number;
 using io_detail::trim;
 
-/// "-12.50" as "-125e-1": the same for all texts of a value. What is not a decimal number stays as it is.
+/// "-12.50" as "-125e-1": the same for all texts of a value. What is not a decimal number stays as it is, and
+/// so does 007, which is a name.
 std::string exact_value(std::string_view text) {
   text = trim(text);
   const auto number = parse_number(text);
   if (!number || text.find_first_not_of("+-.0123456789eE") != text.npos) return std::string(text);
+  const std::string_view unsigned_text = text.substr(text.find_first_not_of("+-"));
+  if (unsigned_text.size() > 1 && unsigned_text[0] == '0' && unsigned_text[1] >= '0' &&
+      unsigned_text[1] <= '9')
+    return std::string(text);
   const auto mark = text.find_first_of("eE");
   std::int64_t power = 0;
   if (mark != text.npos) {

@@ -27,10 +27,6 @@ struct EvalOptions : pfn::TableOptions {
 
 int run_eval(EvalOptions o) {
   const bool is_written = !o.page.empty() || !o.json.empty();
-  check_files("pfn eval", {{"the table", o.file, false},
-                           {"--weights", o.network.weights, false},
-                           {"--json", o.json, true},
-                           {"--page", o.page, true}});
   ResultFile json(o.json), page(o.page);
   o.config.encoder = o.encoder_config("pfn eval");
   o.config.repeats = is_written ? o.repeats : 0;  // the terminal does not show importance

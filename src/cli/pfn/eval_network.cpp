@@ -25,7 +25,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
       "Of the network: a file of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names, "
       "else those that come with ferrite");
   command.add_option("--members", options.members, "Of the network's ensemble")
-      ->check(CLI::Range(1, 1000))
+      ->check(between(1, 1000))
       ->capture_default_str();
   add_backend_option(&command, options.backend, "Where the network runs");
   add_precision_option(command, options.precision);

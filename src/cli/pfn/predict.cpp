@@ -38,12 +38,6 @@ void check(const PredictOptions& o) {
   if (!(o.memory_gib > 0 && o.memory_gib <= 0x1p20))
     throw ValueError(
         fmt::format("[pfn predict] --memory {}: must lie above 0 and up to 2^20 GiB", o.memory_gib));
-  check_files("pfn predict", {{"--train", o.train, false},
-                              {"--test", o.test, false},
-                              {"--weights", o.config.weights, false},
-                              {"--fitted", o.fitted, false},
-                              {"--save-fitted", o.save_fitted, true},
-                              {"--out", o.out, true}});
 }
 
 /// A table for a CSV file, column by column.
@@ -258,7 +252,7 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
   pfn::add_precision_option(*command, o->precision);
   learning(
       command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")
-          ->check(CLI::Range(1, 1000))
+          ->check(between(1, 1000))
           ->capture_default_str());
   learning(command->add_option("--seed", o->config.seed, "Of the members")
                ->check(whole_number)

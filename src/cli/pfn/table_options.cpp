@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/delimiter_option.hpp"
+#include "cli/csv_options.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cli::pfn {
@@ -25,6 +25,7 @@ ferrite::pfn::EncoderConfig TableOptions::encoder_config(std::string_view comman
 std::vector<CLI::Option*> add_table_options(CLI::App& command, TableOptions& o) {
   command.add_option("--missing", o.table.missing, "More texts or numbers that mean a missing value")
       ->delimiter(',');
+  add_header_option(command, o.table.header);
   add_delimiter_option(command, o.table.delimiter);
   command.add_flag("--rename-duplicates", o.table.rename_duplicates,
                    "Columns of one name in a CSV file become name, name.1, name.2, ...");

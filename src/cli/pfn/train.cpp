@@ -74,15 +74,15 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   };
   command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
       ->required();
-  count("--steps", o->steps, "Updates of the whole run")->check(CLI::PositiveNumber)->required();
+  count("--steps", o->steps, "Updates of the whole run")->check(positive_number)->required();
   command->add_option("--task", *task, "What the network predicts: classes, or numbers with their quantiles")
       ->check(CLI::IsMember({"classification", "regression"}))
       ->capture_default_str();
-  count("--layers", o->model.layers, "Blocks")->check(CLI::PositiveNumber);
-  count("--dim", o->model.dim, "Features of a cell; a multiple of 32")->check(CLI::PositiveNumber);
-  count("--hidden", o->model.hidden, "Features inside the feed-forward")->check(CLI::PositiveNumber);
+  count("--layers", o->model.layers, "Blocks")->check(positive_number);
+  count("--dim", o->model.dim, "Features of a cell; a multiple of 32")->check(positive_number);
+  count("--hidden", o->model.hidden, "Features inside the feed-forward")->check(positive_number);
   count("--registers", o->model.registers, "Learned rows before those of a table");
-  count("--cells", o->cells, "Cells of a batch, on each rank, about")->check(CLI::PositiveNumber);
+  count("--cells", o->cells, "Cells of a batch, on each rank, about")->check(positive_number);
   command->add_option("--optimizer", o->optimizer, "muon: for matrices, with AdamW for the rest; or adamw")
       ->check(CLI::IsMember({"muon", "adamw"}))
       ->capture_default_str();
@@ -90,14 +90,14 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       ->add_option(
           "--lr", o->lr,
           "Largest learning rate, which falls along a cosine; default: 2e-3 for muon, 1e-3 for adamw")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number);
   command->add_option("--warmup", o->warmup, "Steps until it is reached; default: steps / 20, at most 500")
       ->check(whole_number);
   command->add_option("--weight-decay", o->weight_decay, "Of matrices")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonnegative_number)
       ->capture_default_str();
   command->add_option("--clip", o->clip, "Largest norm of the gradients")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
   command
       ->add_option("--average", o->average,
@@ -108,10 +108,10 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       ->capture_default_str();
   count("--record", o->recorded,
         "Sizes of tables whose steps are recorded on a GPU; they share memory. 0: none, for less memory");
-  count("--report-every", o->report_every, "Steps between reports")->check(CLI::PositiveNumber);
+  count("--report-every", o->report_every, "Steps between reports")->check(positive_number);
   count("--evaluate-every", o->evaluate_every, "Steps between evaluations on tables kept apart");
   count("--evaluate-batches", o->evaluate_batches, "Batches of an evaluation, on each rank")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number);
   count("--checkpoint-every", o->checkpoint_every, "Steps between checkpoints; 0: only at the end");
   command->add_option("--tables", o->tables,
                       "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
@@ -120,7 +120,7 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       ->add_option("--evaluate-minutes", o->evaluate_minutes,
                    "Minutes of training after which --tables are predicted again, at the next report; "
                    "0: only at checkpoints")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonnegative_number)
       ->capture_default_str();
   command->add_option(
       "--export", o->export_to,

@@ -91,6 +91,10 @@ class Fitter {
       std::move(verdict.features.begin(), verdict.features.end(), std::back_inserter(state_.fits));
     }
     Names& notices = state_.notices;
+    for (const RawColumn* column : columns) {
+      const std::string note = categories.contains(column->name) ? "" : spoilt_numbers(*column);
+      if (!note.empty()) notices.push_back(fmt::format("column '{}' {}", printable(column->name), note));
+    }
     tell(notices, empty, "has no values", "have no values", "dropped");
     tell(notices, constant, "is constant", "are constant", "dropped");
     tell(notices, identifier, "has another text in every row", "have another text in every row",

@@ -30,8 +30,9 @@ void tell(std::vector<std::string>& notices, const std::vector<std::string>& nam
           std::string_view are, std::string_view consequence);
 /// Up to five names in quotes, and how many more there are.
 std::string named(std::span<const std::string> names);
-/// "; and what to do" about a table of one column whose name seems to be several; empty for all others.
-std::string delimiter_hint(const Table& table);
+/// "; and what to do" about a table that seems to be read in a wrong way: of one column whose name seems to
+/// be several, or without names; empty for all others.
+std::string reading_hint(const Table& table);
 
 /// Decides the task and the classes. Throws what TableEncoder::fit throws about targets.
 TargetFit fit_target(const Table& train, const std::string& target, const EncoderConfig& config,

@@ -1,5 +1,7 @@
 #include "models/pfn/feature_fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,12 +12,14 @@
 #include "io/csv_value.hpp"
 #include "models/pfn/category_codes.hpp"
 #include "models/quantile_tokenizer/dates.hpp"
+#include "models/quantile_tokenizer/table_text.hpp"
 
 namespace ferrite::pfn::detail {
 
 namespace {
 
 using quantile_tokenizer::is_date;
+using quantile_tokenizer::printable;
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 constexpr double day_seconds = 86400;
@@ -225,6 +229,28 @@ std::vector<float> encode(const RawColumn& column, const FeatureFit& fit, LostCe
   for (const double value : values_of(column, fit, lost))
     out.push_back(static_cast<float>(encoded(value, fit)));
   return out;
+}
+
+std::string spoilt_numbers(const RawColumn& column) {
+  constexpr std::size_t most_texts = 3;
+  std::vector<bool> is_number;
+  std::vector<std::string> texts;
+  for (const std::string& text : column.text.distinct) {
+    is_number.push_back(io_detail::parse_number(text).has_value());
+    if (!is_number.back() && texts.size() <= most_texts) texts.push_back(printable(text));
+  }
+  if (texts.empty() || texts.size() > most_texts) return "";
+  std::int64_t numbers = 0, all = 0;
+  for (const std::int32_t code : column.text.codes) {
+    if (code < 0) continue;
+    ++all;
+    numbers += is_number[static_cast<std::size_t>(code)];
+  }
+  if (numbers <= all - numbers) return "";
+  return fmt::format(
+      "is taken as text: {} of its {} values are numbers, the others are '{}'; --missing '{}' "
+      "(TableConfig::missing) reads these as missing values",
+      numbers, all, fmt::join(texts, "', '"), fmt::join(texts, ","));
 }
 
 ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category) {

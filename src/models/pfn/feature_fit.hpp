@@ -44,6 +44,10 @@ struct ColumnVerdict {
 };
 ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category);
 
+/// What there is to say of a column of texts that would be numbers but for a few: the end of a sentence.
+/// Empty for other columns.
+std::string spoilt_numbers(const RawColumn& column);
+
 /// Seconds since 1970 of a text; NaN if it is not a date.
 double read_date(std::string_view text, DateOrder order);
 /// The order in which all these texts are dates; `none` if some are not. `ambiguous` if two orders are

@@ -91,7 +91,7 @@ EncodedTable TableEncoder::transform(const Table& table) const {
                     "{}, empty if need be, or fit without{}",
                     detail::plural(missing.size(), "column", "columns"), detail::named(missing),
                     detail::plural(missing.size(), "it", "them"),
-                    detail::plural(missing.size(), "it", "them"), detail::delimiter_hint(table)));
+                    detail::plural(missing.size(), "it", "them"), detail::reading_hint(table)));
   EncodedTable out;
   out.task = state_->target.task;
   out.features = state_->features;

@@ -98,7 +98,10 @@ std::string named(std::span<const std::string> names) {
   return names.size() > most ? fmt::format("{} and {} more", out, names.size() - most) : out;
 }
 
-std::string delimiter_hint(const Table& table) {
+std::string reading_hint(const Table& table) {
+  if (!table.columns().empty() && table.columns()[0].name == "c0")
+    return "; c0 and so on are numbers of columns: if the file's first row has their names, read it with "
+           "--header present (TableConfig::header)";
   if (table.columns().size() != 1) return "";
   const char suspect = io_detail::suspected_delimiter(table.columns()[0].name, 0);
   if (suspect == 0) return "";
@@ -116,7 +119,7 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
     std::vector<std::string> all;
     for (const RawColumn& c : train.columns()) all.push_back(c.name);
     throw ValueError(fmt::format("[pfn.fit] target '{}': there is no such column; choose one of {}{}", name,
-                                 named(all), delimiter_hint(train)));
+                                 named(all), reading_hint(train)));
   }
   const TargetValues values = values_of(*column);
   const std::int64_t infinite = std::count_if(column->numbers.begin(), column->numbers.end(),
@@ -133,6 +136,8 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
         fmt::format("[pfn.fit] target '{}' is '{}' in every row: there is nothing to learn; choose another "
                     "target or add rows with other values",
                     name, printable(values.names.front())));
+  if (const std::string note = spoilt_numbers(*column); !note.empty())
+    notices.push_back(fmt::format("the target '{}' {}", name, note));
   TargetFit fit{target, decide(*column, values, config, notices), {}};
   if (fit.task == Task::classification) {
     const auto classes = static_cast<std::int64_t>(values.names.size());

@@ -1,7 +1,10 @@
-// --delimiter, the same for every subcommand that reads CSV files.
+// --delimiter and --header, the same for every subcommand that reads CSV files.
 #pragma once
 
+#include <map>
+
 #include "cli/command.hpp"
+#include "ferrite/io/csv.hpp"
 
 namespace ferrite::cli {
 
@@ -17,6 +20,18 @@ inline CLI::Option* add_delimiter_option(CLI::App& command, char& value) {
       .add_option_function<std::string>("--delimiter", read,
                                         "Between the fields of a CSV file; \\t: a tab, as .tsv files have")
       ->default_str(std::string(1, value));
+}
+
+/// Adds --header. `value` must outlive the command.
+inline CLI::Option* add_header_option(CLI::App& command, CsvHeader& value) {
+  static const std::map<std::string, CsvHeader> choices{
+      {"automatic", CsvHeader::automatic}, {"present", CsvHeader::present}, {"absent", CsvHeader::absent}};
+  return command
+      .add_option_function<std::string>(
+          "--header", [&value](const std::string& name) { value = choices.at(name); },
+          "Whether the first row of a CSV file has names; automatic: unless all of it are numbers")
+      ->check(CLI::IsMember(choices))
+      ->default_str("automatic");
 }
 
 }  // namespace ferrite::cli
