@@ -7,6 +7,7 @@
 #if __has_include(<CLI/ExtraValidators.hpp>)  // CLI11 2.6
 #include <CLI/ExtraValidators.hpp>
 #endif
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -18,11 +19,13 @@ namespace ferrite::cli {
 /// Exit codes, the same for every subcommand.
 enum Exit : int { success = 0, difference = 1, bad_input = 2 };
 
-/// For seeds and counts: CLI11 reads -1 as the largest number.
+/// For seeds and counts: CLI11 reads -1, and what is too large, as the largest number.
 inline const CLI::Validator whole_number(
     [](const std::string& text) {
-      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-      return digits ? std::string() : "'" + text + "': give a whole number, 0 or more";
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const bool is_whole = error == std::errc{} && end == text.data() + text.size();
+      return is_whole ? std::string() : "'" + text + "': give a whole number, 0 or more and below 2^64";
     },
     "");
 

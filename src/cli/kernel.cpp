@@ -138,6 +138,20 @@ void make_folder(const std::string& path) {
         fmt::format("[kernel run] --out {}: no folder can be made there: {}", path, error.message()));
 }
 
+/// The arrays would be written over those of --arg name=name.npy if the folder is theirs.
+void check_apart(const KernelOptions& o) {
+  for (const std::string& argument : o.arguments) {
+    const auto equals = argument.find('=');
+    if (equals == argument.npos) continue;
+    const std::string from = argument.substr(equals + 1);
+    const auto to = std::filesystem::path(o.out) / (argument.substr(0, equals) + ".npy");
+    std::error_code ignored;
+    if (std::filesystem::equivalent(from, to, ignored))
+      throw ValueError(
+          fmt::format("[kernel run] --out {}: {} would be written over: choose another folder", o.out, from));
+  }
+}
+
 int run_kernel(KernelOptions o) {
   const Module module = read_module(o);
   const Function& k = module.kernel(o.kernel);
@@ -150,7 +164,10 @@ int run_kernel(KernelOptions o) {
   }
   arguments.check_all_used();
   o.interpret.precision = o.precision == "f64" ? Precision::f64 : Precision::native;
-  if (!o.out.empty()) make_folder(o.out);
+  if (!o.out.empty()) {
+    check_apart(o);
+    make_folder(o.out);
+  }
   if (!o.backend.empty()) {
     const Grid grid(Shape(dim), o.interpret.block_dim);
     fmt::print("{}\n", launch_on(o.backend, Kernel(module, k.name), grid, values));

@@ -31,6 +31,17 @@ TEST_F(KernelCli, Check) {
   expect_contains(run_ferrite("kernel check --json " + saxpy()).output, "\"errors\": []");
 }
 
+TEST_F(KernelCli, RunDoesNotWriteOverItsArrays) {
+  const std::vector<float> values{1, 2};
+  write_npy(folder_ / "y.npy", HostTensor::from(std::span<const float>(values), {2}));
+  const std::string run =
+      "kernel run " + saxpy() + " --dim 2 --arg a=2 --arg y=" + (folder_ / "y.npy").string() + " --out ";
+  const Reply reply = run_ferrite(run + (folder_ / "").string());
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, "y.npy would be written over: choose another folder");
+  EXPECT_EQ(run_ferrite(run + (folder_ / "results").string()).code, 0);
+}
+
 TEST_F(KernelCli, Adjoint) {
   const Reply reply = run_ferrite("kernel adjoint " + saxpy());
   EXPECT_EQ(reply.code, 0);

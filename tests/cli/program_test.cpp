@@ -120,6 +120,7 @@ TEST(Program, DoesNotEndWellIfItsOutputIsLost) {
 TEST(Program, RefusesNumbersOutOfRange) {
   expect_contains(run_ferrite("bench compare a b --fail-below nan").output,
                   "'nan': give a number of 0 or more");
+  expect_contains(run_ferrite("gpt generate --seed 18446744073709551616").output, "below 2^64");
   expect_contains(run_ferrite("gpt bench --batch 0").output, "'0': give a number above 0");
   expect_contains(run_ferrite("bench --threads 300").output, "'300': give a number from 1 to 256");
 }

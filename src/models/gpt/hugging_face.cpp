@@ -116,6 +116,7 @@ Converted import_hugging_face(const fs::path& from, const fs::path& out, const I
   result.file = out;
   // First, because it may say that this is another kind of model.
   const auto their_config = find_config(from);
+  if (their_config) check_other_file(what, *their_config, out);
   if (their_config) result.model = read_config(*their_config);
   const auto files = weight_files(from);
   for (const fs::path& file : files) check_other_file(what, file, out);
