@@ -1,5 +1,5 @@
 // Host memory with reuse. Tensor programs ask for the same sizes again and again, and a large block fresh
-// from the system costs a page fault per 4 KiB, so freed blocks are kept by size class.
+// from the system costs a page fault per page, so freed blocks are kept by size class.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,10 @@
 #include <mutex>
 #include <utility>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "core/spin.hpp"
 #include "ferrite/core/array.hpp"
 #include "ferrite/core/error.hpp"
@@ -19,6 +23,24 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 constexpr std::size_t max_bytes = std::size_t{1} << 47;  // beyond any address space
+
+/// Blocks from here on are asked for in huge pages.
+constexpr std::size_t huge_page = std::size_t{1} << 21, huge_from = 2 * huge_page;
+
+/// Memory of the system, to be freed by std::free; null if there is none. A large block in pages of 2 MiB
+/// has few page faults and few misses of the address cache. Linux gives such pages on request; without them
+/// the block works as well.
+void* allocate_from_system(std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes >= huge_from) {
+    void* const data = std::aligned_alloc(huge_page, (bytes + huge_page - 1) / huge_page * huge_page);
+    // Whole pages only: the last one, if it is not full, would take memory that nobody uses.
+    if (data) madvise(data, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+    return data;
+  }
+#endif
+  return std::aligned_alloc(alignment, bytes);
+}
 
 struct SizeClass {
   std::size_t index;
@@ -149,9 +171,9 @@ void* HostAllocator::acquire(std::size_t bytes) {
 }
 
 void* HostAllocator::from_system(std::size_t asked, std::size_t bytes) {
-  if (void* data = std::aligned_alloc(alignment, bytes)) return data;
+  if (void* data = allocate_from_system(bytes)) return data;
   release_cache();
-  if (void* data = std::aligned_alloc(alignment, bytes)) return data;
+  if (void* data = allocate_from_system(bytes)) return data;
   throw OutOfMemory(
       fmt::format("[allocate] {} bytes on cpu: the system has no memory left, {} bytes are in use", asked,
                   stats().in_use));
