@@ -223,12 +223,12 @@ void Binary::vjp_of_tensors(Vjp<B>& v) const {
       return;
     }
     case BinaryFn::maximum:
-    case BinaryFn::minimum: {  // ties are shared evenly
+    case BinaryFn::minimum: {  // ties are shared evenly; beside a NaN neither loses, so that both have it all
       const Tensor<B> a = v.input(0), b = v.input(1);
-      const Tensor<B> half = where(a == b, dy * 0.5, 0);
+      const Tensor<B> share = where(a == b, dy * 0.5, dy);
       const bool max = fn == BinaryFn::maximum;
-      if (v.needs(0)) v.add(0, where(max ? a > b : a < b, dy, half));
-      if (v.needs(1)) v.add(1, where(max ? a < b : a > b, dy, half));
+      if (v.needs(0)) v.add(0, where(max ? a < b : a > b, 0, share));
+      if (v.needs(1)) v.add(1, where(max ? a > b : a < b, 0, share));
       return;
     }
     case BinaryFn::remainder:

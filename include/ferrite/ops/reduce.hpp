@@ -18,7 +18,8 @@ FERRITE_API std::string_view to_string(ReduceFn fn);
 constexpr int count_of(ReduceFn) { return static_cast<int>(ReduceFn::all) + 1; }
 
 /// Empty `axes` means all. sum and prod of nothing are 0 and 1; max and min of nothing are a ShapeError. max
-/// and min return NaN if any element is NaN.
+/// and min return NaN if any element is NaN; their gradient goes to the elements that equal the result, in
+/// equal shares, and to those that are NaN if it is.
 struct FERRITE_API Reduce {
   static constexpr LibraryName type_name = "reduce";
   ReduceFn fn = ReduceFn::sum;
@@ -87,8 +88,9 @@ void Reduce::vjp(Vjp<B>& v) const {
     case ReduceFn::sum:
       return v.add(0, expand(reshape(v.grad(), kept), shape));
     case ReduceFn::max:
-    case ReduceFn::min: {  // ties are shared evenly
-      const Tensor<B> hit = v.input(0) == reshape(v.output(0), kept), dy = reshape(v.wide_grad(), kept);
+    case ReduceFn::min: {
+      const Tensor<B> x = v.input(0), dy = reshape(v.wide_grad(), kept);
+      const Tensor<B> hit = logical_or(x == reshape(v.output(0), kept), isnan(x));
       const Tensor<B> share = cast(dy / cast(sum(hit, axes, KeepDim::yes), dy.dtype()), v.grad().dtype());
       return v.into(0, Where{ScalarSide::right, 0}, hit, expand(share, shape));
     }

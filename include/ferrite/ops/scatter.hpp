@@ -2,21 +2,23 @@
 #pragma once
 
 #include "ferrite/ops/gather.hpp"
+#include "ferrite/ops/iota.hpp"
 #include "ferrite/ops/op.hpp"
 #include "ferrite/ops/pad.hpp"
+#include "ferrite/ops/where.hpp"
 
 namespace ferrite {
 namespace op {
 
-/// The gradient of a scatter's source (input 2): the gradient at the places of the index (input 1), 0 where
-/// the source was longer than the index.
-template <class B>
-void add_source_gradient(Vjp<B>& v, int axis) {
-  const Tensor<B> index = v.input(1);
+/// The gradient of a scatter's source (input 2) by an op that gives it in the shape of the index: 0 where the
+/// source was longer.
+template <class B, class Op>
+void add_source_gradient(Vjp<B>& v, const Op& op, const Tensor<B>& a, const Tensor<B>& b) {
+  const Shape written = v.input_meta(1).shape;
   Shape beyond = v.input_meta(2).shape;
-  if (index.shape() == beyond) return v.into(2, Gather{axis}, v.grad(), index);
-  for (int i = 0; i < beyond.rank(); ++i) beyond[i] -= index.shape()[i];
-  v.add(2, pad(eval(Gather{axis}, v.grad(), index), Shape::filled(beyond.rank(), 0), beyond));
+  if (written == beyond) return v.into(2, op, a, b);
+  for (int i = 0; i < beyond.rank(); ++i) beyond[i] -= written[i];
+  v.add(2, pad(eval(op, a, b), Shape::filled(beyond.rank(), 0), beyond));
 }
 
 /// # Shapes: x, index, source of one rank, source at least as long as index -> x's shape.
@@ -37,7 +39,22 @@ struct FERRITE_API Scatter {
     const Tensor<B> index = v.input(1);
     if (v.needs(0))
       v.into(0, Scatter{axis}, v.grad(), index, full(v.backend(), index.shape(), 0, v.grad().dtype()));
-    if (v.needs(2)) add_source_gradient(v, axis);
+    if (v.needs(2))
+      add_source_gradient(v, Where{ScalarSide::right, 0}, stays(v.grad().shape(), index),
+                          eval(Gather{axis}, v.grad(), index));
+  }
+
+ private:
+  /// Whether what is written at each place of the index is still there at the end: the positions are written
+  /// themselves, and read back.
+  template <class B>
+  Tensor<B> stays(const Shape& shape, const Tensor<B>& index) const {
+    const int a = normalize_axis(type_name, axis, shape.rank());
+    Shape line = Shape::filled(shape.rank(), 1);
+    line[a] = index.shape()[a];
+    const Tensor<B> position = expand(reshape(arange(index.backend(), line[a]), line), index.shape());
+    const Tensor<B> last = eval(*this, full(index.backend(), shape, 0, DType::i64), index, position);
+    return eval(Gather{a}, last, index) == position;
   }
 };
 

@@ -22,7 +22,7 @@ struct FERRITE_API ScatterAdd {
   template <class B>
   void vjp(Vjp<B>& v) const {
     if (v.needs(0)) v.add(0, v.grad());
-    if (v.needs(2)) add_source_gradient(v, axis);
+    if (v.needs(2)) add_source_gradient(v, Gather{axis}, v.grad(), v.input(1));
   }
 };
 
