@@ -28,6 +28,19 @@ DType Binary::operand_dtype(MetaSpan in) const {
   return fn == BinaryFn::div || fn == BinaryFn::atan2 ? float_result(common) : common;
 }
 
+Scalar Binary::operand(DType dtype) const {
+  const bool extremum = fn == BinaryFn::maximum || fn == BinaryFn::minimum;
+  if (!extremum || !is_integer(dtype) || scalar.kind() != Scalar::Kind::integer) return scalar;
+  return visit_any_dtype(dtype, [&]<class T>() -> Scalar {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using Limits = std::numeric_limits<T>;
+      return std::clamp(scalar.to_int(), static_cast<std::int64_t>(Limits::min()),
+                        static_cast<std::int64_t>(Limits::max()));
+    }
+    return scalar;
+  });
+}
+
 Metas Binary::infer(MetaSpan in) const {
   const std::size_t arity = side == ScalarSide::none ? 2 : 1;
   detail::check_arity(name(), in.size(), arity, arity);
@@ -59,19 +72,3 @@ Saves Binary::saves() const {
 }
 
 }  // namespace ferrite::op
-
-namespace ferrite::detail {
-
-Scalar bound_within(DType dtype, Scalar bound) {
-  if (!is_integer(dtype) || bound.kind() != Scalar::Kind::integer) return bound;
-  return visit_any_dtype(dtype, [&]<class T>() -> Scalar {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      using Limits = std::numeric_limits<T>;
-      return std::clamp(bound.to_int(), static_cast<std::int64_t>(Limits::min()),
-                        static_cast<std::int64_t>(Limits::max()));
-    }
-    return bound;
-  });
-}
-
-}  // namespace ferrite::detail

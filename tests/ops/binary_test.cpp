@@ -95,6 +95,15 @@ TEST(CpuBinary, TakesScalarsOnEitherSideRoundedToTheTensorsDType) {
   EXPECT_EQ(values_of<std::int64_t>(sum)[0], (std::int64_t{1} << 53) + 2);
 }
 
+TEST(CpuBinary, AnExtremumTakesABoundBeyondTheRangeAsItsEnd) {
+  const Array x = make<double>(DType::u8, {3}, {0, 7, 255}), y = make<double>(DType::i32, {2}, {-3, 7});
+  expect_close(values_of(run(op::Binary{BinaryFn::maximum, ScalarSide::right, -5}, {x})), {0, 7, 255}, 0);
+  expect_close(values_of(run(op::Binary{BinaryFn::maximum, ScalarSide::left, 300}, {x})), {255, 255, 255}, 0);
+  expect_close(values_of(run(op::Binary{BinaryFn::minimum, ScalarSide::right, 300}, {x})), {0, 7, 255}, 0);
+  const op::Binary least{BinaryFn::minimum, ScalarSide::right, std::int64_t{1} << 40};
+  expect_close(values_of(run(least, {y})), {-3, 7}, 0);
+}
+
 TEST(CpuBinary, NaNWinsMaximumAndMinimumAndFailsComparisons) {
   const Array a = make<double>(DType::f32, {4}, {nan, 1, nan, inf}),
               b = make<double>(DType::f32, {4}, {1, nan, nan, 2});

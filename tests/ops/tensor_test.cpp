@@ -1,4 +1,5 @@
 // Tensors and host memory: creation, conversion, copies between backends, printing.
+#include "ferrite/ops/statistic.hpp"
 #include "ferrite/ops/triangle.hpp"
 #include "ferrite/stacks.hpp"
 
@@ -139,6 +140,45 @@ TEST(Tensor, OfIntegersTakesBoundsBeyondItsRangeAsItsEnds) {
   EXPECT_EQ(clamp(x, 1, 200).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{1, 1, 200, 200}));
   const auto y = from_vector(b, std::vector<int>{-3, 7});
   EXPECT_EQ(minimum(y, std::int64_t{1} << 40).to_vector<int>(), (std::vector<int>{-3, 7}));
+  // The op itself does it, on every backend.
+  const op::Binary bounded{op::BinaryFn::minimum, op::ScalarSide::right, 300};
+  EXPECT_EQ(eval(bounded, x).to_vector<std::uint8_t>(), values);
+  Reference reference;
+  EXPECT_EQ(eval(bounded, from_vector(reference, values)).to_vector<std::uint8_t>(), values);
+}
+
+TEST(Tensor, ChosenFromTwoScalarsHasTheirKind) {
+  Cpu b;
+  const auto c = from_vector(b, std::vector<bool>{true, false});
+  const auto whole = where(c, 3, -4), real = where(c, 1, 2.5), truth = where(c, false, true);
+  EXPECT_EQ(whole.dtype(), DType::i64);
+  EXPECT_EQ(whole.to_vector<std::int64_t>(), (std::vector<std::int64_t>{3, -4}));
+  EXPECT_EQ(real.dtype(), DType::f32);
+  EXPECT_EQ(real.to_vector<float>(), (std::vector<float>{1, 2.5}));
+  EXPECT_EQ(truth.to_vector<bool>(), (std::vector<bool>{false, true}));
+}
+
+template <class Count>
+concept CountsTo = requires(Cpu& b, Count count) {
+  arange(b, count);
+};
+static_assert(CountsTo<int> && CountsTo<std::int64_t> && CountsTo<std::size_t>);
+static_assert(!CountsTo<double> && !CountsTo<float>, "a fraction would be cut off");
+
+TEST(Tensor, OneHotOfNoIdsTakesNoMemory) {
+  Cpu b;
+  const std::int64_t classes = std::int64_t{1} << 40;
+  const auto y = one_hot(zeros(b, {3, 0}, DType::i64), classes, DType::bool_);
+  EXPECT_EQ(y.shape(), (Shape{3, 0, classes}));
+  EXPECT_EQ(y.dtype(), DType::bool_);
+}
+
+TEST(Tensor, AVarianceIsInRangeThoughASquareIsNot) {
+  std::vector<float> values(100, 0.0f);
+  values[3] = 3e19f;
+  const auto variance = [&](auto b) { return var(from_vector(b, values)).template item<double>(); };
+  EXPECT_NEAR(variance(Reference()), 9e36, 1e31);
+  EXPECT_NEAR(variance(Cpu()), 9e36, 1e31);
 }
 
 }  // namespace

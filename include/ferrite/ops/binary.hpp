@@ -28,8 +28,9 @@ constexpr std::string_view to_string(ScalarSide side) {
 constexpr int count_of(ScalarSide) { return 3; }
 
 /// div is true division (integers give float_result). remainder has the sign of the divisor, like Python's %.
-/// maximum and minimum return NaN if either operand is NaN. Comparisons and logic give bool. An output may
-/// have the buffer and layout of an input.
+/// maximum and minimum return NaN if either operand is NaN, and take an integer scalar beyond the range of an
+/// integer dtype as the nearest number of that range: as an element it would wrap. Comparisons and logic give
+/// bool. An output may have the buffer and layout of an input.
 struct FERRITE_API Binary {
   static constexpr LibraryName type_name = "binary";
   BinaryFn fn = BinaryFn::add;
@@ -40,6 +41,8 @@ struct FERRITE_API Binary {
   Metas infer(MetaSpan in) const;
   /// The dtype both operands are converted to before the function is applied.
   DType operand_dtype(MetaSpan in) const;
+  /// The scalar as an operand of that dtype.
+  Scalar operand(DType dtype) const;
   Metas example(DType d) const { return detail::alike(side == ScalarSide::none ? 2 : 1, {2, 3}, d); }
   static void attributes(auto& self, auto&& visit) {
     visit("fn", self.fn);
@@ -81,6 +84,8 @@ FERRITE_BINARY(sub, sub)
 FERRITE_BINARY(mul, mul)
 FERRITE_BINARY(div, div)
 FERRITE_BINARY(pow, pow)
+FERRITE_BINARY(maximum, maximum)
+FERRITE_BINARY(minimum, minimum)
 FERRITE_BINARY(remainder, remainder)
 FERRITE_BINARY(atan2, atan2)
 FERRITE_BINARY(eq, eq)
@@ -103,29 +108,6 @@ FERRITE_BINARY(operator<=, le)
 FERRITE_BINARY(operator>, gt)
 FERRITE_BINARY(operator>=, ge)
 #undef FERRITE_BINARY
-
-namespace detail {
-/// An integer in the range of an integer dtype, the nearest where it is beyond: as an element it would wrap.
-FERRITE_API Scalar bound_within(DType dtype, Scalar bound);
-}  // namespace detail
-#define FERRITE_BOUND(name)                                                       \
-  template <class B>                                                              \
-  Tensor<B> name(const Tensor<B>& a, const Tensor<B>& b) {                        \
-    return eval(op::Binary{op::BinaryFn::name}, a, b);                            \
-  }                                                                               \
-  template <class B>                                                              \
-  Tensor<B> name(const Tensor<B>& a, std::type_identity_t<Scalar> b) {            \
-    const Scalar bound = detail::bound_within(a.dtype(), b);                      \
-    return eval(op::Binary{op::BinaryFn::name, op::ScalarSide::right, bound}, a); \
-  }                                                                               \
-  template <class B>                                                              \
-  Tensor<B> name(std::type_identity_t<Scalar> a, const Tensor<B>& b) {            \
-    const Scalar bound = detail::bound_within(b.dtype(), a);                      \
-    return eval(op::Binary{op::BinaryFn::name, op::ScalarSide::left, bound}, b);  \
-  }
-FERRITE_BOUND(maximum)
-FERRITE_BOUND(minimum)
-#undef FERRITE_BOUND
 
 /// low <= x <= high; NaN stays NaN. The gradient passes where x lies inside, bounds included.
 template <class B>

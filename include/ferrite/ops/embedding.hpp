@@ -1,6 +1,7 @@
 // embedding: rows of a table by id. one_hot and index_select, its relatives.
 #pragma once
 
+#include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/gather.hpp"
 #include "ferrite/ops/op.hpp"
 
@@ -105,6 +106,11 @@ struct FERRITE_API OneHot {
   }
   template <class B>
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
+    if (in[0].numel() == 0) {  // takes no memory, however many classes there are
+      Shape shape = in[0].shape();
+      shape.push_back(classes);
+      return {zeros(b, shape, dtype)};
+    }
     return {cast(unsqueeze(in[0], -1) == arange(b, classes), dtype)};
   }
 };

@@ -47,6 +47,9 @@ template <class B>
 Tensor<B> arange(B& b, std::int64_t count, DType dtype = DType::i64) {
   return create(b, op::Iota{count, dtype, 0, 1, "arange"});
 }
+/// Does not compile: a count is an integer. arange(b, 0, 2.7, 1, DType::f32) counts up to any bound.
+template <class B, std::floating_point Count>
+Tensor<B> arange(B& b, Count count, DType dtype = DType::f32) = delete;
 /// start, start + step, ... below stop (above it for a negative step), as NumPy's arange.
 template <class B>
 Tensor<B> arange(B& b, Scalar start, Scalar stop, Scalar step, DType dtype) {

@@ -68,8 +68,10 @@ struct FERRITE_API Statistic {
       case StatisticFn::mean:
         return divided_sum(x, axes, keep, count, count);
       case StatisticFn::var: {
+        // Scaled before they are squared: squares may overflow although their mean does not.
+        const double scale = std::exp2(-std::ceil(std::log2(std::max(count, 1.0)) / 2));
         const Tensor<B> centred = x - divided_sum(x, axes, KeepDim::yes, count, count);
-        return divided_sum(square(centred), axes, keep, count, count - parameter);
+        return sum(square(centred * scale), axes, keep) * (1 / (scale * scale * (count - parameter)));
       }
       case StatisticFn::logsumexp: {
         // An infinite maximum would give inf - inf; the shift only needs to be finite and large enough.

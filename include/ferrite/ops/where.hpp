@@ -3,6 +3,7 @@
 
 #include "ferrite/core/scalar.hpp"
 #include "ferrite/ops/binary.hpp"
+#include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/op.hpp"
 
 namespace ferrite {
@@ -42,6 +43,7 @@ struct FERRITE_API Where {
 FERRITE_API void run(Cpu&, const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 FERRITE_API void run(Cuda&, const op::Where& op, Ins in, Outs out, Accumulate mask = Accumulate::none);
 
+/// The dtypes of the operands promote. Two scalars give bool, i64 or f32, by their kinds.
 template <class B>
 Tensor<B> where(const Tensor<B>& condition, const Tensor<B>& on_true, const Tensor<B>& on_false) {
   return eval(op::Where{}, condition, on_true, on_false);
@@ -53,6 +55,12 @@ Tensor<B> where(const Tensor<B>& condition, const Tensor<B>& on_true, std::type_
 template <class B>
 Tensor<B> where(const Tensor<B>& condition, std::type_identity_t<Scalar> on_true, const Tensor<B>& on_false) {
   return eval(op::Where{op::ScalarSide::left, on_true}, condition, on_false);
+}
+template <class B>
+Tensor<B> where(const Tensor<B>& condition, std::type_identity_t<Scalar> on_true,
+                std::type_identity_t<Scalar> on_false) {
+  const DType dtype = promote(DType::bool_, on_true.kind() < on_false.kind() ? on_false : on_true);
+  return where(condition, on_true, full(condition.backend(), {}, on_false, dtype));
 }
 /// x with `value` wherever the mask is true.
 template <class B>

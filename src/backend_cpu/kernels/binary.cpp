@@ -60,7 +60,7 @@ void run(Cpu&, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
   const DType operand = op.operand_dtype(MetaSpan(metas, in.size()));
   const bool logical = op::is_logical(op.fn), accumulate = accumulates(mask, 0);
   const DType dtype = logical ? DType::bool_ : compute_dtype(operand);
-  const cpu::ScalarValue value(op.scalar, operand, dtype);
+  const cpu::ScalarValue value(op.operand(operand), operand, dtype);
 
   cpu::Source sources[2];
   std::size_t next = 0;

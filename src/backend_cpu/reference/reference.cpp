@@ -51,11 +51,12 @@ struct Operands {
   Array left, right;
 
   template <class Op>
-  Operands(Reference& backend, const Op& op, Ins in, std::size_t next, DType dtype, const Shape& shape) {
+  Operands(Reference& backend, const Op& op, Scalar scalar, Ins in, std::size_t next, DType dtype,
+           const Shape& shape) {
     const auto take = [&](op::ScalarSide side) {
       if (op.side != side) return broadcast_to(converted(backend, in[next++], dtype), shape);
       Array value = backend.allocate({{}, dtype});
-      run(backend, op::Fill{{}, dtype, op.scalar}, Ins(nullptr, 0), Outs(&value, 1));
+      run(backend, op::Fill{{}, dtype, scalar}, Ins(nullptr, 0), Outs(&value, 1));
       return broadcast_to(value, shape);
     };
     left = take(op::ScalarSide::left);
@@ -139,7 +140,7 @@ void run(Reference&, const op::Unary& op, Ins in, Outs out) {
 
 void run(Reference& reference, const op::Binary& op, Ins in, Outs out) {
   const DType dtype = op.operand_dtype(detail::metas_of(in));
-  const Operands operands(reference, op, in, 0, dtype, out[0].shape());
+  const Operands operands(reference, op, op.operand(dtype), in, 0, dtype, out[0].shape());
   visit_wide(dtype, [&]<class Wide>() {
     std::vector<Wide> a = read_values<Wide>(operands.left);
     const std::vector<Wide> b = read_values<Wide>(operands.right);
@@ -150,7 +151,7 @@ void run(Reference& reference, const op::Binary& op, Ins in, Outs out) {
 
 void run(Reference& reference, const op::Where& op, Ins in, Outs out) {
   const std::vector<std::int64_t> condition = read_values<std::int64_t>(broadcast_to(in[0], out[0].shape()));
-  const Operands operands(reference, op, in, 1, out[0].dtype(), out[0].shape());
+  const Operands operands(reference, op, op.scalar, in, 1, out[0].dtype(), out[0].shape());
   visit_wide(out[0].dtype(), [&]<class Wide>() {
     std::vector<Wide> y = read_values<Wide>(operands.left);
     const std::vector<Wide> otherwise = read_values<Wide>(operands.right);

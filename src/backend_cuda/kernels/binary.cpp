@@ -29,7 +29,7 @@ void run(Cuda& cuda, const op::Binary& op, Ins in, Outs out, Accumulate mask) {
     fn = BinaryFn::mul;  // the scalar gives way to the array: x * x
   } else if (op.side != ScalarSide::none) {
     sources[op.side == ScalarSide::left ? 0 : 1].array = nullptr;
-    set_value(kernel, op::is_logical(fn) ? Scalar(op.scalar.to<bool>()) : op.scalar, operand);
+    set_value(kernel, op::is_logical(fn) ? Scalar(op.scalar.to<bool>()) : op.operand(operand), operand);
   }
   kernel.typed = visit_dtype(operand, [&]<class T>() { return binary_kernels<T>(fn); });
   kernel.strided = visit_compute(operand, [&]<class C>() { return binary_strided<C>(); });

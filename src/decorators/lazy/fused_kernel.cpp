@@ -61,7 +61,8 @@ std::optional<ScalarArgument> scalar_of(const Group& group, const Recorded& r) {
     return argument(where->scalar, r.out.dtype(), operand);
   if (const auto* binary = std::get_if<op::Binary>(&r.op); binary && binary->side != op::ScalarSide::none) {
     const Meta meta{{}, dtype_of_operand(group, r.operands[0])};
-    return argument(binary->scalar, binary->operand_dtype({&meta, 1}), operand);
+    const DType rounded = binary->operand_dtype({&meta, 1});
+    return argument(binary->operand(rounded), rounded, operand);
   }
   return std::nullopt;
 }
