@@ -254,7 +254,7 @@ std::string npy_preamble(std::string_view writer, const HostTensor& tensor) {
 }  // namespace io_detail
 
 HostTensor read_npy(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
+  const auto file = MappedFile::open(path, "read_npy");
   return io_detail::parse_npy({"read_npy", path.string(), file}, "", file->bytes());
 }
 

@@ -64,7 +64,7 @@ NamedTensors parse(const Source& source, Bytes bytes) {
 }  // namespace
 
 NamedTensors read_npz(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
+  const auto file = MappedFile::open(path, "read_npz");
   return parse({"read_npz", path.string(), file}, file->bytes());
 }
 

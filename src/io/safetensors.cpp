@@ -235,7 +235,7 @@ SafeTensors read_tensors(const Source& source, Bytes bytes) {
 }  // namespace
 
 SafeTensors read_safetensors(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
+  const auto file = MappedFile::open(path, "read_safetensors");
   return read_tensors({"read_safetensors", path.string(), file}, file->bytes());
 }
 

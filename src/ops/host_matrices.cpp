@@ -51,6 +51,17 @@ Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns) {
   return result;
 }
 
+Shape broadcast_batches(std::string_view op, std::string_view left, const Shape& a, std::string_view right,
+                        const Shape& b) {
+  try {
+    return broadcast(op, batch_of(a), batch_of(b));
+  } catch (const ShapeError&) {
+    throw ShapeError(fmt::format("[{}] {} {} and {} {}: batch axes {} and {} must be equal, or 1", op, left,
+                                 to_string(a), right, to_string(b), to_string(batch_of(a)),
+                                 to_string(batch_of(b))));
+  }
+}
+
 void throw_bad_matrix(std::string_view op, const Shape& batch, std::int64_t index, std::string_view what) {
   if (batch.rank() == 0) throw ValueError(fmt::format("[{}] the matrix is {}", op, what));
   Shape place = batch;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ferrite/ops/host_matrices.hpp"
+
 namespace ferrite::op {
 
 Metas Matmul::infer(MetaSpan in) const {
@@ -13,12 +15,7 @@ Metas Matmul::infer(MetaSpan in) const {
   const std::int64_t inner = a.back(), other = b[b.rank() - 2];
   if (inner != other)
     throw ShapeError(fmt::format("{}: inner dimensions {} and {} differ", operands(), inner, other));
-  Shape batch_a = a, batch_b = b;
-  for (int i = 0; i < 2; ++i) {
-    batch_a.erase(batch_a.rank() - 1);
-    batch_b.erase(batch_b.rank() - 1);
-  }
-  Shape shape = broadcast(type_name, batch_a, batch_b);
+  Shape shape = detail::broadcast_batches(type_name, "lhs", a, "rhs", b);
   shape.push_back(a[a.rank() - 2]);
   shape.push_back(b.back());
   const DType dtype = promote(in[0].dtype, in[1].dtype);

@@ -166,7 +166,7 @@ TEST(Npy, NamesTheFileInErrors) {
   const ScratchFolder folder;
   spill(folder / "broken.npy", "?");
   expect_error<ParseError>([&] { read_npy(folder / "broken.npy"); }, {(folder / "broken.npy").string()});
-  expect_error<IoError>([&] { read_npy(folder / "none.npy"); }, {"none.npy", "No such file"});
+  expect_error<IoError>([&] { read_npy(folder / "none.npy"); }, {"[read_npy]", "none.npy", "No such file"});
 }
 
 }  // namespace

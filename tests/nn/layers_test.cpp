@@ -187,6 +187,17 @@ TEST_P(Layers, AnErrorInsideSequentialNamesTheLayerAndKeepsItsType) {
   EXPECT_THROW(own.forward(ones(backend, {2})), std::out_of_range);
 }
 
+TEST_P(Layers, WithoutAWeightAreNamed) {
+  Rng rng(1);
+  expect_error<ShapeError>([&] { Linear<B>(backend, {-1, 3}, rng); }, {"[Linear] shape [3, -1]"});
+  expect_error<ShapeError>([&] { Embedding<B>(backend, {-1, 3}, rng); }, {"[Embedding] shape [-1, 3]"});
+  expect_error<DTypeError>(
+      [&] {
+        Linear<B>(backend, LinearConfig{1, 3}.with_dtype(DType::i32), rng);
+      },
+      {"[Linear] dtype is i32"});
+}
+
 TEST_P(Layers, GradientsAgreeWithCentralDifferences) {
   Rng rng(7);
   Sequential<B> net;

@@ -39,7 +39,11 @@ TEST_F(Errors, MatmulNamesBothShapesAndTheInnerDimensions) {
         matmul(t({2, 3}), t({4, 5}));
       },
       "[matmul] lhs [2, 3] and rhs [4, 5]: inner dimensions 3 and 4 differ");
-  expect_refusal<ShapeError>([&] { matmul(t({2, 3, 4}), t({5, 4, 2})); }, "[matmul]");
+  expect_refusal<ShapeError>(
+      [&] {
+        matmul(t({2, 3, 4}), t({5, 4, 2}));
+      },
+      "[matmul] lhs [2, 3, 4] and rhs [5, 4, 2]: batch axes [2] and [5] must be equal, or 1");
   expect_refusal<ShapeError>([&] { matmul(t({}), t({3})); }, "at least one axis");
   expect_refusal<DTypeError>([&] { matmul(t({2, 2}, DType::bool_), t({2, 2}, DType::bool_)); }, "bool");
 }
@@ -114,7 +118,11 @@ TEST_F(Errors, OptimizerStateIsAsWideAsTheStatisticsOfItsParameter) {
 }
 
 TEST_F(Errors, LossesDoNotBroadcast) {
-  expect_refusal<ShapeError>([&] { mse_loss(t({4, 1}), t({4})); }, "[mse] prediction [4, 1] and target [4]");
+  expect_refusal<ShapeError>(
+      [&] {
+        mse_loss(t({4, 1}), t({4}));
+      },
+      "[mse_loss] prediction [4, 1] and target [4]");
 }
 
 TEST_F(Errors, AttributesOutOfTheirDomain) {

@@ -15,8 +15,9 @@ namespace ferrite {
 /// mapping; a program that truncates it in place does: reading past the new end raises SIGBUS.
 class FERRITE_API MappedFile {
  public:
-  /// Throws IoError if the path cannot be opened or is not a regular file.
-  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  /// Throws IoError, in the name of the reader, if the path cannot be opened or is not a regular file.
+  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
+                                                std::string_view reader = "read");
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();

@@ -53,7 +53,7 @@ class Conv2d final : public Layer<B> {
       throw ValueError("[Conv2d] " + std::to_string(config.in) + " to " + std::to_string(config.out) +
                        " channels in " + std::to_string(groups) + " groups: groups must divide both");
     const Shape shape{config.out, config.in / groups, config.kernel[0], config.kernel[1]};
-    weight = parameter(config.weight_init.create(backend, shape, rng, config.dtype), "weight");
+    weight = first_weight("Conv2d", config.weight_init, backend, shape, rng, config.dtype);
     if (config.bias)
       bias = parameter(bias_initializer(shape).create(backend, {config.out}, rng, config.dtype), "bias");
   }

@@ -39,6 +39,14 @@ inline Initializer bias_initializer(const Shape& weight) {
   return Initializer::uniform(-bound, bound);
 }
 
+/// The weight of a layer, whose name errors have.
+template <class B>
+Tensor<B> first_weight(std::string_view layer, const Initializer& init, B& backend, const Shape& shape,
+                       Rng& rng, DType dtype) {
+  return parameter(detail::run_parts(layer, [&] { return init.create(backend, shape, rng, dtype); }),
+                   "weight");
+}
+
 /// A matrix that may be quantized: then `scale` is defined.
 template <class B>
 void visit_matrix(Visitor<B>& v, Tensor<B>& weight, Tensor<B>& scale) {
@@ -64,8 +72,8 @@ class Linear final : public Layer<B> {
   Tensor<B> bias;    // [out], or undefined
 
   Linear(B& backend, const LinearConfig& config, Rng& rng)
-      : weight(parameter(config.weight_init.create(backend, {config.out, config.in}, rng, config.dtype),
-                         "weight")),
+      : weight(
+            first_weight("Linear", config.weight_init, backend, {config.out, config.in}, rng, config.dtype)),
         activation_(config.activation) {
     if (!config.bias) return;
     const Initializer init = config.bias_init.value_or(bias_initializer(weight.shape()));
@@ -111,8 +119,7 @@ class Embedding final : public Layer<B> {
   Tensor<B> scale;   // of the rows of a quantized table, f32 [rows]; else undefined
 
   Embedding(B& backend, const EmbeddingConfig& config, Rng& rng)
-      : weight(
-            parameter(config.init.create(backend, {config.rows, config.dim}, rng, config.dtype), "weight")),
+      : weight(first_weight("Embedding", config.init, backend, {config.rows, config.dim}, rng, config.dtype)),
         dtype_(config.dtype) {}
 
   void visit(Visitor<B>& v) override { visit_matrix(v, weight, scale); }

@@ -51,9 +51,14 @@ Tensor<B> cat(const std::vector<Tensor<B>>& tensors, int axis = 0) {
 /// # Shapes: equal; the result has a new axis before position `axis`, as long as the list. Dtypes promote.
 template <class B>
 Tensor<B> stack(const std::vector<Tensor<B>>& tensors, int axis = 0) {
-  std::vector<Tensor<B>> widened;
-  for (const Tensor<B>& t : tensors) widened.push_back(unsqueeze(t, axis));
-  return cat(widened, tensors.empty() ? 0 : normalize_axis("stack", axis, tensors[0].rank() + 1));
+  return detail::run_parts("stack", [&] {
+    std::vector<Tensor<B>> widened;
+    for (const Tensor<B>& t : tensors) {
+      detail::check_shape("stack", "a tensor", t.shape(), tensors[0].shape());
+      widened.push_back(unsqueeze(t, axis));
+    }
+    return cat(widened, axis);
+  });
 }
 
 }  // namespace ferrite

@@ -19,8 +19,6 @@ namespace ferrite::detail {
 // Defined in backend/evaluate.hpp, which whoever runs an op includes.
 template <class B>
 Array contiguous(B& b, const Array& x);
-template <class F>
-decltype(auto) run_parts(std::string_view op, F&& parts);
 
 /// Matrices [..., rows, columns] in host memory, row-major, one after the other.
 struct FERRITE_API HostMatrices {
@@ -115,6 +113,9 @@ FERRITE_API void check_square(std::string_view op, std::string_view what, const 
 /// The shape without its last two axes, and then with these.
 FERRITE_API Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns);
 FERRITE_API Shape batch_of(const Shape& shape);
+/// The batch axes of the results of an op on pairs of matrices. The ShapeError has the whole shapes.
+FERRITE_API Shape broadcast_batches(std::string_view op, std::string_view left, const Shape& a,
+                                    std::string_view right, const Shape& b);
 /// "[solve] matrix [1, 3] of the batch is singular". `index` counts the matrices of the batch.
 [[noreturn]] FERRITE_API void throw_bad_matrix(std::string_view op, const Shape& batch, std::int64_t index,
                                                std::string_view what);
@@ -125,7 +126,7 @@ std::pair<Tensor<B>, Tensor<B>> broadcast_matrices(std::string_view op, const Te
                                                    const Tensor<B>& b) {
   check_matrices(op, "a", a.meta());
   check_matrices(op, "b", b.meta());
-  const Shape batch = broadcast(op, batch_of(a.shape()), batch_of(b.shape()));
+  const Shape batch = broadcast_batches(op, "a", a.shape(), "b", b.shape());
   const auto expanded = [&](const Tensor<B>& x) {
     Shape shape = batch;
     shape.push_back(x.size(-2));

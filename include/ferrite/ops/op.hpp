@@ -229,6 +229,10 @@ void run_kernel(B& b, const Op& op, Ins in, Outs out);
 template <class B, class Op>
 void run_kernel(B& b, const Op& op, Ins in, Outs out, Accumulate mask);
 
+/// Runs the parts of an op, or of a function made of ops: their errors name it (backend/evaluate.hpp).
+template <class F>
+decltype(auto) run_parts(std::string_view op, F&& parts);
+
 [[noreturn]] FERRITE_API void throw_attribute(std::string_view op, std::string_view attribute, double value,
                                               std::string_view rule);
 /// Throws ShapeError unless an op got between `least` and `most` inputs.

@@ -69,10 +69,15 @@ FERRITE_API void run(Cuda&, const op::PointwiseLossBackward& op, Ins in, Outs ou
                      Accumulate mask = Accumulate::none);
 
 namespace detail {
+/// `called`: the function, for messages.
 template <class B>
-Tensor<B> reduce_loss(const Tensor<B>& loss, Reduction reduction) {
-  if (reduction == Reduction::none) return loss;
-  return reduction == Reduction::mean ? mean(loss) : sum(loss);
+Tensor<B> pointwise_loss(std::string_view called, const op::PointwiseLoss& op, const Tensor<B>& prediction,
+                         const Tensor<B>& target, Reduction reduction) {
+  return run_parts(called, [&] {
+    const Tensor<B> loss = eval(op, prediction, target);
+    if (reduction == Reduction::none) return loss;
+    return reduction == Reduction::mean ? mean(loss) : sum(loss);
+  });
 }
 }  // namespace detail
 
@@ -81,26 +86,25 @@ Tensor<B> reduce_loss(const Tensor<B>& loss, Reduction reduction) {
 template <class B>
 Tensor<B> mse_loss(const Tensor<B>& prediction, const Tensor<B>& target,
                    Reduction reduction = Reduction::mean) {
-  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::mse}, prediction, target), reduction);
+  return detail::pointwise_loss("mse_loss", {op::LossFn::mse}, prediction, target, reduction);
 }
 /// |prediction - target|.
 template <class B>
 Tensor<B> l1_loss(const Tensor<B>& prediction, const Tensor<B>& target,
                   Reduction reduction = Reduction::mean) {
-  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::l1}, prediction, target), reduction);
+  return detail::pointwise_loss("l1_loss", {op::LossFn::l1}, prediction, target, reduction);
 }
 /// Quadratic within delta of the target, linear beyond.
 template <class B>
 Tensor<B> huber_loss(const Tensor<B>& prediction, const Tensor<B>& target, double delta = 1,
                      Reduction reduction = Reduction::mean) {
-  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::huber, delta}, prediction, target),
-                             reduction);
+  return detail::pointwise_loss("huber_loss", {op::LossFn::huber, delta}, prediction, target, reduction);
 }
 /// Targets are probabilities in [0, 1].
 template <class B>
 Tensor<B> bce_with_logits(const Tensor<B>& logits, const Tensor<B>& target,
                           Reduction reduction = Reduction::mean) {
-  return detail::reduce_loss(eval(op::PointwiseLoss{op::LossFn::bce_with_logits}, logits, target), reduction);
+  return detail::pointwise_loss("bce_with_logits", {op::LossFn::bce_with_logits}, logits, target, reduction);
 }
 
 }  // namespace ferrite

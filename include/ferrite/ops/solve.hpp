@@ -81,7 +81,11 @@ FERRITE_API void run(Cuda&, const op::Solve& op, Ins in, Outs out);
 /// # Shapes: a [..., N, N], b [..., N, K] -> [..., N, K], batch axes broadcast; or b [N] -> [..., N]
 template <class B>
 Tensor<B> solve(const Tensor<B>& a, const Tensor<B>& b) {
-  if (b.rank() == 1) return squeeze(solve(a, unsqueeze(b, -1)), {-1});
+  if (b.rank() == 1) {
+    detail::check_square("solve", "a", a.meta());
+    detail::check_shape("solve", "b", b.shape(), {a.size(-1)});
+    return squeeze(solve(a, unsqueeze(b, -1)), {-1});
+  }
   const auto [left, right] = detail::broadcast_matrices("solve", a, b);
   return eval_all(op::Solve{}, left, right)[0];
 }

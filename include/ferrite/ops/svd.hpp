@@ -99,7 +99,7 @@ Tensor<B> pinv(const Tensor<B>& a, double rcond = -1) {
   detail::check_matrices("pinv", "a", a.meta());
   if (std::min(a.size(-2), a.size(-1)) == 0)
     return zeros(a.backend(), detail::with_matrix(a.shape(), a.size(-1), a.size(-2)), a.dtype());
-  const auto [u, s, vt] = svd(a);
+  const auto [u, s, vt] = detail::run_parts("pinv", [&] { return svd(a); });
   if (rcond < 0) rcond = static_cast<double>(std::max(a.size(-2), a.size(-1))) * epsilon(a.dtype());
   const Tensor<B> kept = s > max(s, {-1}, KeepDim::yes) * rcond;
   const Tensor<B> reciprocals = where(kept, 1 / where(kept, s, 1), 0);
@@ -155,9 +155,9 @@ Tensor<B> matrix_norm(const Tensor<B>& a, MatrixNorm which = MatrixNorm::frobeni
     case MatrixNorm::frobenius:
       return norm(a, 2, {-2, -1});
     case MatrixNorm::nuclear:
-      return sum(svd(a).s, {-1});
+      return sum(detail::run_parts("matrix_norm", [&] { return svd(a); }).s, {-1});
     case MatrixNorm::spectral:
-      return max(svd(a).s, {-1});
+      return max(detail::run_parts("matrix_norm", [&] { return svd(a); }).s, {-1});
     case MatrixNorm::one:
       return max(sum(abs(a), {-2}), {-1});
     case MatrixNorm::infinity:

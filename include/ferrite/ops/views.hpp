@@ -183,9 +183,11 @@ Tensor<B> squeeze(const Tensor<B>& x, const Shape& axes = {}) {
 /// Inserts an axis of extent 1 before position `axis` (-1 appends).
 template <class B>
 Tensor<B> unsqueeze(const Tensor<B>& x, int axis) {
-  Shape shape = x.shape();
-  shape.insert(normalize_axis("unsqueeze", axis, x.rank() + 1), 1);
-  return reshape(x, shape);
+  return detail::run_parts("unsqueeze", [&] {
+    Shape shape = x.shape();
+    shape.insert(normalize_axis("unsqueeze", axis, x.rank() + 1), 1);
+    return reshape(x, shape);
+  });
 }
 /// Axis i of the result is axis order[i] of x. # Shapes: order has x's rank, each axis once.
 template <class B>
@@ -250,7 +252,10 @@ template <class B>
 std::vector<Tensor<B>> split(const Tensor<B>& x, const std::vector<std::int64_t>& lengths, int axis = 0) {
   axis = normalize_axis("split", axis, x.rank());
   std::int64_t total = 0;
-  for (std::int64_t n : lengths) total += n;
+  for (std::int64_t n : lengths) {
+    detail::check_attribute("split", "length", static_cast<double>(n), n >= 0, "must not be negative");
+    total += n;
+  }
   if (total != x.shape()[axis])
     throw ShapeError("[split] lengths add up to " + std::to_string(total) + " but axis " +
                      std::to_string(axis) + " of " + to_string(x.shape()) + " has " +
@@ -278,15 +283,20 @@ std::vector<Tensor<B>> chunk(const Tensor<B>& x, std::int64_t count, int axis = 
 template <class B>
 Tensor<B> repeat(const Tensor<B>& x, const Shape& counts) {
   detail::check_rank("repeat", "counts", counts, x.rank());
-  Tensor<B> y = x;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (counts[i] == 1) continue;
-    Shape wide = y.shape(), merged = y.shape();
-    wide.insert(i, counts[i]);
-    merged[i] *= counts[i];
-    y = reshape(expand(unsqueeze(y, i), wide), merged);
-  }
-  return y;
+  for (std::int64_t n : counts)
+    detail::check_attribute("repeat", "count", static_cast<double>(n), n >= 0, "must not be negative");
+  return detail::run_parts("repeat", [&] {
+    Tensor<B> y = x;
+    for (int i = 0; i < x.rank(); ++i) {
+      if (counts[i] == 1) continue;
+      Shape wide = y.shape(), merged = y.shape();
+      wide.insert(i, counts[i]);
+      y = expand(unsqueeze(y, i), wide);
+      merged[i] *= counts[i];
+      y = reshape(y, merged);
+    }
+    return y;
+  });
 }
 
 // One axis by its number.
