@@ -30,6 +30,13 @@ std::string quoted_names(std::span<const std::string> names) {
   return listed(quoted);
 }
 
+void detail::throw_two_leaves(std::string_view what, const std::string& first, const std::string& second) {
+  throw ValueError(
+      fmt::format("[{}] '{}' and '{}' are two leaves over the same memory: for tied weights use one leaf in "
+                  "both places, else make the second one with parameter(clone(x), name)",
+                  what, first, second));
+}
+
 void check_state(std::string_view what, std::span<const StateEntry> needed, const NamedTensors& given) {
   std::vector<std::string> missing, unexpected, shapes, dtypes;
   std::map<std::string_view, const StateEntry*> by_name;

@@ -67,6 +67,24 @@ TEST(Module, ATiedWeightIsListedOnceUnderItsFirstName) {
   EXPECT_EQ(net.parameter_count(), 4);
 }
 
+TEST(Module, TwoLeavesOfOneTensorAreAnErrorThatSaysHowToTieThem) {
+  Exact backend;
+  struct Net final : Module<Exact> {
+    Tensor<Exact> a, b;
+    explicit Net(const Tensor<Exact>& x) : a(parameter(x, "a")), b(parameter(x, "b")) {}
+    void visit(Visitor<Exact>& v) override {
+      v.parameter("a", a);
+      v.parameter("b", b);
+    }
+  } net(ones(backend, {2}));
+  expect_error<ValueError>([&] { net.parameters(); },
+                           {"[parameters] 'a' and 'b' are two leaves over the same memory", "one leaf"});
+  net.b = net.a;
+  EXPECT_EQ(names(net), std::vector<std::string>{"a"});
+  net.b = parameter(clone(net.a), "b");
+  EXPECT_EQ(names(net), (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(Module, TwoPartsUnderOneNameAreAnErrorThatNamesThem) {
   Reference backend;
   Rng rng(1);

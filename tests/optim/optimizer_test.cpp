@@ -213,6 +213,16 @@ TEST_P(Optimizers, AChildForgottenInVisitIsNamedByTheFirstStep) {
   EXPECT_NO_THROW(sgd.step(grads()));
 }
 
+TEST_P(Optimizers, TwoLeavesOfOneTensorAreRefused) {
+  const auto x = tensor_of(backend, {1, 2}, {2}, DType::f64);
+  const nn::NamedParameter<B> a{"a", parameter(x, "a")}, b{"b", parameter(x, "b")};
+  expect_error<ValueError>(
+      [&] {
+        Sgd<B>({a, b}, SgdConfig{});
+      },
+      {"[sgd] 'a' and 'b' are two leaves", "clone"});
+}
+
 TEST_P(Optimizers, NoticesNameWhatNoErrorSays) {
   const auto a = leaf("a", {1}), b = leaf("b", {1}), narrow = leaf("n", {1}, DType::bf16);
   EXPECT_TRUE(Sgd<B>({a, b}).notices().empty());

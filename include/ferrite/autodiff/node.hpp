@@ -28,6 +28,10 @@ const Array& array_of(const P& primitive) {
   else
     return array_of(primitive.value);
 }
+template <class B>
+const Buffer* buffer_of(const Tensor<B>& tensor) {
+  return array_of(tensor.primitive()).buffer().get();
+}
 /// In-place writes seen so far by the buffer behind a primitive.
 template <class P>
 std::uint32_t version_of(const P& primitive) {

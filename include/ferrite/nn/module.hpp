@@ -93,7 +93,8 @@ class Module {
   virtual void visit(Visitor<B>& visitor) = 0;
 
   /// All parameters under their full names, which their leaves take on. A tensor that is listed twice (tied
-  /// weights) appears once, under its first name; likewise in states.
+  /// weights) appears once, under its first name; likewise in states. Two leaves made from one tensor are a
+  /// ValueError.
   std::vector<NamedParameter<B>> parameters() {
     Collector c;
     visit(c);
@@ -122,7 +123,7 @@ class Module {
     struct Thawer final : Visitor<B> {
       std::map<const Buffer*, Tensor<B>> leaves;  // one for all places that list a tied weight
       void on_parameter(const std::string& name, Tensor<B>& t) override {
-        Tensor<B>& leaf = leaves[detail::kernel_array(t.primitive()).buffer().get()];
+        Tensor<B>& leaf = leaves[detail::buffer_of(t)];
         if (!leaf.defined()) leaf = is_trainable(t) ? t : parameter(t, name);
         t = leaf;
       }
@@ -157,16 +158,30 @@ class Module {
   Mode mode() const { return mode_; }
 
  private:
+  static bool is_same_leaf(const Tensor<B>& a, const Tensor<B>& b) {
+    if constexpr (is_autodiff<B>)
+      return a.primitive().node == b.primitive().node;
+    else
+      return true;
+  }
   struct Collector final : Visitor<B> {
     std::vector<NamedParameter<B>> parameters, buffers;
     detail::PointerMap seen;
-    void on_parameter(const std::string& name, Tensor<B>& t) override { add(parameters, name, t); }
+    void on_parameter(const std::string& name, Tensor<B>& t) override {
+      if (add(parameters, name, t) || !is_trainable(t)) return;
+      for (const auto& p : parameters)
+        if (detail::buffer_of(p.tensor) == detail::buffer_of(t) && is_trainable(p.tensor) &&
+            !is_same_leaf(p.tensor, t))
+          detail::throw_two_leaves("parameters", p.name, name);
+    }
     void on_buffer(const std::string& name, Tensor<B>& t) override { add(buffers, name, t); }
-    void add(std::vector<NamedParameter<B>>& list, const std::string& name, const Tensor<B>& t) {
-      const Buffer* buffer = detail::kernel_array(t.primitive()).buffer().get();
-      if (seen.find(buffer) != detail::PointerMap::absent) return;
+    /// False for a tensor that is listed already.
+    bool add(std::vector<NamedParameter<B>>& list, const std::string& name, const Tensor<B>& t) {
+      const Buffer* buffer = detail::buffer_of(t);
+      if (seen.find(buffer) != detail::PointerMap::absent) return false;
       seen.insert(buffer, 0);
       list.push_back({name, t});
+      return true;
     }
   };
   std::vector<NamedParameter<B>> stored() {

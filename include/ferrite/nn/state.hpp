@@ -26,6 +26,13 @@ FERRITE_API std::string quoted_names(std::span<const std::string> names);
 FERRITE_API void check_state(std::string_view what, std::span<const StateEntry> needed,
                              const NamedTensors& given);
 
+namespace detail {
+/// Two leaves made from one tensor are neither tied weights nor two parameters: ValueError says how to make
+/// either.
+[[noreturn]] FERRITE_API void throw_two_leaves(std::string_view what, const std::string& first,
+                                               const std::string& second);
+}  // namespace detail
+
 /// with_prefix puts `prefix` before all names. strip_prefix selects the names that start with it, and removes
 /// it.
 FERRITE_API NamedTensors with_prefix(std::string_view prefix, const NamedTensors& tensors);
