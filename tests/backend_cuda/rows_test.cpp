@@ -209,6 +209,18 @@ TEST_F(CudaRows, CrossEntropy) {
   }
 }
 
+TEST_F(CudaRows, SmoothedCrossEntropyOfLargeLogits) {
+  for (const std::int64_t classes : {5, 768, 50304}) {
+    const Gpu x = random({3, classes}) + 1e6;
+    const Gpu targets = to(*cuda, randint(host, {3}, rng, 0, classes)), scale = full(*cuda, {}, 1);
+    const op::SoftmaxCrossEntropy loss{-1, 0.25};
+    const op::SoftmaxCrossEntropyWithGradient both{-1, 0.25};
+    expect_near(eval_all(loss, x, targets)[0], eval_all(loss, truth(x), truth(targets))[0], 1e-5);
+    expect_near(eval_all(both, x, targets, scale)[0],
+                eval_all(both, truth(x), truth(targets), truth(scale))[0], 1e-5);
+  }
+}
+
 TEST_F(CudaRows, CrossEntropyWithPadding) {
   const std::pair<Shape, std::int64_t> cases[] = {{{70, 3}, 2},      {{9, 104}, 97},      {{600, 768}, 768},
                                                   {{3, 8192}, 8185}, {{3, 50304}, 50257}, {{2, 70000}, 11}};

@@ -9,6 +9,7 @@ namespace cuda {
 namespace {
 
 struct Loss {
+  RowPlace logits;
   Targets targets;
   Strided loss, lse;  // lse: without a gradient
   Strided scale;      // of the gradient
@@ -26,10 +27,11 @@ struct LossArgs {
 template <class T>
 struct LossTotal : MaxAndSum<T> {
   using C = Compute<T>;
-  C chosen = 0, plain = 0;  // the logit of the target, the sum of all logits
+  C chosen = 0, distances = 0;  // the logit of the target, the sum of how far all logits are from an origin
 
   template <int lanes, class Each>
-  __device__ __forceinline__ void add(Each&& each, const MarkedPacks<lanes>& marked, bool needs_plain) {
+  __device__ __forceinline__ void add(Each&& each, const MarkedPacks<lanes>& marked, bool needs_distances,
+                                      C origin) {
     constexpr C none = -std::numeric_limits<C>::infinity();
     // 16-bit rows come in one pass. What is subtracted may be less than the largest, by a bit: a step down to
     // a slightly larger one would be needed often, in some lane of a warp at least.
@@ -44,11 +46,11 @@ struct LossTotal : MaxAndSum<T> {
       });
     C shift = this->shift_for(this->top);
     each([&](auto pack, int, auto x) {
-      if (needs_plain) {
+      if (needs_distances) {
         auto y = x;
-        marked.replace_padding(pack, y, C{0});
+        marked.replace_padding(pack, y, origin);
 #pragma unroll
-        for (int j = 0; j < lanes; ++j) plain += y.of[j];
+        for (int j = 0; j < lanes; ++j) distances += y.of[j] - origin;
       }
       marked.replace_padding(pack, x, none);
       if constexpr (one_pass) {
@@ -72,7 +74,7 @@ struct LossTotal : MaxAndSum<T> {
     MaxAndSum<T>::across(width);
     for (int distance = width / 2; distance > 0; distance /= 2) {
       chosen += from_lane_across(chosen, distance);
-      plain += from_lane_across(plain, distance);
+      distances += from_lane_across(distances, distance);
     }
   }
 };
@@ -86,8 +88,14 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
     const std::int64_t target = rows.active() ? targets.read(rows.row()) : targets.ignore_index;
     const bool ignored = target == targets.ignore_index;
     const MarkedPacks<lanes> marked(targets, target);
+    // Near the logits: a sum of large ones would lose the digits in which they differ.
+    C origin = 0;
+    if (smoothing != 0 && rows.active() && targets.is_class(target)) {
+      const T* const row = static_cast<const T*>(args.logits.data) + rows.row() * args.logits.stride;
+      origin = LossTotal<T>::shift_for(convert_to<C>(row[target]));
+    }
     LossTotal<T> total;
-    rows.pass([&](auto each) { total.template add<lanes>(each, marked, smoothing != 0); });
+    rows.pass([&](auto each) { total.template add<lanes>(each, marked, smoothing != 0, origin); });
     total = rows.team().total(total);
     const C shift = total.shift_for(total.top), z = total.chosen - shift, others = total.sum;
     const C own = targets.is_class(target) ? std::exp(z) : C{0};
@@ -95,7 +103,8 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
     if (rows.team().is_first_thread() && rows.active()) {
       C loss = own > others && is_finite(own) ? std::log1p(others / own) : log_sum - z;
       if (smoothing != 0)
-        loss += (log_sum - (total.plain / static_cast<C>(targets.count) - shift) - loss) * smoothing;
+        loss += (log_sum - (total.distances / static_cast<C>(targets.count) + (origin - shift)) - loss) *
+                smoothing;
       targets.report_if_wrong(rows.row(), target);
       args.loss.at<C>(rows.row()) = ignored ? C{0} : loss;
       if constexpr (!with_gradient) args.lse.at<C>(rows.row()) = log_sum + shift;
@@ -136,7 +145,8 @@ void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropy& op, c
   const DType dtype = rows.logits.dtype();
   const RowArray x = rows_of(cuda, rows.logits);
   const RowPlan plan(call, dtype, x.count, x.length, row_lanes(dtype, x.length, {x.place()}));
-  const Loss loss{Targets(call, rows.targets, op.ignore_index, op::classes_of(x.length, op.classes), x.length,
+  const Loss loss{x.place(),
+                  Targets(call, rows.targets, op.ignore_index, op::classes_of(x.length, op.classes), x.length,
                           rows.first),
                   Strided(rows.loss),
                   Strided(rows.lse),
@@ -159,7 +169,8 @@ void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropyWithGra
   Destination gradient(cuda, rows.gradient, false);
   const int lanes = row_lanes(dtype, x.length, {x.place(), {gradient.array().data(), x.length}});
   RowsOrRingPlan plan(call, dtype, x.count, x.length, lanes, {1});
-  const Loss loss{Targets(call, rows.targets, op.ignore_index, op::classes_of(x.length, op.classes), x.length,
+  const Loss loss{x.place(),
+                  Targets(call, rows.targets, op.ignore_index, op::classes_of(x.length, op.classes), x.length,
                           rows.first),
                   Strided(rows.loss),
                   Strided(rows.loss),
