@@ -17,7 +17,7 @@
 namespace ferrite::cli {
 
 /// Exit codes, the same for every subcommand.
-enum Exit : int { success = 0, difference = 1, bad_input = 2 };
+enum Exit : int { success = 0, difference = 1, bad_input = 2, interrupted = 130 };
 
 /// For seeds and counts: CLI11 reads -1, and what is too large, as the largest number.
 inline const CLI::Validator whole_number(

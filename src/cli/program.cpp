@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "cli/command.hpp"
+#include "cli/stop_on_signal.hpp"
 #include "cli/written_files.hpp"
 #include "ferrite/core/error.hpp"
 
@@ -17,7 +18,8 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", "ferrite " FERRITE_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 success, 1 a difference was found, 2 bad usage or input.\n"
+      "Exit codes: 0 success, 1 a difference was found, 2 bad usage or input, 130 a training that was\n"
+      "interrupted and can be resumed.\n"
       "`ferrite COMMAND --help` has examples.");
   Action action;
   add_ops(app, action);
@@ -44,6 +46,7 @@ int run_program(int argc, char** argv) {
   }
   try {
     check_written_files(app);
+    remove_temporaries_on_signal();
     const int code = action();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw IoError("standard output cannot be written: the disk may be full");

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "ferrite/io/atomic_file.hpp"
+
 namespace ferrite::cli {
 
 namespace {
@@ -31,7 +33,20 @@ void stop(int signal) {
   }
 }
 
+/// The default action comes back only now: another thread may get the same signal meanwhile.
+void remove_temporaries(int signal) {
+  AtomicFile::remove_temporaries();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);  // comes when this handler returns
+}
+
 }  // namespace
+
+void remove_temporaries_on_signal() {
+  for (const int signal : {SIGINT, SIGTERM})
+    if (::signal(signal, remove_temporaries) == SIG_IGN)
+      ::signal(signal, SIG_IGN);  // nohup, or a shell's `&`
+}
 
 StopOnSignal::StopOnSignal(train::TrainerBase& trainer) {
   current = &trainer;

@@ -1,4 +1,4 @@
-// Ctrl-C in the middle of a training.
+// Ctrl-C in the middle of a training, or of any command.
 #pragma once
 
 #include <csignal>
@@ -6,6 +6,10 @@
 #include "ferrite/train/trainer_base.hpp"
 
 namespace ferrite::cli {
+
+/// From now on, SIGINT and SIGTERM end the program as always, but what it has not written to the end is
+/// removed.
+void remove_temporaries_on_signal();
 
 /// While it lives, the first SIGINT or SIGTERM asks the trainer to stop. One that comes more than a second
 /// later ends the program at once, as always. Sooner it is the same request: timeout and mpirun signal a

@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/progress_log.hpp"
 #include "cli/stop_on_signal.hpp"
+#include "cli/training_ranks.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/train/checkpoint.hpp"
 #include "ferrite/train/metrics.hpp"
@@ -67,15 +68,22 @@ train::Outcome fit_or_stop(train::Trainer<B>& trainer, const std::string& out) {
   }
 }
 
+/// The first rank's says how the run ended. The others' are successes: mpirun ends all ranks when one fails,
+/// and the first may still have to write.
+inline int exit_code(train::Outcome outcome, const TrainingRanks& ranks) {
+  return outcome == train::Outcome::interrupted && ranks.is_first() ? interrupted : success;
+}
+
 /// The same, and says where the newest checkpoint is. Returns an exit code.
 template <class B>
-int fit(train::Trainer<B>& trainer, const std::string& out, bool quiet) {
+int fit(train::Trainer<B>& trainer, const TrainingRanks& ranks, const std::string& out, bool quiet) {
   const train::Outcome outcome = fit_or_stop(trainer, out);
-  if (quiet) return success;
+  const int code = exit_code(outcome, ranks);
+  if (quiet) return code;
   const auto newest = train::CheckpointFolder(out).latest();
   fmt::print("{}{}\n", newest ? newest->string() : out,
              outcome == train::Outcome::interrupted ? ": interrupted; --resume goes on from there" : "");
-  return success;
+  return code;
 }
 
 }  // namespace ferrite::cli

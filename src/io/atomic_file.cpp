@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -31,6 +33,15 @@ bool is_temporary(std::string_view name, std::string_view prefix) {
   name.remove_suffix(temporary_suffix.size());
   return std::all_of(name.begin(), name.end(), [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
+
+/// The name of a temporary that is open, where a signal handler may read it.
+struct KnownTemporary {
+  enum State : int { free, taken, named };
+  std::atomic<int> state = free;
+  char path[PATH_MAX];
+};
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may use nothing else");
+std::array<KnownTemporary, 64> known_temporaries;
 
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : "."; }
 
@@ -79,9 +90,33 @@ void AtomicFile::open_temporary() {
     // or has already removed the name. File systems without locks just keep their leftovers.
     const bool taken = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat info {};
-    if (!taken && ::fstat(fd_, &info) == 0 && info.st_nlink > 0) return;
+    if (!taken && ::fstat(fd_, &info) == 0 && info.st_nlink > 0) return register_temporary();
     discard();
   }
+}
+
+void AtomicFile::register_temporary() noexcept {
+  const std::string& name = temporary_.native();
+  if (name.size() >= PATH_MAX) return;
+  for (std::size_t i = 0; i < known_temporaries.size(); ++i) {
+    KnownTemporary& known = known_temporaries[i];
+    int expected = KnownTemporary::free;
+    if (!known.state.compare_exchange_strong(expected, KnownTemporary::taken)) continue;
+    std::copy_n(name.c_str(), name.size() + 1, known.path);
+    known.state = KnownTemporary::named;
+    place_ = static_cast<int>(i);
+    return;
+  }
+}
+
+void AtomicFile::forget_temporary() noexcept {
+  if (place_ < 0) return;
+  known_temporaries[static_cast<std::size_t>(std::exchange(place_, -1))].state = KnownTemporary::free;
+}
+
+void AtomicFile::remove_temporaries() noexcept {
+  for (const KnownTemporary& known : known_temporaries)
+    if (known.state == KnownTemporary::named) ::unlink(known.path);
 }
 
 void AtomicFile::check_open() const {
@@ -119,6 +154,7 @@ void AtomicFile::commit() {
   if (::fsync(fd_) != 0) fail("sync", errno);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary of", errno);
   temporary_.clear();
+  forget_temporary();
   // Closing releases the lock, so it waits until the name is the target's.
   if (::close(std::exchange(fd_, -1)) != 0) fail("close", errno);
   const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -132,6 +168,7 @@ void AtomicFile::commit() {
 void AtomicFile::discard() noexcept {
   if (fd_ < 0) return;
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  forget_temporary();
   ::close(std::exchange(fd_, -1));
 }
 

@@ -113,6 +113,15 @@ TEST(BenchCommand, WritesFiguresAndAPage) {
   EXPECT_EQ(text_of(folder / "again.html"), page);
 }
 
+TEST(BenchCommand, LeavesNothingBehindAfterCtrlC) {
+  const ScratchFolder folder;
+  const Reply stopped = run_ferrite(
+      "bench --out '" + (folder / "b.json").string() + "' --html '" + (folder / "b.html").string() + "'",
+      "timeout --preserve-status -s INT 1");
+  EXPECT_EQ(stopped.code, 130) << stopped.output;  // as shells count a SIGINT
+  EXPECT_EQ(folder.file_count(), 0u);
+}
+
 TEST(BenchCommand, FailsIfAnErrorIsTooLarge) {
   const std::string row = "bench --ops sigmoid --sizes 1K --backends cpu --iterations 1 ";
   EXPECT_EQ(run_ferrite(row).code, 0);

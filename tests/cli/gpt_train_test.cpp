@@ -193,7 +193,7 @@ TEST_F(GptTrainCommand, StartsFromAModelFile) {
 TEST_F(GptTrainCommand, CtrlCSavesACheckpoint) {
   // After three seconds: the machine decides at which step that is.
   const Reply stopped = train("stopped", "--steps 1000000", "timeout --preserve-status -s INT 3");
-  EXPECT_EQ(stopped.code, 0) << stopped.output;
+  EXPECT_EQ(stopped.code, 130) << stopped.output;
   expect_contains(stopped.output, "as requested");
   expect_contains(stopped.output, "interrupted; --resume goes on from there");
   EXPECT_TRUE(train::CheckpointFolder(*folder / "stopped").latest());
@@ -204,7 +204,7 @@ TEST_F(GptTrainCommand, ASignalThatComesTwiceIsOneRequest) {
   const Reply stopped =
       train("twice", "--steps 1000000",
             R"(sh -c '"$@" & sleep 3; kill -TERM $!; sleep 0.05; kill -TERM $!; wait $!' sh)");
-  EXPECT_EQ(stopped.code, 0) << stopped.output;
+  EXPECT_EQ(stopped.code, 130) << stopped.output;
   EXPECT_TRUE(train::CheckpointFolder(*folder / "twice").latest());
 }
 

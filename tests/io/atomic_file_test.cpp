@@ -80,6 +80,19 @@ TEST(AtomicFile, LeavesNothingWithoutACommit) {
   EXPECT_EQ(folder.file_count(), 1u);
 }
 
+TEST(AtomicFile, RemovesTemporariesOnRequestAndNoOthers) {
+  const ScratchFolder folder;
+  { AtomicFile dropped(folder / "dropped"); }
+  AtomicFile first(folder / "first"), second(folder / "second");
+  AtomicFile whole(folder / "whole");
+  whole.write("all");
+  whole.commit();
+  EXPECT_EQ(folder.file_count(), 3u);
+  AtomicFile::remove_temporaries();
+  EXPECT_EQ(folder.file_count(), 1u);
+  EXPECT_EQ(slurp(folder / "whole"), "all");
+}
+
 TEST(AtomicFile, AFailedWriteRemovesTheTemporaryAtOnceAndSaysWhy) {
   const ScratchFolder folder;
   spill(folder / "file", "old");

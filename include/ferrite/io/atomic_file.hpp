@@ -31,8 +31,14 @@ class FERRITE_API AtomicFile {
   /// Must be the last call; a write or commit after it throws IoError.
   void commit();
 
+  /// Removes the temporaries of this process. For the handler of a signal that ends it: nothing can be
+  /// committed afterwards. The first 64 files that are open at a time are known.
+  static void remove_temporaries() noexcept;
+
  private:
   void open_temporary();
+  void register_temporary() noexcept;
+  void forget_temporary() noexcept;
   void check_open() const;
   void discard() noexcept;
   [[noreturn]] void fail(std::string_view action, int error);
@@ -40,6 +46,7 @@ class FERRITE_API AtomicFile {
   std::filesystem::path target_;
   std::filesystem::path temporary_;
   int fd_ = -1;
+  int place_ = -1;  // among those that remove_temporaries knows; -1: none
 };
 
 }  // namespace ferrite

@@ -174,9 +174,10 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
       ->excludes("--sample-every");
   command->add_flag("--quiet", o->quiet, "Print nothing but the texts");
   command->footer(
-      "Ctrl-C saves a checkpoint and ends the run; with the same options --resume goes on, as if it had not\n"
-      "been interrupted. The model is in OUT/best.safetensors (least loss on --valid) and\n"
-      "OUT/step-*.safetensors; `ferrite gpt generate` reads both. OUT/metrics.html shows how the run goes.\n"
+      "Ctrl-C saves a checkpoint and ends the run, with exit code 130; with the same options --resume goes\n"
+      "on, as if it had not been interrupted. The model is in OUT/best.safetensors (least loss on --valid)\n"
+      "and OUT/step-*.safetensors; `ferrite gpt generate` reads both. OUT/metrics.html shows how the run\n"
+      "goes.\n"
       "Examples:\n"
       "  ferrite gpt train --data 'train_*.bin' --valid 'val_*.bin' --batch 64 --micro-batches 8 --steps "
       "20000 "

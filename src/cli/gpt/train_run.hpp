@@ -79,10 +79,10 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
                resumed  ? fmt::format(", from step {}", trainer.step())
                : o.from ? fmt::format(", from {}", *o.from)
                         : "");
-  if (!o.json) return fit(trainer, o.out, o.quiet);
+  if (!o.json) return fit(trainer, all, o.out, o.quiet);
   const train::Outcome outcome = fit_or_stop(trainer, o.out);
   result.print(trainer, outcome, loader.tokens(), backend.inner().describe());
-  return success;
+  return exit_code(outcome, all);
 }
 
 }  // namespace ferrite::cli::gpt

@@ -135,8 +135,9 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   command->add_flag("--quiet", o->quiet, "Print nothing");
   command->footer(
       "The tables are drawn from ferrite's priors, on the device: no data is needed. Ctrl-C saves a\n"
-      "checkpoint and ends the run; --resume goes on, as if it had not been interrupted. It needs the same\n"
-      "--steps, from which the sizes of the tables follow. OUT/metrics.html shows how the run goes.\n"
+      "checkpoint and ends the run, with exit code 130; --resume goes on, as if it had not been\n"
+      "interrupted. It needs the same --steps, from which the sizes of the tables follow.\n"
+      "OUT/metrics.html shows how the run goes.\n"
       "Examples:\n"
       "  ferrite pfn train --steps 20000 --out run --export w.safetensors\n"
       "  ferrite pfn train --steps 20000 --out run --resume --tables iris.csv:species wine.csv:class\n"

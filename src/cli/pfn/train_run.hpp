@@ -86,7 +86,7 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
     fmt::print(stderr, "{:.2f}M parameters, batches of about {} cells, {}{}{}\n",
                static_cast<double>(parameters) / 1e6, o.course.cells, backend.inner().describe(),
                all.describe(), resumed ? fmt::format(", from step {}", trainer.step()) : "");
-  const int code = fit(trainer, o.out, o.quiet);
+  const int code = fit(trainer, all, o.out, o.quiet);
   const bool whole = trainer.step() == o.steps;  // not if it was interrupted
   if (whole && all.is_first() && !o.export_to.empty()) {
     const auto newest = train::CheckpointFolder(o.out).latest();
