@@ -84,6 +84,30 @@ SafeTensors read_file(const fs::path& path) {
   return file;
 }
 
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const std::size_t end = std::min(text.find_first_of(",;"), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// Settings are lists of parts, often long: those in which two of them differ.
+std::pair<std::string, std::string> differing_parts(std::string_view a, std::string_view b) {
+  std::vector<std::string_view> left = parts_of(a), right = parts_of(b);
+  if (left.size() != right.size()) return {std::string(a), std::string(b)};
+  std::vector<std::string_view> there, here;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i] == right[i]) continue;
+    there.push_back(left[i]);
+    here.push_back(right[i]);
+  }
+  return {fmt::format("{}", fmt::join(there, ", ")), fmt::format("{}", fmt::join(here, ", "))};
+}
+
 }  // namespace
 
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
@@ -154,16 +178,22 @@ std::map<std::string, std::string> read_settings(const fs::path& path) {
 
 void check_settings(const fs::path& path, const std::map<std::string, std::string>& saved,
                     const std::map<std::string, std::string>& current) {
+  std::vector<std::string> differences;
+  bool schedule_alone = true;
   for (const auto& [name, value] : current) {
     const auto found = saved.find(name);
     const std::string_view other = found == saved.end() ? std::string_view("nothing") : found->second;
-    if (other != value) {
-      throw ValueError(
-          fmt::format("[resume] {}: {} is \"{}\" there and \"{}\" here: they must be the same{}",
-                      path.string(), name, other, value,
-                      name == "schedule" ? ", or with_schedule_change(ScheduleChange::accept) be said" : ""));
-    }
+    if (other == value) continue;
+    const auto [there, here] = differing_parts(other, value);
+    differences.push_back(fmt::format("{} is \"{}\" there and \"{}\" here", name, there, here));
+    schedule_alone = schedule_alone && name == "schedule";
   }
+  if (differences.empty()) return;
+  throw ValueError(
+      fmt::format("[resume] {}: {}: they must be the same{}: give what that run had, or begin another in "
+                  "another folder",
+                  path.string(), fmt::join(differences, "; "),
+                  schedule_alone ? ", or with_schedule_change(ScheduleChange::accept) be said" : ""));
 }
 
 void check_rngs(const fs::path& path, const std::map<std::string, RandomKey>& saved,

@@ -2,18 +2,41 @@
 
 #include <fmt/format.h>
 
+#include "ferrite/io/safetensors.hpp"
+
 namespace ferrite::train {
+namespace {
+
+/// A damaged config may ask for a model that no memory holds: it is refused before it is built.
+void check_sizes(const std::filesystem::path& path, const nn::GptConfig& config,
+                 const NamedTensors& tensors) {
+  std::int64_t elements = 0;
+  for (const auto& entry : tensors) elements += entry.second.numel();
+  const auto refuse = [&](const std::string& claim) {
+    throw ParseError(fmt::format(
+        "[load_gpt] {}: its config says {}, and the file has {} tensors of {} elements: it is damaged",
+        path.string(), claim, tensors.size(), elements));
+  };
+  if (config.layers > static_cast<std::int64_t>(tensors.size()))
+    refuse(fmt::format("{} layers", config.layers));
+  if (static_cast<double>(config.vocab) * static_cast<double>(config.dim) > static_cast<double>(elements))
+    refuse(fmt::format("{} tokens of {} features", config.vocab, config.dim));
+}
+
+}  // namespace
 
 nn::GptConfig read_gpt_config(const std::filesystem::path& path) {
-  const auto settings = read_settings(path);
-  const auto found = settings.find(gpt_setting);
-  if (found == settings.end())
+  const SafeTensors file = read_safetensors(path);
+  const auto found = file.metadata.find(gpt_setting);
+  if (found == file.metadata.end())
     throw ParseError(fmt::format(
         "[load_gpt] {}: has no config in its metadata, under '{}': of weights of transformers `ferrite gpt "
         "import` makes a model file; a program writes one with train::save_gpt, or by a trainer whose config "
         "has with_setting(train::gpt_setting, ...)",
         path.string(), gpt_setting));
-  return nn::GptConfig::from_json(found->second, path.string());
+  const nn::GptConfig config = nn::GptConfig::from_json(found->second, path.string());
+  check_sizes(path, config, file.tensors);
+  return config;
 }
 
 }  // namespace ferrite::train

@@ -27,6 +27,10 @@ TEST(IrsynthCli, WritesTheSeedsFilesAndVerifiesThem) {
   expect_contains(valid.output, "5 records, 0 problems");
   std::ofstream(folder / "pairs/cpu_synth_0002.json", std::ios::app) << " ";
   EXPECT_EQ(run_ferrite("irsynth validate " + out).code, 1);
+  std::filesystem::remove(folder / "pairs/cpu_synth_0003.json");
+  const Reply counted = run_ferrite("irsynth stats " + out);
+  EXPECT_EQ(counted.code, 2);
+  expect_contains(counted.output, "cpu_synth_0003.json: is missing, and manifest.json lists it");
 }
 
 TEST(IrsynthCli, ACandidateThatFailsDoesNotEndTheRun) {

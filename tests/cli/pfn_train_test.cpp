@@ -178,6 +178,29 @@ TEST_F(PfnTrainCommand, GoesOnAsIfItHadNotBeenInterrupted) {
   EXPECT_TRUE(same_weights(whole.average, resumed.average));
 }
 
+TEST_F(PfnTrainCommand, OtherOptionsThanTheRunHadAreNamed) {
+  ASSERT_EQ(train("run", "--steps 2").code, 0);
+  const Reply other = run_ferrite(
+      "pfn train --backend cpu --layers 3 --dim 32 --hidden 32 --registers 2 --cells 500 --seed 5 --steps 2 "
+      "--resume --out " +
+      at("run"));
+  EXPECT_EQ(other.code, 2);
+  expect_contains(other.output, R"(pfn is ""layers":1" there and ""layers":3" here)");
+  expect_contains(other.output, R"(data is "seed 1" there and "seed 5" here)");
+  expect_contains(other.output, "give what that run had, or begin another in another folder");
+  EXPECT_EQ(other.output.find("mixture"), std::string::npos) << other.output;
+}
+
+TEST_F(PfnTrainCommand, CtrlCSavesACheckpointAndHasItsExitCode) {
+  const Reply stopped = run_ferrite(
+      "pfn train --backend cpu --layers 1 --dim 32 --hidden 32 --registers 2 --cells 500 --steps 1000000 "
+      "--out " +
+          at("stopped"),
+      "timeout --preserve-status -s INT 2");
+  EXPECT_EQ(stopped.code, 130) << stopped.output;
+  expect_contains(stopped.output, "interrupted; --resume goes on from there");
+}
+
 TEST_F(PfnTrainCommand, BadOptionsAreRefusedWithAdvice) {
   ASSERT_EQ(train("run", "--steps 1").code, 0);
   const auto refused = [&](const Reply& reply, const char* part) {

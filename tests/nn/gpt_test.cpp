@@ -188,6 +188,16 @@ TEST_P(GptOn, AFileHoldsWeightsAndConfig) {
   train::write_weights(folder / "bare.safetensors", model.state());
   expect_error<ParseError>([&] { train::load_gpt(backend, folder / "bare.safetensors"); },
                            {"bare.safetensors: has no config", "save_gpt"});
+  // Refused before the model is built: no memory holds it.
+  const auto damaged = [&](const GptConfig& config) {
+    train::write_weights(folder / "damaged.safetensors", model.state(),
+                         {{train::gpt_setting, config.to_json()}});
+    train::load_gpt(backend, folder / "damaged.safetensors");
+  };
+  expect_error<ParseError>([&] { damaged(model.config().with_layers(1'000'000'000)); },
+                           {"damaged.safetensors: its config says 1000000000 layers, and the file has "});
+  expect_error<ParseError>([&] { damaged(model.config().with_vocab(1'000'000'000)); },
+                           {"1000000000 tokens of"});
 }
 
 TEST_P(GptOn, ErrorsSayWhatIsWrong) {

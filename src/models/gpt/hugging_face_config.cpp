@@ -8,7 +8,7 @@
 namespace ferrite::gpt {
 namespace {
 
-/// The model's class if it is named, else its type.
+/// The name of the model's class if there is one, else its type.
 std::string kind_of(const Config& config) {
   if (const json* classes = config.find("architectures"); classes && classes->is_array() && !classes->empty())
     if (classes->front().is_string()) return classes->front().get<std::string>();
@@ -16,10 +16,13 @@ std::string kind_of(const Config& config) {
 }
 
 void check_is_gpt2(const Config& config) {
-  const std::string kind = kind_of(config);
-  if (kind != "GPT2LMHeadModel" && kind != "GPT2Model" && config.text("model_type") != "gpt2")
-    config.refuse(fmt::format("{} is not a GPT-2, a Llama, a Mistral or a Qwen2: only these can be imported",
-                              kind.empty() ? "a model without a type" : in_quotes(kind)));
+  // As transformers does it: the class says something only where there is no type.
+  const std::string type = config.text("model_type"), kind = kind_of(config);
+  const bool has_its_class = kind == "GPT2LMHeadModel" || kind == "GPT2Model";
+  if (type.empty() ? has_its_class : type == "gpt2") return;
+  const std::string& name = has_its_class ? type : kind;
+  config.refuse(fmt::format("{} is not a GPT-2, a Llama, a Mistral or a Qwen2: only these can be imported",
+                            name.empty() ? "a model without a type" : in_quotes(name)));
 }
 
 /// Settings of transformers that change what a GPT-2 computes.

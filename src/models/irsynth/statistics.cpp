@@ -1,4 +1,6 @@
 // The contents of a dataset in numbers.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ferrite/models/irsynth/dataset.hpp"
@@ -17,6 +19,21 @@ Json spread(std::vector<std::size_t> sizes) {
           {"median", sizes[sizes.size() / 2]},
           {"p90", sizes[sizes.size() * 9 / 10]},
           {"most", sizes.back()}};
+}
+
+/// Files are read up to the first that is not there: the numbers would be of those before it.
+void check_all_there(const std::filesystem::path& folder) {
+  const auto manifest = folder / "manifest.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(manifest, ignored)) return;  // of a run that is not finished
+  for_each_record(manifest, Format::json, [&](const Json& all) {
+    for (const Json& f : all.at("files"))
+      if (const auto file = folder / f.at("file").get<std::string>(); !std::filesystem::exists(file, ignored))
+        throw IoError(
+            fmt::format("[irsynth] {}: is missing, and manifest.json lists it: run irsynth again with the "
+                        "options in irsynth.json, which makes it anew",
+                        file.string()));
+  });
 }
 
 }  // namespace
@@ -43,6 +60,7 @@ std::string dataset_statistics(const std::filesystem::path& folder) {
       target.push_back(record.at(forward).get_ref<const std::string&>().size());
     });
   }
+  check_all_there(folder);
   std::vector<std::pair<std::string, std::int64_t>> ordered(operations.begin(), operations.end());
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });

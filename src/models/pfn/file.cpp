@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ferrite/io/safetensors.hpp"
+
 namespace ferrite::pfn {
 namespace {
 
@@ -30,7 +32,15 @@ NamedTensors rounded(const NamedTensors& tensors, DType dtype) {
   return result;
 }
 
-Config read_config(const std::filesystem::path& path) { return config_in(path, setting, "pfn::save"); }
+Config read_config(const std::filesystem::path& path) {
+  const Config config = config_in(path, setting, "pfn::save");
+  const std::size_t tensors = read_safetensors(path).tensors.size();
+  if (config.layers > static_cast<std::int64_t>(tensors))  // no memory may hold such a network
+    throw ParseError(
+        fmt::format("[Pfn] {}: its config says {} layers, and the file has {} tensors: it is damaged",
+                    path.string(), config.layers, tensors));
+  return config;
+}
 
 void check_context_file(const std::filesystem::path& path, const Config& config) {
   const Config saved = config_in(path, context_setting, "pfn::save_context");

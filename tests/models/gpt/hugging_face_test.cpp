@@ -184,9 +184,9 @@ TEST_F(HuggingFace, ExportTakesModelFilesAndCheckpointsOnly) {
   };
   const GptConfig sizes{vocab, context, layers, heads, dim};
   expect_bad_config.operator()<ParseError>(sizes.with_heads(3), "heads must divide dim");
-  expect_bad_config.operator()<ValueError>(sizes.with_layers(INT64_MAX), "layers, and has 27 tensors");
-  expect_bad_config.operator()<ValueError>(sizes.with_dim(std::int64_t{1} << 62),
-                                           "must be at most 2147483647");
+  expect_bad_config.operator()<ParseError>(sizes.with_layers(INT64_MAX),
+                                           "layers, and the file has 27 tensors");
+  expect_bad_config.operator()<ParseError>(sizes.with_dim(std::int64_t{1} << 62), "it is damaged");
 }
 
 TEST_F(HuggingFace, ProgressReachesTheEnd) {

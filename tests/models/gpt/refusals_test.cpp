@@ -83,6 +83,8 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsSayWhatIsMissing) {
 
   spill(hf / "config.json", R"({"architectures": ["BertModel"], "model_type": "bert"})");
   expect_refused<ValueError>({R"("BertModel" is not a GPT-2, a Llama)"});
+  spill(hf / "config.json", R"({"architectures": ["GPT2LMHeadModel"], "model_type": "bert"})");
+  expect_refused<ValueError>({R"("bert" is not a GPT-2, a Llama)"});
   spill(hf / "config.json", "{}");
   expect_refused<ValueError>({"a model without a type is not a GPT-2"});
   // Said before the weights are looked at.

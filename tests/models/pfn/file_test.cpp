@@ -65,6 +65,10 @@ TEST(PfnFile, BadFilesAreRefusedByName) {
   train::write_weights(folder / "other.safetensors", model.state(),
                        {{setting, small_pfn().with_layers(1).to_json()}});
   expect_error<ValueError>([&] { load(backend, folder / "other.safetensors"); }, {"unexpected 'blocks.1"});
+  train::write_weights(folder / "damaged.safetensors", model.state(),
+                       {{setting, small_pfn().with_layers(1'000'000).to_json()}});
+  expect_error<ParseError>([&] { load(backend, folder / "damaged.safetensors"); },
+                           {"damaged.safetensors: its config says 1000000 layers"});
   train::write_weights(folder / "empty.safetensors", {{"is_category", to_host(zeros(backend, {1, 1}))}},
                        {{context_setting, model.config().to_json()}});
   expect_error<ValueError>([&] { load_context(backend, folder / "empty.safetensors", model.config()); },

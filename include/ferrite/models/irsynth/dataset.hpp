@@ -46,7 +46,7 @@ FERRITE_API DatasetResult write_dataset(const std::filesystem::path& folder, con
 
 /// The contents of a folder as JSON: counts by category, level, split and operation, lengths, distinct
 /// structures, and structures that are in two splits. Throws ParseError, with the file, for a line that is
-/// not a record.
+/// not a record, and IoError for a file of a finished run that is missing.
 FERRITE_API std::string dataset_statistics(const std::filesystem::path& folder);
 
 struct Validation {
