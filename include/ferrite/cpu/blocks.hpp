@@ -21,6 +21,26 @@ inline constexpr std::int64_t block_size = 2048;
 /// Elements per chunk of parallel work; fewer are not worth a second thread.
 inline constexpr std::int64_t chunk_size = 32768;
 
+/// True for results of so many bytes that the caches would not hold them until they are read: their stores go
+/// around the caches (simd/past_caches.hpp), where the processor has such stores.
+FERRITE_API bool exceeds_caches(std::int64_t bytes);
+
+/// For the scope in which a thread makes such stores: at its end they are in the order of memory, so that
+/// whoever waits for the thread sees them.
+class Streamed {
+ public:
+  explicit Streamed(bool active) : active_(active) {}
+  ~Streamed() {
+    if (active_) order_stores();
+  }
+  explicit operator bool() const { return active_; }
+
+ private:
+  FERRITE_API static void order_stores();
+
+  bool active_;
+};
+
 /// Calls f.template operator()<E>() with the unsigned integer of this many bytes: enough to move elements.
 template <class F>
 decltype(auto) visit_size(std::size_t element_size, F&& f) {

@@ -89,19 +89,39 @@ class Reader {
   std::unique_ptr<W[]> scratch_;
 };
 
-/// The counterpart for outputs: compute into row(offset), then finish(n) rounds or adds it to the array.
+/// A row of results on its way to memory, which kernels write once and from left to right.
+template <class W>
+struct OutputRow {
+  W* data;
+  W* draft;  // room for numbers that are read again: `data`, unless stores to it go around the caches
+  bool past_caches = false;
+};
+
+/// The counterpart for outputs: compute into row(offset), or into output(offset), which may be faster for
+/// large results; then finish(n) rounds or adds it to the array.
 template <class W>
 class Writer {
  public:
   Writer(const Destination& out, std::int64_t capacity)
-      : data_(out.array().data()), dtype_(out.array().dtype()), add_(out.add()) {
+      : data_(out.array().data()),
+        dtype_(out.array().dtype()),
+        add_(out.add()),
+        streamed_(!add_ && dtype_ == dtype_of<W> &&
+                  exceeds_caches(out.array().shape().numel() * static_cast<std::int64_t>(sizeof(W)))) {
     if (add_ || dtype_ != dtype_of<W>) scratch_ = Reader<W>::allocate(capacity);
     if (add_ && dtype_ != dtype_of<W>) sum_ = Reader<W>::allocate(capacity);
+    if (streamed_) draft_ = Reader<W>::allocate(capacity);
   }
 
   W* row(std::int64_t offset) {
     target_ = data_ + offset * static_cast<std::int64_t>(size_of(dtype_));
     return scratch_ ? scratch_.get() : reinterpret_cast<W*>(target_);
+  }
+  OutputRow<W> output(std::int64_t offset) {
+    W* const to = row(offset);
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(to) % 64 == 0;  // for vectors of any instruction set
+    return streamed_ && aligned ? OutputRow<W>{to, draft_.get(), true} : OutputRow<W>{to, to};
   }
   void finish(std::int64_t n) {
     if (!scratch_) return;
@@ -117,7 +137,8 @@ class Writer {
   std::byte* target_ = nullptr;
   DType dtype_;
   bool add_;
-  std::unique_ptr<W[]> scratch_, sum_;
+  Streamed streamed_;
+  std::unique_ptr<W[]> scratch_, sum_, draft_;
 };
 
 /// Calls f(begin, end) for ranges of rows, about chunk_size elements each.

@@ -54,7 +54,7 @@ template <class W>
 }
 
 template <class W>
-[[gnu::flatten]] void scale_plane(const W* x, W mean, W scale, W shift, W* y, std::int64_t n) {
+[[gnu::flatten]] void scale_plane(const W* x, W mean, W scale, W shift, OutputRow<W> y, std::int64_t n) {
   simd::map(y, n, [&](auto at) { return (at(x) - mean) * scale + shift; });
 }
 
@@ -69,7 +69,7 @@ template <class W>
 }
 
 template <class W>
-[[gnu::flatten]] void plane_dx(const W* dy, const W* x, W mean, W scale, W offset, W slope, W* dx,
+[[gnu::flatten]] void plane_dx(const W* dy, const W* x, W mean, W scale, W offset, W slope, OutputRow<W> dx,
                                std::int64_t n) {
   simd::map(dx, n, [&](auto at) { return (at(dy) - offset - (at(x) - mean) * slope) * scale; });
 }
@@ -109,7 +109,7 @@ void run(Cpu& cpu, const op::BatchNorm& op, Ins in, Outs out) {
       for (std::int64_t p = begin; p < end; ++p) {
         const std::int64_t c = p % channels;
         scale_plane(read(p * n, n), means[c], rstds[c] * weight.data<W>()[c], bias.data<W>()[c],
-                    write.row(p * n), n);
+                    write.output(p * n), n);
         write.finish(n);
       }
     });
@@ -158,7 +158,7 @@ void run(Cpu& cpu, const op::BatchNormBackward&, Ins in, Outs out, Accumulate ma
       for (std::int64_t p = begin; p < end; ++p) {
         const std::int64_t c = p % channels;
         plane_dx(read_dy(p * n, n), read_x(p * n, n), means[c], rstds[c] * weight.data<W>()[c],
-                 bias_gradient[c] * share, weight_gradient[c] * rstds[c] * share, write.row(p * n), n);
+                 bias_gradient[c] * share, weight_gradient[c] * rstds[c] * share, write.output(p * n), n);
         write.finish(n);
       }
     });

@@ -12,16 +12,16 @@ using namespace cpu;
 namespace {
 
 template <class W>
-[[gnu::flatten]] void softmax_row(const W* x, W* y, std::int64_t n, const W* ahead) {
+[[gnu::flatten]] void softmax_row(const W* x, OutputRow<W> y, std::int64_t n, const W* ahead) {
   const W top = simd::max<W>(n, [&](auto at) { return at(x); });
   const W total = simd::map_sum(
-      y, n, [&](auto at) { return simd::exp(at(x) - top); }, ahead);
+      y.draft, n, [&](auto at) { return simd::exp(at(x) - top); }, ahead);
   const W scale = 1 / total;
-  simd::map(y, n, [&](auto at) { return at(y) * scale; });
+  simd::map(y, n, [&](auto at) { return at(y.draft) * scale; });
 }
 
 template <class W>
-[[gnu::flatten]] void log_softmax_row(const W* x, W* y, std::int64_t n, const W* ahead) {
+[[gnu::flatten]] void log_softmax_row(const W* x, OutputRow<W> y, std::int64_t n, const W* ahead) {
   const W top = simd::max<W>(n, [&](auto at) { return at(x); });
   const W log_total = std::log(simd::sum<W>(
       n, [&](auto at) { return simd::exp(at(x) - top); }, ahead));
@@ -29,13 +29,13 @@ template <class W>
 }
 
 template <class W>
-[[gnu::flatten]] void softmax_backward_row(const W* y, const W* dy, W* dx, std::int64_t n) {
+[[gnu::flatten]] void softmax_backward_row(const W* y, const W* dy, OutputRow<W> dx, std::int64_t n) {
   const W dot = simd::sum<W>(n, [&](auto at) { return at(y) * at(dy); });
   simd::map(dx, n, [&](auto at) { return at(y) * (at(dy) - dot); });
 }
 
 template <class W>
-[[gnu::flatten]] void log_softmax_backward_row(const W* y, const W* dy, W* dx, std::int64_t n) {
+[[gnu::flatten]] void log_softmax_backward_row(const W* y, const W* dy, OutputRow<W> dx, std::int64_t n) {
   const W total = simd::sum<W>(n, [&](auto at) { return at(dy); });
   simd::map(dx, n, [&](auto at) { return at(dy) - simd::exp(at(y)) * total; });
 }
@@ -58,7 +58,7 @@ void along_axis(Cpu& cpu, std::string_view name, int axis, Ins in, const Array& 
       for (std::int64_t i = begin; i < end; ++i) {
         const W* x[2] = {};
         for (std::size_t k = 0; k < read.size(); ++k) x[k] = read[k](i * rows[k].stride, n);
-        kernel(x, write.row(i * n), n, read[0].ahead(x[0], rows[0].stride));
+        kernel(x, write.output(i * n), n, read[0].ahead(x[0], rows[0].stride));
         write.finish(n);
       }
     });

@@ -91,11 +91,13 @@ struct ClassColumns {
 /// dx = scale (p - target distribution), with log(p) = x - shift - log_sum and p - 1 of the target given.
 template <class W>
 [[gnu::flatten]] void row_gradient(const W* x, W shift, W log_sum, std::int64_t target, W error, W smoothing,
-                                   W scale, W* dx, ClassColumns n) {
+                                   W scale, OutputRow<W> dx, ClassColumns n) {
   const W spread = smoothing / static_cast<W>(n.classes);
-  simd::map(dx, n.classes, [&](auto at) { return (simd::exp(at(x) - shift - log_sum) - spread) * scale; });
-  dx[target] = (error + smoothing - spread) * scale;
-  std::fill(dx + n.classes, dx + n.all, W{0});
+  const W of_target = (error + smoothing - spread) * scale;
+  simd::map(dx, n.classes, [&](auto at) {
+    return at.with((simd::exp(at(x) - shift - log_sum) - spread) * scale, target, of_target);
+  });
+  std::fill(dx.data + n.classes, dx.data + n.all, W{0});
 }
 
 }  // namespace
@@ -136,10 +138,10 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyBackward& op, Ins in, Outs out, 
       Reader<W> read(x.array, n.classes);
       Writer<W> write(dx, n.all);
       for (std::int64_t r = begin; r < end; ++r) {
-        W* const row = write.row(r * n.all);
+        const OutputRow<W> row = write.output(r * n.all);
         const std::int64_t target = targets.data<const std::int64_t>()[r];
         if (target == op.ignore_index) {
-          std::fill_n(row, n.all, W{0});
+          std::fill_n(row.data, n.all, W{0});
         } else {
           const W* const logits = read(r * x.stride, n.classes);
           const W log_sum = lse.data<const W>()[r];
@@ -171,9 +173,9 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs o
         const bool ignored = target == op.ignore_index;
         const LogSum<W> sum(row, n.classes, target, !ignored, read.ahead(row, x.stride));
         loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n.classes, target, smoothing);
-        W* const gradient = write.row(r * n.all);
+        const OutputRow<W> gradient = write.output(r * n.all);
         if (ignored)
-          std::fill_n(gradient, n.all, W{0});
+          std::fill_n(gradient.data, n.all, W{0});
         else
           row_gradient(row, sum.shift, sum.log_sum, target, sum.error(row, target), smoothing, scale,
                        gradient, n);

@@ -1,9 +1,11 @@
-// Two paths: dense operands of the kernel's own dtypes go to it directly, a whole chunk at a time; all others
-// are loaded box by box into blocks that stay in the cache.
+// Two paths: dense operands of the kernel's own dtypes go to it directly, a whole chunk at a time, or in
+// blocks whose results go around the caches if these could not hold them; all others are loaded box by box
+// into blocks that stay in the cache.
 #include <algorithm>
 #include <cstring>
 
 #include "backend_cpu/kit/elementwise.hpp"
+#include "backend_cpu/simd/simd.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/core/thread_pool.hpp"
 #include "ferrite/cpu/blocks.hpp"
@@ -38,19 +40,50 @@ void run_dense_range(const Elementwise& op, std::span<const Source> sources, con
   apply(op, in, at_offset(out, begin), end - begin);
 }
 
-/// Elements [begin, end); values for all elements are spread over a block first.
-void run_dense_range_with_values(const Elementwise& op, std::span<const Source> sources, const Array& out,
-                                 std::int64_t begin, std::int64_t end) {
-  BlockBuffer values[max_sources];
+/// A block on its way around the caches. Meanwhile as much of the next block of each source is fetched.
+void store_block_past_caches(const void* block, std::byte* target, std::int64_t bytes,
+                             std::span<const std::byte* const> next) {
+  constexpr std::int64_t line = 64;
+  const auto* from = static_cast<const std::byte*>(block);
+  std::int64_t done = 0;
+  if (reinterpret_cast<std::uintptr_t>(target) % line == 0) {
+    for (; done + line <= bytes; done += line) {
+      for (const std::byte* source : next) __builtin_prefetch(source + done);
+      for (std::int64_t j = done; j < done + line; j += vector_bytes) {
+        simd::Vec<float> v;
+        std::memcpy(&v, from + j, sizeof v);
+        simd::store_past_caches(target + j, v);
+      }
+    }
+  }
+  std::memcpy(target + done, from + done, static_cast<std::size_t>(bytes - done));
+}
+
+/// Elements [begin, end) in blocks. Values for all elements are spread over a block first.
+void run_blocks(const Elementwise& op, std::span<const Source> sources, const Array& out, std::int64_t begin,
+                std::int64_t end, bool past_caches) {
+  const Streamed streamed(past_caches);
+  BlockBuffer values[max_sources], result;
   for (std::size_t k = 0; k < sources.size(); ++k) {
     if (!sources[k].array)
       fill_block(sources[k].dtype, sources[k].value, values[k].bytes, std::min(block_size, end - begin));
   }
   const void* in[max_sources];
   for (std::int64_t i = begin; i < end; i += block_size) {
-    for (std::size_t k = 0; k < sources.size(); ++k)
-      in[k] = sources[k].array ? static_cast<const void*>(at_offset(*sources[k].array, i)) : values[k].bytes;
-    apply(op, in, at_offset(out, i), std::min(block_size, end - i));
+    const std::int64_t n = std::min(block_size, end - i);
+    SmallVector<const std::byte*, max_sources> next;
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+      in[k] = sources[k].array ? at_offset(*sources[k].array, i) : values[k].bytes;
+      if (sources[k].array) next.push_back(at_offset(*sources[k].array, i + n));
+    }
+    std::byte* const target = at_offset(out, i);
+    if (!past_caches) {
+      apply(op, in, target, n);
+      continue;
+    }
+    if (op.kernel) op.kernel(in, result.bytes, n, op.parameter);
+    store_block_past_caches(op.kernel ? result.bytes : in[0], target,
+                            n * static_cast<std::int64_t>(size_of(op.dtype)), next);
   }
 }
 
@@ -142,11 +175,17 @@ void run_elementwise(const Elementwise& op, std::span<const Source> sources, con
   bool dense = !accumulate && out.dtype() == op.dtype && out.layout().is_contiguous();
   for (std::size_t k = 0; dense && k < sources.size(); ++k) dense = is_dense(sources[k], out);
   if (!dense) return run_strided(op, sources, out, accumulate);
-  const bool arrays_only =
-      std::all_of(sources.begin(), sources.end(), [](const Source& s) { return s.array; });
-  const auto run_range = arrays_only ? run_dense_range : run_dense_range_with_values;
-  parallel_ranges(n, chunk_size,
-                  [&](std::int64_t begin, std::int64_t end) { run_range(op, sources, out, begin, end); });
+  const auto is_array = [](const Source& s) { return s.array != nullptr; };
+  const auto is_output = [&](const Source& s) { return s.array && s.array->data() == out.data(); };
+  const bool past_caches = exceeds_caches(n * static_cast<std::int64_t>(size_of(op.dtype))) &&
+                           std::none_of(sources.begin(), sources.end(), is_output);
+  const bool whole = !past_caches && std::all_of(sources.begin(), sources.end(), is_array);
+  parallel_ranges(n, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+    if (whole)
+      run_dense_range(op, sources, out, begin, end);
+    else
+      run_blocks(op, sources, out, begin, end, past_caches);
+  });
 }
 
 }  // namespace ferrite::cpu

@@ -17,8 +17,8 @@ struct Statistics {
 };
 
 template <bool centred, class W>
-[[gnu::flatten]] Statistics<W> normalize_row(const W* x, const W* weight, const W* bias, W eps, W* y,
-                                             std::int64_t n, const W* ahead) {
+[[gnu::flatten]] Statistics<W> normalize_row(const W* x, const W* weight, const W* bias, W eps,
+                                             OutputRow<W> y, std::int64_t n, const W* ahead) {
   Statistics<W> s;
   const W count = static_cast<W>(n);
   if constexpr (centred) s.mean = simd::sum<W>(n, [&](auto at) { return at(x); }) / count;
@@ -41,7 +41,7 @@ template <bool centred, class W>
 template <class W>
 struct GradientRow {
   const W *dy, *x;
-  W* dx;
+  OutputRow<W> dx;
   std::array<const W*, 2> ahead;  // what will be dy and x
   Statistics<W> statistics;
   W mean = 0, slope = 0;  // of dn = dy weight: its mean, and its regression on the normed row
@@ -114,7 +114,7 @@ void normalize(Cpu& cpu, const Op& op, Ins in, Outs out) {
         const W* const row = read(r * x.stride, n);
         const Statistics<W> s =
             normalize_row<centred>(row, weight.data<const W>(), bias.data<const W>(), static_cast<W>(op.eps),
-                                   write.row(r * n), n, read.ahead(row, x.stride));
+                                   write.output(r * n), n, read.ahead(row, x.stride));
         write.finish(n);
         if (centred) target[1].array().template data<W>()[r] = s.mean;
         rstd[r] = s.rstd;
@@ -160,7 +160,7 @@ void normalize_backward(Cpu& cpu, Ins in, Outs out, Accumulate mask) {
           const W* const x_row = pair[k].x(next * x.stride, n);
           rows[k] = {dy_row,
                      x_row,
-                     pair[k].dx.row(next * n),
+                     pair[k].dx.output(next * n),
                      {pair[k].dy.ahead(dy_row, step * dy.stride), pair[k].x.ahead(x_row, step * x.stride)},
                      {centred ? mean.data<W>()[next] : W{0}, rstd.data<W>()[next]}};
         }

@@ -1,8 +1,28 @@
 // Arrays of any layout as rows, and back.
 #include "ferrite/cpu/rows.hpp"
+
+#include <unistd.h>
+
 #include "ferrite/ops/copy.hpp"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 namespace ferrite::cpu {
+
+#if defined(__SSE2__) && defined(_SC_LEVEL2_CACHE_SIZE)
+// Ops in a chain, each reading what the one before wrote, gain from one to two times the size of all
+// second-level caches on, and by half at eight times (docs/performance.md).
+bool exceeds_caches(std::int64_t bytes) {
+  static const std::int64_t of_core = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return of_core > 0 && bytes > 3 * of_core * num_threads();
+}
+void Streamed::order_stores() { _mm_sfence(); }
+#else
+bool exceeds_caches(std::int64_t) { return false; }
+void Streamed::order_stores() {}
+#endif
 
 void copy_into(Cpu& cpu, const Array& from, const Array& to, bool add) {
   const Array* in[] = {&from};

@@ -18,7 +18,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "backend_cpu/simd/past_caches.hpp"
 #include "ferrite/core/dtype.hpp"
+#include "ferrite/cpu/rows.hpp"
 #include "math/vector_width.hpp"
 
 #if defined(__aarch64__)
@@ -47,6 +49,12 @@ struct Whole {
     return v;
   }
   FERRITE_INLINE void store(W* row, Vec<W> v) const { std::memcpy(row + begin, &v, sizeof v); }
+  FERRITE_INLINE void store(const cpu::OutputRow<W>& row, Vec<W> v) const {
+    if (row.past_caches)
+      store_past_caches(row.data + begin, v);
+    else
+      store(row.data, v);
+  }
   FERRITE_INLINE Vec<W> keep(Vec<W> v, W) const { return v; }
   /// v with `value` for the element of the row at `place`, if that is here. Without a branch: v stays in its
   /// register.
@@ -73,6 +81,7 @@ struct Part {
   FERRITE_INLINE void store(W* row, Vec<W> v) const {
     for (std::int64_t j = 0; j < count; ++j) row[begin + j] = v[j];
   }
+  FERRITE_INLINE void store(const cpu::OutputRow<W>& row, Vec<W> v) const { store(row.data, v); }
   /// v with `value` in the lanes beyond the end.
   FERRITE_INLINE Vec<W> keep(Vec<W> v, W value) const {
     for (std::int64_t j = count; j < lanes<W>; ++j) v[j] = value;
@@ -120,9 +129,13 @@ FERRITE_INLINE void walk(std::int64_t begin, std::int64_t end, F&& f, Sink&& sin
 
 /// y = f(place). y may be a row that f reads.
 template <class W, class F>
-FERRITE_INLINE void map(W* y, std::int64_t n, F&& f, const W* ahead = nullptr) {
+FERRITE_INLINE void map(const cpu::OutputRow<W>& y, std::int64_t n, F&& f, const W* ahead = nullptr) {
   walk<W>(
       0, n, f, [&](auto at, int, Vec<W> v) { at.store(y, v); }, ahead);
+}
+template <class W, class F>
+FERRITE_INLINE void map(W* y, std::int64_t n, F&& f, const W* ahead = nullptr) {
+  map(cpu::OutputRow<W>{y, y}, n, f, ahead);
 }
 
 /// The sum of the lanes, by halves: one after the other would take as long as a hundred elements.
