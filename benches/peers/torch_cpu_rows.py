@@ -1,7 +1,7 @@
 """Row-wise ops of ferrite and PyTorch on the same CPU and threads, in turn: softmax, log_softmax, layer_norm and cross entropy with
 their gradients, 4096 x 1024 f32, with inputs and results beyond the caches.
 
-    ./dev bench --kernels none && python3 benches/peers/torch_cpu_rows.py --build build/release --out rows.json
+    ./dev bench --kernels softmax_f32 && python3 benches/peers/torch_cpu_rows.py --build build/release --out rows.json
 
 Prints a table of medians and writes JSON with every measurement. `of copy` is ferrite's share of the rate at which the same threads
 copy as many bytes.

@@ -22,22 +22,21 @@ std::int64_t milliseconds() {
   return 1 + std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
+/// The default action comes back only now: another thread may get the same signal meanwhile.
+void remove_temporaries(int signal) {
+  AtomicFile::remove_temporaries();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);  // comes when this handler returns
+}
+
 void stop(int signal) {
   const std::int64_t now = milliseconds();
   std::int64_t first = 0;
   if (requested_at.compare_exchange_strong(first, now)) {
     if (train::TrainerBase* const trainer = current.load()) trainer->request_stop();
   } else if (now - first > 1000) {
-    ::signal(signal, SIG_DFL);
-    ::raise(signal);  // comes when this handler returns
+    remove_temporaries(signal);
   }
-}
-
-/// The default action comes back only now: another thread may get the same signal meanwhile.
-void remove_temporaries(int signal) {
-  AtomicFile::remove_temporaries();
-  ::signal(signal, SIG_DFL);
-  ::raise(signal);  // comes when this handler returns
 }
 
 }  // namespace

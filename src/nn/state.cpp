@@ -30,6 +30,11 @@ std::string quoted_names(std::span<const std::string> names) {
   return listed(quoted);
 }
 
+void detail::throw_listed_twice(std::string_view what, const std::string& first, const std::string& second) {
+  throw ValueError(
+      fmt::format("[{}] one parameter is listed twice, as '{}' and '{}': list it once", what, first, second));
+}
+
 void detail::throw_two_leaves(std::string_view what, const std::string& first, const std::string& second) {
   throw ValueError(
       fmt::format("[{}] '{}' and '{}' are two leaves over the same memory: for tied weights use one leaf in "

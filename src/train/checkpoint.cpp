@@ -105,6 +105,7 @@ std::pair<std::string, std::string> differing_parts(std::string_view a, std::str
     there.push_back(left[i]);
     here.push_back(right[i]);
   }
+  if (there.empty()) return {std::string(a), std::string(b)};  // they differ in spaces alone
   return {fmt::format("{}", fmt::join(there, ", ")), fmt::format("{}", fmt::join(here, ", "))};
 }
 
@@ -190,10 +191,9 @@ void check_settings(const fs::path& path, const std::map<std::string, std::strin
   }
   if (differences.empty()) return;
   throw ValueError(
-      fmt::format("[resume] {}: {}: they must be the same{}: give what that run had, or begin another in "
-                  "another folder",
+      fmt::format("[resume] {}: {}: give what that run had, or begin another in another folder{}",
                   path.string(), fmt::join(differences, "; "),
-                  schedule_alone ? ", or with_schedule_change(ScheduleChange::accept) be said" : ""));
+                  schedule_alone ? " (programs: or with_schedule_change(ScheduleChange::accept))" : ""));
 }
 
 void check_rngs(const fs::path& path, const std::map<std::string, RandomKey>& saved,

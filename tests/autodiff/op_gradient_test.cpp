@@ -63,5 +63,12 @@ TYPED_TEST(OpGradient, OfMaximumAndMinimumBesideANaNIsWholeForBoth) {
   EXPECT_EQ(this->gradient(least, y), (Values{1, 1, 1, 0.5, 0, 1}));
 }
 
+TYPED_TEST(OpGradient, OfANaNBesideABoundIsWhole) {
+  const auto x = this->leaf({nan, 1, 2, 3});
+  EXPECT_EQ(this->gradient(sum(maximum(x, 2.0)).backward(), x), (Values{1, 0, 1, 1}));
+  EXPECT_EQ(this->gradient(sum(minimum(2.0, x)).backward(), x), (Values{1, 1, 1, 0}));
+  EXPECT_EQ(this->gradient(sum(clamp(x, 1.5, 2.5)).backward(), x), (Values{1, 0, 1, 0}));
+}
+
 }  // namespace
 }  // namespace ferrite::op_gradient

@@ -79,6 +79,8 @@ TEST(Module, TwoLeavesOfOneTensorAreAnErrorThatSaysHowToTieThem) {
   } net(ones(backend, {2}));
   expect_error<ValueError>([&] { net.parameters(); },
                            {"[parameters] 'a' and 'b' are two leaves over the same memory", "one leaf"});
+  EXPECT_EQ(net.state().size(), 1u);  // what was trained can be saved all the same
+  EXPECT_EQ(net.parameter_count(), 2);
   net.b = net.a;
   EXPECT_EQ(names(net), std::vector<std::string>{"a"});
   net.b = parameter(clone(net.a), "b");

@@ -221,6 +221,12 @@ TEST_P(Optimizers, TwoLeavesOfOneTensorAreRefused) {
         Sgd<B>({a, b}, SgdConfig{});
       },
       {"[sgd] 'a' and 'b' are two leaves", "clone"});
+  const nn::NamedParameter<B> again{"c", a.tensor};
+  expect_error<ValueError>(
+      [&] {
+        Sgd<B>({a, again}, SgdConfig{});
+      },
+      {"[sgd] one parameter is listed twice", "list it once"});
 }
 
 TEST_P(Optimizers, NoticesNameWhatNoErrorSays) {

@@ -21,12 +21,14 @@ inline constexpr std::int64_t block_size = 2048;
 /// Elements per chunk of parallel work; fewer are not worth a second thread.
 inline constexpr std::int64_t chunk_size = 32768;
 
-/// True for results of so many bytes that the caches would not hold them until they are read: their stores go
-/// around the caches (simd/past_caches.hpp), where the processor has such stores.
+/// True for results much larger than the second-level caches of the threads at work, if the processor can
+/// store around the caches: the library's kernels then do.
 FERRITE_API bool exceeds_caches(std::int64_t bytes);
+/// Vectors of any instruction set may be stored around the caches from here on.
+inline bool at_cache_line(const void* place) { return reinterpret_cast<std::uintptr_t>(place) % 64 == 0; }
 
-/// For the scope in which a thread makes such stores: at its end they are in the order of memory, so that
-/// whoever waits for the thread sees them.
+/// For the scope in which a thread stores around the caches: at its end all of it is visible to whoever waits
+/// for this thread.
 class Streamed {
  public:
   explicit Streamed(bool active) : active_(active) {}

@@ -89,16 +89,17 @@ class Reader {
   std::unique_ptr<W[]> scratch_;
 };
 
-/// A row of results on its way to memory, which kernels write once and from left to right.
+/// A row of results on its way to memory. The library's own vector loops store around the caches where
+/// `past_caches` says so; common stores to `data` are right as well.
 template <class W>
 struct OutputRow {
   W* data;
-  W* draft;  // room for numbers that are read again: `data`, unless stores to it go around the caches
+  W* draft;  // room for numbers that are read again: `data`, if what is stored there stays in the cache
   bool past_caches = false;
 };
 
-/// The counterpart for outputs: compute into row(offset), or into output(offset), which may be faster for
-/// large results; then finish(n) rounds or adds it to the array.
+/// The counterpart for outputs: compute into row(offset), or into output(offset), of which large results may
+/// go around the caches; then finish(n) rounds or adds it to the array.
 template <class W>
 class Writer {
  public:
@@ -110,7 +111,7 @@ class Writer {
                   exceeds_caches(out.array().shape().numel() * static_cast<std::int64_t>(sizeof(W)))) {
     if (add_ || dtype_ != dtype_of<W>) scratch_ = Reader<W>::allocate(capacity);
     if (add_ && dtype_ != dtype_of<W>) sum_ = Reader<W>::allocate(capacity);
-    if (streamed_) draft_ = Reader<W>::allocate(capacity);
+    if (streamed_) capacity_ = capacity;
   }
 
   W* row(std::int64_t offset) {
@@ -119,9 +120,14 @@ class Writer {
   }
   OutputRow<W> output(std::int64_t offset) {
     W* const to = row(offset);
-    const bool aligned =
-        reinterpret_cast<std::uintptr_t>(to) % 64 == 0;  // for vectors of any instruction set
-    return streamed_ && aligned ? OutputRow<W>{to, draft_.get(), true} : OutputRow<W>{to, to};
+    if (!streamed_ || !at_cache_line(to)) return {to, to};
+    if (!draft_) draft_ = Reader<W>::allocate(capacity_);
+    return {to, draft_.get(), true};
+  }
+  /// For a row that has just been read, if it is where the results go.
+  OutputRow<W> in_cache(std::int64_t offset) {
+    W* const to = row(offset);
+    return {to, to};
   }
   void finish(std::int64_t n) {
     if (!scratch_) return;
@@ -138,6 +144,7 @@ class Writer {
   DType dtype_;
   bool add_;
   Streamed streamed_;
+  std::int64_t capacity_ = 0;
   std::unique_ptr<W[]> scratch_, sum_, draft_;
 };
 

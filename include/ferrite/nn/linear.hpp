@@ -39,7 +39,7 @@ inline Initializer bias_initializer(const Shape& weight) {
   return Initializer::uniform(-bound, bound);
 }
 
-/// The weight of a layer, whose name errors have.
+/// The weight of a layer; errors carry the layer's name.
 template <class B>
 Tensor<B> first_weight(std::string_view layer, const Initializer& init, B& backend, const Shape& shape,
                        Rng& rng, DType dtype) {

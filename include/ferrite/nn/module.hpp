@@ -97,6 +97,7 @@ class Module {
   /// ValueError.
   std::vector<NamedParameter<B>> parameters() {
     Collector c;
+    c.refuses_two_leaves = true;
     visit(c);
     for (const auto& [name, tensor] : c.parameters) rename_parameter(tensor, name);
     return std::move(c.parameters);
@@ -118,7 +119,8 @@ class Module {
     } freezer;
     visit(freezer);
   }
-  /// Undoes freeze(). An optimiser made while they were frozen does not know them: make a new one.
+  /// Undoes freeze(). An optimiser made while they were frozen does not know them: make a new one. A tied
+  /// weight is to be unfrozen through a module that lists both places, or they get two leaves.
   void unfreeze() {
     struct Thawer final : Visitor<B> {
       std::map<const Buffer*, Tensor<B>> leaves;  // one for all places that list a tied weight
@@ -167,8 +169,9 @@ class Module {
   struct Collector final : Visitor<B> {
     std::vector<NamedParameter<B>> parameters, buffers;
     detail::PointerMap seen;
+    bool refuses_two_leaves = false;  // states have one tensor for both
     void on_parameter(const std::string& name, Tensor<B>& t) override {
-      if (add(parameters, name, t) || !is_trainable(t)) return;
+      if (add(parameters, name, t) || !refuses_two_leaves || !is_trainable(t)) return;
       for (const auto& p : parameters)
         if (detail::buffer_of(p.tensor) == detail::buffer_of(t) && is_trainable(p.tensor) &&
             !is_same_leaf(p.tensor, t))

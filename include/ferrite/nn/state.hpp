@@ -27,6 +27,9 @@ FERRITE_API void check_state(std::string_view what, std::span<const StateEntry> 
                              const NamedTensors& given);
 
 namespace detail {
+/// A ValueError: an optimiser would take its step twice.
+[[noreturn]] FERRITE_API void throw_listed_twice(std::string_view what, const std::string& first,
+                                                 const std::string& second);
 /// Two leaves made from one tensor are neither tied weights nor two parameters: ValueError says how to make
 /// either.
 [[noreturn]] FERRITE_API void throw_two_leaves(std::string_view what, const std::string& first,

@@ -152,10 +152,10 @@ void Binary::vjp_with_scalar(Vjp<B>& v) const {
       if (number != 0) return v.add(0, v.wide_grad() * (pow(number, x) * std::log(number)));
       return v.add(0, where(x >= 0, 0, v.wide_grad() * -std::numeric_limits<double>::infinity()));  // 0^x
     }
-    case BinaryFn::maximum:  // ties belong to the tensor, so that clamp passes its bounds
-      return v.add(0, where(v.input(0) >= scalar, dy, 0));
+    case BinaryFn::maximum:  // ties and NaNs belong to the tensor, so that clamp passes its bounds
+      return v.add(0, where(v.input(0) < scalar, 0, dy));
     case BinaryFn::minimum:
-      return v.add(0, where(v.input(0) <= scalar, dy, 0));
+      return v.add(0, where(v.input(0) > scalar, 0, dy));
     case BinaryFn::remainder: {
       if (right) return v.add(0, dy);
       const Tensor<B> x = v.wide_input(0);

@@ -249,11 +249,15 @@ void Optimizer<B>::list_parameters(std::string_view name) {
     groups_.push_back(settings_.group_of(p.name, p.tensor.shape()));
   }
   notices_ = check_parameters(name, entries, settings_.groups.size(), groups_);
-  std::map<std::pair<const Buffer*, std::int64_t>, std::string> places;
+  std::map<std::pair<const Buffer*, std::int64_t>, const nn::NamedParameter<B>*> places;
   for (const auto& p : parameters_) {
     const std::int64_t offset = detail::kernel_array(p.tensor.primitive()).layout().offset;
-    const auto [place, is_new] = places.try_emplace({detail::buffer_of(p.tensor), offset}, p.name);
-    if (!is_new) detail::throw_two_leaves(name, place->second, p.name);
+    const auto [place, is_new] = places.try_emplace({detail::buffer_of(p.tensor), offset}, &p);
+    if (is_new) continue;
+    const auto& first = *place->second;
+    if (first.tensor.primitive().node == p.tensor.primitive().node)
+      detail::throw_listed_twice(name, first.name, p.name);
+    detail::throw_two_leaves(name, first.name, p.name);
   }
 }
 

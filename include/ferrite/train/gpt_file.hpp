@@ -20,7 +20,8 @@ void save_gpt(const std::filesystem::path& path, nn::Gpt<B>& model) {
   write_weights(path, model.state(), {{gpt_setting, model.config().to_json()}});
 }
 
-/// Throws IoError; ParseError if the file is damaged, its metadata have no config, or one of a larger model.
+/// Throws IoError; ParseError if the file is damaged, its metadata have no config, or one of a model that so
+/// many elements cannot make up.
 FERRITE_API nn::GptConfig read_gpt_config(const std::filesystem::path& path);
 
 /// From a checkpoint, or from what save_gpt wrote. Throws as read_gpt_config and Module::load_state do.

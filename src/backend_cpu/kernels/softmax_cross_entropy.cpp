@@ -161,6 +161,7 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs o
   const ClassColumns n{op::classes_of(x.length, op.classes), x.length};
   const Array targets = checked_targets(cpu, op.type_name, in[1], n.classes, op.ignore_index);
   Destination loss(cpu, out[0], false), dx(cpu, out[1], false);
+  const bool in_place = dx.array().data() == x.array.data();
   visit_wide(out[0].dtype(), [&]<class W>() {
     const W smoothing = static_cast<W>(op.label_smoothing);
     const W scale = dense(cpu, in[2], dtype_of<W>).template data<const W>()[0];
@@ -173,7 +174,7 @@ void run(Cpu& cpu, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs o
         const bool ignored = target == op.ignore_index;
         const LogSum<W> sum(row, n.classes, target, !ignored, read.ahead(row, x.stride));
         loss.array().template data<W>()[r] = ignored ? W{0} : sum.loss(row, n.classes, target, smoothing);
-        const OutputRow<W> gradient = write.output(r * n.all);
+        const OutputRow<W> gradient = in_place ? write.in_cache(r * n.all) : write.output(r * n.all);
         if (ignored)
           std::fill_n(gradient.data, n.all, W{0});
         else

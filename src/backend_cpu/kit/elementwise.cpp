@@ -40,20 +40,19 @@ void run_dense_range(const Elementwise& op, std::span<const Source> sources, con
   apply(op, in, at_offset(out, begin), end - begin);
 }
 
-/// A block on its way around the caches. Meanwhile as much of the next block of each source is fetched.
+/// A block on its way around the caches to where a cache line starts. Meanwhile as much of the next block of
+/// each source is fetched.
 void store_block_past_caches(const void* block, std::byte* target, std::int64_t bytes,
                              std::span<const std::byte* const> next) {
   constexpr std::int64_t line = 64;
   const auto* from = static_cast<const std::byte*>(block);
   std::int64_t done = 0;
-  if (reinterpret_cast<std::uintptr_t>(target) % line == 0) {
-    for (; done + line <= bytes; done += line) {
-      for (const std::byte* source : next) __builtin_prefetch(source + done);
-      for (std::int64_t j = done; j < done + line; j += vector_bytes) {
-        simd::Vec<float> v;
-        std::memcpy(&v, from + j, sizeof v);
-        simd::store_past_caches(target + j, v);
-      }
+  for (; done + line <= bytes; done += line) {
+    for (const std::byte* source : next) __builtin_prefetch(source + done);
+    for (std::int64_t j = done; j < done + line; j += vector_bytes) {
+      simd::Vec<float> v;
+      std::memcpy(&v, from + j, sizeof v);
+      simd::store_past_caches(target + j, v);
     }
   }
   std::memcpy(target + done, from + done, static_cast<std::size_t>(bytes - done));
@@ -178,6 +177,7 @@ void run_elementwise(const Elementwise& op, std::span<const Source> sources, con
   const auto is_array = [](const Source& s) { return s.array != nullptr; };
   const auto is_output = [&](const Source& s) { return s.array && s.array->data() == out.data(); };
   const bool past_caches = exceeds_caches(n * static_cast<std::int64_t>(size_of(op.dtype))) &&
+                           at_cache_line(out.data()) &&
                            std::none_of(sources.begin(), sources.end(), is_output);
   const bool whole = !past_caches && std::all_of(sources.begin(), sources.end(), is_array);
   parallel_ranges(n, chunk_size, [&](std::int64_t begin, std::int64_t end) {

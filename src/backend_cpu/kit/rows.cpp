@@ -12,8 +12,8 @@
 namespace ferrite::cpu {
 
 #if defined(__SSE2__) && defined(_SC_LEVEL2_CACHE_SIZE)
-// Ops in a chain, each reading what the one before wrote, gain from one to two times the size of all
-// second-level caches on, and by half at eight times (docs/performance.md).
+// Where each op of a chain reads what the one before it wrote, stores around the caches lose at twice the
+// size of all second-level caches and gain at four times (docs/performance.md).
 bool exceeds_caches(std::int64_t bytes) {
   static const std::int64_t of_core = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return of_core > 0 && bytes > 3 * of_core * num_threads();

@@ -40,6 +40,7 @@ void check_all_there(const std::filesystem::path& folder) {
 
 std::string dataset_statistics(const std::filesystem::path& folder) {
   const Plan plan = read_plan(folder);
+  check_all_there(folder);
   const std::string forward(std::string(to_string(plan.config.device)) + "_forward");
   Tally tally;
   std::map<std::string, std::int64_t> operations;
@@ -60,7 +61,6 @@ std::string dataset_statistics(const std::filesystem::path& folder) {
       target.push_back(record.at(forward).get_ref<const std::string&>().size());
     });
   }
-  check_all_there(folder);
   std::vector<std::pair<std::string, std::int64_t>> ordered(operations.begin(), operations.end());
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
