@@ -346,8 +346,9 @@ TEST(IrsynthDataset, WhatIsNoRecordIsNamed) {
   text.replace(second, text.find('\n', second) - second, "junk");
   std::ofstream(path) << text;
   std::ofstream(folder / "d/shard-00005.jsonl") << "";
-  std::ofstream(folder / "d/manifest.json") << "{";
   EXPECT_NE(statistics_problem(folder / "d").find("shard-00002.jsonl:1: key '"), std::string::npos);
+  std::ofstream(folder / "d/manifest.json") << "{";
+  EXPECT_NE(statistics_problem(folder / "d").find("manifest.json"), std::string::npos);
   const Validation found = validate_dataset(folder / "d", false);
   EXPECT_EQ(found.records, 60 - 2 - 7);
   std::string all;
