@@ -12,9 +12,8 @@ namespace ferrite::cli {
 void remove_temporaries_on_signal();
 
 /// While it lives, the first SIGINT or SIGTERM asks the trainer to stop. One that comes more than a second
-/// later ends the program at once, as
-/// remove_temporaries_on_signal has it. Sooner it is the same request: timeout and mpirun signal a
-/// program and then its whole group. One at a time.
+/// later ends the program at once, as remove_temporaries_on_signal has it. Sooner it is the same request:
+/// timeout and mpirun signal a program and then its whole group. One at a time.
 class StopOnSignal {
  public:
   explicit StopOnSignal(train::TrainerBase& trainer);
