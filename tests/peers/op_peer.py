@@ -10,11 +10,12 @@ oracle is not installed.
 """
 
 import argparse
+import multiprocessing
 import os
 import re
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from cases import all_cases
 from compare import mismatch
 from coverage import uncovered
 from dtypes import NUMPY, round_to
-from replay import Ferrite, ReplayError, write_call
+from replay import Ferrite, Program, ReplayError, write_call
 
 SKIPPED = 77
 
@@ -124,17 +125,51 @@ def run_case(case, oracle, ferrite, backends, folder):
     return failures
 
 
+class Worker:
+    """Runs cases in a process of its own; `state` is the one of this process."""
+
+    state = None
+
+    def __init__(self, options, oracle):
+        self.options, self.oracle = options, oracle
+        self.cases = {case.name: case for case in all_cases()}
+        self.ferrite = Ferrite(options.ferrite)
+        self.functions = Program(options.functions) if options.functions else None
+        self.ops = {op["op"] for op in self.ferrite.ops()}
+
+    def run(self, case):
+        program = self.ferrite if case.op in self.ops else self.functions
+        backends = self.options.backend
+        if self.options.keep:
+            return run_case(case, self.oracle, program, backends, self.options.keep)
+        # ferrite syncs every file it writes: in memory that costs nothing.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.TemporaryDirectory(dir=memory) as folder:
+            return run_case(case, self.oracle, program, backends, Path(folder))
+
+
+def start_worker(options):
+    Worker.state = Worker(options, ORACLES[options.oracle]())
+
+
+def run_named(name):
+    return Worker.state.run(Worker.state.cases[name])
+
+
+ORACLES = {"numpy": NumpyOracle, "torch": TorchOracle}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ferrite", required=True, help="path of the program")
     parser.add_argument("--functions", help="path of functions_peer, which runs what is made of several ops")
-    parser.add_argument("--oracle", choices=("numpy", "torch"), default="numpy")
+    parser.add_argument("--oracle", choices=ORACLES, default="numpy")
     parser.add_argument("--backend", action="append", help="reference or cpu; both unless given")
     parser.add_argument("--filter", default="", help="regular expression that case names must match")
     parser.add_argument("--keep", type=Path, help="folder in which the calls and results stay")
     options = parser.parse_args()
     try:
-        oracle = TorchOracle() if options.oracle == "torch" else NumpyOracle()
+        oracle = ORACLES[options.oracle]()
     except ImportError as error:
         print(f"SKIPPED: {error}. Install PyTorch to compare with it.")
         return SKIPPED
@@ -142,40 +177,32 @@ def main():
     if "bf16" not in NUMPY:
         print("bf16 is left out: the package ml_dtypes is not installed")
 
-    every, ferrite = all_cases(), Ferrite(options.ferrite)
-    accepted = [case for case in every if oracle.accepts(case)]
-    listed = ferrite.ops()
+    accepted = [case for case in all_cases() if oracle.accepts(case)]
+    listed = Ferrite(options.ferrite).ops()
     ops = [op for op in listed if op["op"] not in oracle.incomparable]
     failures = [f"coverage: {missing} has no case" for missing in uncovered(accepted, ops)]
     # What is no op is a function made of several.
     functions = {case.op for case in accepted} - {op["op"] for op in listed}
-    of_functions = Ferrite(options.functions) if options.functions else None
-    if not of_functions:
+    if not options.functions:
         print(f"left out, as they need --functions: {', '.join(sorted(functions))}")
         accepted = [case for case in accepted if case.op not in functions]
     cases = [case for case in accepted if re.search(options.filter, case.name)]
-    backends = options.backend or ["reference", "cpu"]
-    # ferrite syncs every file it writes: in memory that costs nothing.
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-    def run(case):
-        program = of_functions if case.op in functions else ferrite
-        if options.keep:
-            return run_case(case, oracle, program, backends, options.keep)
-        with tempfile.TemporaryDirectory(dir=memory) as folder:
-            return run_case(case, oracle, program, backends, Path(folder))
-
+    options.backend = options.backend or ["reference", "cpu"]
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(run, cases))
+    # Differences take most of the time, and Python runs one thread at once: a process per core, each with one thread. They
+    # are not forked, as the libraries have threads.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    apart = {"mp_context": multiprocessing.get_context("spawn"), "initializer": start_worker, "initargs": (options,)}
+    with ProcessPoolExecutor(os.cpu_count(), **apart) as pool:
+        results = list(pool.map(run_named, [case.name for case in cases], chunksize=8))
     failures += [line for result in results for line in result]
     for line in failures:
         print(line)
     if failures and not options.keep:
         print("the calls as files: run again with --keep FOLDER, and --filter with the name of a case")
     failed = sum(1 for result in results if result)
-    print(f"{oracle.name}: {len(cases)} cases on {' and '.join(backends)}")
+    print(f"{oracle.name}: {len(cases)} cases on {' and '.join(options.backend)}")
     print(f"{len(cases) - failed} passed, {failed + len(failures) - sum(map(len, results))} failed")
     return 1 if failures else 0
 

@@ -156,6 +156,7 @@ def compare_builtins(check, ferrite, folder):
 def corpus_for_warp(folder):
     """The files that Warp takes too; Warp is started and keeps what it compiles in the folder."""
     wp.config.quiet = True
+    wp.config.optimization_level = 0  # compiling takes longer than running
     wp.config.kernel_cache_dir = str(folder / "cache")
     wp.init()
     return [file for file in sorted(CORPUS.glob("*.py")) if file.name not in FERRITE_ONLY]
@@ -166,6 +167,7 @@ def main():
     parser.add_argument("--ferrite", required=True, help="path of the program")
     options = parser.parse_args()
     check = Check()
+    wp.config.enable_backward = False
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         for file in corpus_for_warp(folder):
