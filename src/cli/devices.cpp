@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/device_links.hpp"
 #include "cli/machine.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -62,7 +63,7 @@ int run_devices(bool as_json) {
     for (const CudaDeviceInfo& gpu : gpus) json["cuda"].push_back(to_json(gpu));
     json["links"] = links_json(cuda_links());
     if (gpus.empty()) json["cuda_unavailable"] = cuda_unavailable_reason();
-    fmt::print("{}\n", json.dump(2));
+    show_json(json);
     return success;
   }
   fmt::print("cpu   {}\n", cpu_name());

@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/gpt/train.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/dist/plan.hpp"
 
 namespace ferrite::cli {
@@ -73,7 +74,7 @@ int run_dist_plan(const DistPlanOptions& o) {
     }
   }
   if (o.json)
-    fmt::print("{}\n", all.dump(2));
+    show_json(all);
   else
     fmt::print("\nA model of the machine, not a measurement: docs/distributed.md says how good it is.\n");
   return success;

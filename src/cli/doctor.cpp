@@ -8,6 +8,7 @@
 #include "backend_cpu/linalg/lapack.hpp"
 #include "cli/backend_option.hpp"
 #include "cli/machine.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/isa.hpp"
 #include "ferrite/core/thread_pool.hpp"
@@ -214,7 +215,7 @@ int run_doctor(bool as_json, bool with_tests) {
     for (const Check& c : checks)
       json["checks"].push_back(
           {{"name", c.name}, {"verdict", to_string(c.verdict)}, {"what", c.what}, {"advice", c.advice}});
-    fmt::print("{}\n", json.dump(2));
+    show_json(json);
   } else {
     fmt::print("\n{}. --backend auto is {}.\n",
                healthy ? "All that is here works" : "Something does not work, see above", automatic);

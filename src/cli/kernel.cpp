@@ -10,6 +10,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/kernel_arguments.hpp"
 #include "cli/kernel_launch.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
@@ -101,7 +102,7 @@ int check(const KernelOptions& o) {
     for (const KernelError& w : certain_races_of(parsed.module))
       report["warnings"].push_back(
           {{"line", w.place().line}, {"column", w.place().column}, {"problem", w.problem()}});
-    fmt::print("{}\n", report.dump(2));
+    show_json(report);
   } else if (o.print) {
     fmt::print("{}", print(parsed.module));
   } else {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/models/priors/priors.hpp"
 #include "ferrite/ops/all.hpp"
 #include "ferrite/stacks.hpp"
@@ -241,7 +242,7 @@ void print_json(const std::vector<Row>& rows) {
     ops.push_back(
         {{"op", row.op}, {"functions", row.functions}, {"gradient", row.has_gradient}, {"support", support}});
   }
-  fmt::print("{}\n", nlohmann::ordered_json{{"ops", ops}}.dump(2));
+  show_json(nlohmann::ordered_json{{"ops", ops}});
 }
 
 }  // namespace

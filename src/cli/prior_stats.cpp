@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "cli/prior_options.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/io/progress.hpp"
 #include "ferrite/models/priors/shards.hpp"
 #include "ferrite/models/priors/table_statistics.hpp"
@@ -110,7 +111,7 @@ void print_json(std::span<const TableStatistics> tables, const std::optional<Tab
     json["csv"][std::string(name)] = value ? nlohmann::ordered_json(*value) : nullptr;
   }
   if (own) json["csv"]["classes"] = own->classes ? nlohmann::ordered_json(*own->classes) : nullptr;
-  fmt::print("{}\n", json.dump(2));
+  show_json(json);
 }
 
 void print_table(std::span<const TableStatistics> tables, const std::optional<TableStatistics>& own,

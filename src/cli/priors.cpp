@@ -5,6 +5,7 @@
 
 #include "cli/prior_options.hpp"
 #include "cli/prior_statistics.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/progress.hpp"
 #include "ferrite/models/priors/describe.hpp"
@@ -82,7 +83,7 @@ int run_priors(const DrawOptions& options) {
   if (options.json) {
     nlohmann::ordered_json json = statistics.json();
     json["seconds"] = seconds;
-    fmt::print("{}\n", json.dump(2));
+    show_json(json);
   } else {
     fmt::print("{}{:<24}{:.2f} s, {:.0f} datasets/s on {}\n", statistics.table(), "time", seconds,
                static_cast<double>(plan.datasets) / seconds, options.backend);

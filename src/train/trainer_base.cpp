@@ -67,6 +67,17 @@ bool TrainerBase::looks_at_losses(DeviceKind device) const {
   return (step_ + 1) % (config_.check_every > 0 ? config_.check_every : automatic) == 0;
 }
 
+void TrainerBase::tell(const std::function<void(Observer&)>& event) {
+  for (Observer* o : observers_) {
+    try {
+      event(*o);
+    } catch (const IoError& error) {
+      const std::string text = fmt::format("{}; the training goes on", error.what());
+      if (std::ranges::find(notices_, text) == notices_.end()) notice(text);
+    }
+  }
+}
+
 void TrainerBase::notice(std::string text) {
   for (Observer* o : observers_) o->on_notice(text);
   notices_.push_back(std::move(text));
@@ -90,7 +101,7 @@ void TrainerBase::report(double lr, double gradient_norm, double loss_scale, std
     progress.gradient_norm = gradient_norm;
     progress.loss_scale = loss_scale;
     progress.memory_bytes = memory_bytes;
-    for (Observer* o : observers_) o->on_progress(progress);
+    tell([&](Observer& o) { o.on_progress(progress); });
   }
   window_ = {};
 }
@@ -105,7 +116,7 @@ void TrainerBase::step_done(std::int64_t rows, Clock::duration busy) {
 
 bool TrainerBase::judge(const Evaluation& evaluation) {
   evaluated_step_ = step_;
-  for (Observer* o : observers_) o->on_evaluation(step_, evaluation);
+  tell([&](Observer& o) { o.on_evaluation(step_, evaluation); });
   const double value = evaluation[config_.best_metric];
   const double gain = !best_ ? INFINITY : config_.better == Better::higher ? value - *best_ : *best_ - value;
   const bool better = !std::isnan(value) && gain > config_.min_delta;
@@ -132,13 +143,13 @@ void TrainerBase::save_numbered(const Checkpoint& checkpoint) {
   check_saveable(checkpoint);
   const fs::path path = folder_->save(checkpoint);
   saved_step_ = step_;
-  for (Observer* o : observers_) o->on_checkpoint(step_, path);
+  tell([&](Observer& o) { o.on_checkpoint(step_, path); });
 }
 
 void TrainerBase::save_best(const Checkpoint& checkpoint) {
   check_saveable(checkpoint);
   const fs::path path = folder_->save_best(checkpoint);
-  for (Observer* o : observers_) o->on_checkpoint(step_, path);
+  tell([&](Observer& o) { o.on_checkpoint(step_, path); });
 }
 
 void TrainerBase::throw_non_finite(std::int64_t step, const std::string& what) const {

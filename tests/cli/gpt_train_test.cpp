@@ -233,11 +233,15 @@ TEST_F(GptTrainCommand, ABatchThatIsTooLargeIsToldWhatFits) {
   options.batch = 1'000'000;
   options.length = 1024;
   const AnyBackend cpu("cpu");
-  const std::string fits = cli::gpt::too_large(options, cpu, true, "the reason");
+  const std::string fits = cli::gpt::too_large("gpt train", options, cpu, true, "the reason");
   for (const char* part : {"1000000 rows of 1024 tokens", "rows fit: give --batch", "(the reason)"})
     expect_contains(fits, part);
+  EXPECT_NE(fits.find("--micro-batches"), std::string::npos);
+  const std::string measured = cli::gpt::too_large("gpt bench", options, cpu, true, "the reason");
+  expect_contains(measured, "[gpt bench]");
+  EXPECT_EQ(measured.find("--micro-batches"), std::string::npos) << measured;
   options.model = options.model.with_layers(100'000);
-  expect_contains(cli::gpt::too_large(options, cpu, true, "the reason"), "give a smaller model");
+  expect_contains(cli::gpt::too_large("gpt train", options, cpu, true, "the reason"), "give a smaller model");
 }
 
 TEST_F(GptTrainCommand, MemoryIsEstimatedAsItWasMeasured) {

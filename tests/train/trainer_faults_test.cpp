@@ -48,6 +48,22 @@ TEST_P(Faults, AMetricThatFailsAtTheEndDoesNotCostTheTraining) {
   EXPECT_TRUE(std::filesystem::exists(folder / "run" / "step-00000003.safetensors"));
 }
 
+TEST_P(Faults, AReportThatCannotBeWrittenDoesNotCostTheTraining) {
+  struct FullDisk final : Observer {
+    void on_progress(const Progress&) override { throw IoError("[mine] no space left"); }
+    void on_finish() override { throw IoError("[mine] no space left"); }
+  };
+  FullDisk disk;
+  Recorder after;
+  PointsRun run(GetParam(), warm_cosine(3).with_report_every(1));
+  run.trainer.add_observer(disk);
+  run.trainer.add_observer(after);
+  run.trainer.fit();
+  EXPECT_EQ(run.trainer.step(), 3);
+  EXPECT_EQ(run.trainer.notices(), std::vector<std::string>{"[mine] no space left; the training goes on"});
+  EXPECT_EQ(after.notices, run.trainer.notices());
+}
+
 /// A linear net on batches of which some are bad. The model's loss takes a logarithm, so that it can go wrong
 /// by itself too.
 struct Fragile {

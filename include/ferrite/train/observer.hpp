@@ -38,7 +38,9 @@ struct FERRITE_API Evaluation {
   double operator[](std::string_view name) const;
 };
 
-/// Is told about a run while it goes on. Override what you want to know; the others do nothing.
+/// Is told about a run while it goes on. Override what you want to know; the others do nothing. An IoError of
+/// on_progress, on_evaluation, on_checkpoint or on_finish is told as a notice, once, and the training goes
+/// on.
 class FERRITE_API Observer {
  public:
   virtual ~Observer() = default;

@@ -213,7 +213,7 @@ Outcome Trainer<B>::fit() {
     throw;
   }
   save_last();
-  for (Observer* o : observers_) o->on_finish();
+  tell([](Observer& o) { o.on_finish(); });
   return outcome;
 }
 

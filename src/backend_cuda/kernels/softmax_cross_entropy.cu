@@ -37,35 +37,46 @@ struct LossTotal : MaxAndSum<T> {
     // a slightly larger one would be needed often, in some lane of a warp at least.
     constexpr bool one_pass = is_16_bit<T>;
     constexpr C slack = 8;
-    if constexpr (!one_pass)
-      this->raise_to_all([&](auto&& g) {
-        each([&](auto pack, int slot, auto x) {
-          marked.replace_padding(pack, x, none);
-          g(pack, slot, x);
+    if constexpr (!one_pass) {
+      if (marked.has_padding)
+        this->raise_to_all([&](auto&& g) {
+          each([&](auto pack, int slot, auto x) {
+            marked.replace_padding(pack, x, none);
+            g(pack, slot, x);
+          });
         });
-      });
+      else
+        this->raise_to_all(each);
+    }
     C shift = this->shift_for(this->top);
-    each([&](auto pack, int, auto x) {
-      if (needs_distances) {
-        auto y = x;
-        marked.replace_padding(pack, y, origin);
-#pragma unroll
-        for (int j = 0; j < lanes; ++j) distances += y.of[j] - origin;
+    const auto raise_beyond_slack = [&](C highest) {
+      if (highest > this->top + slack) {
+        this->raise(highest);
+        shift = this->shift_for(highest);
       }
-      marked.replace_padding(pack, x, none);
+    };
+    each([&](auto pack, int, auto x) {
+      // One branch for all that few packs need: several short ones become instructions of every pack.
+      if (needs_distances || marked.has(pack)) {
+        if (needs_distances) {
+          auto y = x;
+          marked.replace_padding(pack, y, origin);
+#pragma unroll
+          for (int j = 0; j < lanes; ++j) distances += y.of[j] - origin;
+        }
+        marked.replace_padding(pack, x, none);
+        marked.at_target(pack, [&](int j) {
+          chosen = x.of[j];
+          x.of[j] = none;
+          if constexpr (one_pass) raise_beyond_slack(chosen);
+        });
+      }
       if constexpr (one_pass) {
         C highest = x.of[0];
 #pragma unroll
         for (int j = 1; j < lanes; ++j) highest = fmax(highest, x.of[j]);
-        if (highest > this->top + slack) {
-          this->raise(highest);
-          shift = this->shift_for(highest);
-        }
+        raise_beyond_slack(highest);
       }
-      marked.at_target(pack, [&](int j) {
-        chosen = x.of[j];
-        x.of[j] = none;
-      });
 #pragma unroll
       for (int j = 0; j < lanes; ++j) this->sum += exp_for<T>(x.of[j] - shift);
     });

@@ -63,13 +63,19 @@ struct MarkedPacks {
   static_assert(std::has_single_bit(static_cast<unsigned>(lanes)));
   std::int64_t target_pack, full_packs;  // -1: no target; packs without padding, which all come first
   int target_lane, rest;                 // rest: classes in the pack after those
+  bool has_padding;
 
   __device__ __forceinline__ MarkedPacks(const Targets& targets, std::int64_t target)
       : target_pack(targets.is_class(target) ? target / lanes : -1),
         full_packs(targets.count / lanes),
         target_lane(static_cast<int>(target & (lanes - 1))),
-        rest(static_cast<int>(targets.count & (lanes - 1))) {}
+        rest(static_cast<int>(targets.count & (lanes - 1))),
+        has_padding(targets.count < targets.columns) {}
 
+  template <class Index>
+  __device__ __forceinline__ bool has(Index pack) const {
+    return pack == static_cast<Index>(target_pack) || pack >= static_cast<Index>(full_packs);
+  }
   /// f(lane), if the target is in this pack. Packs are in registers: the lane is a constant each time.
   template <class Index, class F>
   __device__ __forceinline__ void at_target(Index pack, F&& f) const {

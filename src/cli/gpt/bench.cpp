@@ -126,7 +126,7 @@ int run_bench(GptBenchOptions o) {
     } catch (const OutOfMemory& error) {
       TrainOptions like;
       like.model = o.bench.model, like.batch = batch, like.length = o.bench.length;
-      throw OutOfMemory(too_large(like, backend, bf16, error.what()));
+      throw OutOfMemory(too_large("gpt bench", like, backend, bf16, error.what()));
     }
     nlohmann::json row = training_row(o, result, backend, bf16, product_rate);
     if (group) row["group"] = group->describe(), row["shard_optimizer"] = o.bench.shard_optimizer;

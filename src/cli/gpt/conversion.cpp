@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/gpt/text_files.hpp"
+#include "cli/show_json.hpp"
 
 namespace ferrite::cli::gpt {
 
@@ -31,7 +32,7 @@ void print_conversion(const ferrite::gpt::Converted& result, double seconds, boo
                                         {"bytes", bytes},
                                         {"seconds", seconds},
                                         {"notes", result.notes}};
-    fmt::print("{}\n", object.dump(2));
+    show_json(object);
     return;
   }
   fmt::print("{} parameters ({} layers, {} heads, dim {}, context {}, {} tokens), {}, {}, {:.1f} s: {}\n",

@@ -8,6 +8,7 @@
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/model.hpp"
 #include "cli/input_files.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/data/token_file.hpp"
 #include "ferrite/io/progress.hpp"
@@ -108,7 +109,7 @@ void print_result(const Sums& sums, std::size_t files, const EvalOptions& o, con
     if (sums.bytes > 0) json.update({{"bits_per_byte", bits}, {"bytes", sums.bytes}});
     json.update(
         {{"tokens", sums.tokens}, {"files", files}, {"seconds", sums.seconds}, {"tokens_per_second", rate}});
-    fmt::print("{}\n", json.dump(2));
+    show_json(json);
     return;
   }
   fmt::print("loss {:.4f}, perplexity {:.2f}{}\n", loss, perplexity,
@@ -119,7 +120,7 @@ void print_result(const Sums& sums, std::size_t files, const EvalOptions& o, con
 }
 
 int run_eval(const EvalOptions& o) {
-  const nn::GptConfig config = train::read_gpt_config(o.model.file);
+  const nn::GptConfig config = read_model_config("--model", o.model.file);
   if (o.length > config.context)
     throw ValueError(fmt::format("[gpt eval] --length {}: the model's context has {}: give at most that",
                                  o.length, config.context));

@@ -1,6 +1,7 @@
 // ferrite gpt export: a model file to a folder that Hugging Face's transformers load.
 #include "cli/gpt/conversion.hpp"
 #include "cli/gpt/gpt.hpp"
+#include "cli/gpt/model.hpp"
 
 namespace ferrite::cli {
 namespace {
@@ -11,6 +12,7 @@ struct ExportOptions {
 };
 
 int run_export(const ExportOptions& o) {
+  gpt::check_model_file("--model", o.model);
   double seconds = 0;
   ferrite::gpt::Converted result;
   {

@@ -10,6 +10,7 @@
 
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/model.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/text/stop_strings.hpp"
 #include "ferrite/train/gpt_file.hpp"
 #include "ferrite/train/stacks.hpp"
@@ -91,8 +92,7 @@ void print_json(const std::vector<std::string>& prompts, const std::vector<Growi
                                     {"tokens", tokens},
                                     {"seconds", seconds},
                                     {"tokens_per_second", static_cast<double>(tokens) / seconds}};
-  // A text may end within a character: what is no UTF-8 is shown as U+FFFD.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  show_json(json);
 }
 
 nn::Gpt<AnyBackend> load_in_precision(AnyBackend& backend, const GenerateOptions& o) {
@@ -111,8 +111,9 @@ int run_generate(GenerateOptions o) {
     if (o.tokenizer.empty()) o.tokenizer = shared.tokenizer;
   }
   if (o.tokenizer.empty()) throw ValueError("[gpt generate] --model: needs the --tokenizer of its text");
+  const nn::GptConfig config = read_model_config("--model", o.model.file);
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
-  check_tokenizer(o.tokenizer, tokenizer, train::read_gpt_config(o.model.file));
+  check_tokenizer(o.tokenizer, tokenizer, config);
   if (o.prompts.empty())
     o.prompts.emplace_back(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   o.config.vocabulary = tokenizer.vocabulary_size();

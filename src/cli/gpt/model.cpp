@@ -30,6 +30,11 @@ void check_model_file(const std::string& option, const std::string& file) {
                     option, file, file));
 }
 
+nn::GptConfig read_model_config(const std::string& option, const std::string& file) {
+  check_model_file(option, file);
+  return train::read_gpt_config(file);
+}
+
 nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const ModelOptions& options) {
   check_model_file("--model", options.file);
   nn::Gpt<AnyBackend> model = train::load_gpt(backend, options.file);

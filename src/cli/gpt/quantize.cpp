@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/gpt/gpt.hpp"
+#include "cli/gpt/model.hpp"
 #include "cli/gpt/text_files.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/stacks/any_backend.hpp"
 #include "ferrite/train/gpt_file.hpp"
 #include "ferrite/train/stacks.hpp"
@@ -19,7 +21,7 @@ struct QuantizeOptions {
 };
 
 int run_quantize(const QuantizeOptions& o) {
-  if (train::read_gpt_config(o.model).quantized)
+  if (gpt::read_model_config("--model", o.model).quantized)
     throw ValueError(fmt::format("[gpt quantize] {}: has weights of 8 bits already", o.model));
   std::error_code ignored;
   if (std::filesystem::equivalent(o.model, o.out, ignored))
@@ -34,7 +36,7 @@ int run_quantize(const QuantizeOptions& o) {
                                         {"parameters", model.config().parameter_count()},
                                         {"before", before},
                                         {"bytes", after}};
-    fmt::print("{}\n", object.dump(2));
+    show_json(object);
   } else {
     fmt::print("{} for {} parameters, from {}: {}\n", gpt::size_text(static_cast<double>(after)),
                model.config().parameter_count(), gpt::size_text(static_cast<double>(before)), o.out);

@@ -9,6 +9,7 @@
 
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/text_files.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/progress.hpp"
 #include "ferrite/text/bpe_trainer.hpp"
@@ -55,7 +56,7 @@ int run_tokenizer_train(const TokenizerOptions& o) {
     const nlohmann::ordered_json json{
         {"files", texts.size()}, {"bytes", texts.bytes()}, {"words", trainer.word_count()},
         {"vocabulary", size},    {"out", o.out},           {"seconds", seconds}};
-    fmt::print("{}\n", json.dump(2));
+    show_json(json);
   } else if (!o.quiet) {
     fmt::print("{} tokens from {} different words, {}, {:.1f} s: {}\n", size, trainer.word_count(),
                size_text(texts), seconds, o.out);

@@ -6,6 +6,7 @@
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/text_files.hpp"
 #include "cli/gpt/token_shards.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/progress.hpp"
 #include "ferrite/text/bpe.hpp"
@@ -67,7 +68,7 @@ void print_result(const TokenShards& shards, const TextFiles& texts, std::int64_
                                       {"tokens", shards.size()},  {"dtype", to_string(dtype)},
                                       {"vocabulary", vocabulary}, {"shards", names},
                                       {"seconds", seconds},       {"bytes_per_second", rate}};
-    fmt::print("{}\n", json.dump(2));
+    show_json(json);
   } else if (!o.quiet) {
     fmt::print("{} tokens ({}) from {}, {:.2f} bytes per token, {:.1f} s, {}/s: {}{}\n", shards.size(),
                to_string(dtype), size_text(texts), bytes / static_cast<double>(shards.size()), seconds,

@@ -40,8 +40,7 @@ nn::GptConfig model_of(const Sizes& sizes, const std::string& tokenizer) {
 
 /// Whatever the file has, parameters are trained in f32.
 nn::GptConfig model_of_file(const std::string& file, double dropout) {
-  check_model_file("--from", file);
-  nn::GptConfig config = train::read_gpt_config(file);
+  nn::GptConfig config = read_model_config("--from", file);
   if (config.quantized)
     throw ValueError(
         fmt::format("[gpt train] --from {}: it has weights of 8 bits, which cannot be trained: "
@@ -80,7 +79,7 @@ int run_train(TrainOptions o, const Sizes& sizes) {
     if (!is_16bit) return train_f32(backend, ranks, o);
     return train_16bit(backend, ranks, o.precision == "f16" ? DType::f16 : DType::bf16, o);
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(too_large(o, backend, is_16bit, error.what()));
+    throw OutOfMemory(too_large("gpt train", o, backend, is_16bit, error.what()));
   }
 }
 

@@ -40,8 +40,9 @@ struct TrainMemory {
   double fixed, per_row;
 };
 TrainMemory estimate_memory(const TrainOptions& options, bool is_16bit);
-/// Why a batch does not fit on the backend, and what would.
-std::string too_large(const TrainOptions& options, const AnyBackend& backend, bool is_16bit,
-                      const std::string& reason);
+/// Why a batch does not fit on the backend, and what would. `command`: "gpt train", or another that trains
+/// and has no --micro-batches.
+std::string too_large(std::string_view command, const TrainOptions& options, const AnyBackend& backend,
+                      bool is_16bit, const std::string& reason);
 
 }  // namespace ferrite::cli::gpt

@@ -44,8 +44,8 @@ TrainMemory estimate_memory(const TrainOptions& o, bool is_16bit) {
   return {parameters * (is_16bit ? 18 : 16), length * layers * kept_per_layer};
 }
 
-std::string too_large(const TrainOptions& o, const AnyBackend& backend, bool is_16bit,
-                      const std::string& reason) {
+std::string too_large(std::string_view command, const TrainOptions& o, const AnyBackend& backend,
+                      bool is_16bit, const std::string& reason) {
   const TrainMemory memory = estimate_memory(o, is_16bit);
   const double total = total_bytes(backend);
   const auto rows = static_cast<std::int64_t>((0.9 * total - memory.fixed) / memory.per_row);
@@ -53,13 +53,14 @@ std::string too_large(const TrainOptions& o, const AnyBackend& backend, bool is_
       "a batch of {} rows of {} tokens needs about {} beside {} for the model and its optimiser", o.batch,
       o.length, size_text(memory.per_row * static_cast<double>(o.batch)), size_text(memory.fixed));
   if (rows < 1)
-    return fmt::format("[gpt train] {}; {} has {}: give a smaller model or a smaller --length ({})", needs,
+    return fmt::format("[{}] {}; {} has {}: give a smaller model or a smaller --length ({})", command, needs,
                        backend.describe(), size_text(total), reason);
   const std::int64_t fitting = std::min(rows, std::max<std::int64_t>(o.batch - 1, 1));
-  return fmt::format(
-      "[gpt train] {}; {} has {}: about {} rows fit: give --batch {} and --micro-batches {} ({})", needs,
-      backend.describe(), size_text(total), fitting, fitting,
-      (o.batch * o.micro_batches + fitting - 1) / fitting, reason);
+  std::string give = fmt::format("--batch {}", fitting);
+  if (command == "gpt train")
+    give += fmt::format(" and --micro-batches {}", (o.batch * o.micro_batches + fitting - 1) / fitting);
+  return fmt::format("[{}] {}; {} has {}: about {} rows fit: give {} ({})", command, needs,
+                     backend.describe(), size_text(total), fitting, give, reason);
 }
 
 }  // namespace ferrite::cli::gpt

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/show_json.hpp"
 #include "ferrite/train/checkpoint.hpp"
 
 namespace ferrite::cli::gpt {
@@ -32,7 +33,7 @@ void TrainResult::print(const train::TrainerBase& trainer, train::Outcome outcom
                {"backend", backend},
                {"seconds", std::chrono::duration<double>(Clock::now() - start_).count()},
                {"notices", trainer.notices()}});
-  fmt::print("{}\n", json.dump(2));
+  show_json(json);
 }
 
 }  // namespace ferrite::cli::gpt
