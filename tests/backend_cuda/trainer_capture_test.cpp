@@ -19,6 +19,10 @@ using testing::token_batch;
 constexpr std::int64_t length = 32;
 
 /// Every `odd`-th batch has fewer rows, unless it is 0.
+struct Texts {
+  std::int64_t odd = 0, length = train::length, dim = 64;
+};
+
 template <class B>
 struct GptRun {
   B backend;
@@ -29,15 +33,15 @@ struct GptRun {
   Recorder recorder;
   Trainer<B> trainer;
 
-  GptRun(B on, const TrainerConfig& config, double dropout, std::int64_t odd = 0)
+  GptRun(B on, const TrainerConfig& config, double dropout, Texts texts = {})
       : backend(std::move(on)),
         model(backend,
               nn::GptConfig{}
                   .with_vocab(61)
-                  .with_context(32)
+                  .with_context(texts.length)
                   .with_layers(2)
                   .with_heads(2)
-                  .with_dim(64)
+                  .with_dim(texts.dim)
                   .with_dropout(dropout),
               rng),
         optimizer(model.parameters(), optim::AdamWConfig{}
@@ -45,11 +49,11 @@ struct GptRun {
                                           .with_weight_decay(0.1)
                                           .with_no_decay(optim::biases_and_norms)
                                           .with_clip_norm(0.5)),
-        source(
-            "texts",
-            [odd](std::int64_t number) {
-              return std::optional(token_batch(number, odd > 0 && number % odd == odd - 1 ? 2 : 4, length));
-            }),
+        source("texts",
+               [texts](std::int64_t number) {
+                 const bool fewer = texts.odd > 0 && number % texts.odd == texts.odd - 1;
+                 return std::optional(token_batch(number, fewer ? 2 : 4, texts.length));
+               }),
         trainer(model, optimizer, source, language_model(model), config) {
     trainer.add_observer(recorder);
   }
@@ -107,6 +111,33 @@ TEST_F(CudaTrainer, InMixedPrecisionToo) {
   expect_graph_equal_to_eager<B>([] { return B(); });
 }
 
+/// Attention over so many products is cuDNN's (dnn/attention_plans.cpp), as in a real training.
+TEST_F(CudaTrainer, WithLongSequencesToo) {
+  using B = Autodiff<Autocast<Cuda>>;
+  const Texts texts{.length = 256, .dim = 128};
+  const auto config = twenty_steps().with_micro_batches(2);
+  GptRun<B> eager(B(), config, 0.1, texts), captured(B(), config.with_capture(), 0.1, texts);
+  eager.trainer.fit();
+  captured.trainer.fit();
+  expect_same(eager, captured);
+}
+
+TEST_F(CudaTrainer, AResumedRunHasTheBitsOfOneThatWasNotInterrupted) {
+  using B = Autodiff<Autocast<Cuda>>;
+  const testing::ScratchFolder folder;
+  const auto config = twenty_steps().with_micro_batches(2).with_capture();
+  const Texts texts{.length = 256, .dim = 128};
+  GptRun<B> whole(B(), config, 0.1, texts), first(B(), config, 0.1, texts), second(B(), config, 0.1, texts);
+  whole.trainer.fit();
+  first.trainer.advance(9);
+  first.trainer.save(folder / "nine.safetensors");
+  second.trainer.resume(folder / "nine.safetensors");
+  second.trainer.fit();
+  EXPECT_EQ(second.trainer.step(), 20);
+  EXPECT_TRUE(same_bits(whole.model.state(), second.model.state()));
+  EXPECT_TRUE(same_bits(whole.optimizer.state(), second.optimizer.state()));
+}
+
 /// The first scale is too large for f16: graphs leave the same updates out, and the scale follows.
 TEST_F(CudaTrainer, InF16WithAScaledLossToo) {
   using B = Autodiff<Autocast<Cuda>>;
@@ -158,8 +189,8 @@ TEST_F(CudaTrainer, BatchesOfAnotherShapeEvaluationsAndLoadedWeightsChangeNothin
   const auto config = twenty_steps().with_evaluate_every(5);
   for (const int kinds : {1, 2}) {
     SCOPED_TRACE(std::to_string(kinds) + " kinds of batches are recorded");
-    GptRun<B> eager(B(), config, 0.1, 4),
-        captured(B(), config.with_capture().with_recorded_kinds(kinds), 0.1, 4);
+    GptRun<B> eager(B(), config, 0.1, {.odd = 4}),
+        captured(B(), config.with_capture().with_recorded_kinds(kinds), 0.1, {.odd = 4});
     train(eager);
     train(captured);
     expect_same(eager, captured);

@@ -49,7 +49,7 @@ TEST_F(CudaTrainingStep, OfTwoLayersAgreesWithTheCpu) {
 }
 
 TEST_F(CudaTrainingStep, OfTheWholeModelAgreesWithTheCpu) {
-  expect_parity(nn::GptConfig::gpt2(), DType::bf16, 1, 16);  // short: the Cpu has to follow
+  expect_parity(nn::GptConfig::gpt2(), DType::bf16, 1, 128);
 }
 
 }  // namespace

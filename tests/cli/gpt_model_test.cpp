@@ -172,5 +172,26 @@ TEST_F(GptModelCommand, SaysWhatIsWrong) {
   refuses(eval("--data " + at("ids.bin")), "300");
 }
 
+TEST_F(GptModelCommand, AFolderInPlaceOfAModelIsToldOfItsFile) {
+  const std::string folder_of_run = " --model " + at("run");
+  std::filesystem::create_directories(*folder / "run");
+  for (const std::string& command :
+       {"gpt generate --prompt a --tokenizer " + at("my.bpe"), "gpt eval --data " + at("book.bin"),
+        "gpt quantize --out " + at("x"), "gpt export --to " + at("x")}) {
+    const Reply reply = run_ferrite(command + folder_of_run);
+    EXPECT_EQ(reply.code, 2) << command;
+    expect_contains(reply.output, "it is a folder");
+    expect_contains(reply.output, "best.safetensors");
+  }
+}
+
+TEST_F(GptModelCommand, JsonNamesFilesOfAnyBytes) {
+  const std::string name = at("caf\xe9.bin");
+  const Reply reply = run_ferrite("gpt tokens --json --tokenizer " + at("my.bpe") + " --out " + name +
+                                  " --text " + at("book.txt"));
+  EXPECT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "caf\uFFFD.bin");
+}
+
 }  // namespace
 }  // namespace ferrite::testing

@@ -68,6 +68,24 @@ TEST(MixedPrecision, EveryOpOfATrainingStepAgreesWithTheReference) {
   }
 }
 
+TEST(MixedPrecision, Bf16FollowsF32) {
+  const auto config = TrainerConfig{}.with_steps(20).with_report_every(1);
+  GptRun<Autodiff<Cpu>> exact(Autodiff<Cpu>(), config);
+  GptRun<Autodiff<Autocast<Cpu>>> mixed(Autodiff<Autocast<Cpu>>(), config);
+  exact.trainer.fit();
+  mixed.trainer.fit();
+  EXPECT_FALSE(mixed.optimizer.scales_losses());
+  ASSERT_EQ(mixed.recorder.progress.size(), exact.recorder.progress.size());
+  bool differs = false;
+  for (std::size_t i = 0; i < exact.recorder.progress.size(); ++i) {
+    const Progress &got = mixed.recorder.progress[i], &want = exact.recorder.progress[i];
+    EXPECT_NEAR(got.loss, want.loss, 2 * 0x1p-8 * want.loss) << "step " << got.step;
+    differs |= got.loss != want.loss;
+  }
+  EXPECT_TRUE(differs) << "nothing was rounded";
+  EXPECT_LT(mixed.recorder.progress.back().loss, 0.7 * mixed.recorder.progress.front().loss);
+}
+
 TEST(MixedPrecision, F16ScalesItsLossesAndFollowsF32) {
   const auto config = TrainerConfig{}.with_steps(40).with_report_every(4);
   GptRun<Autodiff<Cpu>> exact(Autodiff<Cpu>(), config);

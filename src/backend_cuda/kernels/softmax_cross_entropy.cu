@@ -56,7 +56,6 @@ struct LossTotal : MaxAndSum<T> {
       }
     };
     each([&](auto pack, int, auto x) {
-      // One branch for all that few packs need: several short ones become instructions of every pack.
       if (needs_distances || marked.has(pack)) {
         if (needs_distances) {
           auto y = x;

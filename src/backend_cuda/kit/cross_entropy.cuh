@@ -72,6 +72,7 @@ struct MarkedPacks {
         rest(static_cast<int>(targets.count & (lanes - 1))),
         has_padding(targets.count < targets.columns) {}
 
+  /// One branch for both of what follows: two short ones become instructions of every pack.
   template <class Index>
   __device__ __forceinline__ bool has(Index pack) const {
     return pack == static_cast<Index>(target_pack) || pack >= static_cast<Index>(full_packs);
@@ -118,8 +119,10 @@ struct RowGradient {
     Wide<C, lanes> dx;
 #pragma unroll
     for (int j = 0; j < lanes; ++j) dx.of[j] = p(x.of[j]) * dloss - offset;
-    marked.at_target(pack, [&](int j) { dx.of[j] = (error_of(x.of[j]) + smoothing) * dloss - offset; });
-    marked.replace_padding(pack, dx, C{0});
+    if (marked.has(pack)) {
+      marked.at_target(pack, [&](int j) { dx.of[j] = (error_of(x.of[j]) + smoothing) * dloss - offset; });
+      marked.replace_padding(pack, dx, C{0});
+    }
     return dx;
   }
 };
