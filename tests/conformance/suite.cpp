@@ -57,7 +57,7 @@ void check_coverage() {
   std::vector<Spec> cases;
   for (const Case<B>& tested : all_cases<B>()) cases.push_back(tested.spec);
   std::vector<std::string_view> ops;
-  op::Core::for_each([&]<class Op>() {
+  const auto check = [&]<class Op>() {
     const std::string_view name = Op::type_name;
     ops.push_back(name);
     const Coverage coverage = coverage_of(name, cases);
@@ -70,7 +70,9 @@ void check_coverage() {
     if (HasVjp<B, Op>) {
       EXPECT_TRUE(coverage.gradient) << "no case of " << name << " has a gradient";
     }
-  });
+  };
+  op::Core::for_each(check);
+  priors::Ops::for_each(check);
   for (const TestedAs& other : tested_as)
     EXPECT_TRUE(std::ranges::count(ops, other.op) > 0) << other.op << " in `tested_as` is no op";
   for (const Untested& other : untested)
