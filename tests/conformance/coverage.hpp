@@ -1,5 +1,5 @@
-// Which cases test which op. Every op has cases of its own name ("softmax", "softmax/axis"), one of them with a
-// gradient if it has a vjp. The two tables are all exceptions: ops that are tested under another name, and
+// Which cases test which op. Every op has cases of its own name ("softmax", "softmax/axis"), one of them with
+// a gradient if it has a vjp. The two tables are all exceptions: ops that are tested under another name, and
 // ops without a case.
 #pragma once
 
