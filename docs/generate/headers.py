@@ -134,7 +134,7 @@ def declare(head, body, contract, space):
     if match := re.match(r"enum (?:class |struct )?(\w+)", plain):
         values = " ".join(re.sub(r"//[^\n]*", "", body).split())
         return declaration("enum", match[1], signature=f"{tidy(head)} {{ {values} }}")
-    if match := re.match(r"(?:class|struct|union) ([\w:]+)", plain):
+    if match := re.match(r"(?:class|struct|union) (?:alignas\(.*?\) )?([\w:]+)", plain):
         if body is None or plain[match.end() :].startswith("<"):
             return None  # defined elsewhere, or a specialisation
         return declaration("type", match[1], members=Reader(body, space, not plain.startswith("class")).read())

@@ -92,8 +92,10 @@ PAGES = [
         ("Replay", ["stacks/replay.hpp", "stacks/replay_call.hpp"]),
         ("Writing a backend", ["backend/concept.hpp", "backend/foreign_use.hpp", "backend/handle.hpp", "backend/evaluate.hpp",
                                "backend/op_table.hpp", "backend/own_table.hpp", "backend/compiled.hpp", "decorators/decorator.hpp",
-                               "tensor/backend_name.hpp", "tensor/error_model.hpp", "cpu/kernel.hpp", "cpu/rows.hpp",
-                               "cpu/blocks.hpp", "cuda/call.hpp", "cuda/launch.hpp", "cuda/check.hpp"]),
+                               "tensor/backend_name.hpp", "tensor/error_model.hpp"]),
+        ("Writing a kernel for the CPU", ["cpu/kernel.hpp", "cpu/rows.hpp", "cpu/blocks.hpp"]),
+        ("Writing a kernel for CUDA", ["cuda/kernel.cuh", "cuda/call.hpp", "cuda/device.cuh", "cuda/launch.hpp",
+                                       "cuda/check.hpp"]),
     ]),
     ("files", "Files", "training.md", "Reading and writing files. Tensors are read into host memory; "
      "`from_host(backend, tensor)` copies one to a backend.", [

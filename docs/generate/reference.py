@@ -33,20 +33,22 @@ class Entry:
         return escape(", ".join(names) if len(names) < 9 else ", ".join(names[:8]) + " and others")
 
 
-def is_listed(d):
-    """Whether a user looks it up."""
-    if d.space.split("::")[0] in ("op", "lazy", "cuda", "detail") or d.name in ("count_of", "get"):
+def is_listed(d, header):
+    """Whether a user looks it up. What kernels are written with is listed whole."""
+    in_kit = header.startswith(("cpu/", "cuda/"))
+    hidden = ("op", "lazy", "detail", *(() if in_kit else ("cuda",)))
+    if d.space.split("::")[0] in hidden or d.name in ("count_of", "get"):
         return False
     if d.kind == "variable" or d.name == "accepts":
-        return bool(d.contract) and "const Cpu&" not in d.signature and "const Cuda&" not in d.signature
+        return (in_kit or bool(d.contract)) and "const Cpu&" not in d.signature and "const Cuda&" not in d.signature
     return d.kind != "concept" or bool(d.contract) or d.name == "Backend"
 
 
 def entries_of(header, declarations, seen):
     """Declarations that belong together: overloads, and those that share one contract. `seen` holds those before."""
     entries, last = [], None
-    for d in filter(is_listed, declarations):
-        without_names = re.sub(r"\b\w+(?=[,)]| =)", "", d.signature)
+    for d in [d for d in declarations if is_listed(d, header)]:
+        without_names = d.space, re.sub(r"\b\w+(?=[,)]| =)", "", d.signature)
         if d.kind == "function" and without_names in seen:  # the definition of what was declared before
             declared = seen[without_names]
             declared.contract = declared.contract or d.contract
@@ -236,7 +238,7 @@ def page(title, guides, introduction, sections, sources, ops):
 def build():
     """All pages: file name -> text."""
     wanted = [h for *_, sections in PAGES for _, headers in sections for h in headers]
-    found = {str(p.relative_to(INCLUDE)) for p in INCLUDE.rglob("*.hpp")}
+    found = {str(p.relative_to(INCLUDE)) for kind in ("*.hpp", "*.cuh") for p in INCLUDE.rglob(kind)}
     # An op needs no entry in pages.py.
     if others := sorted(h for h in found.difference([*wanted, *INTERNAL]) if h.startswith("ops/")):
         next(sections for file, *_, sections in PAGES if file == "ops").append(("Other ops", others))

@@ -61,10 +61,40 @@ void add_binary_cases(Cases<B>& cases) {
   }
 }
 
+/// Their one input names the backend, the shape and the dtype.
+template <class B>
+void add_creation_cases(Cases<B>& cases) {
+  const auto add = [&](const char* name, const std::vector<DType>& dtypes, auto make) {
+    Spec spec{name, {real({3, 40})}, dtypes};
+    spec.same_dtype = true;
+    spec.differentiable = false;
+    spec.more = {{{}}, {{0, 4}}, {{1}}};
+    cases.add(spec, [make](const auto& in) {
+      Rng rng(3);
+      return make(in[0].backend(), in[0].shape(), rng, in[0].dtype());
+    });
+  };
+  add("fill", every, [](auto& b, const Shape& shape, Rng&, DType d) { return full(b, shape, 1, d); });
+  add("fill/value", numbers, [](auto& b, const Shape& shape, Rng&, DType d) { return full(b, shape, 3, d); });
+  add("iota", numbers,
+      [](auto& b, const Shape& shape, Rng&, DType d) { return arange(b, 2, 2 + shape.numel(), 3, d); });
+  add("iota/linspace", floats,
+      [](auto& b, const Shape& shape, Rng&, DType d) { return linspace(b, -1.5, 2, shape.numel(), d); });
+  add("random", floats,
+      [](auto& b, const Shape& shape, Rng& rng, DType d) { return rand(b, shape, rng, -1, 3, d); });
+  add("random/normal", floats,
+      [](auto& b, const Shape& shape, Rng& rng, DType d) { return randn(b, shape, rng, 0.5, 2, d); });
+  add("random/integer", numbers,
+      [](auto& b, const Shape& shape, Rng& rng, DType d) { return randint(b, shape, rng, 2, 90, d); });
+  add("random/bernoulli", every,
+      [](auto& b, const Shape& shape, Rng& rng, DType d) { return bernoulli(b, shape, rng, 0.4, d); });
+}
+
 template <class B>
 void add_elementwise_cases(Cases<B>& cases) {
   add_unary_cases(cases);
   add_binary_cases(cases);
+  add_creation_cases(cases);
   cases.add(Spec{"where", {boolean({3, 4}), real({3, 4}), real({4})}, every}.also(
                 {{{0, 4}, {0, 4}, {4}}, {{}, {}, {}}, {{3, 1}, {1}, {}}}),
             [](const auto& in) { return where(in[0], in[1], in[2]); });

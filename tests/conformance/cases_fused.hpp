@@ -254,6 +254,33 @@ void add_spatial_cases(Cases<B>& cases) {
             [](const auto& in) { return avg_pool2d(in[0], PoolConfig(3).with_stride(2).with_padding(1)); });
 }
 
+/// The steps of optimisers, as new tensors: parameters, gradients, what the optimiser keeps, the clip factor.
+template <class B>
+void add_optimizer_cases(Cases<B>& cases) {
+  const auto add = [&](const char* name, std::size_t kept, const auto& op) {
+    Spec spec{name, {real({3, 5}), real({3, 5})}};
+    spec.inputs.insert(spec.inputs.end(), kept, positive({3, 5}));
+    spec.inputs.push_back(positive({}));
+    spec.differentiable = false;
+    cases.add(spec, [op](const auto& in) {
+      using T = std::remove_cvref_t<decltype(in[0])>;
+      auto all = in;
+      for (std::size_t i = 2; i < all.size(); ++i)  // these are at least f32
+        if (all[i].dtype() != DType::f64) all[i] = cast(all[i], DType::f32);
+      const auto out = eval_list(op, TensorSpan<typename T::Backend>(all));
+      return std::vector(out.begin(), out.end());
+    });
+  };
+  add("sgd", 1, op::Sgd{0.1});
+  add("sgd/momentum", 1, op::Sgd{0.1, 0.9, false, 0.01});
+  add("sgd/nesterov", 1, op::Sgd{0.1, 0.9, true});
+  op::Adam adam;
+  adam.lr = 0.1, adam.weight_decay = 0.01, adam.step = 3;
+  add("adam", 2, adam);
+  adam.decoupled = false;
+  add("adam/coupled", 2, adam);
+}
+
 template <class B>
 void add_fused_cases(Cases<B>& cases) {
   add_norm_cases(cases);
@@ -266,6 +293,7 @@ void add_fused_cases(Cases<B>& cases) {
   add_loss_cases(cases);
   add_linear_loss_cases(cases);
   add_spatial_cases(cases);
+  add_optimizer_cases(cases);
 }
 
 }  // namespace ferrite::conformance

@@ -4,8 +4,8 @@
 namespace ferrite::conformance {
 namespace {
 
-const bool registered = register_suite("Reference", "reference") && register_suite("Cpu", "cpu") &&
-                        register_suite("CpuOpenBlas", "cpu-openblas") &&
+const bool registered = register_coverage() && register_suite("Reference", "reference") &&
+                        register_suite("Cpu", "cpu") && register_suite("CpuOpenBlas", "cpu-openblas") &&
                         register_suite("CpuFastest", "cpu-fastest", Bits::may_differ) &&
                         register_suite("Parity", "parity") && register_suite("Lazy", "lazy-cpu") &&
                         register_suite("LazyParity", "lazy-parity");

@@ -1,5 +1,5 @@
-// Every op of the list has an example (op_example), and on every backend it gives what Reference gives. So no
-// op is listed without a case.
+// Every op of the list has an example (op_example), and on every backend it gives what Reference gives: one
+// call of each dtype. Layouts, other shapes and gradients are for the cases, which coverage.hpp demands.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,11 @@
 #include "suite.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "all_cases.hpp"
 #include "checks.hpp"
+#include "coverage.hpp"
 #include "example_check.hpp"
 
 namespace ferrite::conformance {
@@ -48,6 +52,33 @@ void check_all_gradients(D& b, const Case<D>& tested) {
   }
 }
 
+/// Cases are called by name here, so nothing but a case of that name makes an op a tested one.
+void check_coverage() {
+  std::vector<Spec> cases;
+  for (const Case<B>& tested : all_cases<B>()) cases.push_back(tested.spec);
+  std::vector<std::string_view> ops;
+  const auto check = [&]<class Op>() {
+    const std::string_view name = Op::type_name;
+    ops.push_back(name);
+    const Coverage coverage = coverage_of(name, cases);
+    const auto* excuse = std::ranges::find(untested, name, &Untested::op);
+    if (excuse != std::end(untested)) {
+      EXPECT_FALSE(coverage.forward) << name << " has a case: it needs no place in `untested`";
+      return;
+    }
+    EXPECT_TRUE(coverage.forward) << "no case of " << name << " in tests/conformance/cases_*.hpp";
+    if (HasVjp<B, Op>) {
+      EXPECT_TRUE(coverage.gradient) << "no case of " << name << " has a gradient";
+    }
+  };
+  op::Core::for_each(check);
+  priors::Ops::for_each(check);
+  for (const TestedAs& other : tested_as)
+    EXPECT_TRUE(std::ranges::count(ops, other.op) > 0) << other.op << " in `tested_as` is no op";
+  for (const Untested& other : untested)
+    EXPECT_TRUE(std::ranges::count(ops, other.op) > 0) << other.op << " in `untested` is no op";
+}
+
 }  // namespace
 
 void add_test(const std::string& suite, std::string name, std::function<void()> body) {
@@ -83,6 +114,11 @@ bool register_suite(const std::string& suite, const std::string& backend, Bits b
       check_example(b, Op::type_name);
     });
   });
+  return true;
+}
+
+bool register_coverage() {
+  add_test("Coverage", "EveryOpHasCases", check_coverage);
   return true;
 }
 

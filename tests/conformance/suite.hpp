@@ -19,4 +19,8 @@ enum class Bits { same, may_differ };
 /// so on.
 bool register_suite(const std::string& suite, const std::string& backend, Bits bits = Bits::same);
 
+/// One test, of the list of cases itself: every op of op::Core and of priors::Ops has a case, and one with a
+/// gradient if it has a vjp (coverage.hpp).
+bool register_coverage();
+
 }  // namespace ferrite::conformance

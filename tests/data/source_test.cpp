@@ -9,7 +9,6 @@
 
 #include "ferrite/data/loader.hpp"
 #include "ferrite/data/prefetch.hpp"
-#include "ferrite/stacks.hpp"
 #include "io/io_test.hpp"
 
 namespace ferrite::data {

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "backend_cpu/kit/boxes.hpp"
 #include "ferrite/cpu/rows.hpp"
 
 namespace ferrite {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "backend_cpu/kit/boxes.hpp"
 #include "backend_cpu/kit/checked_index.hpp"
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite {
 namespace cpu {

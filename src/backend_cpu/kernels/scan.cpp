@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backend_cpu/kit/boxes.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/thread_pool.hpp"
-#include "ferrite/cpu/blocks.hpp"
 
 namespace ferrite {
 namespace cpu {

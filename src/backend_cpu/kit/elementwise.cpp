@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend_cpu/kit/boxes.hpp"
 #include "backend_cpu/kit/elementwise.hpp"
 #include "backend_cpu/simd/simd.hpp"
 #include "ferrite/core/error.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend_cpu/kit/boxes.hpp"
 #include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite::cpu {
