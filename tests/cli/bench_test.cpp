@@ -2,7 +2,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "backend_cpu/linalg/lapack.hpp"
 #include "cli/cli_test.hpp"
+#include "ferrite/backend/cuda_device.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -71,6 +73,19 @@ TEST(BenchCommand, RunsAnExampleOfEveryOp) {
   EXPECT_GE(rows.size(), 70u);  // ops that take f32
   for (const OrderedJson& row : rows)
     EXPECT_GT(row.at("results").at("cpu").at("seconds").get<double>(), 0) << row.at("name");
+}
+
+TEST(BenchCommand, RunsTheBackendsThatAreHere) {
+  const ScratchFolder folder;
+  const std::filesystem::path out = folder / "run.json";
+  const Reply run = run_ferrite("bench -q --ops add --sizes 1K --iterations 1 --out " + out.string());
+  ASSERT_EQ(run.code, 0) << run.output;
+  std::vector<std::string> columns, expected{"reference", "cpu"};
+  for (const OrderedJson& column : OrderedJson::parse(text_of(out)).at("columns"))
+    columns.push_back(column.at("name"));
+  if (cpu::has_lapack()) expected.push_back("cpu-openblas");
+  if (cuda_device_count() > 0) expected.push_back("cuda");
+  EXPECT_EQ(columns, expected);
 }
 
 TEST(BenchCommand, WritesFiguresAndAPage) {
