@@ -20,11 +20,13 @@ FROM base-${VARIANT}
 WORKDIR /opt/ferrite
 # The list of packages is in ./dev. As long as that does not change, Docker keeps them.
 COPY dev .
-RUN ./dev setup && rm -rf /var/lib/apt/lists/*
+RUN ./dev setup && rm -rf /var/lib/apt/lists/* /root/.cache
 COPY . .
 ARG NATIVE=OFF
 ARG ARCHS=
-RUN cmake --preset release -DFERRITE_CUDA=$FERRITE_CUDA -DFERRITE_CUDA_ARCHS="$ARCHS" -DFERRITE_NATIVE=$NATIVE \
+# What ccache kept would stay in the image.
+RUN export CCACHE_DISABLE=1 && \
+    cmake --preset release -DFERRITE_CUDA=$FERRITE_CUDA -DFERRITE_CUDA_ARCHS="$ARCHS" -DFERRITE_NATIVE=$NATIVE \
           -DFERRITE_BUILD_TESTS=OFF -DFERRITE_BUILD_EXAMPLES=OFF && \
     cmake --build --preset release && \
     cmake --install build/release && \

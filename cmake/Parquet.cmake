@@ -7,7 +7,11 @@ if(NOT FERRITE_PARQUET)
   return()
 endif()
 
-find_package(Parquet CONFIG QUIET)
+find_package(Parquet CONFIG QUIET)  # of any version: one asked for would have to be of the same major
+if(Parquet_FOUND AND Parquet_VERSION VERSION_LESS 23)
+  message(STATUS "Parquet: ${Parquet_DIR} is of Arrow ${Parquet_VERSION}, ferrite needs 23")
+  set(Parquet_FOUND FALSE)
+endif()
 if(Parquet_FOUND)
   add_library(ferrite_parquet INTERFACE)
   target_link_libraries(ferrite_parquet INTERFACE Parquet::parquet_shared Arrow::arrow_shared)

@@ -1,8 +1,11 @@
 // ferrite doctor: what is there, whether it works, and what to do about what is missing.
+#include "cli/doctor.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backend_cpu/linalg/lapack.hpp"
@@ -20,19 +23,12 @@ namespace ferrite::cli {
 
 namespace {
 
-enum class Verdict { ok, missing, failed };
-
 std::string_view to_string(Verdict verdict) {
   static constexpr std::string_view names[] = {"ok", "missing", "FAILED"};
   return names[static_cast<int>(verdict)];
 }
 
-/// One line of the answer. Advice says what to do, if there is something.
-struct Check {
-  std::string name;
-  Verdict verdict;
-  std::string what, advice;
-};
+bool has_failed(const Check& check) { return check.verdict == Verdict::failed; }
 
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
 
@@ -136,14 +132,12 @@ std::vector<Check> check_gpus() {
     checks.push_back(
         {"cuda", Verdict::failed, e.what(), "Does `nvidia-smi` list the GPU? If so, restart the driver."});
   }
-  // A driver is there and this ferrite has CUDA, but it does not start: somebody expects the GPU to work.
-  const bool is_expected = !driver_version().empty() && is_built_with_cuda();
-  if (checks.empty() && is_expected)
-    checks.push_back(
-        {"cuda", Verdict::failed, cuda_unavailable_reason(), "Until then, --backend auto is the CPU."});
-  else if (checks.empty())
-    checks.push_back(
-        {"cuda", Verdict::missing, cuda_unavailable_reason(), "Without a GPU, --backend auto is the CPU."});
+  if (checks.empty()) {
+    std::error_code error;  // of a /dev that cannot be read
+    const bool has_devices = std::filesystem::exists("/dev/nvidiactl", error);
+    checks.push_back(check_absent_gpu({!driver_version().empty(), has_devices, is_built_with_cuda()},
+                                      cuda_unavailable_reason()));
+  }
   return checks;
 }
 
@@ -165,8 +159,7 @@ Check test_backend(const std::string& name) {
   std::string all;
   for (const std::string& finding : result.findings) all += (all.empty() ? "" : "; ") + finding;
   return {"test " + name, Verdict::failed, fmt::format("{} findings: {}", result.findings.size(), all),
-          fmt::format("Results on {} are wrong or missing. Use another --backend, and report this output.",
-                      name)};
+          advice_about_backend(name)};
 }
 
 /// Those of this machine, plain and fused, and reference, which tests that an op gives the same again.
@@ -193,7 +186,7 @@ int run_doctor(bool as_json, bool with_tests) {
     if (!as_json) print(check);
     checks.push_back(std::move(check));
   };
-  take({"ferrite", Verdict::ok, fmt::format("{}, compiled by {}", FERRITE_VERSION, compiler()), ""});
+  take({"ferrite", Verdict::ok, fmt::format("{}, built with {}", FERRITE_VERSION, compiler()), ""});
   take(check_processor());
   take(check_kernels());
   take(check_memory());
@@ -206,8 +199,7 @@ int run_doctor(bool as_json, bool with_tests) {
   for (Check& check : check_gpus()) take(std::move(check));
   if (with_tests)
     for (const std::string& name : backends_here()) take(test_backend(name));
-  const bool healthy =
-      std::none_of(checks.begin(), checks.end(), [](const Check& c) { return c.verdict == Verdict::failed; });
+  const bool healthy = std::none_of(checks.begin(), checks.end(), has_failed);
   const std::string_view automatic = AnyBackend::automatic_name();
   if (as_json) {
     nlohmann::ordered_json json{
@@ -217,13 +209,42 @@ int run_doctor(bool as_json, bool with_tests) {
           {{"name", c.name}, {"verdict", to_string(c.verdict)}, {"what", c.what}, {"advice", c.advice}});
     show_json(json);
   } else {
-    fmt::print("\n{}. --backend auto is {}.\n",
-               healthy ? "All that is here works" : "Something does not work, see above", automatic);
+    fmt::print("\n{}\n", last_line(checks, automatic));
   }
   return healthy ? success : difference;
 }
 
 }  // namespace
+
+Check check_absent_gpu(const GpuSigns& signs, const std::string& reason) {
+  if (!signs.has_driver)
+    return {"cuda", Verdict::missing, reason, "Without a GPU, --backend auto is the CPU."};
+  if (!signs.is_built_with_cuda)
+    return {"cuda", Verdict::missing, reason,
+            "There is a driver. For its GPU, in ferrite's folder: cmake --preset release -DFERRITE_CUDA=ON "
+            "&& cmake --build --preset release"};
+  if (!signs.has_devices)
+    return {"cuda", Verdict::missing, "the NVIDIA driver is loaded, but there is no /dev/nvidiactl",
+            "In a container: docker run --gpus all. Until then, --backend auto is the CPU."};
+  return {"cuda", Verdict::failed, reason, "Until then, --backend auto is the CPU."};
+}
+
+std::string advice_about_backend(const std::string& name) {
+  const bool on_gpu = name.find("cuda") != std::string::npos;
+  return fmt::format("Results on {} are wrong or missing. Use {}, and report this output.", name,
+                     on_gpu ? "--backend cpu, for auto takes the GPU" : "another --backend");
+}
+
+std::string last_line(const std::vector<Check>& checks, std::string_view automatic) {
+  const bool healthy = std::none_of(checks.begin(), checks.end(), has_failed);
+  const bool auto_fails =
+      automatic == "cuda" && std::any_of(checks.begin(), checks.end(), [](const Check& c) {
+        return has_failed(c) && (c.name == "cuda" || c.name == "test cuda:0");
+      });
+  return fmt::format("{}. --backend auto is {}{}.",
+                     healthy ? "All that is here works" : "Something does not work, see above", automatic,
+                     auto_fails ? ", which does not work: give --backend cpu" : "");
+}
 
 void add_doctor(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(

@@ -132,6 +132,12 @@ TEST(BenchPlot, TicksFitTheAxis) {
   EXPECT_EQ(LogScale({1, 2}, 0, 1).ticks(), (std::vector<double>{1, 1.5, 2}));
 }
 
+TEST(BenchPage, TheLargestCopyHasTheMostBytes) {
+  Report report = small_report();
+  report.rows.push_back({"copy", "bf16", "100K", Bound::bytes, 1e6, 4e6, {{"cpu", timed(1e-3)}}});
+  EXPECT_NE(page(report).find("<b>8.00 GB/s</b>largest copy on cpu"), std::string::npos);
+}
+
 TEST(BenchPage, HasEveryColumnAndEscapesNames) {
   const std::string text = page(small_report());
   EXPECT_NE(text.find("the &lt;fast&gt; one"), std::string::npos);

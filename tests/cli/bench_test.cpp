@@ -2,7 +2,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "backend_cpu/linalg/lapack.hpp"
 #include "cli/cli_test.hpp"
+#include "ferrite/backend/cuda_device.hpp"
 
 namespace ferrite::testing {
 namespace {
@@ -71,6 +73,19 @@ TEST(BenchCommand, RunsAnExampleOfEveryOp) {
   EXPECT_GE(rows.size(), 70u);  // ops that take f32
   for (const OrderedJson& row : rows)
     EXPECT_GT(row.at("results").at("cpu").at("seconds").get<double>(), 0) << row.at("name");
+}
+
+TEST(BenchCommand, RunsTheBackendsThatAreHere) {
+  const ScratchFolder folder;
+  const std::filesystem::path out = folder / "run.json";
+  const Reply run = run_ferrite("bench -q --ops add --sizes 1K --iterations 1 --out " + out.string());
+  ASSERT_EQ(run.code, 0) << run.output;
+  std::vector<std::string> columns, expected{"reference", "cpu"};
+  for (const OrderedJson& column : OrderedJson::parse(text_of(out)).at("columns"))
+    columns.push_back(column.at("name"));
+  if (cpu::has_lapack()) expected.push_back("cpu-openblas");
+  if (cuda_device_count() > 0) expected.push_back("cuda");
+  EXPECT_EQ(columns, expected);
 }
 
 TEST(BenchCommand, WritesFiguresAndAPage) {
@@ -210,11 +225,30 @@ TEST(BenchCompare, ListsWhatOnlyOneFileHasAndWarnsAboutOtherHardware) {
   const ScratchFolder folder;
   const std::string one = saved(folder / "one.json", report(1e-6, "mul"));
   const std::string other = saved(folder / "other.json", report(1e-6, "relu", "Another"));
-  const Reply run = run_ferrite("bench compare " + one + other);
+  const Reply run = run_ferrite("bench compare " + one + other + "--allow-missing");
   EXPECT_EQ(run.code, 0);
   expect_contains(run.output, "only before: mul/f32/1K cpu");
   expect_contains(run.output, "only after: relu/f32/1K cpu");
   expect_contains(run.output, "warning: different CPU: \"A processor\" before, \"Another\" after");
+}
+
+TEST(BenchCompare, FailsWithoutARowOrABackendOfTheEarlierRun) {
+  const ScratchFolder folder;
+  const OrderedJson without = report(1e-6, "mul");
+  OrderedJson with = without;
+  with["columns"].push_back({{"name", "cuda"}, {"kind", "backend"}, {"what", "a GPU"}});
+  for (OrderedJson& row : with["rows"]) row["results"]["cuda"] = row["results"]["cpu"];
+  const std::string full = saved(folder / "full.json", with), part = saved(folder / "part.json", without);
+  const Reply gone = run_ferrite("bench compare " + full + part);
+  EXPECT_EQ(gone.code, 1) << gone.output;
+  expect_contains(gone.output, "only before: add/f32/1K cuda");
+  expect_contains(gone.output, "2 times are missing after: --allow-missing passes without them");
+  EXPECT_EQ(run_ferrite("bench compare " + full + part + "--allow-missing").code, 0);
+  EXPECT_EQ(run_ferrite("bench compare " + part + full).code, 0);  // more rows than before are no loss
+  OrderedJson shorter = without;
+  shorter["rows"].erase(shorter["rows"].size() - 1);
+  const std::string one_row = saved(folder / "one_row.json", shorter);
+  EXPECT_EQ(run_ferrite("bench compare " + part + one_row).code, 1);
 }
 
 TEST(BenchCompare, RefusesOtherFiles) {

@@ -134,6 +134,25 @@ TEST_P(LinearAlgebra, ErrorsNameTheMatrixOfTheBatch) {
   EXPECT_THROW(solve(ok, random({3, 1})), ShapeError);
 }
 
+TEST_P(LinearAlgebra, ErrorsOfFactorsNameTheMatrixOfTheBatch) {
+  const auto second_of_three = [](const T& good, const T& bad) {
+    return reshape(cat<AnyBackend>({good, bad, good}, 0), {3, good.size(-2), good.size(-1)});
+  };
+  const auto expect_named = [](const std::string& message, const std::string& start) {
+    EXPECT_NE(message.find(start), std::string::npos) << message;
+  };
+  const T ok = eye(b, 2, DType::f64);
+  const T spoiled = second_of_three(ok, where(ok > 0, std::numeric_limits<double>::quiet_NaN(), ok));
+  expect_named(message_of<ValueError>([&] { eigh(spoiled); }),
+               "[eigh] matrix [1] of the batch [3] is not finite");
+  expect_named(message_of<ValueError>([&] { svd(spoiled); }),
+               "[svd] matrix [1] of the batch [3] is not finite");
+  const T tall = second_of_three(from({1, 0, 0, 1, 0, 0}, {3, 2}), from({1, 2, 2, 4, 3, 6}, {3, 2}));
+  const std::string refused = "[lstsq] matrix [1] of the batch [3] is of less than full rank";
+  expect_named(message_of<ValueError>([&] { lstsq(tall, ones(b, {3, 3, 1}, DType::f64)); }), refused);
+  expect_named(message_of<ValueError>([&] { lstsq(turned(tall), ones(b, {3, 2, 1}, DType::f64)); }), refused);
+}
+
 TEST_P(LinearAlgebra, NumbersThatAreNotFiniteAreErrors) {
   const T a =
       where(eye(b, 3, DType::f64) > 0, std::numeric_limits<double>::quiet_NaN(), ones(b, {3, 3}, DType::f64));

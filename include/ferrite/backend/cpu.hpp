@@ -1,6 +1,6 @@
 // Cpu: the fast backend on host memory. Vector code compiled for one instruction set, one thread pool
 // (FERRITE_NUM_THREADS). Results do not depend on the number of threads: only the layouts decide how work is
-// cut into chunks (but see Products).
+// cut into chunks (but see Products, and linear algebra there).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@ struct Grid;
 /// bits for any number of threads. openblas: OpenBLAS, where it is installed. fastest: for products of each
 /// kind (dtype, layout, size) the one of the two that was faster in the first few; the bits may then differ
 /// from run to run. Products inside other kernels, as in attention and conv2d, are always ferrite's own.
+/// Linear algebra (cholesky, solve, lu, qr, eigh, svd and what is made of them) is by OpenBLAS in all three
+/// from 96 x 96 on, where it is installed. Its bits depend on num_threads(): set_num_threads(1) fixes them.
 enum class Products : std::uint8_t { reproducible, openblas, fastest };
 
 /// All objects share the allocator and the thread pool, and any thread may use them. Kernels expect outputs
@@ -41,7 +43,7 @@ class FERRITE_API Cpu {
   void synchronize() {}
   Device device() const { return {}; }
   MemoryStats memory_stats() const;
-  /// "cpu (AVX-512, 2 threads)"
+  /// "cpu (x86-64-v4, 2 threads)"
   std::string describe() const;
 
   /// For ops of this object and of later copies of it, as tensors hold them. The default is

@@ -1,5 +1,5 @@
 // The only thread pool of the process. The caller fixes the chunks of work, never the thread count, so any
-// number of threads gives the same bits.
+// number of threads gives the same bits. (OpenBLAS has threads of its own: see Products in backend/cpu.hpp.)
 #pragma once
 
 #include <algorithm>

@@ -79,7 +79,7 @@ class Autocast : public Decorator<Autocast<B>, B, AutocastConfig, detail::Lowere
   using Base::Base;
   using Base::inner;
 
-  /// "autocast(bf16) over cpu (AVX-512, 2 threads)"
+  /// "autocast(bf16) over cpu (x86-64-v4, 2 threads)"
   std::string describe() const {
     return "autocast(" + std::string(to_string(lowered_dtype())) + ") over " + inner().describe();
   }

@@ -92,7 +92,7 @@ class Lazy : public Decorator<Lazy<B>, B, LazyConfig, lazy::State<B>> {
     flush("synchronize");
     inner().synchronize();
   }
-  /// "lazy-cpu (AVX-512, 2 threads)"
+  /// "lazy-cpu (x86-64-v4, 2 threads)"
   std::string describe() const { return "lazy-" + inner().describe(); }
 
   template <class Op>

@@ -10,7 +10,7 @@
 namespace ferrite {
 namespace detail {
 
-/// "cpu" for "cpu (AVX-512, 2 threads)", "cuda" for "cuda:0 (NVIDIA H200)"
+/// "cpu" for "cpu (x86-64-v4, 2 threads)", "cuda" for "cuda:0 (NVIDIA H200)"
 FERRITE_API std::string short_name(const std::string& description);
 /// "MyCpu" for my::space::MyCpu
 FERRITE_API std::string type_name(const std::type_info& type);

@@ -39,11 +39,13 @@ void run(Cpu& cpu, const op::Eigh& op, Ins in, Outs out) {
     const Array a = dense(cpu, in[0]);
     Destination packed(cpu, out[0], false);
     const std::int64_t n = a.shape().back();
-    for_matrices(op.type_name, detail::batch_of(a.shape()), n, "not finite", [&](std::int64_t i) {
-      const ConstMatrixMap<T> source(a.data<T>() + i * n * n, n, n);
+    const Shape batch = detail::batch_of(a.shape());
+    const auto source = [&](std::int64_t i) { return a.data<T>() + i * n * n; };
+    for_matrices(op.type_name, batch, n, "not finite",
+                 [&](std::int64_t i) { return op::is_finite(source(i), n, n, op::Part::lower_triangle); });
+    for_matrices(op.type_name, batch, n, "one whose eigenvalues were not found", [&](std::int64_t i) {
       MatrixMap<T> result(packed.array().data<T>() + i * (n + 1) * n, n + 1, n);
-      if (!op::is_finite(source.data(), n, n, op::Part::lower_triangle) || !diagonalize<T>(source, result))
-        return false;
+      if (!diagonalize<T>(ConstMatrixMap<T>(source(i), n, n), result)) return false;
       detail::make_largest_positive(result.data() + n, n, n);
       return true;
     });

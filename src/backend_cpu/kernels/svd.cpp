@@ -119,11 +119,13 @@ void run(Cpu& cpu, const op::Svd& op, Ins in, Outs out) {
     const std::optional<OpenBlasOnOneThread> batch_has_the_threads =
         k >= least_for_gesdd && k < least_for_lapack ? std::optional<OpenBlasOnOneThread>(std::in_place)
                                                      : std::nullopt;
-    for_matrices(op.type_name, detail::batch_of(shape), k, "not finite", [&](std::int64_t i) {
-      const ConstMatrixMap<T> source(a.data<T>() + i * m * n, m, n);
+    const Shape batch = detail::batch_of(shape);
+    const auto source = [&](std::int64_t i) { return ConstMatrixMap<T>(a.data<T>() + i * m * n, m, n); };
+    for_matrices(op.type_name, batch, k, "not finite", [&](std::int64_t i) { return source(i).allFinite(); });
+    for_matrices(op.type_name, batch, k, "one whose singular values were not found", [&](std::int64_t i) {
       T* const first = packed.array().data<T>() + i * (m + 1 + n) * k;
       MatrixMap<T> u(first, m, k), vt(first + m * k + k, k, n);
-      if (!source.allFinite() || !decompose<T>(source, u, first + m * k, vt)) return false;
+      if (!decompose<T>(source(i), u, first + m * k, vt)) return false;
       detail::make_largest_positive(u.data(), m, k, [&](std::int64_t j) { vt.row(j) = -vt.row(j); });
       return true;
     });

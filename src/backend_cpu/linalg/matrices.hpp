@@ -21,7 +21,8 @@ using MatrixMap = Eigen::Map<RowMatrix<T>>;
 template <class T>
 using ConstMatrixMap = Eigen::Map<const RowMatrix<T>>;
 
-/// From this extent on, a matrix is worth the threads of LAPACK. (Eigen is faster below.)
+/// From this extent on, a matrix is worth the threads of LAPACK. (Eigen is faster below.) Their number
+/// changes the last bits, as the contract of Products says: on one of them large matrices would be slower.
 inline constexpr std::int64_t least_for_lapack = 96;
 
 /// Calls f(i) for every matrix of a batch, side by side; large ones one after the other, for LAPACK has

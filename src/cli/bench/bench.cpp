@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend_cpu/linalg/lapack.hpp"
 #include "cli/bench/compare.hpp"
 #include "cli/bench/page.hpp"
 #include "cli/bench/peers.hpp"
@@ -30,14 +31,19 @@ int list_rows(const Selection& selection) {
   return success;
 }
 
+/// What is here of the plain loops, the CPU with its own products and with those of OpenBLAS, and a GPU.
+std::vector<std::string> default_backends() {
+  std::vector<std::string> names{"reference", "cpu"};
+  if (cpu::has_lapack()) names.push_back("cpu-openblas");
+  if (cuda_device_count() > 0) names.push_back("cuda");
+  return names;
+}
+
 int run_bench(const BenchOptions& options) {
   if (options.list) return list_rows(options.selection);
   Plan plan = options;
   plan.voice = options.quiet ? Voice::quiet : options.verbose ? Voice::verbose : Voice::normal;
-  if (plan.backends.empty()) {
-    plan.backends = {"reference", "cpu"};
-    if (cuda_device_count() > 0) plan.backends.push_back("cuda");
-  }
+  if (plan.backends.empty()) plan.backends = default_backends();
   if (std::find(plan.peers.begin(), plan.peers.end(), "all") != plan.peers.end()) plan.peers = peer_names();
   ResultFile json(options.out), html(options.html);
   const Report report = run(plan);
@@ -59,10 +65,11 @@ void add_selection(CLI::App* command, BenchOptions& options) {
                       "Only rows whose name has this regular expression");
   std::string names;
   for (const auto& [name, meaning] : AnyBackend::names()) names += (names.empty() ? "" : ", ") + name;
-  list("--backends", options.backends,
-       fmt::format(
-           "Of {}, and cuda:N for another GPU; by default reference, cpu, and cuda where there is a GPU",
-           names));
+  list(
+      "--backends", options.backends,
+      fmt::format("Of {}, and cuda:N for another GPU; by default reference, cpu, cpu-openblas where OpenBLAS "
+                  "is installed, and cuda where there is a GPU",
+                  names));
   list("--peers", options.peers, "Other libraries beside them: eigen, numpy, torch, torch-cuda, or all");
   command->add_option("--python", options.python, "The Python that has NumPy and PyTorch")
       ->capture_default_str();
@@ -86,7 +93,7 @@ void add_timing(CLI::App* command, BenchOptions& options) {
       ->check(between(1, 256));
   command->add_flag(
       "--no-limits", [&options](std::int64_t) { options.has_limits = false; },
-      "Plain loops (reference) run the large rows too, for minutes");
+      "Plain loops (reference) run the rows of more than 2.2 GFLOP or 130 MB too");
 }
 
 }  // namespace

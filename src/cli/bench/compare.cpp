@@ -117,6 +117,7 @@ namespace {
 struct CompareOptions {
   std::string before, after, by = "median";
   double fail_below = 0.95;
+  bool allow_missing = false;
 };
 
 int run_compare(const CompareOptions& options) {
@@ -126,7 +127,12 @@ int run_compare(const CompareOptions& options) {
   if (comparison.changes.empty() && comparison.wrong_after.empty())
     throw ValueError("[bench compare] the files have no row and backend in common");
   fmt::print("{}", bench::to_text(comparison, options.fail_below));
-  const bool passes = comparison.count_below(options.fail_below) == 0 && comparison.wrong_after.empty();
+  const bool is_complete = comparison.only_before.empty() || options.allow_missing;
+  if (!is_complete)
+    fmt::print("{} times are missing after: --allow-missing passes without them\n",
+               comparison.only_before.size());
+  const bool passes =
+      comparison.count_below(options.fail_below) == 0 && comparison.wrong_after.empty() && is_complete;
   return passes ? success : difference;
 }
 
@@ -143,11 +149,14 @@ void add_bench_compare(CLI::App& bench, Action& action) {
   command->add_option("--by", options->by, "The time that counts: median, or min, which noise moves less")
       ->check(CLI::IsMember({"median", "min"}))
       ->capture_default_str();
+  command->add_flag("--allow-missing", options->allow_missing,
+                    "Pass without rows and backends that only the earlier run has");
   command->footer(
       "Examples:\n"
       "  ferrite bench compare old.json new.json\n"
       "  ferrite bench compare old.json new.json --fail-below 0.9 --by min\n"
-      "The exit code is 1 if a row has become slower than allowed, fails, or is wrong.");
+      "  ferrite bench compare all.json only_cpu.json --allow-missing\n"
+      "The exit code is 1 if a row has become slower than allowed, fails, is wrong, or is missing.");
   command->callback([&action, options] { action = [options] { return run_compare(*options); }; });
 }
 

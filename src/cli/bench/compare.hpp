@@ -1,4 +1,4 @@
-// ferrite bench compare: two runs side by side, as a gate against rows that have become slower.
+// ferrite bench compare: two runs side by side, as a gate against rows that have become slower or are gone.
 #pragma once
 
 #include <string>

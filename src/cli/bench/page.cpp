@@ -106,9 +106,12 @@ class Page {
   /// The ceiling of a column: its best product, or its largest copy, in billions per second.
   Value ceiling(const std::string& op, const std::string& column) const {
     Value found;
+    double bytes = 0;
     for (const ResultRow& row : report_.rows) {
       const Value rate = row.op == op ? scaled_rate(row, column) : Value();
-      if (rate && (op == "copy" || !found || *rate > *found)) found = rate;
+      if (!rate || !(op == "copy" ? row.bytes > bytes : !found || *rate > *found)) continue;
+      found = rate;
+      bytes = row.bytes;
     }
     return found;
   }

@@ -27,7 +27,7 @@ struct Figure {
 
 /// A backend or a peer.
 struct Column {
-  std::string name, what;  // "cpu", "cpu (SVE, 2 threads)"
+  std::string name, what;  // "cpu", "cpu (sve, 2 threads)"
   bool is_peer = false;
 };
 

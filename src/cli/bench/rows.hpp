@@ -58,7 +58,7 @@ void add_training_rows(std::vector<Row>& rows);
 void add_example_rows(std::vector<Row>& rows, DType dtype);
 inline constexpr std::string_view example_size = "example";
 
-/// Whether plain loops end in seconds.
+/// Whether plain loops end in seconds: at most 2.2 GFLOP and 130 MB.
 bool suits_plain_loops(const Cost& cost);
 /// Whether a backend of this name runs plain loops, alone or beside another.
 bool runs_plain_loops(const std::string& backend);
