@@ -47,6 +47,7 @@ TEST_F(PfnEvalCommand, ExplainsItselfWithExamples) {
   const Reply help = run_ferrite("pfn eval --help");
   EXPECT_EQ(help.code, 0);
   expect_contains(help.output, "Examples:\n  ferrite pfn eval");
+  expect_contains(help.output, "importance of columns is measured too, by one member");
   expect_contains(run_ferrite("pfn --help").output, "ferrite pfn eval");
 }
 
