@@ -99,16 +99,16 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
         config.context_rows, train.class_count()));
   std::vector<std::vector<std::int64_t>> rows;
   const std::int64_t room = ensemble.room_for_rows(config, train);
-  Contexts contexts;
+  std::string sampled;
   for (std::int64_t m = 0; m < config.members; ++m) {
     ensemble.members_[static_cast<std::size_t>(m)] =
         EnsembleMember::fit(symbols, member_config(config.seed, m));
-    contexts = contexts_of(train, {std::min(config.context_rows, room), ContextPolicy::sample},
-                           config.seed + static_cast<std::uint64_t>(m));
-    rows.push_back(std::move(contexts.rows[0]));
+    ContextRows read = context_rows(train, std::min(config.context_rows, room), member_seed(config.seed, m));
+    rows.push_back(std::move(read.rows));
+    sampled = std::move(read.notice);
   }
-  if (!contexts.notice.empty())
-    ensemble.notices_.push_back(fmt::format("{}, another for each member; {} allows more", contexts.notice,
+  if (!sampled.empty())
+    ensemble.notices_.push_back(fmt::format("{}, another for each member; {} allows more", sampled,
                                             room < config.context_rows
                                                 ? "more memory (context_bytes, --memory)"
                                                 : "context_rows (--context-rows)"));

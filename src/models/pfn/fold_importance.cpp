@@ -77,9 +77,8 @@ FoldImportance fold_importance(const Table& table, const std::string& target, co
       ++asked;
       return model.predict(dealt);
     };
-    const ContextConfig sample{std::max(size.rows, std::max<std::int64_t>(2, test.class_count())),
-                               ContextPolicy::sample};
-    const EncodedTable part = test.take(contexts_of(test, sample, config.seed).rows[0]);
+    const std::int64_t most = std::max({size.rows, std::int64_t{2}, test.class_count()});
+    const EncodedTable part = test.take(context_rows(test, most, config.seed).rows);
     for (ColumnImportance& found :
          permutation_importance(part, predict, default_score, config.repeats, config.seed + fold, measured)) {
       const auto known = std::find_if(all.begin(), all.end(),
