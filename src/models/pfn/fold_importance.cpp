@@ -32,8 +32,12 @@ std::vector<ColumnScore> column_scores(const EncodedTable& table) {
   return all;
 }
 
-}  // namespace
+/// What is predicted in each fold, with every column permuted in turn.
+struct ImportanceSize {
+  std::int64_t rows, columns;
+};
 
+/// Rows x columns is about four times the rows of the table at most; see EvaluationConfig::repeats.
 ImportanceSize importance_size(std::int64_t table_rows, std::int64_t columns,
                                const EvaluationConfig& config) {
   constexpr std::int64_t fewest = 50;  // with less, a score says little
@@ -41,6 +45,8 @@ ImportanceSize importance_size(std::int64_t table_rows, std::int64_t columns,
   const std::int64_t rows = std::min({config.importance_rows, in_a_fold, std::max(fewest, budget / columns)});
   return {rows, std::clamp<std::int64_t>(budget / std::max<std::int64_t>(1, rows), 1, columns)};
 }
+
+}  // namespace
 
 FoldImportance fold_importance(const Table& table, const std::string& target, const EncodedTable& rows,
                                const std::function<FittedModel(const EncodedTable&)>& fit,

@@ -5,13 +5,6 @@
 
 namespace ferrite::pfn::detail {
 
-/// What is predicted in each fold, with every column permuted in turn.
-struct ImportanceSize {
-  std::int64_t rows, columns;
-};
-/// So that rows x columns is about four times the rows of the table; see EvaluationConfig::repeats.
-ImportanceSize importance_size(std::int64_t table_rows, std::int64_t columns, const EvaluationConfig& config);
-
 struct FoldImportance {
   std::vector<ColumnImportance> columns;  // the most important first
   std::string notice;                     // about columns that were not measured; empty if there are none
