@@ -5,7 +5,8 @@
     venv/bin/python benches/tables/evaluate.py --part validation --external "NAME=COMMAND"
 
 Five stratified folds for each of three seeds. A table of more than 1,000 rows gives a stratified sample of 1,000; the
-seed decides on the sample, the folds and the models. All preprocessing is fitted on the train part of a fold.
+seed decides on the sample, the folds and the models of sklearn, and is written for {seed} in an external command. All
+preprocessing is fitted on the train part of a fold.
 
 An external model is any command that takes --train a.csv --test b.csv --target y --out p.csv, where b.csv has no target,
 and writes a row for each of b.csv with a column prediction and one p_<class> for each class of a.csv. With --task regression
@@ -170,7 +171,7 @@ def one(row, folder, seed, fold, model, command, timeout):
     begin = time.perf_counter()
     try:
         if command:
-            p = by_command(command, train, test, target, classes, timeout)
+            p = by_command(command.replace("{seed}", str(seed)), train, test, target, classes, timeout)
         else:
             made = MODELS[row["task"]][model](text, numbers, seed).fit(train[features.columns], train[target])
             p = (made.predict_proba if is_class else made.predict)(test[features.columns])

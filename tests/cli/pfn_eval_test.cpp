@@ -47,6 +47,7 @@ TEST_F(PfnEvalCommand, ExplainsItselfWithExamples) {
   const Reply help = run_ferrite("pfn eval --help");
   EXPECT_EQ(help.code, 0);
   expect_contains(help.output, "Examples:\n  ferrite pfn eval");
+  expect_contains(help.output, "importance of columns is measured too, by one member");
   expect_contains(run_ferrite("pfn --help").output, "ferrite pfn eval");
 }
 
@@ -123,14 +124,16 @@ TEST_F(PfnEvalCommand, TheNetworkIsEvaluatedBesideTheOthers) {
         "--evaluate-batches 1 --quiet --task " +
         task + " --out " + at(task));
     ASSERT_EQ(trained.code, 0) << trained.output;
-    const std::string options = " --backend cpu --members 2 --folds 3 --repeats 1 --weights " +
-                                at(task + "/step-00000002.safetensors") + " --json " + at("report.json");
+    const std::string options =
+        " --backend cpu --members 2 --folds 3 --repeats 1 --context-rows 40 --memory 1 --weights " +
+        at(task + "/step-00000002.safetensors") + " --json " + at("report.json");
     const std::string target = task == "classification" ? "y" : "amount";
     const Reply reply =
         eval(at("table.csv") + " --target " + target + options + " --page " + at("page.html"));
     ASSERT_EQ(reply.code, 0) << reply.output;
     expect_contains(reply.output, "\nnetwork ");
     EXPECT_EQ(reply.output.find("left out"), std::string::npos);
+    expect_contains(reply.output, "notice: network: of 80 train rows, samples of 40 are read at a time");
     const nlohmann::json network = read_json("report.json")["models"][0];
     EXPECT_EQ(network["name"], "network");
     if (task == "regression") {
@@ -212,6 +215,7 @@ TEST_F(PfnEvalCommand, BadInputIsRefusedWithAdvice) {
   expect_refused(at("table.csv") + " --target y --weights " + at("none.safetensors"), "none.safetensors");
   expect_refused(at("table.csv"), "--target");
   expect_refused(at("table.csv") + " --target y --members 0", "give a number from 1 to 1000");
+  expect_refused(at("table.csv") + " --target y --memory 2e9", "[pfn eval] --memory 2000000000: must lie");
   expect_refused(at("table.csv") + " --target y --drop y", "--drop y: is the target");
   write("twice.csv", "x,x,y\n1,2,a\n2,1,b\n3,1,a\n4,1,b\n5,3,a\n6,2,b\n7,1,a\n8,1,b\n");
   expect_refused(at("twice.csv") + " --target y --folds 2", "--rename-duplicates");

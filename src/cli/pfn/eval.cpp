@@ -21,7 +21,7 @@ struct EvalOptions : pfn::TableOptions {
   std::string file, page, json;
   pfn::NetworkOptions network;
   EvaluationConfig config;
-  std::int64_t repeats = 5;
+  std::int64_t repeats = 1;
   bool quiet = false;
 };
 
@@ -85,13 +85,16 @@ void add_pfn_eval(CLI::App& app, Action& action) {
   command->add_option("--json", o->json, "File to write with all figures");
   command
       ->add_option("--repeats", o->repeats,
-                   "Permutations of each column for its importance on the page; 0: none")
+                   "Permutations of each column in every fold, for its importance on the page and in the "
+                   "JSON; each takes about as long as the network's scores; 0: none")
       ->check(whole_number)
       ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "Print only the table of scores");
   command->footer(
       "Every model learns and predicts on the same folds, and everything that is fitted is fitted on the\n"
       "train part of a fold: encoders and scales too. Weights for classes and numbers come with ferrite.\n"
+      "For --page and --json the importance of columns is measured too, by one member of the network's\n"
+      "ensemble; of a wide table, of the columns that tell most about the target by themselves.\n"
       "Examples:\n"
       "  ferrite pfn eval churn.csv --target left\n"
       "  ferrite pfn eval churn.csv --target left --page report.html\n"

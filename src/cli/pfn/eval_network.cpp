@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "cli/backend_option.hpp"
@@ -19,6 +20,26 @@ void add_precision_option(CLI::App& command, std::string& precision) {
       ->capture_default_str();
 }
 
+ferrite::pfn::PredictorConfig ContextOptions::config(const ferrite::pfn::PredictorConfig& from,
+                                                     std::string_view command) const {
+  if (!(gib >= 0 && gib <= 0x1p20))
+    throw ValueError(fmt::format("[{}] --memory {}: must lie between 0 and 2^20 GiB", command, gib));
+  return from.with_context_rows(rows).with_context_bytes(static_cast<std::int64_t>(std::ceil(gib * 0x1p30)));
+}
+
+std::vector<CLI::Option*> add_context_options(CLI::App& command, ContextOptions& options) {
+  return {command
+              .add_option("--context-rows", options.rows,
+                          "Train rows that are read; of more, each member reads a sample")
+              ->check(whole_number)
+              ->capture_default_str(),
+          command
+              .add_option("--memory", options.gib,
+                          "GiB for what is kept of the train rows; less room makes smaller samples. 0: 8, or "
+                          "half of the memory here (of what is free on the GPU) if that is less")
+              ->capture_default_str()};
+}
+
 void add_network_options(CLI::App& command, NetworkOptions& options) {
   command.add_option(
       "--weights", options.weights,
@@ -29,11 +50,12 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
       ->capture_default_str();
   add_backend_option(&command, options.backend, "Where the network runs");
   add_precision_option(command, options.precision);
+  add_context_options(command, options.context);
 }
 
 std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options, ferrite::pfn::Task task,
                                                   std::vector<std::string>& notices) {
-  auto config = ferrite::pfn::PredictorConfig{}
+  auto config = options.context.config({}, "pfn eval")
                     .with_weights(options.weights)
                     .with_backend(options.backend)
                     .with_precision(ferrite::pfn::precision_from_string(options.precision))

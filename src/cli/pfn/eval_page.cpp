@@ -127,7 +127,8 @@ std::string importance(const EvalReport& report) {
       "Columns that matter",
       fmt::format("How much {} {} loses on rows it had not learned from if a column's cells are "
                   "dealt to other rows; the line is the deviation over folds and repetitions. {} of "
-                  "{} columns. Columns that say the same share what they matter.",
+                  "the {} columns that were measured. Columns that say the same share what they matter. "
+                  "Of the network one member says it.",
                   report.is_classification() ? "AUC" : "R2", all.models[best].name, first.size(),
                   all.importance.size()),
       importance_plot(first, best));

@@ -27,7 +27,7 @@ using pfn::has_plain_numbers, pfn::with_class_names;
 struct PredictOptions : pfn::TableOptions {
   std::string train, test, out, fitted, save_fitted;
   PredictorConfig config;
-  double memory_gib = 8;
+  pfn::ContextOptions context;
   std::string precision = "auto";
   bool quiet = false;
 };
@@ -35,9 +35,6 @@ struct PredictOptions : pfn::TableOptions {
 void check(const PredictOptions& o) {
   if (o.fitted.empty() && (o.train.empty() || o.target.empty()))
     throw ValueError("[pfn predict] give --train and --target, or --fitted with what --save-fitted wrote");
-  if (!(o.memory_gib > 0 && o.memory_gib <= 0x1p20))
-    throw ValueError(
-        fmt::format("[pfn predict] --memory {}: must lie above 0 and up to 2^20 GiB", o.memory_gib));
 }
 
 /// A table for a CSV file, column by column.
@@ -200,7 +197,7 @@ int run_predict(PredictOptions& o) {
   check(o);
   ResultFile out(o.out);
   { const ResultFile writable(o.save_fitted); }  // it is opened again to be written
-  o.config.context_bytes = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
+  o.config = o.context.config(o.config, "pfn predict");
   o.config.precision = ferrite::pfn::precision_from_string(o.precision);
   Outcome outcome;
   Task task = Task::classification;
@@ -257,15 +254,7 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
   learning(command->add_option("--seed", o->config.seed, "Of the members")
                ->check(whole_number)
                ->capture_default_str());
-  learning(command
-               ->add_option("--context-rows", o->config.context_rows,
-                            "Train rows that are read; of more, each member reads a sample")
-               ->check(whole_number)
-               ->capture_default_str());
-  learning(command
-               ->add_option("--memory", o->memory_gib,
-                            "GiB for what is kept of the train rows; less room makes smaller samples")
-               ->capture_default_str());
+  for (CLI::Option* const option : pfn::add_context_options(*command, o->context)) learning(option);
   command->add_option("--query-rows", o->config.query_rows, "Rows that are predicted at a time; 0: a guess")
       ->check(whole_number)
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "ferrite/core/error.hpp"
 #include "models/pfn/encoder_state.hpp"
@@ -32,6 +33,16 @@ TableEncoder fit_fold(const Table& train, const std::string& target, const Encod
   }
 }
 
+/// A notice without what differs from fold to fold: the digits after the name of its column.
+std::string subject_of(const std::string& notice) {
+  const std::size_t name_end = std::min(notice.find("': "), notice.size());
+  std::string subject = notice;
+  subject.erase(std::remove_if(subject.begin() + static_cast<std::ptrdiff_t>(name_end), subject.end(),
+                               [](char c) { return c >= '0' && c <= '9'; }),
+                subject.end());
+  return subject;
+}
+
 Table with_targets(const Table& table, const std::string& target, const TableEncoder& encoder) {
   EncodedTable targets;
   targets.task = encoder.task();
@@ -53,12 +64,17 @@ CrossValidation cross_validate(const Table& table, const std::string& target,
   out.folds = folds_of(out.rows, folds, seed);
   const std::size_t width = std::max<std::size_t>(whole.class_names().size(), 1);
   out.predictions.assign(models.size(), std::vector<double>(static_cast<std::size_t>(out.rows.rows) * width));
+  std::set<std::string> told;
   for (const Fold& fold : out.folds) {
     const Table train = labelled.take(fold.train);
     const std::int64_t number = &fold - out.folds.data() + 1;
     const TableEncoder encoder = fit_fold(train, target, config.with_task(whole.task()), number, folds);
     const EncodedTable learned = encoder.transform(train),
                        asked = encoder.transform(labelled.take(fold.test));
+    for (const std::string& notice : asked.notices)
+      if (told.insert(subject_of(notice)).second)
+        out.notices.push_back(
+            fmt::format("in fold {} of {}, and perhaps in later ones: {}", number, folds, notice));
     const std::vector<std::size_t> places = places_of(encoder.class_names(), whole.class_names());
     for (std::size_t m = 0; m < models.size(); ++m) {
       const std::vector<double> predicted = models[m](learned, asked);

@@ -37,9 +37,17 @@ bool is_permutation(const std::vector<std::int64_t>& order) {
 
 }  // namespace
 
+std::uint64_t member_seed(std::uint64_t seed, std::int64_t index) {
+  // Steps that can be undone: seeds that differ stay different, and 0 stays 0 (the last steps of
+  // MurmurHash3).
+  seed = (seed ^ (seed >> 33)) * 0xFF51AFD7ED558CCDu;
+  seed = (seed ^ (seed >> 33)) * 0xC4CEB9FE1A85EC53u;
+  return (seed ^ (seed >> 33)) + static_cast<std::uint64_t>(index);
+}
+
 MemberConfig member_config(std::uint64_t seed, std::int64_t index) {
   MemberConfig config;
-  config.seed = seed + static_cast<std::uint64_t>(index);
+  config.seed = member_seed(seed, index);
   config.permute_columns = config.permute_classes = index > 0;
   config.numbers = index % 2 == 1   ? NumberScale::normal
                    : index % 4 == 2 ? NumberScale::tails

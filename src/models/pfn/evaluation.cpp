@@ -51,7 +51,7 @@ void check_rows(const EncodedTable& rows, const std::string& target, std::int64_
 /// What the models say in one run through the folds, beside their predictions.
 class Recorder {
  public:
-  Recorder(std::span<const Candidate> models, const EvaluationConfig& config, std::int64_t stages)
+  Recorder(std::span<const Candidate> models, const EvaluationConfig& config, double stages)
       : models_(models), config_(config), stages_(stages), results_(models.size()) {}
 
   std::vector<FitPredict> fit_predicts() {
@@ -85,7 +85,7 @@ class Recorder {
     const std::int64_t fold = done_ / static_cast<std::int64_t>(models_.size());
     if (config_.progress)
       config_.progress(fmt::format("fold {} of {}, {}", fold + 1, config_.folds, result.name),
-                       static_cast<double>(done_) / static_cast<double>(stages_));
+                       static_cast<double>(done_) / stages_);
     const auto start = std::chrono::steady_clock::now();
     const FittedModel model = models_[m].fit(train);
     std::vector<double> predicted;
@@ -108,7 +108,8 @@ class Recorder {
 
   std::span<const Candidate> models_;
   const EvaluationConfig& config_;
-  std::int64_t stages_, done_ = 0;
+  double stages_;  // of all work, of which each fit is one
+  std::int64_t done_ = 0;
   std::vector<ModelResult> results_;
   std::vector<std::string> notices_;
 };
@@ -203,8 +204,8 @@ Evaluation evaluate(const Table& table, const std::string& target, std::span<con
   const TableEncoder encoder = TableEncoder::fit(table, target, config.encoder);
   if (config.folds >= 2) check_rows(encoder.transform_train(table), target, config.folds);
   const auto fits = config.folds * std::ssize(models);
-  const std::int64_t stages = fits + (config.repeats > 0 ? 2 * config.folds : 0);
-  Recorder recorder(models, config, stages);
+  const double scoring = config.repeats > 0 ? 0.5 : 1;  // its share of the work: importance takes as long
+  Recorder recorder(models, config, static_cast<double>(fits) / scoring);
   Evaluation all;
   const std::vector<FitPredict> runs = recorder.fit_predicts();
   all.validation = cross_validate(table, target, runs, config.folds, config.seed, config.encoder);
@@ -227,13 +228,14 @@ Evaluation evaluate(const Table& table, const std::string& target, std::span<con
   }
   tell_impossible(all);
   if (config.repeats > 0) {
-    const std::size_t best = all.best_model();
-    std::int64_t folds = 0;
-    all.importance = detail::fold_importance(table, target, models[best].fit, config, [&] {
-      if (config.progress)
-        config.progress("importance of columns to " + all.models[best].name,
-                        static_cast<double>(fits + 2 * folds++) / static_cast<double>(stages));
-    });
+    const Candidate& best = models[all.best_model()];
+    detail::FoldImportance found = detail::fold_importance(
+        table, target, all.rows(), best.light ? best.light : best.fit, config, [&](double share) {
+          if (config.progress)
+            config.progress("importance of columns to " + best.name, scoring + (1 - scoring) * share);
+        });
+    all.importance = std::move(found.columns);
+    if (!found.notice.empty()) all.notices.push_back(std::move(found.notice));
   }
   if (config.progress) config.progress("evaluated", 1);
   return all;

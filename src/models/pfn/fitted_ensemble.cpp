@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/pfn/context_memory.hpp"
+
 namespace ferrite::pfn::detail {
 
 namespace {
@@ -55,21 +57,24 @@ void Ensemble::set_codes(std::int64_t classes) {
 }
 
 /// Rows of a context for which there is memory.
-std::int64_t Ensemble::room_for_rows(const PredictorConfig& config, std::int64_t columns) const {
+std::int64_t Ensemble::room_for_rows(const PredictorConfig& config, const EncodedTable& train) const {
   const Config& sizes = network_->network.config();
   // Keys and values; in the last layer only the label's.
   const double row = 2.0 * static_cast<double>(sizes.dim) * static_cast<double>(size_of(sizes.dtype)) *
-                     (static_cast<double>(sizes.layers - 1) * static_cast<double>(columns + 1) + 1) *
+                     (static_cast<double>(sizes.layers - 1) * static_cast<double>(train.columns() + 1) + 1) *
                      static_cast<double>(datasets_.size());
-  const double rows =
-      std::floor(static_cast<double>(config.context_bytes) / row) - static_cast<double>(sizes.registers);
+  const auto needed = [&](std::int64_t rows) { return row * static_cast<double>(rows + sizes.registers); };
+  const double bytes =
+      config.context_bytes > 0
+          ? static_cast<double>(config.context_bytes)
+          : usual_context_bytes(network_->backend, needed(std::min(train.rows, config.context_rows)));
+  const double rows = std::floor(bytes / row) - static_cast<double>(sizes.registers);
   const std::int64_t least = std::max<std::int64_t>(2, classes_);
   if (rows < static_cast<double>(least))
     throw ValueError(
-        fmt::format("[pfn.fit] context_bytes (--memory) {}: {} columns and {} members need {:.0f} for {} "
+        fmt::format("[pfn.fit] context_bytes (--memory) {:.0f}: {} columns and {} members need {:.0f} for {} "
                     "rows; allow more, or use fewer members or columns",
-                    config.context_bytes, columns, members_.size(),
-                    row * static_cast<double>(least + sizes.registers), least));
+                    bytes, train.columns(), members_.size(), needed(least), least));
   return static_cast<std::int64_t>(std::min(rows, 1e15));
 }
 
@@ -93,17 +98,17 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
         "[pfn.fit] context_rows (--context-rows) {}: must be at least {}, so that every class has a row",
         config.context_rows, train.class_count()));
   std::vector<std::vector<std::int64_t>> rows;
-  const std::int64_t room = ensemble.room_for_rows(config, train.columns());
-  Contexts contexts;
+  const std::int64_t room = ensemble.room_for_rows(config, train);
+  std::string sampled;
   for (std::int64_t m = 0; m < config.members; ++m) {
     ensemble.members_[static_cast<std::size_t>(m)] =
         EnsembleMember::fit(symbols, member_config(config.seed, m));
-    contexts = contexts_of(train, {std::min(config.context_rows, room), ContextPolicy::sample},
-                           config.seed + static_cast<std::uint64_t>(m));
-    rows.push_back(std::move(contexts.rows[0]));
+    ContextRows read = context_rows(train, std::min(config.context_rows, room), member_seed(config.seed, m));
+    rows.push_back(std::move(read.rows));
+    sampled = std::move(read.notice);
   }
-  if (!contexts.notice.empty())
-    ensemble.notices_.push_back(fmt::format("{}, another for each member; {} allows more", contexts.notice,
+  if (!sampled.empty())
+    ensemble.notices_.push_back(fmt::format("{}, another for each member; {} allows more", sampled,
                                             room < config.context_rows
                                                 ? "more memory (context_bytes, --memory)"
                                                 : "context_rows (--context-rows)"));

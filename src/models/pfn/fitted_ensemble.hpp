@@ -53,7 +53,7 @@ class Ensemble {
   using Take = std::function<void(std::size_t dataset, std::int64_t first_row, std::span<const float>)>;
 
   void set_codes(std::int64_t classes);
-  std::int64_t room_for_rows(const PredictorConfig& config, std::int64_t columns) const;
+  std::int64_t room_for_rows(const PredictorConfig& config, const EncodedTable& train) const;
   EncodedTable as_seen(const EncodedTable& rows, Dataset dataset) const;
   void add_contexts(const EncodedTable& train, const std::vector<std::vector<std::int64_t>>& rows,
                     const PredictorConfig& config);

@@ -5,11 +5,15 @@
 
 namespace ferrite::pfn::detail {
 
-/// By the test parts of the folds, of which each is predicted with its columns permuted. The most important
-/// column is first. `next` is called before each fold.
-std::vector<ColumnImportance> fold_importance(const Table& table, const std::string& target,
-                                              const std::function<FittedModel(const EncodedTable&)>& fit,
-                                              const EvaluationConfig& config,
-                                              const std::function<void()>& next);
+struct FoldImportance {
+  std::vector<ColumnImportance> columns;  // the most important first
+  std::string notice;                     // about columns that were not measured; empty if there are none
+};
+/// By the test parts of the folds. `rows` is the whole table, encoded: of too many columns it says which to
+/// measure. Tells `progress` which share is done before each prediction.
+FoldImportance fold_importance(const Table& table, const std::string& target, const EncodedTable& rows,
+                               const std::function<FittedModel(const EncodedTable&)>& fit,
+                               const EvaluationConfig& config,
+                               const std::function<void(double share)>& progress);
 
 }  // namespace ferrite::pfn::detail

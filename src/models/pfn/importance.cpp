@@ -1,6 +1,7 @@
 // Which columns matter: the loss of score when one is dealt to other rows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ferrite/core/error.hpp"
@@ -16,7 +17,8 @@ double default_score(const EncodedTable& rows, std::span<const double> predictio
 
 std::vector<ColumnImportance> permutation_importance(const EncodedTable& rows, const Predict& predict,
                                                      const Score& score, std::int64_t repeats,
-                                                     std::uint64_t seed) {
+                                                     std::uint64_t seed,
+                                                     const std::vector<std::string>& columns) {
   rows.check_targets("permutation_importance");
   if (repeats < 1)
     throw ValueError(fmt::format("[permutation_importance] {} repeats: at least 1 is needed", repeats));
@@ -27,6 +29,7 @@ std::vector<ColumnImportance> permutation_importance(const EncodedTable& rows, c
   for (std::size_t begin = 0, end = 0; begin < width; begin = end) {
     const std::string& column = rows.features[begin].column;
     for (end = begin; end < width && rows.features[end].column == column; ++end) continue;
+    if (!columns.empty() && std::find(columns.begin(), columns.end(), column) == columns.end()) continue;
     ColumnImportance found{column, 0, 0, {}};
     for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
       const auto stream = static_cast<std::uint64_t>(all.size()) * static_cast<std::uint64_t>(repeats) +

@@ -40,6 +40,9 @@ void PredictorConfig::check() const {
     throw ValueError(fmt::format("[pfn] members {}: must lie between 1 and 1000", members));
   if (context_rows < 2)
     throw ValueError(fmt::format("[pfn] context_rows (--context-rows) {}: must be at least 2", context_rows));
+  if (context_bytes < 0)
+    throw ValueError(
+        fmt::format("[pfn] context_bytes {}: must be at least 1, or 0 for a guess", context_bytes));
   if (query_rows < 0)
     throw ValueError(fmt::format("[pfn] query_rows {}: must be at least 1, or 0 for a guess", query_rows));
   if (members_together < 0)

@@ -88,30 +88,19 @@ std::vector<Fold> folds_of(const EncodedTable& table, std::int64_t folds, std::u
   return folds_from(table.classes, table.rows, folds, seed);
 }
 
-Contexts contexts_of(const EncodedTable& train, const ContextConfig& config, std::uint64_t seed) {
-  train.check_targets("contexts");
+ContextRows context_rows(const EncodedTable& train, std::int64_t most, std::uint64_t seed) {
+  train.check_targets("context_rows");
   const std::int64_t least = std::max<std::int64_t>(2, train.class_count());
-  if (config.most_rows < least)
-    throw ValueError(
-        fmt::format("[contexts] most_rows {}: must be at least {}, so that every class has a row",
-                    config.most_rows, least));
-  Contexts contexts;
-  if (train.rows <= config.most_rows) {
-    contexts.rows.emplace_back(static_cast<std::size_t>(train.rows));
-    std::iota(contexts.rows[0].begin(), contexts.rows[0].end(), std::int64_t{0});
-    return contexts;
-  }
-  if (config.policy == ContextPolicy::sample) {
-    contexts.rows.push_back(sampled(train.classes, train.rows, config.most_rows, seed));
-    contexts.notice =
-        fmt::format("of {} train rows, samples of {} are read at a time", train.rows, config.most_rows);
-  } else {
-    const std::int64_t parts = (train.rows - 1) / config.most_rows + 1;
-    contexts.rows = dealt(train.classes, train.rows, parts, seed);
-    contexts.notice = fmt::format("the {} train rows are read in {} parts, whose predictions are averaged",
-                                  train.rows, parts);
-  }
-  return contexts;
+  if (most < least)
+    throw ValueError(fmt::format("[context_rows] most {}: must be at least {}, so that every class has a row",
+                                 most, least));
+  if (train.rows > most)
+    return {sampled(train.classes, train.rows, most, seed),
+            fmt::format("of {} train rows, samples of {} are read at a time", train.rows, most)};
+  ContextRows all;
+  all.rows.resize(static_cast<std::size_t>(train.rows));
+  std::iota(all.rows.begin(), all.rows.end(), std::int64_t{0});
+  return all;
 }
 
 }  // namespace ferrite::pfn

@@ -159,6 +159,7 @@ TEST_F(ClassifierTest, LargeTablesAreSampledForEachMember) {
   EXPECT_EQ(small.predict_proba(test), p);
   expect_part(value_error([&] { Classifier(config.with_context_bytes(100)).fit(train, "y"); }),
               "context_bytes (--memory) 100: 3 columns and 4 members need");
+  expect_part(value_error([&] { Classifier(config.with_context_bytes(-1)); }), "or 0 for a guess");
 }
 
 TEST_F(ClassifierTest, SaysHowFarItIs) {

@@ -43,11 +43,30 @@ TEST(CrossValidation, ATrainPartMayLackAClass) {
   EXPECT_EQ(found.rows.rows, 7);  // one has no target
   EXPECT_EQ(found.rows.class_names, (std::vector<std::string>{"a", "b", "once"}));
   EXPECT_NOTICE(found.notices, "1 of 8 rows have no target 'y'");
+  EXPECT_NOTICE(found.notices, "target 'y': 1 rows have classes that no train row has");
   EXPECT_EQ(found.predictions[0][3 * 4 + 2], 0);  // the row of that class was predicted by rows without it
   for (std::size_t r = 0; r < 7; ++r) {
     const double* const p = found.predictions[0].data() + 3 * r;
     EXPECT_NEAR(p[0] + p[1] + p[2], 1, 1e-12);
   }
+}
+
+TEST(CrossValidation, SaysOnceThatTrainPartsLackCategories) {
+  std::string text = "c1,c2,y\n";  // four rows have categories of their own
+  for (int i = 0; i < 40; ++i) {
+    const std::string rare = i % 10 == 0 ? "once" + std::to_string(i) : i % 3 ? "u" : "v";
+    text += rare + "," + rare + (i % 2 ? ",a\n" : ",b\n");
+  }
+  const auto found = pfn::cross_validate(csv_table(text), "y", baselines, 5);
+  for (const char* column : {"column 'c1': ", "column 'c2': "})
+    EXPECT_EQ(std::count_if(found.notices.begin(), found.notices.end(),
+                            [&](const std::string& notice) {
+                              return notice.starts_with("in fold ") &&
+                                     notice.find(column) != std::string::npos &&
+                                     notice.find("categories that no train row has") != std::string::npos;
+                            }),
+              1)
+        << ::testing::PrintToString(found.notices);
 }
 
 TEST(CrossValidation, CodesOfClassesCostLittle) {

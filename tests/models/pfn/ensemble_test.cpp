@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <set>
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/core/rng.hpp"
@@ -55,6 +56,26 @@ TEST(EnsembleMember, TheFirstSeesTheTableAsItIs) {
   EXPECT_EQ(scales[0], 2);
   EXPECT_EQ(scales[1], 4);
   EXPECT_EQ(scales[2], 2);
+}
+
+TEST(EnsembleMember, SeedsShareNoMembers) {
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t seed = 0; seed < 100; ++seed)
+    for (std::int64_t index = 0; index < 100; ++index) seen.insert(pfn::member_seed(seed, index));
+  EXPECT_EQ(seen.size(), 10'000u);
+  // What is known of seed 0 stands.
+  for (std::int64_t index = 0; index < 4; ++index)
+    EXPECT_EQ(pfn::member_config(0, index).seed, static_cast<std::uint64_t>(index));
+  const ReferenceTable table("wine");
+  std::set<std::vector<std::string>> orders;
+  for (std::uint64_t seed = 0; seed < 3; ++seed)
+    for (std::int64_t index = 1; index < 4; ++index) {
+      std::vector<std::string> names;
+      const EnsembleMember member = EnsembleMember::fit(table.train, pfn::member_config(seed, index));
+      for (const pfn::Feature& feature : member.transform(table.test).features) names.push_back(feature.name);
+      orders.insert(std::move(names));
+    }
+  EXPECT_EQ(orders.size(), 9u);
 }
 
 TEST(EnsembleMember, ScalesNumbersAloneAndComesBackFromItsText) {

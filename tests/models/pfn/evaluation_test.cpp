@@ -66,6 +66,62 @@ TEST(Evaluation, ImportanceIsOfRowsThatWereNotLearnedFrom) {
   EXPECT_EQ(shares.back(), 1);
 }
 
+/// Ridge regression that counts what it is asked.
+struct CountedRidge {
+  std::int64_t calls = 0, rows = 0;
+
+  std::function<pfn::FittedModel(const pfn::EncodedTable&)> fit() {
+    return [this](const pfn::EncodedTable& train) {
+      const std::shared_ptr<pfn::Baseline> model = pfn::linear_model();
+      model->fit(train);
+      pfn::FittedModel fitted;
+      fitted.predict = [this, model](const pfn::EncodedTable& asked) {
+        ++calls;
+        rows += asked.rows;
+        return model->predict(asked);
+      };
+      return fitted;
+    };
+  }
+};
+
+TEST(Evaluation, ImportanceCostsAboutAsMuchAsTheScores) {
+  struct Case {
+    std::int64_t rows, rows_each, columns;
+  };
+  // Of 40 columns; four times the rows of the table are predicted in a fold, and once those that are dealt.
+  for (const Case& c : {Case{100, 20, 20}, Case{1000, 100, 40}}) {
+    pfn::Table table = signal_table(c.rows);
+    for (std::uint64_t column = 0; column < 38; ++column) {
+      std::vector<double> noise;
+      for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(c.rows); ++r)
+        noise.push_back(normal_at<double>({2, column}, r));
+      table.add_numbers("noise " + std::to_string(column), noise);
+    }
+    CountedRidge full, light;
+    const std::vector<pfn::Candidate> models{{"ridge", full.fit(), light.fit()}};
+    pfn::EvaluationConfig config;
+    config.repeats = 1;
+    std::vector<double> shares;
+    config.progress = [&](std::string_view, double share) { shares.push_back(share); };
+    const auto found = pfn::evaluate(table, "y", models, config);
+    EXPECT_EQ(full.calls, 5);
+    EXPECT_EQ(full.rows, c.rows);
+    EXPECT_EQ(light.calls, 5 * (1 + c.columns));
+    EXPECT_EQ(light.rows, light.calls * c.rows_each);
+    ASSERT_EQ(static_cast<std::int64_t>(found.importance.size()), c.columns);
+    EXPECT_EQ(found.importance[0].column, "signal");
+    EXPECT_GT(found.importance[0].mean, 1);
+    EXPECT_LT(found.importance[1].mean, 0.1);
+    EXPECT_EQ(has_notice(found.notices, "the importance of 20 of the 40 columns was measured"),
+              c.rows == 100);
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    EXPECT_EQ(shares.back(), 1);
+    shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+    EXPECT_GT(static_cast<std::int64_t>(shares.size()), 5 * c.columns);  // it moves with every column
+  }
+}
+
 TEST(Evaluation, AColumnThatAFoldDropsLosesNothingThere) {
   // `flag` is 1 in one row only, so the fold that tests it finds a constant column.
   std::vector<double> flag(40, 0.0);

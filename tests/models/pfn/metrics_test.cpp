@@ -129,6 +129,9 @@ TEST(Importance, FindsTheColumnsThatMatter) {
   EXPECT_EQ(found[1].mean, 0);
   const auto again = pfn::permutation_importance(rows, predict, pfn::default_score, 4, 7);
   EXPECT_EQ(again[0].mean, found[0].mean);
+  const auto one = pfn::permutation_importance(rows, predict, pfn::default_score, 4, 7, {found[1].column});
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].column, found[1].column);
   EXPECT_EQ(rows.x, before.x);
   EXPECT_THROW(pfn::permutation_importance(rows, predict, pfn::default_score, 0), ValueError);
 }

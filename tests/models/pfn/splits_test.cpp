@@ -1,4 +1,4 @@
-// Folds and contexts keep the shares of classes.
+// Folds and samples keep the shares of classes.
 #include "ferrite/models/pfn/splits.hpp"
 
 #include <gtest/gtest.h>
@@ -62,31 +62,21 @@ TEST(Folds, HoldEveryRowOnceAndTheSharesOfClasses) {
 TEST(Contexts, AreSaidIfTheyAreNotAllRows) {
   const Classes classes = uneven();
   const pfn::EncodedTable table = table_of(classes, 4);
-  const auto all = pfn::contexts_of(table, {.most_rows = 1000}, 0);
-  EXPECT_EQ(all.rows[0].size(), 1000u);
+  const auto all = pfn::context_rows(table, 1000, 0);
+  EXPECT_EQ(all.rows.size(), 1000u);
   EXPECT_TRUE(all.notice.empty());
 
-  const auto sample = pfn::contexts_of(table, {.most_rows = 100}, 0);
-  ASSERT_EQ(sample.rows.size(), 1u);
-  EXPECT_EQ(sample.rows[0].size(), 100u);
-  const auto counts = counts_of(classes, sample.rows[0]);
+  const auto sample = pfn::context_rows(table, 100, 0);
+  EXPECT_EQ(sample.rows.size(), 100u);
+  EXPECT_TRUE(std::is_sorted(sample.rows.begin(), sample.rows.end()));
+  const auto counts = counts_of(classes, sample.rows);
   EXPECT_NEAR(counts.at(0), 70, 2);
   EXPECT_NEAR(counts.at(1), 25, 2);
   EXPECT_GE(counts.at(3), 1);
   EXPECT_EQ(sample.notice, "of 1000 train rows, samples of 100 are read at a time");
-  EXPECT_NE(pfn::contexts_of(table, {.most_rows = 100}, 1).rows, sample.rows);
-  EXPECT_EQ(pfn::contexts_of(table, {.most_rows = 4}, 1).rows[0].size(), 4u);
-
-  const auto chunks = pfn::contexts_of(table, {.most_rows = 300, .policy = pfn::ContextPolicy::chunks}, 0);
-  ASSERT_EQ(chunks.rows.size(), 4u);
-  std::set<std::int64_t> used;
-  for (const auto& rows : chunks.rows) {
-    EXPECT_EQ(rows.size(), 250u);
-    used.insert(rows.begin(), rows.end());
-  }
-  EXPECT_EQ(used.size(), 1000u);
-  EXPECT_EQ(chunks.notice, "the 1000 train rows are read in 4 parts, whose predictions are averaged");
-  EXPECT_THROW(pfn::contexts_of(table, {.most_rows = 3}, 0), ValueError);
+  EXPECT_NE(pfn::context_rows(table, 100, 1).rows, sample.rows);
+  EXPECT_EQ(pfn::context_rows(table, 4, 1).rows.size(), 4u);
+  EXPECT_THROW(pfn::context_rows(table, 3, 0), ValueError);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct CrossValidation {
   std::vector<Fold> folds;
   /// Of every model: for each of `rows` the probabilities of the classes, or a number.
   std::vector<std::vector<double>> predictions;
-  /// Of the encoder of all rows.
+  /// Of the encoder of all rows; then what those of the folds did not know in their test parts, each once.
   std::vector<std::string> notices;
 };
 

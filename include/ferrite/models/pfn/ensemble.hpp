@@ -20,6 +20,9 @@ struct MemberConfig {
   bool permute_classes = true;
   NumberScale numbers = NumberScale::none;
 };
+/// Of the orders and the sample of member `index`. Ensembles of seeds that lie close together have no seed in
+/// common; those of seed 0 are 0, 1, 2 and so on.
+FERRITE_API std::uint64_t member_seed(std::uint64_t seed, std::int64_t index);
 /// Member `index` of an ensemble of any size. The first sees the table as it is; of the others, every second
 /// one has normal numbers, and the rest take turns between none and tails.
 FERRITE_API MemberConfig member_config(std::uint64_t seed, std::int64_t index);

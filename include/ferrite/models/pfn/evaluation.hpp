@@ -21,17 +21,24 @@ struct FittedModel {
 struct Candidate {
   std::string name;
   std::function<FittedModel(const EncodedTable& train)> fit;
+  /// The same with less work, which the importance of columns is measured by; empty: fit.
+  std::function<FittedModel(const EncodedTable& train)> light = nullptr;
 };
 /// Majority, nearest neighbours and the linear model (baselines.hpp), with names that people know.
 FERRITE_API std::vector<Candidate> baseline_candidates(Task task);
-/// The network. Weights are read by the first fit; throws as fit_predict.
+/// The network; light is one member of its ensemble. Weights are read by the first fit; throws as
+/// fit_predict.
 FERRITE_API Candidate network_candidate(const PredictorConfig& config);
 
 struct EvaluationConfig {
   std::int64_t folds = 5;
   std::uint64_t seed = 0;  // of the folds and the permutations
   EncoderConfig encoder;
-  /// Permutations of each column for its importance to the best model; 0: none.
+  /// Permutations of each column in every fold, for its importance to the best model; 0: none. For each, a
+  /// fold predicts about four times as many rows as the table has, or fewer, by Candidate::light: about the
+  /// work of a network's four members in cross-validation. So the more columns there are, the fewer rows of
+  /// the test part are dealt; and if fewer than fifty (or all that the part has) were left, only the columns
+  /// that tell most about the target by themselves are measured.
   std::int64_t repeats = 0;
   /// Importance is by at most this many rows of each fold.
   std::int64_t importance_rows = 500;
@@ -61,8 +68,8 @@ struct FERRITE_API Evaluation {
   /// AUC, log loss and accuracy; or RMSE, MAE, R2 and, if a model has intervals, their coverage.
   std::vector<Metric> metrics;
   std::vector<ModelResult> models;
-  /// Of the best model, the most important column first. Figures are of each fold and permutation. A column
-  /// that a fold's encoder dropped loses nothing there.
+  /// Of the best model, the most important column first; a notice says if not all columns were measured.
+  /// Figures are of each fold and permutation. A column that a fold's encoder dropped loses nothing there.
   std::vector<ColumnImportance> importance;
   /// Sentences about the table and the predictions.
   std::vector<std::string> notices;

@@ -73,11 +73,10 @@ struct ColumnImportance {
   std::vector<double> losses;      // of score, in each repeat
 };
 /// How much of the score is lost if the cells of a column are dealt to other rows, for every column of the
-/// table. Features that came from one column are dealt together. Depends on the seed alone.
-FERRITE_API std::vector<ColumnImportance> permutation_importance(const EncodedTable& rows,
-                                                                 const Predict& predict,
-                                                                 const Score& score = default_score,
-                                                                 std::int64_t repeats = 5,
-                                                                 std::uint64_t seed = 0);
+/// table, or for those that are named. Features that came from one column are dealt together. All rows are
+/// predicted once, and then once for each column and repeat. Depends on the seed alone.
+FERRITE_API std::vector<ColumnImportance> permutation_importance(
+    const EncodedTable& rows, const Predict& predict, const Score& score = default_score,
+    std::int64_t repeats = 5, std::uint64_t seed = 0, const std::vector<std::string>& columns = {});
 
 }  // namespace ferrite::pfn

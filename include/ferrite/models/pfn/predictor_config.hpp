@@ -27,9 +27,10 @@ struct FERRITE_API PredictorConfig {
   std::uint64_t seed = 0;
   /// If there are more train rows, each member reads a sample of as many, in which every class has its share.
   std::int64_t context_rows = 10'000;
-  /// What is kept of the train rows may take this much memory on the backend: 8 GiB. If it would take more,
-  /// members read samples of fewer rows.
-  std::int64_t context_bytes = std::int64_t{8} << 30;
+  /// What is kept of the train rows may take this much memory on the backend. If it would take more, members
+  /// read samples of fewer rows. 0: 8 GiB, or half of the memory of the machine or half of what is free on
+  /// the GPU if that is less; a GPU is only asked for more than 1 GiB.
+  std::int64_t context_bytes = 0;
   /// Rows that are predicted at a time; 0: by the number of columns, so that they take about 1 GiB in the
   /// standard network, and 4 GiB on a GPU.
   std::int64_t query_rows = 0;
@@ -62,8 +63,8 @@ struct FERRITE_API PredictorConfig {
     return with(&PredictorConfig::progress, std::move(v));
   }
 
-  /// ValueError for members outside [1, 1000], context_rows below 2, negative query_rows or members_together,
-  /// and a temperature that is not positive and finite.
+  /// ValueError for members outside [1, 1000], context_rows below 2, negative context_bytes, query_rows or
+  /// members_together, and a temperature that is not positive and finite.
   void check() const;
 
  private:

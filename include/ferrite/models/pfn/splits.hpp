@@ -1,4 +1,4 @@
-// Which rows are learned from and which are predicted: folds, and contexts of tables with too many rows. All
+// Which rows are learned from and which are predicted: folds, and samples of tables with too many rows. All
 // depend on the rows' classes and the seed alone.
 #pragma once
 
@@ -20,22 +20,13 @@ FERRITE_API std::vector<Fold> plain_folds(std::int64_t rows, std::int64_t folds,
 /// By the task of a table whose rows have targets.
 FERRITE_API std::vector<Fold> folds_of(const EncodedTable& table, std::int64_t folds, std::uint64_t seed);
 
-/// What happens to train rows beyond the limit.
-///   sample  each context is a sample of them, in which every class has its share and at least one row
-///   chunks  all rows are used, in contexts of about the same size, whose predictions are to be averaged
-enum class ContextPolicy : std::uint8_t { sample, chunks };
-
-struct ContextConfig {
-  std::int64_t most_rows = 10'000;
-  ContextPolicy policy = ContextPolicy::sample;
-};
-
-/// The rows of each context, ascending, and a sentence about them if they are not all; else it is empty.
-struct Contexts {
-  std::vector<std::vector<std::int64_t>> rows;
+/// Rows to read, ascending, and a sentence about them if they are not all; else it is empty.
+struct ContextRows {
+  std::vector<std::int64_t> rows;
   std::string notice;
 };
-/// ValueError if the limit is less than 2, or than the number of classes.
-FERRITE_API Contexts contexts_of(const EncodedTable& train, const ContextConfig& config, std::uint64_t seed);
+/// All rows, or if there are more, a sample of `most`, in which every class has its share and at least one
+/// row. ValueError if `most` is less than 2, or than the number of classes.
+FERRITE_API ContextRows context_rows(const EncodedTable& train, std::int64_t most, std::uint64_t seed);
 
 }  // namespace ferrite::pfn
