@@ -275,10 +275,6 @@ __device__ __forceinline__ void write_pack(T* row, Index pack, Wide<Compute<T>, 
   out = narrow<T, lanes>(x);
 }
 
-struct PackRange {
-  std::int64_t begin, end;
-};
-
 template <int inputs>
 struct RowsArgs {
   RowsShape shape;
@@ -306,8 +302,6 @@ class Rows {
   __device__ __forceinline__ bool active() const { return row_ < args_.shape.rows; }
   __device__ __forceinline__ std::int64_t row() const { return row_; }
 
-  /// Within a pass: the packs of the chunk, of all threads of the team.
-  __device__ __forceinline__ const PackRange& chunk() const { return chunk_; }
   /// f(each), for every chunk: each(g) calls g(pack, slot, x...) for every pack of this thread, with its
   /// index in the row and in the chunk, and a Wide of each input.
   template <class F>
@@ -323,7 +317,6 @@ class Rows {
       }
       const Index first = static_cast<Index>(chunk) * args_.shape.chunk_packs;
       const int available = packs_in(chunk);
-      chunk_ = {first, first + available};
       f([&](auto&& g) {
 #pragma unroll
         for (int i = 0; i < items; ++i) {
@@ -352,9 +345,7 @@ class Rows {
 #pragma unroll
     for (int k = 0; k < inputs; ++k) {
       const T* const data = static_cast<const T*>(args_.in[k].data) + row_ * args_.in[k].stride;
-      const auto* packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first;
-      asm("" : "+l"(packs));  // else every item computes it again
-      __builtin_assume(__isGlobal(packs));
+      const auto* const packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first;
 #pragma unroll
       for (int i = 0; i < items; ++i) {
         const int at = team_.lane() + i * team_.threads();
@@ -367,7 +358,6 @@ class Rows {
   RowTeam team_;
   bool passed_ = false;
   std::int64_t row_;
-  PackRange chunk_{};
   RawPack<T, lanes> held_[inputs][items];
 };
 
