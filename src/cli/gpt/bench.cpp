@@ -9,6 +9,7 @@
 #include "cli/bench/report.hpp"
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/train.hpp"
+#include "cli/show_json.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/core/error.hpp"
 
@@ -88,7 +89,7 @@ int run_decode(const GptBenchOptions& o, AnyBackend& backend, bool bf16) {
         {"peak_bytes", r.peak_bytes},
         {"hardware", o.json ? bench::hardware_here() : nullptr}};  // clocks after work
     if (o.json)
-      fmt::print("{}\n", row.dump());
+      show_json(row, -1);
     else
       fmt::print("{:>6} {:>14.1f} {:>12.0f} {:>6.2f} GiB\n", batch, step, rate, r.peak_bytes / (1 << 30));
   }
@@ -133,7 +134,7 @@ int run_bench(GptBenchOptions o) {
     if (is_silent) continue;
     if (o.json) {
       row["hardware"] = bench::hardware_here();  // after the steps: an idle machine has lower clocks
-      fmt::print("{}\n", row.dump());
+      show_json(row, -1);
       continue;
     }
     const double share = row.value("share_of_product_rate", 0.0);

@@ -36,7 +36,6 @@ nn::GptConfig read_model_config(const std::string& option, const std::string& fi
 }
 
 nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const ModelOptions& options) {
-  check_model_file("--model", options.file);
   nn::Gpt<AnyBackend> model = train::load_gpt(backend, options.file);
   if (options.int8) model.quantize();
   return model;

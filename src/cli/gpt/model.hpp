@@ -19,6 +19,7 @@ struct ModelOptions {
 CLI::Option* add_model_options(CLI::App& command, ModelOptions& options);
 /// Throws ValueError for a folder and for no name at all, with what to give instead. `option`: "--model".
 void check_model_file(const std::string& option, const std::string& file);
+/// Of the file, once it is checked so.
 nn::GptConfig read_model_config(const std::string& option, const std::string& file);
 nn::Gpt<AnyBackend> load_model(AnyBackend& backend, const ModelOptions& options);
 

@@ -1,6 +1,5 @@
 // How much memory a training needs.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
@@ -8,6 +7,7 @@
 
 #include "cli/gpt/text_files.hpp"
 #include "cli/gpt/train.hpp"
+#include "cli/machine.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 
 namespace ferrite::cli::gpt {
@@ -28,7 +28,7 @@ double total_bytes(const AnyBackend& backend) {
       if (info.index == device.index)
         return std::min(static_cast<double>(info.total_bytes), limit_of(backend));
   }
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  return static_cast<double>(memory_bytes());
 }
 
 }  // namespace
