@@ -32,6 +32,14 @@ std::vector<ColumnScore> column_scores(const EncodedTable& table) {
   return all;
 }
 
+/// Features that came from one column lie side by side.
+std::int64_t table_columns(const EncodedTable& table) {
+  std::int64_t count = 0;
+  for (std::size_t c = 0; c < table.features.size(); ++c)
+    count += c == 0 || table.features[c].column != table.features[c - 1].column;
+  return count;
+}
+
 /// What is predicted in each fold, with every column permuted in turn.
 struct ImportanceSize {
   std::int64_t rows, columns;
@@ -52,12 +60,12 @@ FoldImportance fold_importance(const Table& table, const std::string& target, co
                                const std::function<FittedModel(const EncodedTable&)>& fit,
                                const EvaluationConfig& config,
                                const std::function<void(double share)>& progress) {
-  std::vector<ColumnScore> scores = column_scores(rows);
-  const auto width = static_cast<std::int64_t>(scores.size());
+  const std::int64_t width = table_columns(rows);
   const ImportanceSize size = importance_size(rows.rows, width, config);
   FoldImportance out;
   std::vector<std::string> measured;  // none: all
   if (size.columns < width) {
+    std::vector<ColumnScore> scores = column_scores(rows);
     std::stable_sort(scores.begin(), scores.end(),
                      [](const ColumnScore& a, const ColumnScore& b) { return a.score > b.score; });
     for (std::int64_t i = 0; i < size.columns; ++i)
