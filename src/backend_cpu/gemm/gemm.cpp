@@ -45,6 +45,8 @@ struct Tiles {
   }
 };
 
+/// One block. Its columns are packed for all threads. So are its rows if several tiles read them; else the
+/// task that needs a panel of rows packs it, and finds it in its first-level cache.
 template <class W, class T>
 class BlockProduct {
  public:
@@ -57,23 +59,30 @@ class BlockProduct {
         row_panels_(divide_up(c.rows, panel_rows)),
         column_panels_(divide_up(c.columns, panel_columns<W>)),
         depth_(divide_up(a.columns, divide_up(a.columns, most_depth))),
-        panels_(depth_ * (row_panels_ * panel_rows + column_panels_ * panel_columns<W>)),
-        column_data_(panels_.data() + depth_ * row_panels_ * panel_rows) {}
+        tiles_(Tiles::choose<W>(row_panels_, column_panels_, depth_)),
+        shared_rows_(tiles_.columns < column_panels_ ? row_panels_ : 0),
+        panels_(depth_ * (shared_rows_ * panel_rows + column_panels_ * panel_columns<W>)),
+        column_data_(panels_.data() + depth_ * shared_rows_ * panel_rows) {}
 
   template <class Done>
   void run(Done&& done) {
     for (std::int64_t k = 0; k < a_.columns; k += depth_) {
       const std::int64_t depth = std::min(depth_, a_.columns - k);
       pack(k, depth);
-      const Tiles tiles = Tiles::choose<W>(row_panels_, column_panels_, depth);
-      const std::int64_t across = divide_up(row_panels_, tiles.rows);
-      parallel_for(across * divide_up(column_panels_, tiles.columns), [&](std::int64_t tile) {
-        const std::int64_t row = tile % across * tiles.rows, column = tile / across * tiles.columns;
-        const std::int64_t rows = std::min(tiles.rows, row_panels_ - row);
-        const std::int64_t columns = std::min(tiles.columns, column_panels_ - column);
+      const std::int64_t across = divide_up(row_panels_, tiles_.rows);
+      parallel_for(across * divide_up(column_panels_, tiles_.columns), [&](std::int64_t tile) {
+        const std::int64_t row = tile % across * tiles_.rows, column = tile / across * tiles_.columns;
+        const std::int64_t rows = std::min(tiles_.rows, row_panels_ - row);
+        const std::int64_t columns = std::min(tiles_.columns, column_panels_ - column);
+        alignas(64) W own_panel[panel_rows * most_depth];
         for (std::int64_t i = row; i < row + rows; ++i) {
+          const W* a = shared_row_panel(i, depth);
+          if (shared_rows_ == 0) {
+            pack_rows_of(i, k, depth, own_panel);
+            a = own_panel;
+          }
           for (std::int64_t j = column; j < column + columns; ++j)
-            multiply_panels<W>(depth, alpha_, row_panel(i, depth), column_panel(j, depth),
+            multiply_panels<W>(depth, alpha_, a, column_panel(j, depth),
                                part(i, j, panel_rows, panel_columns<W>), add_ || k > 0);
         }
         if (k + depth == a_.columns)
@@ -84,7 +93,9 @@ class BlockProduct {
   }
 
  private:
-  W* row_panel(std::int64_t i, std::int64_t depth) const { return panels_.data() + i * panel_rows * depth; }
+  W* shared_row_panel(std::int64_t i, std::int64_t depth) const {
+    return panels_.data() + i * panel_rows * depth;
+  }
   W* column_panel(std::int64_t j, std::int64_t depth) const {
     return column_data_ + j * panel_columns<W> * depth;
   }
@@ -93,19 +104,20 @@ class BlockProduct {
     const std::int64_t row = i * panel_rows, column = j * panel_columns<W>;
     return c_.block(row, column, std::min(m, c_.rows - row), std::min(n, c_.columns - column));
   }
+  void pack_rows_of(std::int64_t panel, std::int64_t k, std::int64_t depth, W* target) const {
+    const std::int64_t i = panel * panel_rows;
+    pack_panel<panel_rows>(a_.block(i, k, std::min<std::int64_t>(panel_rows, c_.rows - i), depth), target);
+  }
   void pack(std::int64_t k, std::int64_t depth) const {
     constexpr std::int64_t chunk = 1 << 14;
-    parallel_ranges(row_panels_ + column_panels_, chunk / (depth * panel_rows),
+    parallel_ranges(shared_rows_ + column_panels_, chunk / (depth * panel_rows),
                     [&](std::int64_t begin, std::int64_t end) {
                       for (std::int64_t p = begin; p < end; ++p) {
-                        if (p < row_panels_) {
-                          const std::int64_t i = p * panel_rows;
-                          pack_panel<panel_rows>(
-                              a_.block(i, k, std::min<std::int64_t>(panel_rows, c_.rows - i), depth),
-                              row_panel(p, depth));
+                        if (p < shared_rows_) {
+                          pack_rows_of(p, k, depth, shared_row_panel(p, depth));
                         } else {
                           constexpr std::int64_t width = panel_columns<W>;
-                          const std::int64_t q = p - row_panels_, j = q * width;
+                          const std::int64_t q = p - shared_rows_, j = q * width;
                           pack_panel<panel_columns<W>>(
                               b_.block(k, j, depth, std::min(width, c_.columns - j)).transposed(),
                               column_panel(q, depth));
@@ -119,6 +131,8 @@ class BlockProduct {
   Matrix<W> c_;
   bool add_;
   std::int64_t row_panels_, column_panels_, depth_;
+  Tiles tiles_;
+  std::int64_t shared_rows_;  // panels of rows that are packed for all
   Scratch<W> panels_;
   W* column_data_;
 };

@@ -98,8 +98,11 @@ class HeadAttention {
     head_ = head;
     first_ = scores_.first_key(query) / panel_rows * panel_rows;
     pack(scores_.end_key(query + count - 1));
-    for (std::int64_t i = 0; i < count; i += columns)
-      attend(query + i, std::min(columns, count - i), o + i * width_, lse + i);
+    const auto queries = [&](std::int64_t i) { return std::clamp<std::int64_t>(count - i, 0, columns); };
+    for (std::int64_t i = 0; i < count; i += columns) {
+      fetch_rows(scores_.q().rows(head, query + i + columns, queries(i + columns)));
+      attend(query + i, queries(i), o + i * width_, lse + i);
+    }
   }
 
  private:
@@ -109,14 +112,20 @@ class HeadAttention {
   void pack(std::int64_t end) {
     const std::int64_t shared = scores_.key_head(head_), count = std::max<std::int64_t>(end - first_, 0);
     const Matrix<const T> keys = scores_.k().rows(shared, first_, count),
-                          values = v_.rows(shared, first_, count).transposed();
-    const auto part = [](std::int64_t row, std::int64_t rows) {
-      return std::min<std::int64_t>(panel_rows, rows - row);
-    };
-    for (std::int64_t key = 0; key < count; key += panel_rows)
-      pack_panel<panel_rows>(keys.block(key, 0, part(key, count), depth_), key_panels_ + key * depth_);
-    for (std::int64_t e = 0; e < width_; e += panel_rows)
-      pack_panel<panel_rows>(values.block(e, 0, part(e, width_), count), value_panels_ + e * keys_);
+                          values = v_.rows(shared, first_, count);
+    for (std::int64_t key = 0; key < count; key += panel_rows) {
+      const auto panel = [&](const Matrix<const T>& x, std::int64_t row) {
+        return x.block(row, 0, std::clamp<std::int64_t>(count - row, 0, panel_rows), x.columns);
+      };
+      fetch_rows(panel(keys, key + panel_rows));
+      fetch_rows(panel(values, key + panel_rows));
+      pack_panel<panel_rows>(panel(keys, key), key_panels_ + key * depth_);
+      const Matrix<const T> columns_of_values = panel(values, key).transposed();
+      for (std::int64_t e = 0; e < width_; e += panel_rows)
+        pack_panel<panel_rows>(columns_of_values.block(e, 0, std::min<std::int64_t>(panel_rows, width_ - e),
+                                                       columns_of_values.columns),
+                               value_panels_ + e * keys_ + key * panel_rows);
+    }
   }
 
   void attend(std::int64_t query, std::int64_t count, T* o, T* lse) {
@@ -137,7 +146,7 @@ class HeadAttention {
       if (key > first) scale(factor);
       for (std::int64_t e = 0; e < width_; e += panel_rows)
         multiply_panels<T>(n, 1, value_panels_ + e * keys_ + (key - first_) * panel_rows, block_,
-                           Matrix<T>(sums_ + e * columns, panel_rows, columns), key > first);
+                           Matrix<T>(sums_ + e * columns, tile_rows(width_ - e), columns), key > first);
     }
     T top[columns], sum[columns];
     std::memcpy(top, running.top, sizeof top);
