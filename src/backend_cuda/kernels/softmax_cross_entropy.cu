@@ -29,16 +29,17 @@ struct LossTotal : MaxAndSum<T> {
   using C = Compute<T>;
   C chosen = 0, distances = 0;  // the logit of the target, the sum of how far all logits are from an origin
 
+  /// is_marked: whether any of the packs may be unlike the others, or needs its distances.
   template <int lanes, class Each>
-  __device__ __forceinline__ void add(Each&& each, const MarkedPacks<lanes>& marked, bool needs_distances,
-                                      C origin) {
+  __device__ __forceinline__ void add(Each&& each, const MarkedPacks<lanes>& marked, auto is_marked,
+                                      bool needs_distances, C origin) {
     constexpr C none = -std::numeric_limits<C>::infinity();
     // 16-bit rows come in one pass. What is subtracted may be less than the largest, by a bit: a step down to
     // a slightly larger one would be needed often, in some lane of a warp at least.
     constexpr bool one_pass = is_16_bit<T>;
     constexpr C slack = 8;
     if constexpr (!one_pass) {
-      if (marked.has_padding)
+      if (is_marked && marked.has_padding)
         this->raise_to_all([&](auto&& g) {
           each([&](auto pack, int slot, auto x) {
             marked.replace_padding(pack, x, none);
@@ -55,6 +56,17 @@ struct LossTotal : MaxAndSum<T> {
         shift = this->shift_for(highest);
       }
     };
+    const auto add_exps = [&](const Wide<C, lanes>& x) {
+      if constexpr (one_pass) {
+        C highest = x.of[0];
+#pragma unroll
+        for (int j = 1; j < lanes; ++j) highest = fmax(highest, x.of[j]);
+        raise_beyond_slack(highest);
+      }
+#pragma unroll
+      for (int j = 0; j < lanes; ++j) this->sum += exp_for<T>(x.of[j] - shift);
+    };
+    if (!is_marked) return each([&](auto, int, const auto& x) { add_exps(x); });
     each([&](auto pack, int, auto x) {
       if (needs_distances || marked.has(pack)) {
         if (needs_distances) {
@@ -70,14 +82,7 @@ struct LossTotal : MaxAndSum<T> {
           if constexpr (one_pass) raise_beyond_slack(chosen);
         });
       }
-      if constexpr (one_pass) {
-        C highest = x.of[0];
-#pragma unroll
-        for (int j = 1; j < lanes; ++j) highest = fmax(highest, x.of[j]);
-        raise_beyond_slack(highest);
-      }
-#pragma unroll
-      for (int j = 0; j < lanes; ++j) this->sum += exp_for<T>(x.of[j] - shift);
+      add_exps(x);
     });
   }
   __device__ __forceinline__ void across(int width) {
@@ -105,7 +110,14 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
       origin = LossTotal<T>::shift_for(convert_to<C>(row[target]));
     }
     LossTotal<T> total;
-    rows.pass([&](auto each) { total.template add<lanes>(each, marked, smoothing != 0, origin); });
+    const auto is_marked = [&] {
+      if constexpr (requires { rows.chunk(); })
+        return smoothing != 0 || marked.has_any(rows.chunk());
+      else
+        return std::true_type();  // a row comes as a whole: the loop for the others would be dead weight
+    };
+    rows.pass(
+        [&](auto each) { total.template add<lanes>(each, marked, is_marked(), smoothing != 0, origin); });
     total = rows.team().total(total);
     const C shift = total.shift_for(total.top), z = total.chosen - shift, others = total.sum;
     const C own = targets.is_class(target) ? std::exp(z) : C{0};

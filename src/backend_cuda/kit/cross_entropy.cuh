@@ -77,6 +77,9 @@ struct MarkedPacks {
   __device__ __forceinline__ bool has(Index pack) const {
     return pack == static_cast<Index>(target_pack) || pack >= static_cast<Index>(full_packs);
   }
+  __device__ __forceinline__ bool has_any(const PackRange& packs) const {
+    return (target_pack >= packs.begin && target_pack < packs.end) || packs.end > full_packs;
+  }
   /// f(lane), if the target is in this pack. Packs are in registers: the lane is a constant each time.
   template <class Index, class F>
   __device__ __forceinline__ void at_target(Index pack, F&& f) const {

@@ -275,6 +275,10 @@ __device__ __forceinline__ void write_pack(T* row, Index pack, Wide<Compute<T>, 
   out = narrow<T, lanes>(x);
 }
 
+struct PackRange {
+  std::int64_t begin, end;
+};
+
 template <int inputs>
 struct RowsArgs {
   RowsShape shape;
@@ -302,6 +306,8 @@ class Rows {
   __device__ __forceinline__ bool active() const { return row_ < args_.shape.rows; }
   __device__ __forceinline__ std::int64_t row() const { return row_; }
 
+  /// Within a pass: the packs of the chunk, of all threads of the team.
+  __device__ __forceinline__ const PackRange& chunk() const { return chunk_; }
   /// f(each), for every chunk: each(g) calls g(pack, slot, x...) for every pack of this thread, with its
   /// index in the row and in the chunk, and a Wide of each input.
   template <class F>
@@ -317,6 +323,7 @@ class Rows {
       }
       const Index first = static_cast<Index>(chunk) * args_.shape.chunk_packs;
       const int available = packs_in(chunk);
+      chunk_ = {first, first + available};
       f([&](auto&& g) {
 #pragma unroll
         for (int i = 0; i < items; ++i) {
@@ -345,7 +352,9 @@ class Rows {
 #pragma unroll
     for (int k = 0; k < inputs; ++k) {
       const T* const data = static_cast<const T*>(args_.in[k].data) + row_ * args_.in[k].stride;
-      const auto* const packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first;
+      const auto* packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first;
+      asm("" : "+l"(packs));  // else every item computes it again
+      __builtin_assume(__isGlobal(packs));
 #pragma unroll
       for (int i = 0; i < items; ++i) {
         const int at = team_.lane() + i * team_.threads();
@@ -358,6 +367,7 @@ class Rows {
   RowTeam team_;
   bool passed_ = false;
   std::int64_t row_;
+  PackRange chunk_{};
   RawPack<T, lanes> held_[inputs][items];
 };
 
