@@ -46,15 +46,16 @@ bool run_rows(const Suite& suite, Reach reach, const std::string& backend, const
 int main(int argc, char** argv) {
   CLI::App app("Times ferrite's ops and training steps; one JSON object per row.");
   std::string pattern, file, backend = "cuda";
-  bool list = false;
+  bool list = false, fastest = false;
   app.add_option("--filter", pattern, "only rows whose name matches this regular expression");
   app.add_option("--backend", backend, "cuda, cpu, or naive; the CPU takes the rows that are small enough")
       ->check(CLI::IsMember({"cuda", "cpu", "naive"}));
   app.add_option("--out", file, "write the rows to this file instead of the screen");
+  app.add_flag("--fastest", fastest, "ops may give other bits on every run (Determinism::fastest)");
   app.add_flag("--list", list, "print the names of the rows and stop");
   CLI11_PARSE(app, argc, argv);
 
-  Suite suite;
+  Suite suite(fastest ? Determinism::fastest : Determinism::same_bits);
   for (const auto add : {add_matmul, add_elementwise, add_lazy, add_reduce, add_row_ops, add_cross_entropy,
                          add_attention, add_convolution, add_optimizer, add_overhead, add_training,
                          add_tokenizer, add_priors, add_launch, add_linear_algebra})

@@ -167,6 +167,8 @@ Measurement measure_op(B& b, const Op& op, const Make& make, Clock clock = Clock
 
 class Suite {
  public:
+  explicit Suite(Determinism determinism = Determinism::same_bits) : determinism_(determinism) {}
+
   /// A row for the GPU alone.
   void add(std::string name, std::function<Measurement()> measure) {
     rows_.push_back({std::move(name), {std::move(measure), {}, {}}});
@@ -176,9 +178,10 @@ class Suite {
   void add_op(std::string name, const Op& op, const Make& make, Reach reach = Reach::cuda,
               Float32Products products = Float32Products::exact) {
     Row row{std::move(name), {}};
-    row.measure[0] = [=] {
+    row.measure[0] = [=, determinism = determinism_] {
       Cuda cuda;
       cuda.set_float32_products(products);
+      cuda.set_determinism(determinism);
       return measure_op(cuda, op, make);
     };
     if (reach >= Reach::cpu) {
@@ -198,6 +201,7 @@ class Suite {
   const std::vector<Row>& rows() const { return rows_; }
 
  private:
+  Determinism determinism_;
   std::vector<Row> rows_;
 };
 

@@ -21,10 +21,10 @@ import report_page
 COPY = "copy/f32/1G"
 
 
-def run_ferrite(program, backend, pattern):
+def run_ferrite(program, backend, pattern, *options):
     """Rows by name. Those before a crash are kept; the crash is named."""
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as out:
-        status = subprocess.run([program, "--backend", backend, "--filter", pattern, "--out", out.name]).returncode
+        status = subprocess.run([program, "--backend", backend, "--filter", pattern, "--out", out.name, *options]).returncode
         rows = {row["name"]: row for row in map(json.loads, out.read().decode().splitlines())}
     if status not in (0, 1):
         print(f"{program} --backend {backend} ended with status {status} after {list(rows)[-1:]}", file=sys.stderr)
@@ -163,6 +163,8 @@ def main():
     parser.add_argument("--filter", default="", help="only rows whose name matches this regular expression")
     parser.add_argument("--backends", default="cpu,naive", help="which CPU backends to run as well, or 'none'")
     parser.add_argument("--out", default="build/bench", help="folder for torch_gpu.json and torch_gpu.html")
+    parser.add_argument("--fastest", action="store_true",
+                        help="ferrite's ops too may give other bits on every run, as PyTorch's do")
     parser.add_argument("--report", help="measure nothing: table and page of this JSON file")
     args = parser.parse_args()
     if args.report:
@@ -177,11 +179,11 @@ def main():
             sys.exit("PyTorch sees no GPU")
         program = os.path.join(args.build, "benches", "cuda_bench")
         pattern = f"^{COPY}$|{args.filter}" if args.filter else ""
-        results = {"cuda": run_ferrite(program, "cuda", pattern)}
+        results = {"cuda": run_ferrite(program, "cuda", pattern, *["--fastest"] * args.fastest)}
         results["torch"] = run_torch(results["cuda"])
         for backend in args.backends.split(",") if args.backends != "none" else ():
             results[backend] = run_ferrite(program, backend, pattern)
-        report = {"machine": machine(), "rows": [
+        report = {"machine": machine(), "bits": "any" if args.fastest else "the same on every run", "rows": [
             {"name": name, **{who: rows[name] for who, rows in results.items() if name in rows}}
             for name in results["cuda"]]}
     summarize(report)
