@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include "ferrite/ops/binary.hpp"
 #include "ferrite/ops/fill.hpp"
 #include "ferrite/ops/linear_cross_entropy.hpp"
 #include "ferrite/ops/matmul.hpp"
-#include "ferrite/ops/reduce.hpp"
+#include "ops/cross_entropy_sum.hpp"
 
 namespace ferrite::op {
 
@@ -15,14 +14,8 @@ namespace ferrite::op {
 struct ChunkedLoss {
   Array x, weight;
   Array losses;                 // [N]
-  Array counted;                // [], of the loss: what the sum of the losses is divided by
   Array dx = {}, dweight = {};  // undefined without a gradient; of the dtype of the logits, or wider
 };
-
-template <class B, class Op>
-void run_one(B& b, const Op& op, std::initializer_list<const Array*> in, Array out) {
-  run(b, op, Ins(in.begin(), in.size()), Outs(&out, 1));
-}
 
 /// The losses of all rows and, if there is to be one, the gradient. loss_rows(first, logits, losses) computes
 /// those of some rows, from row `first` on, and writes the gradient over the logits.
@@ -51,14 +44,6 @@ void run_chunks(B& b, const ChunkedLoss& loss, std::int64_t chunk, LossRows&& lo
   }
   if (rows == 0 && with_gradient)
     run_one(b, Fill{loss.dweight.shape(), loss.dweight.dtype(), 0}, {}, loss.dweight);
-}
-
-/// result [] = the sum of the losses / counted.
-template <class B>
-void add_up(B& b, const ChunkedLoss& loss, const Array& result) {
-  const Array total = b.allocate(result.meta());
-  run_one(b, Reduce{ReduceFn::sum, {0}}, {&loss.losses}, total);
-  run_one(b, Binary{BinaryFn::div}, {&total, &loss.counted}, result);
 }
 
 }  // namespace ferrite::op

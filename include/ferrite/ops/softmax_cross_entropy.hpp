@@ -190,10 +190,8 @@ struct FERRITE_API CrossEntropyLoss {
   Tensors<B> compose(B& b, TensorSpan<B> in) const {
     const DType wide = wide_dtype(in[0].dtype());
     const Tensor<B> counted = mean ? cast(sum(in[1] != ignore_index), wide) : full(b, {}, 1, wide);
-    if (!with_gradient)
-      return {sum(eval(SoftmaxCrossEntropy{ignore_index, label_smoothing, classes}, in[0], in[1])) / counted};
-    const SoftmaxCrossEntropyWithGradient parts{ignore_index, label_smoothing, classes};
-    const Tensors<B> both = eval_all(parts, in[0], in[1], reciprocal(counted));
+    if (!with_gradient) return {sum(eval(loss_of_rows(), in[0], in[1])) / counted};
+    const Tensors<B> both = eval_all(gradient_of_rows(), in[0], in[1], reciprocal(counted));
     return {sum(both[0]) / counted, both[1]};
   }
   CrossEntropyLoss recorded() const {
@@ -209,6 +207,12 @@ struct FERRITE_API CrossEntropyLoss {
     else
       v.add(0, v.output(1) * v.grad());
   }
+
+  // The parts that kernels are made of.
+  SoftmaxCrossEntropy loss_of_rows() const { return {ignore_index, label_smoothing, classes}; }
+  SoftmaxCrossEntropyWithGradient gradient_of_rows() const {
+    return {ignore_index, label_smoothing, classes};
+  }
 };
 
 }  // namespace op
@@ -222,6 +226,7 @@ FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyBackward& op, Ins in, O
                      Accumulate mask = Accumulate::none);
 FERRITE_API void run(Cpu&, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
 FERRITE_API void run(Cuda&, const op::SoftmaxCrossEntropyWithGradient& op, Ins in, Outs out);
+FERRITE_API void run(Cuda&, const op::CrossEntropyLoss& op, Ins in, Outs out);
 
 /// The result of a loss per element: the losses themselves, their mean, or their sum.
 enum class Reduction : std::uint8_t { none, mean, sum };

@@ -24,8 +24,7 @@ void run(Cpu& cpu, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   const auto ignored = std::count(ids.begin(), ids.end(), op.ignore_index);
   const double counted = op.mean ? static_cast<double>(rows - ignored) : 1;
 
-  op::ChunkedLoss loss{dense(cpu, in[0], wide), dense(cpu, in[1], wide), cpu.allocate({{rows}, wide}),
-                       number(counted)};
+  op::ChunkedLoss loss{dense(cpu, in[0], wide), dense(cpu, in[1], wide), cpu.allocate({{rows}, wide})};
   // Dense, as everything here: products of other layouts have other roundings.
   const auto place_for = [&](const Array& a) {
     return a.dtype() == wide && a.layout().is_contiguous() ? a : cpu.allocate({a.shape(), wide});
@@ -53,7 +52,7 @@ void run(Cpu& cpu, const op::LinearCrossEntropy& op, Ins in, Outs out) {
   const std::int64_t row_bytes = columns * static_cast<std::int64_t>(size_of(wide));
   const std::int64_t chunk = op.rows_at_once(rows, row_bytes, std::max(most_bytes, least_rows * row_bytes));
   op::run_chunks(cpu, loss, chunk, loss_rows);
-  op::add_up(cpu, loss, out[0]);
+  op::add_up(cpu, loss.losses, op.mean ? number(counted) : Array(), out[0]);
   const auto commit = [&](const Array& from, const Array& to) {
     if (from.buffer() != to.buffer()) copy_into(cpu, from, to);
   };

@@ -18,14 +18,11 @@ void run(Cuda& cuda, const op::LinearCrossEntropy& op, Ins in, Outs out) {
 
   // Divided by the number of rows, gradients of f16 logits would underflow; their sums in f32 do not.
   const bool divides_sums = dtype == DType::f16 && op.mean;
-  // Counted on the GPU: nothing here waits for it.
-  const auto one = [&] { return full(cuda, {}, 1, wide); };
-  const Tensor<Cuda> counted =
-      op.mean ? cast(sum(Tensor<Cuda>(cuda, targets) != op.ignore_index), wide) : one();
-  const Array scale = (divides_sums || !op.mean ? one() : reciprocal(counted)).primitive();
+  CountedTargets counted;
+  if (op.mean) counted = count_targets(call, cuda, targets, op.ignore_index, wide);
+  const Array scale = divides_sums || !op.mean ? full(cuda, {}, 1, wide).primitive() : counted.reciprocal;
 
-  op::ChunkedLoss loss{converted(in[0]), converted(in[1]), cuda.allocate({{rows}, wide}),
-                       counted.primitive()};
+  op::ChunkedLoss loss{converted(in[0]), converted(in[1]), cuda.allocate({{rows}, wide})};
   if (op.with_gradient) {
     const bool is_narrower = size_of(out[1].dtype()) < size_of(dtype);
     loss.dx = is_narrower ? cuda.allocate({out[1].shape(), dtype}) : out[1];
@@ -46,9 +43,10 @@ void run(Cuda& cuda, const op::LinearCrossEntropy& op, Ins in, Outs out) {
     }
   };
   op::run_chunks(cuda, loss, op.rows_at_once(rows, row_bytes, most_bytes), loss_rows);
-  op::add_up(cuda, loss, out[0]);
+  op::add_up(cuda, loss.losses, counted.count, out[0]);
   if (op.with_gradient && divides_sums) {
-    const Tensor<Cuda> factor = reciprocal(maximum(counted, 1));  // without any row the sums are 0, not NaN
+    const Tensor<Cuda> factor =
+        reciprocal(maximum(Tensor<Cuda>(cuda, counted.count), 1));  // without any row the sums are 0, not NaN
     for (const Array* sums : {&loss.dx, &loss.dweight})
       op::run_one(cuda, op::Binary{op::BinaryFn::mul}, {sums, &factor.primitive()}, *sums);
   }

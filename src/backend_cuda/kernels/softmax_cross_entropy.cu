@@ -162,7 +162,40 @@ __global__ void __launch_bounds__(most_row_threads, 1)
   loss_rows<T, lanes, true>(rows, args.loss);
 }
 
+constexpr int counting_threads = 1024;
+
+/// results: the number of targets that are not ignored, and one over it. One block.
+template <class T>
+__global__ void __launch_bounds__(counting_threads)
+    count_kernel(const __grid_constant__ Targets targets, std::int64_t rows, T* count, T* reciprocal) {
+  int counted = 0;
+  for (std::int64_t i = threadIdx.x; i < rows; i += counting_threads)
+    counted += targets.read(i) != targets.ignore_index;
+  counted = __reduce_add_sync(0xffffffff, counted);
+  __shared__ int of_warps[counting_threads / 32];
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = counted;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  const int all = __reduce_add_sync(0xffffffff, of_warps[threadIdx.x]);
+  if (threadIdx.x > 0) return;
+  *count = static_cast<T>(all);
+  *reciprocal = 1 / static_cast<T>(all);
+}
+
 }  // namespace
+
+void count_in_one_block(const Call& call, const Array& targets, std::int64_t ignore_index,
+                        const CountedTargets& counted) {
+  const Targets all(call, targets, ignore_index, 0, 0);
+  const std::int64_t rows = targets.shape()[0];
+  if (counted.count.dtype() == DType::f64)
+    count_kernel<<<1, counting_threads, 0, call.stream()>>>(all, rows, counted.count.data<double>(),
+                                                            counted.reciprocal.data<double>());
+  else
+    count_kernel<<<1, counting_threads, 0, call.stream()>>>(all, rows, counted.count.data<float>(),
+                                                            counted.reciprocal.data<float>());
+}
+
 void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropy& op, const LossRows& rows) {
   const DType dtype = rows.logits.dtype();
   const RowArray x = rows_of(cuda, rows.logits);

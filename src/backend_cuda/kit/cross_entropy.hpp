@@ -21,4 +21,15 @@ void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropy& op, c
 void run_rows(const Call& call, Cuda& cuda, const op::SoftmaxCrossEntropyWithGradient& op,
               const LossRows& rows);
 
+/// How many targets are not ignored, and one over that; of no dimensions, f32 or f64.
+struct CountedTargets {
+  Array count, reciprocal;
+};
+/// Counts on the GPU, with results of `dtype`: nothing waits for it.
+CountedTargets count_targets(const Call& call, Cuda& cuda, const Array& targets, std::int64_t ignore_index,
+                             DType dtype);
+/// Fills `counted` by a single launch, which is slow for more than some ten thousand targets.
+void count_in_one_block(const Call& call, const Array& targets, std::int64_t ignore_index,
+                        const CountedTargets& counted);
+
 }  // namespace ferrite::cuda
