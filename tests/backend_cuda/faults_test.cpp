@@ -85,6 +85,7 @@ TEST_F(CudaFaults, MoreMemoryThanTheLimit) {
   const auto a = ones(gpu, {16384, 16}), b = ones(gpu, {16, 16384});
   const MemoryStats now = gpu.memory_stats();
   gpu.set_memory_limit(now.in_use + now.cached + 128 * MiB);
+  EXPECT_EQ(gpu.memory_limit(), now.in_use + now.cached + 128 * MiB);
   const std::string text = text_of<OutOfMemory>([&] { matmul(a, b); });  // 1 GiB
   EXPECT_EQ(text.rfind("[matmul] 1.00 GiB", 0), 0u) << text;
   EXPECT_TRUE(contains(text, "limit")) << text;

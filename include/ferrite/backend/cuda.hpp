@@ -77,6 +77,8 @@ class FERRITE_API Cuda {
   std::string memory_report_json() const;
   /// At most this many bytes are taken from the GPU from now on; OutOfMemory beyond.
   void set_memory_limit(std::size_t bytes);
+  /// What set_memory_limit or FERRITE_CUDA_MEMORY_LIMIT allows; without either more than any GPU has.
+  std::size_t memory_limit() const;
   /// Gives cached memory back to the GPU.
   void release_cache();
   /// "cuda:0 (NVIDIA H200)"

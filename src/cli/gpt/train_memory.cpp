@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "cli/gpt/text_files.hpp"
 #include "cli/gpt/train.hpp"
@@ -17,8 +16,7 @@ namespace {
 /// What ferrite may take of a GPU: FERRITE_CUDA_MEMORY_LIMIT, or more than any GPU has.
 double limit_of(AnyBackend backend) {
   const Cuda* const cuda = backend.get_if<Cuda>();
-  if (!cuda) return std::numeric_limits<double>::infinity();
-  return nlohmann::json::parse(cuda->memory_report_json()).at("limit").get<double>();
+  return cuda ? static_cast<double>(cuda->memory_limit()) : std::numeric_limits<double>::infinity();
 }
 
 double total_bytes(const AnyBackend& backend) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ferrite/backend/cuda_device.hpp"
 
@@ -19,11 +18,9 @@ double free_on_gpu(AnyBackend& backend) {
   for (const CudaDeviceInfo& gpu : cuda_devices())
     if (gpu.index == backend.device().index)
       bytes = static_cast<double>(gpu.free_bytes + backend.memory_stats().cached);
-  if (const Cuda* const cuda = backend.get_if<Cuda>()) {
-    const auto report = nlohmann::json::parse(cuda->memory_report_json());
-    bytes = std::min(bytes,
-                     report.at("limit").get<double>() - static_cast<double>(backend.memory_stats().in_use));
-  }
+  if (const Cuda* const cuda = backend.get_if<Cuda>())
+    bytes = std::min(bytes, static_cast<double>(cuda->memory_limit()) -
+                                static_cast<double>(backend.memory_stats().in_use));
   return bytes;
 }
 
