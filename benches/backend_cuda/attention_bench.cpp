@@ -36,8 +36,7 @@ Inputs<B> draw_inputs(const Case& c, B& b, Rng& rng, DType dtype) {
 }  // namespace
 
 void add_attention(Suite& suite) {
-  const auto add = [&](const Case& c) {
-    const DType dtype = DType::bf16;
+  const auto add = [&](const Case& c, DType dtype = DType::bf16) {
     const bool causal = c.kind == Kind::causal || c.kind == Kind::grouped;
     const double scale = 1 / std::sqrt(static_cast<double>(c.columns));
     const auto name = [&](const char* op) {
@@ -65,6 +64,10 @@ void add_attention(Suite& suite) {
   for (const std::int64_t length : {4, 8, 16, 32}) add({Kind::plain, 65536 * 8 / length, 6, length, 32});
   add({Kind::plain, 16384, 6, 64, 32});
   add({Kind::plain, 512, 6, 512, 32, 400});
+  for (const Kind kind : {Kind::plain, Kind::causal, Kind::mask}) add({kind, 8, 12, 1024, 64}, DType::f32);
+  add({Kind::causal, 4, 16, 2048, 128}, DType::f32);
+  add({Kind::plain, 16384, 6, 16, 32}, DType::f32);
+  add({Kind::plain, 64, 6, 512, 32, 400}, DType::f32);
 }
 
 }  // namespace ferrite::bench

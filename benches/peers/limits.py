@@ -23,7 +23,7 @@ LIMITS = [  # pattern of the whole name, kind, limit; the first that matches cou
     (r"(softmax|layer_norm|rms_norm)_backward/\w+/" + ROWS, "copy", 0.75),
     (r"cross_entropy_both/bf16/32768x50304", "seconds", 2.2e-3),
     (r"linear_cross_entropy_both/bf16/65536x768x50304", "peer", 1.5),
-    (r"attention(_backward)?/bf16/.*", "peer", 1.0),
+    (r"attention(_backward)?/(bf16|f32)/.*", "peer", 1.0),
     (r"(conv2d|max_pool2d|batch_norm).*", "peer", 0.98),
     (r"(cholesky|solve|eigh|svd)/.*", "peer", 1.0),
     (r"adamw/f32/124M", "seconds", 0.95e-3),

@@ -1,4 +1,4 @@
-#include "backend_cuda/kernels/attention_backward_16bit.cuh"
+#include "backend_cuda/kernels/attention_backward.cuh"
 
 namespace ferrite::cuda::attention {
 

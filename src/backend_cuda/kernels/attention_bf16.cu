@@ -1,4 +1,4 @@
-#include "backend_cuda/kernels/attention_16bit.cuh"
+#include "backend_cuda/kernels/attention.cuh"
 
 namespace ferrite::cuda::attention {
 

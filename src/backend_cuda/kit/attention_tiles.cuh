@@ -1,6 +1,7 @@
-// Tiles of attention on tensor cores: rows of 16-bit elements in shared memory, and products of tiles whose
-// results stay in registers. A warp owns 16 rows of results. Where a lane's elements of a 16 x 8 result lie
-// is told in ptx.cuh; the same places, packed in pairs, are those of a left operand.
+// Tiles of attention on tensor cores: rows in shared memory, and products of tiles whose results stay in
+// registers. A warp owns 16 rows of results. Where a lane's elements of a 16 x 8 result lie is told in
+// ptx.cuh; the same places, packed in pairs, are those of a left operand of 16 bits. attention_tiles_f32.cuh
+// has the products of f32.
 #pragma once
 
 #include "backend_cuda/kit/attention_problem.cuh"
@@ -8,13 +9,16 @@
 
 namespace ferrite::cuda::attention {
 
+/// Elements of 16 bytes.
+template <class T>
+constexpr int pack_of = 16 / static_cast<int>(sizeof(T));
+
 /// Rows start 16 bytes apart in the banks, so that the 8 rows of a matrix do not collide.
-template <int columns>
-constexpr int row_stride = columns + 8;
-/// Bytes of a tile of 16-bit elements.
-template <int columns>
+template <class T, int columns>
+constexpr int row_stride = columns + pack_of<T>;
+template <class T, int columns>
 constexpr int tile_bytes(int rows) {
-  return rows * row_stride<columns> * 2;
+  return rows * row_stride<T, columns> * static_cast<int>(sizeof(T));
 }
 
 /// 16 rows of results, in tiles of 8 columns. Not a name for an array: nvcc 12.4 cannot compile that.
@@ -31,19 +35,19 @@ struct Sums {
 template <int rows, int columns, int threads, class T>
 __device__ __forceinline__ void load_rows(T* to, const Heads<const T>& x, const T* head, std::int64_t first,
                                           std::int64_t end, int width, bool in_packs, int thread) {
-  constexpr int packs = columns / 8;
+  constexpr int pack = pack_of<T>, packs = columns / pack;
 #pragma unroll 4
   for (int i = thread; i < rows * packs; i += threads) {
-    const int r = i / packs, c = i % packs * 8;
+    const int r = i / packs, c = i % packs * pack;
     const bool exists = first + r < end;
     const T* const from = head + (exists ? (first + r) * x.row : 0);
-    T* const place = to + r * row_stride<columns> + c;
-    const int count = exists ? ::min(::max(width - c, 0), 8) : 0;
+    T* const place = to + r * row_stride<T, columns> + c;
+    const int count = exists ? ::min(::max(width - c, 0), pack) : 0;
     if (in_packs) {
-      ptx::copy_async(place, count > 0 ? from + c : head, count * 2);
+      ptx::copy_async(place, count > 0 ? from + c : head, count * static_cast<int>(sizeof(T)));
     } else {
 #pragma unroll
-      for (int e = 0; e < 8; ++e) place[e] = e < count ? from[(c + e) * x.column] : convert_to<T>(0.0f);
+      for (int e = 0; e < pack; ++e) place[e] = e < count ? from[(c + e) * x.column] : convert_to<T>(0.0f);
     }
   }
 }
@@ -74,7 +78,7 @@ struct LeftRows {
 
  private:
   __device__ __forceinline__ void load(std::uint32_t (&to)[4], int k) const {
-    ptx::load_matrices(to, rows + lane % 16 * row_stride<columns> + k * 16 + lane / 16 * 8);
+    ptx::load_matrices(to, rows + lane % 16 * row_stride<T, columns> + k * 16 + lane / 16 * 8);
   }
 };
 
@@ -87,7 +91,7 @@ __device__ __forceinline__ void multiply_rows(Sums<n_tiles>& sum, const LeftRows
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum[n][i] = 0;
   const int lane = left.lane;
-  const T* const row = right + (lane % 8 + lane / 16 * 8) * row_stride<columns> + lane / 8 % 2 * 8;
+  const T* const row = right + (lane % 8 + lane / 16 * 8) * row_stride<T, columns> + lane / 8 % 2 * 8;
 #pragma unroll
   for (int k = 0; k < columns / 16; ++k) {
     std::uint32_t a[4];
@@ -95,7 +99,7 @@ __device__ __forceinline__ void multiply_rows(Sums<n_tiles>& sum, const LeftRows
 #pragma unroll
     for (int n = 0; n < n_tiles; n += 2) {
       std::uint32_t b[4];
-      ptx::load_matrices(b, row + n * 8 * row_stride<columns> + k * 16);
+      ptx::load_matrices(b, row + n * 8 * row_stride<T, columns> + k * 16);
       ptx::multiply_add<T>(sum[n], a, b[0], b[1]);
       ptx::multiply_add<T>(sum[n + 1], a, b[2], b[3]);
     }
@@ -113,12 +117,20 @@ __device__ __forceinline__ std::uint32_t pack(float low, float high) {
   }
 }
 
+template <class T>
+__device__ __forceinline__ void store_pair(T* to, float low, float high) {
+  if constexpr (std::is_same_v<T, float>)
+    *reinterpret_cast<float2*>(to) = {low, high};
+  else
+    *reinterpret_cast<std::uint32_t*>(to) = pack<T>(low, high);
+}
+
 /// sum += left right, where `left` are results of an earlier product, rounded to T, and `right` is a tile of
 /// 8 n_tiles rows.
 template <class T, int columns, int n_tiles>
 __device__ __forceinline__ void multiply_through(Sums<columns / 8>& sum, const Sums<n_tiles>& left,
                                                  const T* right, int lane) {
-  const T* const row = right + lane % 16 * row_stride<columns> + lane / 16 * 8;
+  const T* const row = right + lane % 16 * row_stride<T, columns> + lane / 16 * 8;
 #pragma unroll
   for (int k = 0; k < n_tiles / 2; ++k) {
     const float(&low)[4] = left[2 * k], (&high)[4] = left[2 * k + 1];
@@ -127,7 +139,7 @@ __device__ __forceinline__ void multiply_through(Sums<columns / 8>& sum, const S
 #pragma unroll
     for (int n = 0; n < columns / 8; n += 2) {
       std::uint32_t b[4];
-      ptx::load_matrices_transposed(b, row + k * 16 * row_stride<columns> + n * 8);
+      ptx::load_matrices_transposed(b, row + k * 16 * row_stride<T, columns> + n * 8);
       ptx::multiply_add<T>(sum[n], a, b[0], b[1]);
       ptx::multiply_add<T>(sum[n + 1], a, b[2], b[3]);
     }
@@ -149,7 +161,7 @@ __device__ __forceinline__ void store_rows(const Sums<columns / 8>& sum, const f
       const int c = n * 8 + lane % 4 * 2;
       const float low = sum[n][2 * half] * factor[half], high = sum[n][2 * half + 1] * factor[half];
       if (in_packs && !add && c + 1 < width) {
-        *reinterpret_cast<std::uint32_t*>(from + c) = pack<T>(low, high);
+        store_pair(from + c, low, high);
         continue;
       }
 #pragma unroll
@@ -174,7 +186,7 @@ __device__ __forceinline__ float row_sum(float value) {
 }
 
 constexpr float log2_of_e = 1.44269504088896340736f;
-/// 2^x within 2^-22, far below what 16 bits show.
+/// 2^x within 2^-22.
 __device__ __forceinline__ float power_of_2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

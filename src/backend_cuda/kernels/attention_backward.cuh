@@ -1,9 +1,9 @@
-// The gradients of attention of f16 and bf16 on tensor cores. Weights are computed again from the scores and
+// The gradients of attention on tensor cores. Weights are computed again from the scores and
 // the saved log-sum-exp: one kernel goes through the keys for dq, another through the queries for dk and dv,
 // so that every sum has one owner and one order. That costs 7 products where adding up dq by atomics costs 5.
 #pragma once
 
-#include "backend_cuda/kernels/attention_16bit.cuh"
+#include "backend_cuda/kernels/attention.cuh"
 
 namespace ferrite::cuda::attention {
 
@@ -27,10 +27,10 @@ __device__ __forceinline__ float weight(float score, float lse) {
 }
 
 /// Shared memory of one group.
-template <class Blocking>
+template <class T, class Blocking>
 constexpr int query_bytes(const Problem& p) {
-  return tile_bytes<Blocking::columns>(2 * Blocking::rows +
-                                       2 * Blocking::other * buffers_for(p.keys, Blocking::other));
+  return tile_bytes<T, Blocking::columns>(2 * Blocking::rows +
+                                          2 * Blocking::other * buffers_for(p.keys, Blocking::other));
 }
 
 /// dq: queries stay, keys and values pass by.
@@ -38,10 +38,10 @@ template <class T, class Blocking>
 __global__ void __launch_bounds__(Blocking::block)
     query_kernel(Problem p, BackwardArrays<T> in, Gradient<T> dq, std::int64_t tiles, std::int64_t total) {
   constexpr int columns = Blocking::columns, other = Blocking::other, n_tiles = other / 8,
-                stride = row_stride<columns>, threads = Blocking::threads;
+                stride = row_stride<T, columns>, threads = Blocking::threads;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads, tiles, total, p.causal);
-  T* const q_tile = at.template memory<T>(query_bytes<Blocking>(p));
+  T* const q_tile = at.template memory<T>(query_bytes<T, Blocking>(p));
   T* const grad_tile = q_tile + Blocking::rows * stride;
   T* const k_tiles = grad_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;
@@ -115,10 +115,10 @@ template <class Blocking>
 constexpr int query_buffers(const Problem& p) {
   return p.group > 1 ? 2 : buffers_for(p.queries, Blocking::other);
 }
-template <class Blocking>
+template <class T, class Blocking>
 constexpr int key_bytes(const Problem& p) {
   const int buffers = query_buffers<Blocking>(p);
-  return tile_bytes<Blocking::columns>(2 * Blocking::rows + 2 * Blocking::other * buffers) +
+  return tile_bytes<T, Blocking::columns>(2 * Blocking::rows + 2 * Blocking::other * buffers) +
          2 * Blocking::other * buffers * static_cast<int>(sizeof(float));
 }
 
@@ -128,11 +128,11 @@ __global__ void __launch_bounds__(Blocking::block)
     key_kernel(Problem p, BackwardArrays<T> in, Gradient<T> dk, Gradient<T> dv, std::int64_t tiles,
                std::int64_t total) {
   constexpr int columns = Blocking::columns, other = Blocking::other, n_tiles = other / 8,
-                stride = row_stride<columns>, threads = Blocking::threads;
+                stride = row_stride<T, columns>, threads = Blocking::threads;
   constexpr bool wants_dk = pass != Pass::dv, wants_dv = pass != Pass::dk;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads / p.group, tiles, total, false);
-  T* const k_tile = at.template memory<T>(key_bytes<Blocking>(p));
+  T* const k_tile = at.template memory<T>(key_bytes<T, Blocking>(p));
   T* const v_tile = k_tile + Blocking::rows * stride;
   const int buffers = query_buffers<Blocking>(p);
   T* const q_tiles = v_tile + Blocking::rows * stride;
@@ -237,16 +237,16 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
   };
   const std::int64_t batch = q.shape()[0];
   const int columns = std::max(p.depth, p.width);
-  visit_blocking<32, false, true, 16>(columns, p.queries, [&]<class Blocking>() {
+  const auto queries = [&]<class Blocking>() {
     const std::int64_t tiles = divide_up(p.queries, Blocking::rows);
     launch_groups(call, query_kernel<T, Blocking>, batch * p.heads * tiles, Blocking::groups, Blocking::block,
-                  query_bytes<Blocking>(p), p, arrays, gradient(dq, 0), tiles);
-  });
-  visit_blocking<32, true, false, 16>(columns, p.keys, [&]<class Blocking>() {
+                  query_bytes<T, Blocking>(p), p, arrays, gradient(dq, 0), tiles);
+  };
+  const auto keys = [&]<class Blocking>() {
     const std::int64_t tiles = divide_up(p.keys, Blocking::rows);
     const auto pass = [&]<Pass which>() {
       launch_groups(call, key_kernel<T, Blocking, which>, batch * p.heads / p.group * tiles, Blocking::groups,
-                    Blocking::block, key_bytes<Blocking>(p), p, arrays, gradient(dk, 1), gradient(dv, 2),
+                    Blocking::block, key_bytes<T, Blocking>(p), p, arrays, gradient(dk, 1), gradient(dv, 2),
                     tiles);
     };
     if constexpr (Blocking::columns <= 128) {
@@ -255,7 +255,14 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
       pass.template operator()<Pass::dk>();
       pass.template operator()<Pass::dv>();
     }
-  });
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    visit_blocking_f32<32, 16>(columns, p.queries, queries);
+    visit_blocking_f32<32, 16>(columns, p.keys, keys);
+  } else {
+    visit_blocking<32, false, true, 16>(columns, p.queries, queries);
+    visit_blocking<32, true, false, 16>(columns, p.keys, keys);
+  }
 }
 
 }  // namespace ferrite::cuda::attention

@@ -1,10 +1,10 @@
-// Attention of f16 and bf16 on tensor cores, any mask, sizes and layouts: for each tile of queries the keys
-// pass by tile by tile, with a running maximum and sum per query (Dao, FlashAttention-2, 2023). Scores are in
-// f32; weights are rounded to 16 bits for the product with the values.
+// Attention on tensor cores, any mask, sizes and layouts: for each tile of queries the keys pass by tile by
+// tile, with a running maximum and sum per query (Milakov and Gimelshein 2018; Dao, FlashAttention-2, 2023).
+// Scores are in f32; beside 16 bits weights are rounded to these for the product with the values.
 #pragma once
 
-#include "backend_cuda/kit/attention_16bit.hpp"
-#include "backend_cuda/kit/attention_tiles.cuh"
+#include "backend_cuda/kit/attention.hpp"
+#include "backend_cuda/kit/attention_tiles_f32.cuh"
 
 namespace ferrite::cuda::attention {
 
@@ -66,20 +66,20 @@ struct ForwardArrays {
 constexpr int buffers_for(std::int64_t length, int tile) { return length > tile ? 2 : 1; }
 
 /// Shared memory of one group.
-template <class Blocking>
+template <class T, class Blocking>
 constexpr int forward_bytes(const Problem& p) {
-  return tile_bytes<Blocking::columns>(Blocking::rows +
-                                       2 * Blocking::other * buffers_for(p.keys, Blocking::other));
+  return tile_bytes<T, Blocking::columns>(Blocking::rows +
+                                          2 * Blocking::other * buffers_for(p.keys, Blocking::other));
 }
 
 template <class T, class Blocking>
 __global__ void __launch_bounds__(Blocking::block)
     forward_kernel(Problem p, ForwardArrays<T> in, std::int64_t tiles, std::int64_t total) {
   constexpr int columns = Blocking::columns, other = Blocking::other, n_tiles = other / 8,
-                stride = row_stride<columns>, threads = Blocking::threads;
+                stride = row_stride<T, columns>, threads = Blocking::threads;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads, tiles, total, p.causal);
-  T* const q_tile = at.template memory<T>(forward_bytes<Blocking>(p));
+  T* const q_tile = at.template memory<T>(forward_bytes<T, Blocking>(p));
   T* const k_tiles = q_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;
   const std::int64_t first = at.tile * Blocking::rows, key_head = at.h / p.group;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(Blocking::block)
 }
 
 /// Calls f.template operator()<Blocking>() with the smallest that holds a head's columns, and all of its rows
-/// if they are few. The figures behind the choices: benches/results/2026-11-17-h200-attention.
+/// if they are few. The figures behind the choices for 16 bits: benches/results/2026-11-17-h200-attention.
 template <int other, bool keeps_64, bool keeps_128, int other_256, class F>
 void visit_blocking(int columns, std::int64_t rows, F&& f) {
   const auto few_rows = [&]<int most, bool keeps>() {
@@ -191,6 +191,25 @@ void visit_blocking(int columns, std::int64_t rows, F&& f) {
     f.template operator()<Blocking<256, 4, other_256, false>>();
 }
 
+/// The same for tiles of f32, which take twice the memory: heads have at most 128 columns.
+template <int other_64, int other_128, class F>
+void visit_blocking_f32(int columns, std::int64_t rows, F&& f) {
+  const auto few_rows = [&]<int most, int other, bool keeps>() {
+    if (rows <= 16)
+      f.template operator()<Blocking<most, 1, 16, keeps>>();
+    else if (rows <= 32)
+      f.template operator()<Blocking<most, 2, 32, keeps>>();
+    else
+      f.template operator()<Blocking<most, 4, other, keeps>>();
+  };
+  if (columns <= 32)
+    few_rows.template operator()<32, 64, true>();
+  else if (columns <= 64)
+    few_rows.template operator()<64, other_64, false>();
+  else
+    f.template operator()<Blocking<128, 4, other_128, false>>();
+}
+
 template <class T>
 void attend(const Call& call, const Problem& p, const Array& q, const Array& k, const Array& v,
             const Array& o, const Array& lse) {
@@ -201,11 +220,16 @@ void attend(const Call& call, const Problem& p, const Array& q, const Array& k, 
                                 Heads<T>::of(o),
                                 {lse.data<float>(), strides[0], strides[1], strides[2]},
                                 lies_in_packs(q) && lies_in_packs(k) && lies_in_packs(v) && lies_in_packs(o)};
-  visit_blocking<64, true, true, 32>(std::max(p.depth, p.width), p.queries, [&]<class Blocking>() {
+  const auto run = [&]<class Blocking>() {
     const std::int64_t tiles = divide_up(p.queries, Blocking::rows);
     launch_groups(call, forward_kernel<T, Blocking>, q.shape()[0] * p.heads * tiles, Blocking::groups,
-                  Blocking::block, forward_bytes<Blocking>(p), p, arrays, tiles);
-  });
+                  Blocking::block, forward_bytes<T, Blocking>(p), p, arrays, tiles);
+  };
+  const int columns = std::max(p.depth, p.width);
+  if constexpr (std::is_same_v<T, float>)
+    visit_blocking_f32<32, 32>(columns, p.queries, run);
+  else
+    visit_blocking<64, true, true, 32>(columns, p.queries, run);
 }
 
 }  // namespace ferrite::cuda::attention

@@ -1,0 +1,8 @@
+#include "backend_cuda/kernels/attention.cuh"
+
+namespace ferrite::cuda::attention {
+
+template void attend<float>(const Call&, const Problem&, const Array&, const Array&, const Array&,
+                            const Array&, const Array&);
+
+}  // namespace ferrite::cuda::attention
