@@ -191,21 +191,22 @@ void visit_blocking(int columns, std::int64_t rows, F&& f) {
     f.template operator()<Blocking<256, 4, other_256, false>>();
 }
 
-/// The same for tiles of f32, which take twice the memory: heads have at most 128 columns.
-template <int other_64, int other_128, class F>
+/// The same for tiles of f32, which take twice the memory: heads have at most 128 columns. Figures:
+/// benches/results/2026-11-19-h200-attention-f32.
+template <int other_128, class F>
 void visit_blocking_f32(int columns, std::int64_t rows, F&& f) {
-  const auto few_rows = [&]<int most, int other, bool keeps>() {
+  const auto few_rows = [&]<int most>() {
     if (rows <= 16)
-      f.template operator()<Blocking<most, 1, 16, keeps>>();
+      f.template operator()<Blocking<most, 1, 16, false>>();
     else if (rows <= 32)
-      f.template operator()<Blocking<most, 2, 32, keeps>>();
+      f.template operator()<Blocking<most, 2, 32, false>>();
     else
-      f.template operator()<Blocking<most, 4, other, keeps>>();
+      f.template operator()<Blocking<most, 4, 32, false>>();
   };
   if (columns <= 32)
-    few_rows.template operator()<32, 64, true>();
+    few_rows.template operator()<32>();
   else if (columns <= 64)
-    few_rows.template operator()<64, other_64, false>();
+    few_rows.template operator()<64>();
   else
     f.template operator()<Blocking<128, 4, other_128, false>>();
 }
@@ -227,7 +228,7 @@ void attend(const Call& call, const Problem& p, const Array& q, const Array& k, 
   };
   const int columns = std::max(p.depth, p.width);
   if constexpr (std::is_same_v<T, float>)
-    visit_blocking_f32<32, 32>(columns, p.queries, run);
+    visit_blocking_f32<32>(columns, p.queries, run);
   else
     visit_blocking<64, true, true, 32>(columns, p.queries, run);
 }

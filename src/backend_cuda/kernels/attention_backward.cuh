@@ -257,8 +257,8 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
     }
   };
   if constexpr (std::is_same_v<T, float>) {
-    visit_blocking_f32<32, 16>(columns, p.queries, queries);
-    visit_blocking_f32<32, 16>(columns, p.keys, keys);
+    visit_blocking_f32<16>(columns, p.queries, queries);
+    visit_blocking_f32<16>(columns, p.keys, keys);
   } else {
     visit_blocking<32, false, true, 16>(columns, p.queries, queries);
     visit_blocking<32, true, false, 16>(columns, p.keys, keys);

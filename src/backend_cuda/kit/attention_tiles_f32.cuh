@@ -1,13 +1,13 @@
 // Products of tiles of f32 on tensor cores. Each element is split into two of tf32, which together hold 22 of
-// its 24 bits; three of their four products count. So a product has the precision of f32, nearly, at a third
-// of the rate of tf32, which is still several times what the other units reach.
+// its 24 bits; three of their four products count. Tensor cores cut off what does not fit into a sum instead
+// of rounding it, so sums stay short, and small products have sums of their own.
 #pragma once
 
 #include "backend_cuda/kit/attention_tiles.cuh"
 
 namespace ferrite::cuda::attention {
 
-/// high + low is the element, within 2^-22 of it.
+/// high + low is the element, within 2^-21 of it. Tensor cores ignore the last 13 bits of both.
 template <int count>
 struct Split {
   std::uint32_t high[count], low[count];
@@ -15,43 +15,36 @@ struct Split {
   __device__ __forceinline__ explicit Split(const float (&x)[count]) {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      high[i] = ptx::round_to_tf32(__float_as_uint(x[i]));
-      low[i] = ptx::round_to_tf32(__float_as_uint(x[i] - __uint_as_float(high[i])));
+      high[i] = (__float_as_uint(x[i]) + 0x1000) & 0xffffe000;  // quicker than the instruction that rounds
+      low[i] = __float_as_uint(x[i] - __uint_as_float(high[i]));
     }
   }
 };
 
-__device__ __forceinline__ void multiply_add(float (&sum)[4], const Split<4>& a, const Split<2>& b) {
-  ptx::multiply_add<float>(sum, a.low, b.high[0], b.high[1]);  // small ones first
-  ptx::multiply_add<float>(sum, a.high, b.low[0], b.low[1]);
-  ptx::multiply_add<float>(sum, a.high, b.high[0], b.high[1]);
-}
+/// 16 rows of sums that are being made.
+template <int n_tiles>
+struct SplitSums {
+  Sums<n_tiles> large, small;
 
+  __device__ __forceinline__ void add(int n, const Split<4>& a, const Split<2>& b) {
+    ptx::multiply_add<float>(small[n], a.low, b.high[0], b.high[1]);
+    ptx::multiply_add<float>(small[n], a.high, b.low[0], b.low[1]);
+    ptx::multiply_add<float>(large[n], a.high, b.high[0], b.high[1]);
+  }
+};
+
+/// Of f32 nothing stays in registers: sums need these.
 template <int columns, bool kept>
 struct LeftRows<float, columns, kept> {
   const float* rows;
   int lane;
-  float fragments[kept ? columns / 8 : 1][4];
 
   __device__ __forceinline__ LeftRows(const float* tile, int l) : rows(tile), lane(l) {}
-  __device__ __forceinline__ void keep() {
-    if constexpr (kept) {
-#pragma unroll
-      for (int k = 0; k < columns / 8; ++k) load(fragments[k], k);
-    }
-  }
+  __device__ __forceinline__ void keep() {}
   __device__ __forceinline__ Split<4> get(int k) const {
-    if constexpr (kept) return Split<4>(fragments[k]);
-    float fragment[4];
-    load(fragment, k);
-    return Split<4>(fragment);
-  }
-
- private:
-  __device__ __forceinline__ void load(float (&to)[4], int k) const {
     constexpr int stride = row_stride<float, columns>;
     const float* const at = rows + lane / 4 * stride + k * 8 + lane % 4;
-    to[0] = at[0], to[1] = at[8 * stride], to[2] = at[4], to[3] = at[8 * stride + 4];
+    return Split<4>({at[0], at[8 * stride], at[4], at[8 * stride + 4]});
   }
 };
 
@@ -59,17 +52,21 @@ template <class T, int columns, int n_tiles, bool kept>
 requires std::same_as<T, float> __device__ __forceinline__ void multiply_rows(
     Sums<n_tiles>& sum, const LeftRows<T, columns, kept>& left, const T* right) {
   constexpr int stride = row_stride<T, columns>;
-  sum = {};
+  SplitSums<n_tiles> made = {};
   const T* const row = right + left.lane / 4 * stride + left.lane % 4;
-#pragma unroll
+#pragma unroll 8
   for (int k = 0; k < columns / 8; ++k) {
     const Split<4> a = left.get(k);
 #pragma unroll
     for (int n = 0; n < n_tiles; ++n) {
       const T* const at = row + n * 8 * stride + k * 8;
-      multiply_add(sum[n], a, Split<2>({at[0], at[4]}));
+      made.add(n, a, Split<2>({at[0], at[4]}));
     }
   }
+#pragma unroll
+  for (int n = 0; n < n_tiles; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum[n][i] = made.large[n][i] + made.small[n][i];
 }
 
 /// The places of results are not those of a left operand. Here element t of a step is its row 2 t of `right`,
@@ -78,16 +75,24 @@ template <class T, int columns, int n_tiles>
 requires std::same_as<T, float> __device__ __forceinline__ void multiply_through(Sums<columns / 8>& sum,
                                                                                  const Sums<n_tiles>& left,
                                                                                  const T* right, int lane) {
-  constexpr int stride = row_stride<T, columns>;
+  constexpr int stride = row_stride<T, columns>, at_once = 4;
   const T* const row = right + lane % 4 * 2 * stride + lane / 4;
 #pragma unroll
-  for (int k = 0; k < n_tiles; ++k) {
-    const Split<4> a({left[k][0], left[k][2], left[k][1], left[k][3]});
+  for (int first = 0; first < columns / 8; first += at_once) {
+    SplitSums<at_once> made = {};
 #pragma unroll
-    for (int n = 0; n < columns / 8; ++n) {
-      const T* const at = row + k * 8 * stride + n * 8;
-      multiply_add(sum[n], a, Split<2>({at[0], at[stride]}));
+    for (int k = 0; k < n_tiles; ++k) {
+      const Split<4> a({left[k][0], left[k][2], left[k][1], left[k][3]});
+#pragma unroll
+      for (int n = 0; n < at_once; ++n) {
+        const T* const at = row + k * 8 * stride + (first + n) * 8;
+        made.add(n, a, Split<2>({at[0], at[stride]}));
+      }
     }
+#pragma unroll
+    for (int n = 0; n < at_once; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[first + n][i] += made.large[n][i] + made.small[n][i];
   }
 }
 
