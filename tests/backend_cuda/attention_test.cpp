@@ -51,6 +51,14 @@ TEST_F(CudaAttention, SizesAroundTheTiles) {
   }
 }
 
+TEST_F(CudaAttention, LongSumsOfF32KeepItsPrecision) {
+  const Gpu q = random({1, 2, 128, 64}), k = random({1, 2, 2048, 64}), v = random({1, 2, 2048, 64});
+  const op::Attention op{false, 0.125};
+  const Truth want = eval(op, truth(q), truth(k), truth(v)), off = truth(eval(op, q, k, v)) - want;
+  // Tensor cores cut off what does not fit into a sum: one sum over all keys would be off by 1e-5.
+  EXPECT_LT(std::sqrt(sum(off * off).item() / sum(want * want).item()), 1.5e-6);
+}
+
 TEST_F(CudaAttention, SixteenBitsOnTensorCores) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const auto& [t, s, d] :
