@@ -11,7 +11,7 @@ using namespace cuda;
 using namespace cuda::attention;
 
 bool accepts(const Cuda& cuda, const op::Attention&, MetaSpan in) {
-  return takes(cuda, in[0], in[1], in[2], in.size() > 3 ? &in[3] : nullptr);
+  return takes(cuda, in[0], in[1], in[2], in.size() > 3 ? &in[3] : nullptr, Direction::forward);
 }
 
 void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {

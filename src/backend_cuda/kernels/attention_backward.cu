@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(threads)
 bool accepts(const Cuda& cuda, const op::AttentionBackward&, MetaSpan in) {
   for (std::size_t i = 0; i < 5; ++i)
     if (in[i].dtype != in[1].dtype) return false;
-  return in[5].dtype == DType::f32 && takes(cuda, in[1], in[2], in[3], in.size() > 6 ? &in[6] : nullptr);
+  return in[5].dtype == DType::f32 &&
+         takes(cuda, in[1], in[2], in[3], in.size() > 6 ? &in[6] : nullptr, Direction::backward);
 }
 
 void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumulate mask) {

@@ -18,21 +18,25 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
                      const Array& v, const float* lse, const float* delta, const Array& dq, const Array& dk,
                      const Array& dv, Accumulate mask);
 
-/// Shared memory that a block needs for heads of this many columns, at most 256 of 16 bits or 128 of f32.
-constexpr std::size_t shared_bytes(DType dtype, std::int64_t columns) {
-  if (dtype == DType::f32) return columns <= 64 ? 71'000 : 102'000;
-  return columns <= 128 ? 90'000 : 102'000;
+enum class Direction : std::uint8_t { forward, backward };
+
+/// Shared memory that a block needs for heads of this many columns, at most 256 of 16 bits or 128 of f32. The
+/// widest forward pass takes all that a block can have on smaller GPUs.
+constexpr std::size_t shared_bytes(DType dtype, std::int64_t columns, Direction direction) {
+  if (columns <= (dtype == DType::f32 ? 64 : 128)) return 90'000;
+  return direction == Direction::forward ? 101'376 : 101'632;
 }
 
 /// f16 and bf16 with heads of up to 256 columns, f32 with up to 128; masks of bool or any of these.
-inline bool takes(const Cuda& cuda, const Meta& q, const Meta& k, const Meta& v, const Meta* mask) {
+inline bool takes(const Cuda& cuda, const Meta& q, const Meta& k, const Meta& v, const Meta* mask,
+                  Direction direction) {
   const std::int64_t columns = std::max(q.shape[3], v.shape[3]), most = q.dtype == DType::f32 ? 128 : 256;
   const auto narrow = [](DType d) { return is_floating(d) && d != DType::f64; };
   if (!narrow(q.dtype) || columns > most || (mask && mask->dtype != DType::bool_ && !narrow(mask->dtype)))
     return false;
   constexpr std::int64_t longest = std::int64_t{1} << 30;
   if (q.shape[1] == 0 || q.shape[2] > longest || k.shape[2] > longest) return false;
-  return shared_bytes(q.dtype, columns) <= most_shared_memory(cuda);
+  return shared_bytes(q.dtype, columns, direction) <= most_shared_memory(cuda);
 }
 
 inline Problem problem_of(const Array& q, const Array& k, const Array& v, const Array* mask, bool causal,
