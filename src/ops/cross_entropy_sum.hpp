@@ -1,4 +1,4 @@
-// The last step of the kernels that give one loss for many rows.
+// Shared by the kernels that give one loss for many rows: ops on arrays, and the last step.
 #pragma once
 
 #include <initializer_list>
@@ -8,6 +8,7 @@
 
 namespace ferrite::op {
 
+/// Runs an op that has one result.
 template <class B, class Op>
 void run_one(B& b, const Op& op, std::initializer_list<const Array*> in, Array out) {
   run(b, op, Ins(in.begin(), in.size()), Outs(&out, 1));

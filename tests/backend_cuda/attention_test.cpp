@@ -204,9 +204,14 @@ TEST_F(CudaAttention, SharedHeadsAndWindows) {
 }
 
 TEST_F(CudaAttention, ShortSequencesShareABlock) {
-  for (const DType dtype : {DType::f16, DType::bf16}) {
-    for (const auto& [t, s, d] :
-         {std::array<std::int64_t, 3>{2, 2, 32}, {7, 16, 64}, {16, 5, 24}, {30, 32, 32}, {17, 40, 64}}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const auto& [t, s, d] : {std::array<std::int64_t, 3>{2, 2, 32},
+                                  {7, 16, 64},
+                                  {16, 5, 24},
+                                  {30, 32, 32},
+                                  {17, 40, 64},
+                                  {10, 100, 64},
+                                  {100, 10, 64}}) {
       SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d}));
       expect_attention(random({5, 3, t, d}, dtype), random({5, 3, s, d}, dtype), random({5, 3, s, d}, dtype),
                        false);
@@ -217,7 +222,7 @@ TEST_F(CudaAttention, ShortSequencesShareABlock) {
 }
 
 TEST_F(CudaAttention, LargeNegativeMasksHideKeysAsInfinityDoes) {
-  for (const DType dtype : {DType::f16, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const Gpu q = random({1, 2, 70, 32}, dtype), k = random({1, 2, 150, 32}, dtype),
               v = random({1, 2, 150, 32}, dtype);
     for (const double mask : {-1e9, -1e10, -1e30}) {  // of the first tile of keys, and more

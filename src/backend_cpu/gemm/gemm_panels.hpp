@@ -21,18 +21,19 @@
 namespace ferrite::cpu {
 
 /// Rows and columns of the tile in registers: as many accumulators as leave room for one row of b and the
-/// broadcast element of a (of 32, 16 and 32 vector registers). Panels of no more than `few_rows` rows have a
-/// tile of their own: what is left of 32 or 64 columns of a head.
+/// broadcast element of a (of 32, 16 and 32 vector registers). Panels of no more than `few_panel_rows` rows
+/// have a tile of their own: what is left of 32 columns of a head, with AVX-512 and AVX.
 #if defined(__AVX512F__)
-inline constexpr int panel_rows = 14, few_rows = 4, panel_vectors = 2;
+inline constexpr int panel_rows = 14, few_panel_rows = 4, panel_vectors = 2;
 #elif defined(__aarch64__)
-inline constexpr int panel_rows = 8, few_rows = 4, panel_vectors = 3;
+inline constexpr int panel_rows = 8, few_panel_rows = 4, panel_vectors = 3;
 #elif defined(__AVX__)
-inline constexpr int panel_rows = 6, few_rows = 2, panel_vectors = 2;
+inline constexpr int panel_rows = 6, few_panel_rows = 2, panel_vectors = 2;
 #else
-inline constexpr int panel_rows = 4, few_rows = 2, panel_vectors = 2;
+inline constexpr int panel_rows = 4, few_panel_rows = 2, panel_vectors = 2;
 #endif
-constexpr int tile_rows(std::int64_t rows) { return rows <= few_rows ? few_rows : panel_rows; }
+/// Rows of the tile that multiplies a panel of so many.
+constexpr int rows_of_tile(std::int64_t rows) { return rows <= few_panel_rows ? few_panel_rows : panel_rows; }
 template <class W>
 inline constexpr int panel_columns = panel_vectors* static_cast<int>(simd::lanes<W>);
 
@@ -92,8 +93,6 @@ template <int width, class W, class T>
 void pack_panel(const Matrix<const T>& x, W* panel) {
   if constexpr (std::is_same_v<W, T>) {
     if (x.column_stride == 1) return pack_rows<width>(x.data, x.rows, x.row_stride, x.columns, panel);
-  }
-  if constexpr (std::is_same_v<W, T>) {
     if (x.row_stride == 1) {
       for (std::int64_t k = 0; k < x.columns; ++k) {
         const W* const column = x.data + k * x.column_stride;
@@ -110,8 +109,8 @@ void pack_panel(const Matrix<const T>& x, W* panel) {
   }
 }
 
-/// Asks for the rows of x, which are packed soon: rows far apart come by no stream that a processor would
-/// see.
+/// Asks for the rows of x, of unit column stride, which are packed soon: rows far apart form no stream that a
+/// processor recognises.
 template <class T>
 FERRITE_INLINE void fetch_rows(const Matrix<const T>& x) {
   constexpr std::int64_t line = 64 / sizeof(T);
@@ -202,8 +201,8 @@ template <int rows, class W>
 /// c = alpha a b, or c += alpha a b, for one panel of a and one of b.
 template <class W>
 void multiply_panels(std::int64_t depth, W alpha, const W* a, const W* b, const Matrix<W>& c, bool add) {
-  if (c.rows <= few_rows)
-    multiply_tile<few_rows>(depth, alpha, a, b, c, add);
+  if (c.rows <= few_panel_rows)
+    multiply_tile<few_panel_rows>(depth, alpha, a, b, c, add);
   else
     multiply_tile<panel_rows>(depth, alpha, a, b, c, add);
 }

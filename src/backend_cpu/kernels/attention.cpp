@@ -146,7 +146,7 @@ class HeadAttention {
       if (key > first) scale(factor);
       for (std::int64_t e = 0; e < width_; e += panel_rows)
         multiply_panels<T>(n, 1, value_panels_ + e * keys_ + (key - first_) * panel_rows, block_,
-                           Matrix<T>(sums_ + e * columns, tile_rows(width_ - e), columns), key > first);
+                           Matrix<T>(sums_ + e * columns, rows_of_tile(width_ - e), columns), key > first);
     }
     T top[columns], sum[columns];
     std::memcpy(top, running.top, sizeof top);

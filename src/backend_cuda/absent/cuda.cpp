@@ -27,9 +27,9 @@ void Cuda::synchronize() { throw_absent(); }
 bool Cuda::is_capturing() const { throw_absent(); }
 MemoryStats Cuda::memory_stats() const { throw_absent(); }
 std::string Cuda::memory_report() const { throw_absent(); }
-std::size_t Cuda::memory_limit() const { throw_absent(); }
 std::string Cuda::memory_report_json() const { throw_absent(); }
 void Cuda::set_memory_limit(std::size_t) { throw_absent(); }
+std::size_t Cuda::memory_limit() const { throw_absent(); }
 void Cuda::release_cache() { throw_absent(); }
 std::string Cuda::describe() const { throw_absent(); }
 std::vector<std::string> Cuda::warnings() const { throw_absent(); }

@@ -1,5 +1,5 @@
-// Attention without a buffer of all scores: by cuDNN where it takes the case and is faster, else by ferrite's
-// own kernels (attention.cuh).
+// Attention without a buffer of all scores: by cuDNN where it takes the case (and, of short ones, is faster),
+// else by ferrite's own kernels (attention.cuh).
 #include "backend_cuda/dnn/attention_bias.hpp"
 #include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/kit/attention.hpp"

@@ -1,6 +1,6 @@
 // Attention on tensor cores, any mask, sizes and layouts: for each tile of queries the keys pass by tile by
 // tile, with a running maximum and sum per query (Milakov and Gimelshein 2018; Dao, FlashAttention-2, 2023).
-// Scores are in f32; beside 16 bits weights are rounded to these for the product with the values.
+// Scores are in f32. With values of 16 bits, weights are rounded to 16 bits for the product with them.
 #pragma once
 
 #include "backend_cuda/kit/attention.hpp"

@@ -1,5 +1,5 @@
-// The gradients of attention: by cuDNN where it takes the case and is faster, else by ferrite's own kernels
-// (attention_backward.cuh).
+// The gradients of attention: by cuDNN where it takes the case (and, of short ones, is faster), else by
+// ferrite's own kernels (attention_backward.cuh).
 #include "backend_cuda/dnn/attention_bias.hpp"
 #include "backend_cuda/dnn/attention_plans.hpp"
 #include "backend_cuda/kit/attention.hpp"
@@ -53,12 +53,10 @@ void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumula
   const Array lse = dense(cuda, in[5]);
   const auto own = [&](const Array& dq, const Array& dk, const Array& dv, Accumulate adds) {
     const Scratch<float> delta(call, rows);
-    visit_floating(q.dtype(), [&]<class T>() {
-      if (rows == 0) return;
-      delta_kernel<T><<<static_cast<unsigned>(divide_up(rows, threads / 8)), threads, 0, call.stream()>>>(
-          p.heads, p.queries, rows, p.width, Heads<const T>::of(grad), Heads<const T>::of(o), delta.data());
-    });
     visit_type(q.dtype(), [&]<class T>() {
+      if (rows > 0)
+        delta_kernel<T><<<static_cast<unsigned>(divide_up(rows, threads / 8)), threads, 0, call.stream()>>>(
+            p.heads, p.queries, rows, p.width, Heads<const T>::of(grad), Heads<const T>::of(o), delta.data());
       attend_backward<T>(call, p, grad, q, k, v, lse.data<float>(), delta.data(), dq, dk, dv, adds);
     });
   };

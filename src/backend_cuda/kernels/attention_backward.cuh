@@ -1,6 +1,6 @@
-// The gradients of attention on tensor cores. Weights are computed again from the scores and
-// the saved log-sum-exp: one kernel goes through the keys for dq, another through the queries for dk and dv,
-// so that every sum has one owner and one order. That costs 7 products where adding up dq by atomics costs 5.
+// The gradients of attention on tensor cores. Weights are computed again from the scores and the saved
+// log-sum-exp: one kernel goes through the keys for dq, another through the queries for dk and dv, so that
+// every sum has one owner and one order. That costs 7 products where adding up dq by atomics costs 5.
 #pragma once
 
 #include "backend_cuda/kernels/attention.cuh"

@@ -114,7 +114,7 @@ __device__ __forceinline__ void loss_rows(RowsOrRing& rows, const Loss& args) {
       if constexpr (requires { rows.chunk(); })
         return smoothing != 0 || marked.has_any(rows.chunk());
       else
-        return std::true_type();  // a row comes as a whole: the loop for the others would be dead weight
+        return std::true_type();  // a ring has the whole row: the loop for the others would be dead weight
     };
     rows.pass(
         [&](auto each) { total.template add<lanes>(each, marked, is_marked(), smoothing != 0, origin); });
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 constexpr int counting_threads = 1024;
 
-/// results: the number of targets that are not ignored, and one over it. One block.
+/// count: of the targets that are not ignored; reciprocal: one over that. For one block.
 template <class T>
 __global__ void __launch_bounds__(counting_threads)
     count_kernel(const __grid_constant__ Targets targets, std::int64_t rows, T* count, T* reciprocal) {

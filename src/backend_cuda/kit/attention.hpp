@@ -21,10 +21,14 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
 enum class Direction : std::uint8_t { forward, backward };
 
 /// Shared memory that a block needs for heads of this many columns, at most 256 of 16 bits or 128 of f32. The
-/// widest forward pass takes all that a block can have on smaller GPUs.
-constexpr std::size_t shared_bytes(DType dtype, std::int64_t columns, Direction direction) {
+/// widest forward pass takes all that a block can have on smaller GPUs. `shortest`: of queries and keys.
+constexpr std::size_t shared_bytes(DType dtype, std::int64_t columns, std::int64_t shortest,
+                                   Direction direction) {
+  const bool forward = direction == Direction::forward;
+  if (dtype == DType::f32 && columns > 32 && columns <= 64 && shortest <= 32)
+    return forward ? 88'000 : 106'000;  // a block has several groups, with tiles of their own
   if (columns <= (dtype == DType::f32 ? 64 : 128)) return 90'000;
-  return direction == Direction::forward ? 101'376 : 101'632;
+  return forward ? 101'376 : 101'632;
 }
 
 /// f16 and bf16 with heads of up to 256 columns, f32 with up to 128; masks of bool or any of these.
@@ -36,7 +40,8 @@ inline bool takes(const Cuda& cuda, const Meta& q, const Meta& k, const Meta& v,
     return false;
   constexpr std::int64_t longest = std::int64_t{1} << 30;
   if (q.shape[1] == 0 || q.shape[2] > longest || k.shape[2] > longest) return false;
-  return shared_bytes(q.dtype, columns, direction) <= most_shared_memory(cuda);
+  const std::int64_t shortest = std::min(q.shape[2], k.shape[2]);
+  return shared_bytes(q.dtype, columns, shortest, direction) <= most_shared_memory(cuda);
 }
 
 inline Problem problem_of(const Array& q, const Array& k, const Array& v, const Array* mask, bool causal,

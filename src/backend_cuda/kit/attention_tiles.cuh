@@ -9,13 +9,9 @@
 
 namespace ferrite::cuda::attention {
 
-/// Elements of 16 bytes.
-template <class T>
-constexpr int pack_of = 16 / static_cast<int>(sizeof(T));
-
 /// Rows start 16 bytes apart in the banks, so that the 8 rows of a matrix do not collide.
 template <class T, int columns>
-constexpr int row_stride = columns + pack_of<T>;
+constexpr int row_stride = columns + pack_lanes<T>;
 template <class T, int columns>
 constexpr int tile_bytes(int rows) {
   return rows * row_stride<T, columns> * static_cast<int>(sizeof(T));
@@ -35,7 +31,7 @@ struct Sums {
 template <int rows, int columns, int threads, class T>
 __device__ __forceinline__ void load_rows(T* to, const Heads<const T>& x, const T* head, std::int64_t first,
                                           std::int64_t end, int width, bool in_packs, int thread) {
-  constexpr int pack = pack_of<T>, packs = columns / pack;
+  constexpr int pack = pack_lanes<T>, packs = columns / pack;
 #pragma unroll 4
   for (int i = thread; i < rows * packs; i += threads) {
     const int r = i / packs, c = i % packs * pack;

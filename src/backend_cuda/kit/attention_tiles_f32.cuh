@@ -7,7 +7,7 @@
 
 namespace ferrite::cuda::attention {
 
-/// high + low is the element, within 2^-21 of it. Tensor cores ignore the last 13 bits of both.
+/// high + low is the element. Tensor cores ignore the last 13 bits of both, at most 2^-22 of it.
 template <int count>
 struct Split {
   std::uint32_t high[count], low[count];
@@ -33,7 +33,7 @@ struct SplitSums {
   }
 };
 
-/// Of f32 nothing stays in registers: sums need these.
+/// Left operands of f32 do not stay in registers: the sums need them.
 template <int columns, bool kept>
 struct LeftRows<float, columns, kept> {
   const float* rows;

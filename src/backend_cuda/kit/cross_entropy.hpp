@@ -1,5 +1,5 @@
-// Losses of some rows of a larger call: softmax_cross_entropy runs all at once, linear_cross_entropy in
-// chunks.
+// Losses of some rows of a larger call, which softmax_cross_entropy runs at once and linear_cross_entropy in
+// chunks; and how many targets a mean has.
 #pragma once
 
 #include "ferrite/cuda/call.hpp"
@@ -28,7 +28,7 @@ struct CountedTargets {
 /// Counts on the GPU, with results of `dtype`: nothing waits for it.
 CountedTargets count_targets(const Call& call, Cuda& cuda, const Array& targets, std::int64_t ignore_index,
                              DType dtype);
-/// Fills `counted` by a single launch, which is slow for more than some ten thousand targets.
+/// Fills `counted` by a single launch, which is slow for hundreds of thousands of targets.
 void count_in_one_block(const Call& call, const Array& targets, std::int64_t ignore_index,
                         const CountedTargets& counted);
 

@@ -353,7 +353,9 @@ class Rows {
     for (int k = 0; k < inputs; ++k) {
       const T* const data = static_cast<const T*>(args_.in[k].data) + row_ * args_.in[k].stride;
       const auto* packs = reinterpret_cast<const RawPack<T, lanes>*>(data) + first;
-      asm("" : "+l"(packs));  // else every item computes it again
+      // Without this the compiler computes the address again for every item. After it, the compiler no longer
+      // knows that the memory is global.
+      asm("" : "+l"(packs));
       __builtin_assume(__isGlobal(packs));
 #pragma unroll
       for (int i = 0; i < items; ++i) {

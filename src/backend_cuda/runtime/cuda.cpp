@@ -118,9 +118,9 @@ void Cuda::synchronize() {
 bool Cuda::is_capturing() const { return context_->is_capturing(); }
 MemoryStats Cuda::memory_stats() const { return context_->common_pool().stats(); }
 std::string Cuda::memory_report() const { return context_->common_pool().memory_report(); }
-std::size_t Cuda::memory_limit() const { return context_->common_pool().limit(); }
 std::string Cuda::memory_report_json() const { return context_->common_pool().memory_report_json(); }
 void Cuda::set_memory_limit(std::size_t bytes) { context_->common_pool().set_limit(bytes); }
+std::size_t Cuda::memory_limit() const { return context_->common_pool().limit(); }
 void Cuda::release_cache() { context_->common_pool().release_cache(); }
 
 std::string Cuda::describe() const {
