@@ -10,6 +10,7 @@
 namespace ferrite::op {
 
 namespace {
+
 /// `op` is Attention or AttentionBackward.
 template <class Op>
 Cost attention_cost(const Op& op, const Shape& q, const Shape& v, double products, MetaSpan in,
@@ -23,7 +24,8 @@ Cost attention_cost(const Op& op, const Shape& q, const Shape& v, double product
   return cost;
 }
 
-/// q, k, v and perhaps a mask that fit each other; what attention gives for them.
+}  // namespace
+
 Metas check_attention(std::string_view op, MetaSpan in) {
   const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
   detail::check_rank(op, "q", q, 4);
@@ -51,7 +53,19 @@ Metas check_attention(std::string_view op, MetaSpan in) {
   }
   return {Meta{{q[0], q[1], q[2], v[3]}, in[0].dtype}, Meta{{q[0], q[1], q[2]}, wide_dtype(in[0].dtype)}};
 }
-}  // namespace
+
+Metas check_attention_backward(std::string_view op, MetaSpan in) {
+  Metas forward{in[1], in[2], in[3]};
+  if (in.size() > 6) forward.push_back(in[6]);
+  const Metas results = check_attention(op, forward);
+  detail::check_shape(op, "gradient", in[0].shape, results[0].shape);
+  detail::check_floating(op, "gradient", in[0].dtype);
+  detail::check_shape(op, "o", in[4].shape, results[0].shape);
+  detail::check_dtype(op, "o", in[4].dtype, results[0].dtype);
+  detail::check_shape(op, "lse", in[5].shape, results[1].shape);
+  detail::check_dtype(op, "lse", in[5].dtype, results[1].dtype);
+  return {in[1], in[2], in[3]};
+}
 
 Metas Attention::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 3, 4);
@@ -69,16 +83,7 @@ double Attention::reduction_length(MetaSpan in) const {
 Metas AttentionBackward::infer(MetaSpan in) const {
   detail::check_arity(type_name, in.size(), 6, 7);
   check_window(type_name, window);
-  Metas forward{in[1], in[2], in[3]};
-  if (in.size() > 6) forward.push_back(in[6]);
-  const Metas results = check_attention(type_name, forward);
-  detail::check_shape(type_name, "gradient", in[0].shape, results[0].shape);
-  detail::check_floating(type_name, "gradient", in[0].dtype);
-  detail::check_shape(type_name, "o", in[4].shape, results[0].shape);
-  detail::check_dtype(type_name, "o", in[4].dtype, results[0].dtype);
-  detail::check_shape(type_name, "lse", in[5].shape, results[1].shape);
-  detail::check_dtype(type_name, "lse", in[5].dtype, results[1].dtype);
-  return {in[1], in[2], in[3]};
+  return check_attention_backward(type_name, in);
 }
 Cost AttentionBackward::cost(MetaSpan in, MetaSpan out) const {
   return attention_cost(*this, in[1].shape, in[3].shape, 5, in, out);

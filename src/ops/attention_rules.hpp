@@ -1,4 +1,4 @@
-// What attention and self_attention have in common: the rule of their attributes.
+// What attention, self_attention and cross_attention have in common: rules of attributes and shapes.
 #pragma once
 
 #include "ferrite/ops/op.hpp"
@@ -8,6 +8,22 @@ namespace ferrite::op {
 inline void check_window(std::string_view op, std::int64_t window) {
   detail::check_attribute(op, "window", static_cast<double>(window), window >= 0,
                           "must be the number of keys that a query sees, or 0 for no limit");
+}
+
+/// Throws unless q, k, v and perhaps a mask fit each other as attention takes them; what it gives for them.
+Metas check_attention(std::string_view op, MetaSpan in);
+/// The same of a gradient's inputs; what the gradient gives.
+Metas check_attention_backward(std::string_view op, MetaSpan in);
+
+/// [N, T, H, D] as [N, H, T, D], or the other way round.
+inline Meta swapped(const Meta& x) { return {{x.shape[0], x.shape[2], x.shape[1], x.shape[3]}, x.dtype}; }
+
+/// `cost` with the bytes of these arrays.
+inline Cost with_bytes(Cost cost, MetaSpan in, MetaSpan out) {
+  cost.bytes = 0;
+  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
+  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
+  return cost;
 }
 
 }  // namespace ferrite::op

@@ -39,13 +39,6 @@ Metas backward_parts(std::string_view op, MetaSpan in) {
   return {grad, parts[0], parts[1], parts[2], parts[0], in[3]};
 }
 
-Cost with_bytes(Cost cost, MetaSpan in, MetaSpan out) {
-  cost.bytes = 0;
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
-}
-
 }  // namespace
 
 Metas SelfAttention::infer(MetaSpan in) const {

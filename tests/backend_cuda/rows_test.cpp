@@ -42,9 +42,9 @@ struct CudaRows : CudaContraction {
 
 std::string name_of(const Gpu& x) { return to_string(x.meta()); }
 
-const Shape shapes[] = {{3, 1},     {70, 3},    {3, 8},     {1000, 10}, {5, 64},
-                        {9, 100},   {600, 768}, {7, 1000},  {5, 4096},  {3, 8192},
-                        {2, 12345}, {3, 16392}, {3, 50304}, {2, 70000}, {2, 140008}};
+const Shape shapes[] = {{3, 1},      {70, 3},    {3, 8},     {1000, 10}, {5, 64},    {9, 100},
+                        {5001, 192}, {300, 256}, {600, 768}, {7, 1000},  {5, 4096},  {3, 8192},
+                        {2, 12345},  {3, 16392}, {3, 50304}, {2, 70000}, {2, 140008}};
 
 TEST_F(CudaRows, Softmax) {
   for (const DType dtype : floats) {

@@ -147,6 +147,23 @@ void add_attention_cases(Cases<B>& cases) {
   cases.add(Spec{"self_attention/window", {real({2, 5, 3, 2, 4})}, floats, 9}, [](const auto& in) {
     return self_attention(in[0], AttentionConfig{}.with_causal(true).with_window(2));
   });
+  const Input queries = real({2, 5, 4, 3}), keys = real({2, 6, 2, 3}), values = real({2, 6, 2, 4});
+  cases.add(Spec{"cross_attention", {queries, keys, values}, floats, 9}.also(
+                {{{2, 5, 2, 4}, {2, 0, 2, 4}, {2, 0, 2, 3}},
+                 {{2, 0, 2, 4}, {2, 6, 2, 4}, {2, 6, 2, 3}},
+                 {{0, 5, 2, 4}, {0, 6, 2, 4}, {0, 6, 2, 3}},
+                 {{1, 5, 0, 4}, {1, 6, 0, 4}, {1, 6, 0, 4}},
+                 {{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}}),
+            [](const auto& in) { return cross_attention(in[0], in[1], in[2]); });
+  cases.add({"cross_attention/window", {queries, keys, values}, floats, 9}, [](const auto& in) {
+    return cross_attention(in[0], in[1], in[2], AttentionConfig{}.with_causal(true).with_window(3));
+  });
+  cases.add({"cross_attention/bool_mask", {queries, keys, values, boolean({2, 1, 5, 6})}, floats, 9},
+            [](const auto& in) { return cross_attention(in[0], in[1], in[2], {}, in[3]); });
+  cases.add({"cross_attention/additive_mask", {queries, keys, values, real({5, 6})}, floats, 9},
+            [](const auto& in) {
+              return cross_attention(in[0], in[1], in[2], AttentionConfig{}.with_scale(0.4), in[3]);
+            });
 }
 
 template <class B>

@@ -29,6 +29,8 @@ const std::map<std::string_view, Positions> policy{
     {"attention_backward", {0, 1, 2, 3, 4}},
     {"self_attention", {0}},
     {"self_attention_backward", {0, 1, 2}},
+    {"cross_attention", {0, 1, 2}},
+    {"cross_attention_backward", {0, 1, 2, 3, 4}},
     {"linear_cross_entropy", {0, 1}},
     {"conv2d", {0, 1, 2}},
     {"conv2d_input_grad", {0, 1}},
@@ -103,9 +105,15 @@ TEST(AutocastPolicy, OpsRoundTheInputsOfTheTable) {
 }
 
 /// Ops that a Cpu composes of products, whose intermediate results are rounded too.
-const std::set<std::string_view> composed_ops{
-    "attention",         "attention_backward", "cached_attention",       "conv2d",
-    "conv2d_input_grad", "self_attention",     "self_attention_backward"};
+const std::set<std::string_view> composed_ops{"attention",
+                                              "attention_backward",
+                                              "cached_attention",
+                                              "conv2d",
+                                              "conv2d_input_grad",
+                                              "cross_attention",
+                                              "cross_attention_backward",
+                                              "self_attention",
+                                              "self_attention_backward"};
 
 /// Equal bits, or for composed ops a few roundings of bf16 apart.
 void expect_same(std::string_view op, const HostTensor& got, const HostTensor& want) {

@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/fused.hpp"
 #include "ferrite/nn/kv_cache.hpp"
+#include "ferrite/ops/cross_attention.hpp"
 #include "ferrite/ops/rope.hpp"
 #include "ferrite/ops/self_attention.hpp"
 
@@ -114,27 +115,24 @@ class MultiHeadAttention final : public Layer<B> {
       return proj.forward(flatten(self_attention(reshape(qkv.forward(x), packed), config), 2), residual);
     }
     const auto [q, k, v] = parts(qkv.forward(x), nullptr);
-    return joined(attention(q, k, v, config, mask), residual);
+    return proj.forward(flatten(cross_attention(q, k, v, config, mask), 2), residual);
   }
   /// The positions of x follow those in the cache, which takes them in (see KvCache::attend). Throws
   /// ValueError unless the attention is causal.
   Tensor<B> forward(const Tensor<B>& x, KvCache<B>& cache, std::size_t layer,
                     const Tensor<B>& residual = {}) {
     check_takes_cache(x);
-    const auto [q, k, v] = parts(qkv.forward(x), &cache);
-    return joined(cache.attend(layer, q, k, v, config_.window), residual);
+    return proj.forward(attended(qkv.forward(x), cache, layer), residual);
   }
   /// x + forward(norm(x), cache, layer), in fewer ops: for steps of one position.
   Tensor<B> step(const Tensor<B>& x, const Norm<B>& norm, KvCache<B>& cache, std::size_t layer) {
     check_takes_cache(x);
-    const auto [q, k, v] = parts(fused_linear(qkv, x, &norm), &cache);
-    const Tensor<B> seen = cache.attend(layer, q, k, v, config_.window);
-    return fused_linear(proj, flatten(transpose(seen, 1, 2), 2), {}, x);
+    return fused_linear(proj, attended(fused_linear(qkv, x, &norm), cache, layer), {}, x);
   }
 
  private:
   struct Parts {
-    Tensor<B> q, k, v;  // [N, heads, T, width], those of k and v with key_heads
+    Tensor<B> q, k, v;  // [N, T, heads, width], those of k and v with key_heads
   };
   /// Whether one op takes the projection as it is.
   bool is_plain() const { return config_.key_heads() == config_.heads && !config_.rope; }
@@ -149,12 +147,8 @@ class MultiHeadAttention final : public Layer<B> {
     const Tensor<B> all = reshape(
         projected, {projected.size(0), projected.size(1), turning + config_.key_heads(), config_.width()});
     const Tensor<B> turned = config_.rope ? rotated(slice(all, 2, 0, turning), cache) : all;
-    // Each part is sliced first, then transposed: this way gradients go back into `all` without a copy of it.
-    const auto part = [](const Tensor<B>& from, std::int64_t begin, std::int64_t end) {
-      return transpose(slice(from, 2, begin, end), 1, 2);
-    };
-    return {part(turned, 0, queries), part(turned, queries, turning),
-            part(all, turning, turning + config_.key_heads())};
+    return {slice(turned, 2, 0, queries), slice(turned, 2, queries, turning),
+            slice(all, 2, turning, turning + config_.key_heads())};
   }
   /// # Shapes: heads [N, T, H, width] -> the same
   Tensor<B> rotated(const Tensor<B>& heads, const KvCache<B>* cache) {
@@ -166,8 +160,13 @@ class MultiHeadAttention final : public Layer<B> {
           "a time");
     return rope(heads, frequencies_, flatten(cache->next_positions(1)), 0, config_.rope->pairs);
   }
-  Tensor<B> joined(const Tensor<B>& seen, const Tensor<B>& residual) {
-    return proj.forward(flatten(transpose(seen, 1, 2), 2), residual);
+  /// What the positions of a projection see in the cache, which takes them in. -> [N, T, heads width]
+  Tensor<B> attended(const Tensor<B>& projected, KvCache<B>& cache, std::size_t layer) {
+    const auto [q, k, v] = parts(projected, &cache);
+    const auto heads_first = [](const Tensor<B>& x) { return transpose(x, 1, 2); };
+    const Tensor<B> seen =
+        cache.attend(layer, heads_first(q), heads_first(k), heads_first(v), config_.window);
+    return flatten(transpose(seen, 1, 2), 2);
   }
 
   static LinearConfig of_parts(const MultiHeadAttentionConfig& config) {

@@ -9,6 +9,7 @@
 #include "ferrite/ops/cat.hpp"
 #include "ferrite/ops/cholesky.hpp"
 #include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/cross_attention.hpp"
 #include "ferrite/ops/dropout.hpp"
 #include "ferrite/ops/eigh.hpp"
 #include "ferrite/ops/einsum.hpp"

@@ -61,6 +61,8 @@ using Core = OpList<
     struct AttentionBackward,
     struct SelfAttention,
     struct SelfAttentionBackward,
+    struct CrossAttention,
+    struct CrossAttentionBackward,
     struct CachedAttention,
     struct FusedLinear,
     struct NextToken,

@@ -235,8 +235,9 @@ namespace {
 
 /// Fewer products take as long as their launches, and a plan for every length of a prompt does not pay.
 constexpr double worth_a_plan = 1e7;
-/// For longer sequences own kernels are never faster.
-constexpr std::int64_t longest_compared = 128;
+/// For longer sequences own kernels are never faster, but for narrow heads, which cuDNN fills up to 64
+/// columns.
+constexpr std::int64_t longest_compared = 128, narrow = 32;
 
 double products_of(const AttentionArrays& a) {
   const Shape &q = a.q.shape(), &v = a.v.shape();
@@ -301,7 +302,8 @@ std::shared_ptr<const AttentionPlan> AttentionPlans::get(Libraries& libraries, c
   if (entry.is_final) return entry.wins ? entry.plan : nullptr;
   const CompileScope compiling("plan " + text_of(p));
   if (!entry.plan) entry.plan = build(libraries, p);
-  entry.is_final = !entry.plan || p.queries > longest_compared || !libraries.tuner().compares();
+  const bool cannot_win = p.queries > longest_compared && std::max(p.depth, p.width) > narrow;
+  entry.is_final = !entry.plan || cannot_win || !libraries.tuner().compares();
   if (entry.is_final) return entry.plan;
   const std::string names[] = {"cudnn", "own"};
   if (call.context().is_capturing()) {

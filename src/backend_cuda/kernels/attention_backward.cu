@@ -52,9 +52,10 @@ void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumula
   const std::int64_t rows = batch * p.heads * p.queries;
   const Array lse = dense(cuda, in[5]);
   const auto own = [&](const Array& dq, const Array& dk, const Array& dv, Accumulate adds) {
-    const Scratch<float> delta(call, rows);
+    const bool needs_delta = q.dtype() == DType::f32 || !is_short(p);
+    const Scratch<float> delta(call, needs_delta ? rows : 0);
     visit_type(q.dtype(), [&]<class T>() {
-      if (rows > 0)
+      if (needs_delta && rows > 0)
         delta_kernel<T><<<static_cast<unsigned>(divide_up(rows, threads / 8)), threads, 0, call.stream()>>>(
             p.heads, p.queries, rows, p.width, Heads<const T>::of(grad), Heads<const T>::of(o), delta.data());
       attend_backward<T>(call, p, grad, q, k, v, lse.data<float>(), delta.data(), dq, dk, dv, adds);

@@ -26,6 +26,11 @@ __device__ __forceinline__ float weight(float score, float lse) {
   return power_of_2((score - (lse == hidden ? 0.0f : lse)) * log2_of_e);
 }
 
+/// The same of a product that no mask has touched, where `scale` and `lse` are times log2(e).
+__device__ __forceinline__ float plain_weight(float product, float scale, float lse) {
+  return power_of_2(fmaf(product, scale, -lse));
+}
+
 /// Shared memory of one group.
 template <class T, class Blocking>
 constexpr int query_bytes(const Problem& p) {
@@ -37,8 +42,8 @@ constexpr int query_bytes(const Problem& p) {
 template <class T, class Blocking>
 __global__ void __launch_bounds__(Blocking::block)
     query_kernel(Problem p, BackwardArrays<T> in, Gradient<T> dq, std::int64_t tiles, std::int64_t total) {
-  constexpr int columns = Blocking::columns, other = Blocking::other, n_tiles = other / 8,
-                stride = row_stride<T, columns>, threads = Blocking::threads;
+  constexpr int columns = Blocking::columns, other = Blocking::other, at_once = Blocking::at_once,
+                n_tiles = at_once / 8, stride = row_stride<T, columns>, threads = Blocking::threads;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads, tiles, total, p.causal);
   T* const q_tile = at.template memory<T>(query_bytes<T, Blocking>(p));
@@ -46,12 +51,14 @@ __global__ void __launch_bounds__(Blocking::block)
   T* const k_tiles = grad_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;
   const std::int64_t first = at.tile * Blocking::rows, key_head = at.h / p.group;
-  const Range keys = p.keys_of(first, ::min(first + Blocking::rows, p.queries));
+  const Range keys = p.keys_of(first, ::min(first + Blocking::rows, p.queries)),
+              plain_keys = p.keys_of_all(first, first + Blocking::rows);
+  const RowLoader<other, columns, threads, T> k(in.k, in.k.at(at.b, key_head), p.keys, p.depth, in.in_packs,
+                                                at.thread),
+      v(in.v, in.v.at(at.b, key_head), p.keys, p.width, in.in_packs, at.thread);
   const auto load_keys = [&](std::int64_t key, int buffer) {
-    load_rows<other, columns, threads>(k_tiles + buffer * other * stride, in.k, in.k.at(at.b, key_head), key,
-                                       p.keys, p.depth, in.in_packs, at.thread);
-    load_rows<other, columns, threads>(v_tiles + buffer * other * stride, in.v, in.v.at(at.b, key_head), key,
-                                       p.keys, p.width, in.in_packs, at.thread);
+    k.load(k_tiles + buffer * other * stride, key);
+    v.load(v_tiles + buffer * other * stride, key);
   };
   load_rows<Blocking::rows, columns, threads>(q_tile, in.q, in.q.at(at.b, at.h), first, p.queries, p.depth,
                                               in.in_packs, at.thread);
@@ -61,18 +68,22 @@ __global__ void __launch_bounds__(Blocking::block)
   if (start < keys.last) load_keys(start, 0);
   ptx::commit_copies();
 
-  const int own_row = at.warp * 16;
-  LeftRows<T, columns, Blocking::keeps> q(q_tile + own_row * stride, at.lane),
+  constexpr int parts = Blocking::parts;
+  const int own_row = at.warp * Blocking::own;
+  LeftRows<T, columns, Blocking::keeps, parts> q(q_tile + own_row * stride, at.lane),
       grad(grad_tile + own_row * stride, at.lane);
-  float lse[2], delta[2];
+  float lse[parts][2], delta[parts][2];
   const std::int64_t row = first + own_row + at.lane / 4;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const std::int64_t query = row + half * 8, place = (at.b * p.heads + at.h) * p.queries + query;
-    lse[half] = query < p.queries ? in.lse[place] : 0.0f;
-    delta[half] = query < p.queries ? in.delta[place] : 0.0f;
-  }
-  Sums<columns / 8> sum = {};
+  for (int part = 0; part < parts; ++part)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t query = row + part * 16 + half * 8,
+                         place = (at.b * p.heads + at.h) * p.queries + query;
+      lse[part][half] = query < p.queries ? in.lse[place] : 0.0f;
+      delta[part][half] = query < p.queries ? in.delta[place] : 0.0f;
+    }
+  Sums<columns / 8> sum[parts] = {};
   int buffer = 0;
   for (std::int64_t key = start; key < keys.last; key += other, buffer ^= 1) {
     ptx::wait_for_copies<0>();
@@ -81,30 +92,48 @@ __global__ void __launch_bounds__(Blocking::block)
     if (key + other < keys.last) load_keys(key + other, buffer ^ 1);
     ptx::commit_copies();
 
+    const bool plain = plain_keys.holds(key, key + other);
     const T* const k_tile = k_tiles + buffer * other * stride;
-    Sums<n_tiles> s, dp;
-    multiply_rows<T, columns>(s, q, k_tile);
-    multiply_rows<T, columns>(dp, grad, v_tiles + buffer * other * stride);
-    const bool all = p.all_seen(first, first + Blocking::rows, key, key + other);
+    const T* const v_tile = v_tiles + buffer * other * stride;
+    const auto step = [&](auto is_plain, int begin) {
+      Sums<n_tiles> s[parts], dp[parts];
+      multiply_rows<T, columns>(s, q, k_tile + begin * stride);
+      multiply_rows<T, columns>(dp, grad, v_tile + begin * stride);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const Line line = p.line_of_query(at.b, at.h, row + half * 8);
+      for (int part = 0; part < parts; ++part)
 #pragma unroll
-      for (int n = 0; n < n_tiles; ++n)
+        for (int half = 0; half < 2; ++half) {
+          const float lse_here = lse[part][half];
+          const Line line = is_plain ? Line{} : p.line_of_query(at.b, at.h, row + part * 16 + half * 8);
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          const int column = static_cast<int>(key) + n * 8 + at.lane % 4 * 2 + i % 2;
-          const float score = all ? s[n][i] * p.scale : p.score(s[n][i], line, column);
-          s[n][i] = weight(score, lse[half]) * (dp[n][i] - delta[half]) * p.scale;
+          for (int n = 0; n < n_tiles; ++n)
+#pragma unroll
+            for (int i = 2 * half; i < 2 * half + 2; ++i) {
+              const int column = static_cast<int>(key) + begin + n * 8 + at.lane % 4 * 2 + i % 2;
+              const float product = s[part][n][i];
+              s[part][n][i] = (is_plain ? plain_weight(product, p.scale * log2_of_e, lse_here * log2_of_e)
+                                        : weight(p.score(product, line, column), lse_here)) *
+                              (dp[part][n][i] - delta[part][half]);
+            }
         }
+      multiply_through<T, columns>(sum, s, k_tile + begin * stride, at.lane);
+    };
+    if (plain) {
+#pragma unroll
+      for (int begin = 0; begin < other; begin += at_once) step(std::true_type{}, begin);
+    } else {
+#pragma unroll 1  // it is much code
+      for (int begin = 0; begin < other && key + begin < keys.last; begin += at_once)
+        step(std::false_type{}, begin);
     }
-    multiply_through<T, columns>(sum, s, k_tile, at.lane);
   }
   ptx::wait_for_copies<0>();
   if (at.idle) return;
-  const float one[2] = {1, 1};
-  store_rows<columns>(sum, one, dq.to, dq.to.at(at.b, at.h), first + own_row, p.queries, p.depth, dq.in_packs,
-                      dq.add, at.lane);
+  const float scale[2] = {p.scale, p.scale};
+#pragma unroll
+  for (int part = 0; part < parts; ++part)
+    store_rows<columns>(sum[part], scale, dq.to, dq.to.at(at.b, at.h), first + own_row + part * 16, p.queries,
+                        p.depth, dq.in_packs, dq.add, at.lane);
 }
 
 /// Which sums a pass over the queries makes: both do not fit into the registers for the widest heads.
@@ -127,8 +156,8 @@ template <class T, class Blocking, Pass pass>
 __global__ void __launch_bounds__(Blocking::block)
     key_kernel(Problem p, BackwardArrays<T> in, Gradient<T> dk, Gradient<T> dv, std::int64_t tiles,
                std::int64_t total) {
-  constexpr int columns = Blocking::columns, other = Blocking::other, n_tiles = other / 8,
-                stride = row_stride<T, columns>, threads = Blocking::threads;
+  constexpr int columns = Blocking::columns, other = Blocking::other, at_once = Blocking::at_once,
+                n_tiles = at_once / 8, stride = row_stride<T, columns>, threads = Blocking::threads;
   constexpr bool wants_dk = pass != Pass::dv, wants_dv = pass != Pass::dk;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads / p.group, tiles, total, false);
@@ -140,13 +169,10 @@ __global__ void __launch_bounds__(Blocking::block)
   float* const lse_rows = reinterpret_cast<float*>(grad_tiles + buffers * other * stride);
   float* const delta_rows = lse_rows + buffers * other;
   const std::int64_t first = at.tile * Blocking::rows;
-  const Range queries = p.queries_of(first, ::min(first + Blocking::rows, p.keys));
+  const Range queries = p.queries_of(first, ::min(first + Blocking::rows, p.keys)),
+              plain_queries = p.queries_of_all(first, first + Blocking::rows);
   const std::int64_t start = queries.first / other * other;
-  const std::int64_t steps = queries.last > start ? (queries.last - start + other - 1) / other : 0;
-  const auto head_of = [&](std::int64_t step) { return at.h * p.group + step / steps; };
-  const auto query_of = [&](std::int64_t step) { return start + step % steps * other; };
-  const auto load_queries = [&](std::int64_t step, int buffer) {
-    const std::int64_t h = head_of(step), query = query_of(step);
+  const auto load_queries = [&](std::int64_t h, std::int64_t query, int buffer) {
     load_rows<other, columns, threads>(q_tiles + buffer * other * stride, in.q, in.q.at(at.b, h), query,
                                        p.queries, p.depth, in.in_packs, at.thread);
     load_rows<other, columns, threads>(grad_tiles + buffer * other * stride, in.grad, in.grad.at(at.b, h),
@@ -162,63 +188,126 @@ __global__ void __launch_bounds__(Blocking::block)
                                               in.in_packs, at.thread);
   load_rows<Blocking::rows, columns, threads>(v_tile, in.v, in.v.at(at.b, at.h), first, p.keys, p.width,
                                               in.in_packs, at.thread);
-  if (steps > 0) load_queries(0, 0);
+  const std::int64_t last_head = start < queries.last ? (at.h + 1) * p.group : 0;
+  std::int64_t h = at.h * p.group, query = start;
+  if (h < last_head) load_queries(h, query, 0);
   ptx::commit_copies();
 
-  const int own_row = at.warp * 16;
-  LeftRows<T, columns, Blocking::keeps> k(k_tile + own_row * stride, at.lane),
+  constexpr int parts = Blocking::parts;
+  const int own_row = at.warp * Blocking::own;
+  LeftRows<T, columns, Blocking::keeps, parts> k(k_tile + own_row * stride, at.lane),
       v(v_tile + own_row * stride, at.lane);
-  Sums<wants_dk ? columns / 8 : 2> dk_sum = {};
-  Sums<wants_dv ? columns / 8 : 2> dv_sum = {};
+  Sums<wants_dk ? columns / 8 : 2> dk_sum[parts] = {};
+  Sums<wants_dv ? columns / 8 : 2> dv_sum[parts] = {};
   int buffer = 0;
-  for (std::int64_t step = 0; step < steps * p.group; ++step, buffer ^= 1) {
+  for (bool is_first = true; h < last_head; is_first = false, buffer ^= 1) {
     ptx::wait_for_copies<0>();
     __syncthreads();  // the tiles have arrived, and nobody reads the other buffer any more
-    if (step == 0) k.keep(), v.keep();
-    if (step + 1 < steps * p.group) load_queries(step + 1, buffer ^ 1);
+    if (is_first) k.keep(), v.keep();
+    const bool is_last_of_head = query + other >= queries.last;
+    const std::int64_t next_head = h + is_last_of_head, next_query = is_last_of_head ? start : query + other;
+    if (next_head < last_head) load_queries(next_head, next_query, buffer ^ 1);
     ptx::commit_copies();
 
-    const T *const q_tile = q_tiles + buffer * other * stride, *const grad_tile =
-                                                                   grad_tiles + buffer * other * stride;
-    const float *const lse = lse_rows + buffer * other, *const delta = delta_rows + buffer * other;
-    const std::int64_t h = head_of(step), query = query_of(step), row = first + own_row + at.lane / 4;
-    Sums<n_tiles> s;
-    multiply_rows<T, columns>(s, k, q_tile);
-    const bool all = p.all_seen(query, query + other, first, first + Blocking::rows);
+    const bool plain = plain_queries.holds(query, query + other);
+    const auto step = [&](auto is_plain, int begin) {
+      const T *const q_tile = q_tiles + (buffer * other + begin) * stride, *const grad_tile =
+                                                                               grad_tiles +
+                                                                               (buffer * other + begin) *
+                                                                                   stride;
+      float lse[n_tiles][2], delta[n_tiles][2];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const Line line = p.line_of_key(at.b, h, row + half * 8);
+      for (int n = 0; n < n_tiles; ++n) {
+        const int column = buffer * other + begin + n * 8 + at.lane % 4 * 2;
+        load_pair(lse[n], lse_rows + column);
+        load_pair(delta[n], delta_rows + column);
+      }
+      Sums<n_tiles> s[parts];
+      multiply_rows<T, columns>(s, k, q_tile);
 #pragma unroll
-      for (int n = 0; n < n_tiles; ++n)
+      for (int part = 0; part < parts; ++part)
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          const int column = n * 8 + at.lane % 4 * 2 + i % 2;
-          const float score =
-              all ? s[n][i] * p.scale : p.score(s[n][i], line, static_cast<int>(query) + column);
-          s[n][i] = weight(score, lse[column]);
+        for (int half = 0; half < 2; ++half) {
+          const Line line =
+              is_plain ? Line{}
+                       : p.line_of_key(at.b, h, first + own_row + part * 16 + at.lane / 4 + half * 8);
+#pragma unroll
+          for (int n = 0; n < n_tiles; ++n)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              const int column = static_cast<int>(query) + begin + n * 8 + at.lane % 4 * 2 + e;
+              float& score = s[part][n][2 * half + e];
+              score = is_plain ? plain_weight(score, p.scale * log2_of_e, lse[n][e] * log2_of_e)
+                               : weight(p.score(score, line, column), lse[n][e]);
+            }
         }
-    }
-    if constexpr (wants_dv) multiply_through<T, columns>(dv_sum, s, grad_tile, at.lane);
-    if constexpr (wants_dk) {
-      Sums<n_tiles> dp;
-      multiply_rows<T, columns>(dp, v, grad_tile);
+      if constexpr (wants_dv) multiply_through<T, columns>(dv_sum, s, grad_tile, at.lane);
+      if constexpr (wants_dk) {
+        Sums<n_tiles> dp[parts];
+        multiply_rows<T, columns>(dp, v, grad_tile);
 #pragma unroll
-      for (int n = 0; n < n_tiles; ++n)
+        for (int part = 0; part < parts; ++part)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) s[n][i] *= (dp[n][i] - delta[n * 8 + at.lane % 4 * 2 + i % 2]) * p.scale;
-      multiply_through<T, columns>(dk_sum, s, q_tile, at.lane);
+          for (int n = 0; n < n_tiles; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) s[part][n][i] *= dp[part][n][i] - delta[n][i % 2];
+        multiply_through<T, columns>(dk_sum, s, q_tile, at.lane);
+      }
+    };
+    if (plain) {
+#pragma unroll
+      for (int begin = 0; begin < other; begin += at_once) step(std::true_type{}, begin);
+    } else {
+#pragma unroll 1  // it is much code
+      for (int begin = 0; begin < other && query + begin < queries.last; begin += at_once)
+        step(std::false_type{}, begin);
     }
+    h = next_head, query = next_query;
   }
   ptx::wait_for_copies<0>();
   if (at.idle) return;
-  const float one[2] = {1, 1};
-  if constexpr (wants_dk)
-    store_rows<columns>(dk_sum, one, dk.to, dk.to.at(at.b, at.h), first + own_row, p.keys, p.depth,
-                        dk.in_packs, dk.add, at.lane);
-  if constexpr (wants_dv)
-    store_rows<columns>(dv_sum, one, dv.to, dv.to.at(at.b, at.h), first + own_row, p.keys, p.width,
-                        dv.in_packs, dv.add, at.lane);
+  const float scale[2] = {p.scale, p.scale}, one[2] = {1, 1};
+#pragma unroll
+  for (int part = 0; part < parts; ++part) {
+    const std::int64_t row = first + own_row + part * 16;
+    if constexpr (wants_dk)
+      store_rows<columns>(dk_sum[part], scale, dk.to, dk.to.at(at.b, at.h), row, p.keys, p.depth, dk.in_packs,
+                          dk.add, at.lane);
+    if constexpr (wants_dv)
+      store_rows<columns>(dv_sum[part], one, dv.to, dv.to.at(at.b, at.h), row, p.keys, p.width, dv.in_packs,
+                          dv.add, at.lane);
+  }
 }
+
+/// As ForwardBlockings.
+template <class T>
+struct QueryBlockings {
+  template <int columns, int warps>
+  using Few = Blocking<columns, warps, 16 * warps, true>;
+  using For32 = Blocking<32, 4, 128, true, 2, 32>;
+  using For64 = Blocking<64, 4, 64, false, 2, 16>;
+  using For128 = Blocking<128, 4, 32, true>;
+  using For256 = Blocking<256, 4, 16, false>;
+};
+template <class T>
+struct KeyBlockings {
+  template <int columns, int warps>
+  using Few = Blocking<columns, warps, 16 * warps, true>;
+  using For32 = Blocking<32, 4, 128, true, 2, 16>;
+  using For64 = Blocking<64, 4, 64, false, 2, 16>;
+  using For128 = Blocking<128, 4, 32, false>;
+  using For256 = Blocking<256, 4, 16, false>;
+};
+template <>
+struct QueryBlockings<float> : BlockingsF32<16> {};
+template <>
+struct KeyBlockings<float> : BlockingsF32<16> {};
+
+/// In attention_short.cuh.
+template <class T>
+void attend_short_backward(const Call& call, const Problem& p, std::int64_t batch,
+                           const BackwardArrays<T>& arrays, const Gradient<T>& dq, const Gradient<T>& dk,
+                           const Gradient<T>& dv);
 
 template <class T>
 void attend_backward(const Call& call, const Problem& p, const Array& grad, const Array& q, const Array& k,
@@ -236,6 +325,9 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
     return Gradient<T>{Heads<T>::of(x), lies_in_packs(x), accumulates(mask, i)};
   };
   const std::int64_t batch = q.shape()[0];
+  if constexpr (!std::is_same_v<T, float>)
+    if (is_short(p))
+      return attend_short_backward(call, p, batch, arrays, gradient(dq, 0), gradient(dk, 1), gradient(dv, 2));
   const int columns = std::max(p.depth, p.width);
   const auto queries = [&]<class Blocking>() {
     const std::int64_t tiles = divide_up(p.queries, Blocking::rows);
@@ -256,13 +348,8 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
       pass.template operator()<Pass::dv>();
     }
   };
-  if constexpr (std::is_same_v<T, float>) {
-    visit_blocking_f32<16>(columns, p.queries, queries);
-    visit_blocking_f32<16>(columns, p.keys, keys);
-  } else {
-    visit_blocking<32, false, true, 16>(columns, p.queries, queries);
-    visit_blocking<32, true, false, 16>(columns, p.keys, keys);
-  }
+  visit_blocking<QueryBlockings<T>>(columns, p.queries, queries);
+  visit_blocking<KeyBlockings<T>>(columns, p.keys, keys);
 }
 
 }  // namespace ferrite::cuda::attention

@@ -1,6 +1,6 @@
-// The gradients of layer_norm and rms_norm. A thread of the ring has the same columns of every row, so that
-// its sums for dweight and dbias stay in its registers until the block has seen all its rows.
-#include "backend_cuda/kit/norm_rows.cuh"
+// The gradients of layer_norm and rms_norm. A thread has the same columns of every row, so that its sums for
+// dweight and dbias stay in its registers until the block has seen all its rows.
+#include "backend_cuda/kit/norm_backward_short.cuh"
 #include "backend_cuda/kit/norm_sums.hpp"
 #include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/rms_norm.hpp"
@@ -9,12 +9,6 @@ namespace ferrite {
 namespace cuda {
 namespace {
 
-struct NormBackward {
-  const void *weight, *mean, *rstd;  // no mean: rms_norm
-  void *dx, *partial;                // partial sums [dweight, dbias][crews][length]; only of the ring
-  std::int64_t length;
-  bool add;
-};
 template <class In>
 struct NormBackwardArgs {
   In in;  // dy, x
@@ -24,43 +18,6 @@ struct NormBackwardArgs {
 /// Packs of a row that a thread keeps for both passes. None where the sums take all registers there are.
 template <class T, int lanes, bool centred>
 inline constexpr int held_packs = is_16_bit<T>&& lanes > 1 && centred ? 0 : 1;
-
-/// What dx takes from the whole row, and how it follows. centred: layer_norm; for rms_norm the mean is 0.
-/// Elements of 16 bits are so coarse that their distance from the mean may come last.
-template <class T, bool centred>
-struct RowSlopes {
-  using C = Compute<T>;
-  static constexpr bool centres_first = centred && !is_16_bit<T>;
-  C mean, rstd, offset, slope;
-
-  __device__ __forceinline__ static RowSlopes read(const NormBackward& norm, std::int64_t row) {
-    return {centred ? static_cast<const C*>(norm.mean)[row] : C{0}, static_cast<const C*>(norm.rstd)[row], 0,
-            0};
-  }
-  __device__ __forceinline__ C normed(C x) const {
-    return centred && !centres_first ? x * rstd - mean * rstd : (centred ? x - mean : x) * rstd;
-  }
-  /// Sums of dn = dy weight, and of dn times the row.
-  template <int lanes>
-  __device__ __forceinline__ void add(Sums<C, 2>& found, const Wide<C, lanes>& dy, const Wide<C, lanes>& x,
-                                      const Wide<C, lanes>& weight) const {
-#pragma unroll
-    for (int j = 0; j < lanes; ++j) {
-      const C dn = dy.of[j] * weight.of[j];
-      if (centred) found.of[0] += dn;
-      found.of[1] += dn * (centres_first ? x.of[j] - mean : x.of[j]);
-    }
-  }
-  /// From these sums of the whole row. Both are then multiples of rstd, as dx() wants them.
-  __device__ __forceinline__ void follow_from(const Sums<C, 2>& found, std::int64_t length) {
-    const C share = rstd / static_cast<C>(length);
-    offset = found.of[0] * share;
-    slope = (centred && !centres_first ? found.of[1] - mean * found.of[0] : found.of[1]) * rstd * share;
-  }
-  __device__ __forceinline__ C dx(C dy, C weight, C normed) const {
-    return dy * rstd * weight - (centred ? normed * slope + offset : normed * slope);
-  }
-};
 
 /// Adds the sums of the block's teams, in their order, into the block's row of partial sums. The ring is
 /// empty by now, so its memory holds the sums, [team][dweight, dbias][part].
@@ -202,6 +159,18 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
     ring->launch(norm_backward_kernel<T, W, n, centred>, {{ring->shape(), {dy.place(), x.place()}}, norm});
     sum_partials(partial.data(), ring->crews());
   };
+  const auto run_short = [&]<class T, class W, int n>() {
+    constexpr int threads = short_norm_warps * 32;
+    const std::int64_t blocks = std::min(divide_up(x.count, short_norm_warps * short_norm_rows),
+                                         std::int64_t{2} * call.properties().multiProcessorCount);
+    const Scratch<Compute<T>> partial(call, count * blocks * length);
+    norm.partial = partial.data();
+    if (blocks > 0)
+      short_norm_backward_kernel<T, W, n, centred>
+          <<<static_cast<unsigned>(blocks), threads, 0, call.stream()>>>(
+              {dy.place(), x.place(), x.count, norm});
+    sum_partials(partial.data(), blocks);
+  };
   const auto run_long = [&]<class T>() {
     const RowPlan rows(call, dtype, x.count, length, 1);
     rows.launch(long_norm_backward_kernel<T, centred>, {{rows.shape(), {dy.place(), x.place()}}, norm});
@@ -217,8 +186,12 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
   visit_floating(dtype, [&]<class T>() {
     if (!ring) return run_long.template operator()<T>();
     if (lanes == 1) return run_ring.template operator()<T, Compute<T>, 1>();
-    visit_parameters<T, pack_lanes<T>>(
-        parameters, [&]<class W>() { run_ring.template operator()<T, W, pack_lanes<T>>(); });
+    visit_parameters<T, pack_lanes<T>>(parameters, [&]<class W>() {
+      if (length <= 32 * pack_lanes<T>)
+        run_short.template operator()<T, W, pack_lanes<T>>();
+      else
+        run_ring.template operator()<T, W, pack_lanes<T>>();
+    });
   });
   dx.commit();
   dweight.commit();

@@ -1,6 +1,6 @@
 // self_attention and its gradient.
 #include "ferrite/backend/cuda.hpp"
-#include "ops/self_attention_views.hpp"
+#include "ops/attention_views.hpp"
 
 namespace ferrite {
 

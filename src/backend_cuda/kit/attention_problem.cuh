@@ -32,6 +32,8 @@ struct Mask {
 /// Positions [first, last).
 struct Range {
   std::int64_t first, last;
+
+  __device__ bool holds(std::int64_t from, std::int64_t to) const { return first <= from && to <= last; }
 };
 
 /// The row of scores of one query, or the column of one key: the counterparts [first, last) that see each
@@ -72,12 +74,18 @@ struct Problem {
     if (causal) seen.first = first + shift;
     return clamped(seen, queries);
   }
-  /// Whether every one of the queries sees every one of the keys, and no mask says more.
-  __device__ bool all_seen(std::int64_t query, std::int64_t query_end, std::int64_t key,
-                           std::int64_t key_end) const {
-    if (mask.kind != MaskKind::none || query_end > queries) return false;
-    const Range low = keys_of(query), high = keys_of(query_end - 1);
-    return low.last >= key_end && high.last >= key_end && low.first <= key && high.first <= key;
+  /// The keys that every one of the queries [first, last) sees with the score that the product gives: none if
+  /// there is a mask, or if not all of the queries exist.
+  __device__ Range keys_of_all(std::int64_t first, std::int64_t last) const {
+    if (mask.kind != MaskKind::none || last > queries) return {0, 0};
+    const Range low = keys_of(first), high = keys_of(last - 1);
+    return {::max(low.first, high.first), ::min(low.last, high.last)};
+  }
+  /// The queries that every one of the keys [first, last) is seen by, in the same way.
+  __device__ Range queries_of_all(std::int64_t first, std::int64_t last) const {
+    if (mask.kind != MaskKind::none || last > keys) return {0, 0};
+    const Range low = queries_of(first, first + 1), high = queries_of(last - 1, last);
+    return {::max(low.first, high.first), ::min(low.last, high.last)};
   }
   /// What a query knows of its keys.
   __device__ Line line_of_query(std::int64_t b, std::int64_t h, std::int64_t query) const {

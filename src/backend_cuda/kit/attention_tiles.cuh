@@ -26,78 +26,123 @@ struct Sums {
   __device__ __forceinline__ const float (&operator[](int tile) const)[4] { return tiles[tile]; }
 };
 
-/// Begins to load rows [first, first + rows) of one head, with zeros beyond the last row and the last column.
-/// `in_packs`: rows start at multiples of 16 bytes and are dense, so that the copies are asynchronous.
+/// What a thread loads of tiles of one head. `in_packs`: rows start at multiples of 16 bytes and are dense,
+/// so that the copies are asynchronous.
+template <int rows, int columns, int threads, class T>
+class RowLoader {
+ public:
+  /// `end`: of the rows; `width`: of the columns.
+  __device__ __forceinline__ RowLoader(const Heads<const T>& x, const T* head, std::int64_t end, int width,
+                                       bool in_packs, int thread)
+      : head_(head),
+        end_(end),
+        row_(x.row),
+        column_(x.column),
+        own_(thread / packs),
+        first_column_(thread % packs * pack),
+        count_(::min(::max(width - first_column_, 0), pack)),
+        in_packs_(in_packs) {}
+  /// Begins to load rows [first, first + rows), with zeros beyond the last row and the last column.
+  __device__ __forceinline__ void load(T* tile, std::int64_t first) const {
+    const int exist = static_cast<int>(::min(end_ - first, std::int64_t{rows}));
+    T* const to = tile + own_ * stride + first_column_;
+    const T* from = head_ + (first + own_) * row_;
+    if (in_packs_) {
+      from += first_column_;
+#pragma unroll
+      for (int r = 0; r < rows; r += step, from += step * row_) {
+        if (rows % step != 0 && own_ + r >= rows) break;
+        const bool exists = own_ + r < exist && count_ > 0;
+        ptx::copy_async(to + r * stride, exists ? from : head_,
+                        exists ? count_ * static_cast<int>(sizeof(T)) : 0);
+      }
+      return;
+    }
+#pragma unroll 1
+    for (int r = 0; own_ + r < rows; r += step, from += step * row_)
+#pragma unroll 1
+      for (int e = 0; e < pack; ++e)
+        to[r * stride + e] =
+            own_ + r < exist && e < count_ ? from[(first_column_ + e) * column_] : convert_to<T>(0.0f);
+  }
+
+ private:
+  static constexpr int pack = pack_lanes<T>, packs = columns / pack, step = threads / packs,
+                       stride = row_stride<T, columns>;
+  static_assert(threads % packs == 0);
+
+  const T* head_;
+  std::int64_t end_, row_, column_;
+  int own_, first_column_, count_;
+  bool in_packs_;
+};
+
+/// A tile that is loaded once.
 template <int rows, int columns, int threads, class T>
 __device__ __forceinline__ void load_rows(T* to, const Heads<const T>& x, const T* head, std::int64_t first,
                                           std::int64_t end, int width, bool in_packs, int thread) {
-  constexpr int pack = pack_lanes<T>, packs = columns / pack;
-#pragma unroll 4
-  for (int i = thread; i < rows * packs; i += threads) {
-    const int r = i / packs, c = i % packs * pack;
-    const bool exists = first + r < end;
-    const T* const from = head + (exists ? (first + r) * x.row : 0);
-    T* const place = to + r * row_stride<T, columns> + c;
-    const int count = exists ? ::min(::max(width - c, 0), pack) : 0;
-    if (in_packs) {
-      ptx::copy_async(place, count > 0 ? from + c : head, count * static_cast<int>(sizeof(T)));
-    } else {
-#pragma unroll
-      for (int e = 0; e < pack; ++e) place[e] = e < count ? from[(c + e) * x.column] : convert_to<T>(0.0f);
-    }
-  }
+  RowLoader<rows, columns, threads, T>(x, head, end, width, in_packs, thread).load(to, first);
 }
 
-/// The left operands of one warp: fragments of its 16 rows, in registers if they are `kept` there.
-template <class T, int columns, bool kept>
+/// The left operands of one warp: fragments of its rows, 16 of each part, in registers if they are `kept`
+/// there.
+template <class T, int columns, bool kept, int parts = 1>
 struct LeftRows {
   const T* rows;
   int lane;
-  std::uint32_t fragments[kept ? columns / 16 : 1][4];
+  std::uint32_t fragments[kept ? parts : 1][kept ? columns / 16 : 1][4];
 
   __device__ __forceinline__ LeftRows(const T* tile, int l) : rows(tile), lane(l) {}
   /// After the tile has arrived.
   __device__ __forceinline__ void keep() {
     if constexpr (kept) {
 #pragma unroll
-      for (int k = 0; k < columns / 16; ++k) load(fragments[k], k);
+      for (int part = 0; part < parts; ++part)
+#pragma unroll
+        for (int k = 0; k < columns / 16; ++k) load(fragments[part][k], part, k);
     }
   }
-  __device__ __forceinline__ void get(std::uint32_t (&to)[4], int k) const {
+  __device__ __forceinline__ void get(std::uint32_t (&to)[4], int part, int k) const {
     if constexpr (kept) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) to[i] = fragments[k][i];
+      for (int i = 0; i < 4; ++i) to[i] = fragments[part][k][i];
     } else {
-      load(to, k);
+      load(to, part, k);
     }
   }
 
  private:
-  __device__ __forceinline__ void load(std::uint32_t (&to)[4], int k) const {
-    ptx::load_matrices(to, rows + lane % 16 * row_stride<T, columns> + k * 16 + lane / 16 * 8);
+  __device__ __forceinline__ void load(std::uint32_t (&to)[4], int part, int k) const {
+    ptx::load_matrices(to, rows + (part * 16 + lane % 16) * row_stride<T, columns> + k * 16 + lane / 16 * 8);
   }
 };
 
 /// sum = left right^T, where `right` is a tile of 8 n_tiles rows.
-template <class T, int columns, int n_tiles, bool kept>
-__device__ __forceinline__ void multiply_rows(Sums<n_tiles>& sum, const LeftRows<T, columns, kept>& left,
-                                              const T* right) {
+template <class T, int columns, int parts, int n_tiles, bool kept>
+__device__ __forceinline__ void multiply_rows(Sums<n_tiles> (&sum)[parts],
+                                              const LeftRows<T, columns, kept, parts>& left, const T* right) {
 #pragma unroll
-  for (int n = 0; n < n_tiles; ++n)
+  for (int part = 0; part < parts; ++part)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) sum[n][i] = 0;
+    for (int n = 0; n < n_tiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[part][n][i] = 0;
   const int lane = left.lane;
   const T* const row = right + (lane % 8 + lane / 16 * 8) * row_stride<T, columns> + lane / 8 % 2 * 8;
 #pragma unroll
   for (int k = 0; k < columns / 16; ++k) {
-    std::uint32_t a[4];
-    left.get(a, k);
+    std::uint32_t a[parts][4];
+#pragma unroll
+    for (int part = 0; part < parts; ++part) left.get(a[part], part, k);
 #pragma unroll
     for (int n = 0; n < n_tiles; n += 2) {
       std::uint32_t b[4];
       ptx::load_matrices(b, row + n * 8 * row_stride<T, columns> + k * 16);
-      ptx::multiply_add<T>(sum[n], a, b[0], b[1]);
-      ptx::multiply_add<T>(sum[n + 1], a, b[2], b[3]);
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        ptx::multiply_add<T>(sum[part][n], a[part], b[0], b[1]);
+        ptx::multiply_add<T>(sum[part][n + 1], a[part], b[2], b[3]);
+      }
     }
   }
 }
@@ -113,6 +158,11 @@ __device__ __forceinline__ std::uint32_t pack(float low, float high) {
   }
 }
 
+__device__ __forceinline__ void load_pair(float (&to)[2], const float* from) {
+  const float2 pair = *reinterpret_cast<const float2*>(from);
+  to[0] = pair.x, to[1] = pair.y;
+}
+
 template <class T>
 __device__ __forceinline__ void store_pair(T* to, float low, float high) {
   if constexpr (std::is_same_v<T, float>)
@@ -121,24 +171,53 @@ __device__ __forceinline__ void store_pair(T* to, float low, float high) {
     *reinterpret_cast<std::uint32_t*>(to) = pack<T>(low, high);
 }
 
-/// sum += left right, where `left` are results of an earlier product, rounded to T, and `right` is a tile of
-/// 8 n_tiles rows.
-template <class T, int columns, int n_tiles>
-__device__ __forceinline__ void multiply_through(Sums<columns / 8>& sum, const Sums<n_tiles>& left,
-                                                 const T* right, int lane) {
+/// sum += left right, where `left` are results of earlier products, rounded to T, and `right` is a tile of 8
+/// n_tiles rows.
+template <class T, int columns, int parts, int n_tiles>
+__device__ __forceinline__ void multiply_through(Sums<columns / 8> (&sum)[parts],
+                                                 const Sums<n_tiles> (&left)[parts], const T* right,
+                                                 int lane) {
   const T* const row = right + lane % 16 * row_stride<T, columns> + lane / 16 * 8;
 #pragma unroll
   for (int k = 0; k < n_tiles / 2; ++k) {
-    const float(&low)[4] = left[2 * k], (&high)[4] = left[2 * k + 1];
-    const std::uint32_t a[4] = {pack<T>(low[0], low[1]), pack<T>(low[2], low[3]), pack<T>(high[0], high[1]),
-                                pack<T>(high[2], high[3])};
+    std::uint32_t a[parts][4];
+#pragma unroll
+    for (int part = 0; part < parts; ++part)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float(&tile)[4] = left[part][2 * k + i / 2];
+        a[part][i] = pack<T>(tile[i % 2 * 2], tile[i % 2 * 2 + 1]);
+      }
 #pragma unroll
     for (int n = 0; n < columns / 8; n += 2) {
       std::uint32_t b[4];
       ptx::load_matrices_transposed(b, row + k * 16 * row_stride<T, columns> + n * 8);
-      ptx::multiply_add<T>(sum[n], a, b[0], b[1]);
-      ptx::multiply_add<T>(sum[n + 1], a, b[2], b[3]);
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        ptx::multiply_add<T>(sum[part][n], a[part], b[0], b[1]);
+        ptx::multiply_add<T>(sum[part][n + 1], a[part], b[2], b[3]);
+      }
     }
+  }
+}
+
+/// sum += left^T right, where `left` are 16 x 16 results of an earlier product, rounded to T.
+template <class T, int columns>
+__device__ __forceinline__ void multiply_transposed(Sums<columns / 8>& sum, const Sums<2>& left,
+                                                    const T* right, int lane) {
+  const T* const row = right + lane % 16 * row_stride<T, columns> + lane / 16 * 8;
+  std::uint32_t a[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float(&tile)[4] = left[i % 2];
+    a[i] = ptx::transposed(pack<T>(tile[i / 2 * 2], tile[i / 2 * 2 + 1]));
+  }
+#pragma unroll
+  for (int n = 0; n < columns / 8; n += 2) {
+    std::uint32_t b[4];
+    ptx::load_matrices_transposed(b, row + n * 8);
+    ptx::multiply_add<T>(sum[n], a, b[0], b[1]);
+    ptx::multiply_add<T>(sum[n + 1], a, b[2], b[3]);
   }
 }
 
@@ -147,27 +226,29 @@ template <int columns, class T>
 __device__ __forceinline__ void store_rows(const Sums<columns / 8>& sum, const float (&factor)[2],
                                            const Heads<T>& to, T* head, std::int64_t first, std::int64_t end,
                                            int width, bool in_packs, bool add, int lane) {
+  const bool whole = in_packs && !add && width == columns;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = first + lane / 4 + half * 8;
     if (row >= end) continue;
     T* const from = head + row * to.row;
+    if (whole) {
+      T* const place = from + lane % 4 * 2;
 #pragma unroll
-    for (int n = 0; n < columns / 8; ++n) {
-      const int c = n * 8 + lane % 4 * 2;
-      const float low = sum[n][2 * half] * factor[half], high = sum[n][2 * half + 1] * factor[half];
-      if (in_packs && !add && c + 1 < width) {
-        store_pair(from + c, low, high);
-        continue;
-      }
+      for (int n = 0; n < columns / 8; ++n)
+        store_pair(place + n * 8, sum[n][2 * half] * factor[half], sum[n][2 * half + 1] * factor[half]);
+      continue;
+    }
+#pragma unroll
+    for (int n = 0; n < columns / 8; ++n)
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        if (c + e >= width) continue;
-        T* const place = from + (c + e) * to.column;
-        const float value = e == 0 ? low : high;
+        const int c = n * 8 + lane % 4 * 2 + e;
+        if (c >= width) continue;
+        T* const place = from + c * to.column;
+        const float value = sum[n][2 * half + e] * factor[half];
         *place = convert_to<T>(add ? convert_to<float>(*place) + value : value);
       }
-    }
   }
 }
 

@@ -50,6 +50,13 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4],
                : "memory");
 }
 
+/// An 8 x 8 matrix of 16-bit elements that the warp holds as load_matrices leaves it, transposed.
+__device__ __forceinline__ std::uint32_t transposed(std::uint32_t rows) {
+  std::uint32_t columns;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(columns) : "r"(rows));
+  return columns;
+}
+
 /// sum[16, 8] += a[16, 32 bytes] b[32 bytes, 8] by the whole warp, in f32. With g = lane / 4, t = lane % 4:
 /// sum holds (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
 template <class T>

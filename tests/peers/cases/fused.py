@@ -14,6 +14,7 @@ def add_to(cases):
     add_activation_backward(cases)
     add_attention(cases)
     add_self_attention(cases)
+    add_cross_attention(cases)
     add_rope(cases)
     add_gated_activation(cases)
     add_losses(cases)
@@ -135,6 +136,23 @@ def add_self_attention(cases):
             return [s.real(*o.shape), *inputs, o, lse]
 
         cases.add("self_attention_backward", label, attributes, backward, FLOATS, length=14)
+
+
+def add_cross_attention(cases):
+    for label, causal, window, masked in (("plain", False, 0, False), ("window", True, 3, False), ("mask", False, 0, True)):
+        attributes = {"causal": causal, "scale": 0.5, "window": window}
+
+        def inputs(s, masked=masked):
+            return [s.real(2, 5, 4, 3), s.real(2, 6, 2, 3), s.real(2, 6, 2, 4)] + ([s.real(5, 6)] if masked else [])
+
+        cases.add("cross_attention", label, attributes, inputs, FLOATS, grad=not masked, length=9)
+
+        def backward(s, attributes=attributes, inputs=inputs):
+            given = inputs(s)
+            o, lse = forward("cross_attention", attributes, given)
+            return [s.real(*o.shape), *given[:3], o, lse, *given[3:]]
+
+        cases.add("cross_attention_backward", label, attributes, backward, FLOATS, length=14)
 
 
 def add_rope(cases):

@@ -175,6 +175,18 @@ def self_attention_backward(case, do, packed, o, lse):
     return [(np.stack([np.swapaxes(gradient, 1, 2) for gradient, _ in gradients], axis=2), case.dtypes[1])]
 
 
+@oracle("cross_attention")
+def cross_attention(case, q, k, v, mask=None):
+    (o, dtype), lse = attention(case, *(np.swapaxes(x, 1, 2) for x in (q, k, v)), mask)
+    return [(np.swapaxes(o, 1, 2), dtype), lse]
+
+
+@oracle("cross_attention_backward")
+def cross_attention_backward(case, do, q, k, v, o, lse, mask=None):
+    gradients = attention_backward(case, *(np.swapaxes(x, 1, 2) for x in (do, q, k, v, o)), lse, mask)
+    return [(np.swapaxes(gradient, 1, 2), dtype) for gradient, dtype in gradients]
+
+
 @oracle("rope")
 def rope(case, x, frequencies, positions=None):
     axis = case["axis"] % x.ndim

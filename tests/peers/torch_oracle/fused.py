@@ -132,6 +132,17 @@ def self_attention_backward(case, do, packed, o, lse):
     return gradient_of(lambda packed: self_attention(case, packed)[0], [packed], do)
 
 
+@oracle("cross_attention")
+def cross_attention(case, q, k, v, mask=None):
+    o, lse = attention(case, q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask)
+    return o.transpose(1, 2), lse
+
+
+@oracle("cross_attention_backward")
+def cross_attention_backward(case, do, q, k, v, o, lse, mask=None):
+    return gradient_of(lambda q, k, v: cross_attention(case, q, k, v, mask)[0], [q, k, v], do)
+
+
 @oracle("rope")
 def rope(case, x, frequencies, positions=None):
     axis = case["axis"] % x.ndim

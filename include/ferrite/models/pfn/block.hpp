@@ -5,6 +5,7 @@
 #include "ferrite/nn/attention.hpp"
 #include "ferrite/nn/feed_forward.hpp"
 #include "ferrite/nn/norm.hpp"
+#include "ferrite/ops/cross_attention.hpp"
 
 namespace ferrite::pfn {
 
@@ -73,31 +74,37 @@ class Block final : public nn::Module<B> {
     const Tensor<B> rows = flatten(x, 0, 1), normed = norm1.forward(rows);
     const std::int64_t count = rows.size(1), dim = rows.size(2);
     const auto last = [&](const Tensor<B>& t) { return slice(t, 1, count - 1, count); };
-    const auto heads = [&](const Tensor<B>& t) {
-      return transpose(reshape(t, {t.size(0), t.size(1), heads_, width_}), 1, 2);
-    };
+    const auto heads = [&](const Tensor<B>& t) { return reshape(t, {t.size(0), t.size(1), heads_, width_}); };
     const Tensor<B>& weight = cells.qkv.weight;  // of queries, keys and values
     const Tensor<B> asked = linear(last(normed), slice(weight, 0, 0, dim)),
                     shown_cells = linear(normed, slice(weight, 0, dim, 3 * dim));
-    const Tensor<B> seen = attention(heads(asked), heads(slice(shown_cells, 2, 0, dim)),
-                                     heads(slice(shown_cells, 2, dim, 2 * dim)));
-    const Tensor<B> joined = reshape(transpose(seen, 1, 2), {rows.size(0), 1, dim});
+    const auto part = [&](std::int64_t i) {  // keys, values
+      return slice(reshape(shown_cells, {rows.size(0), count, 2 * heads_, width_}), 2, i * heads_,
+                   (i + 1) * heads_);
+    };
+    const Tensor<B> seen = cross_attention(heads(asked), part(0), part(1));
+    const Tensor<B> joined = reshape(seen, {rows.size(0), 1, dim});
     return reshape(cells.proj.forward(joined, last(rows)), {x.size(0), x.size(1), 1, dim});
   }
-  /// What rows show to others, from norm2 of them.
-  KeyValues<B> shown(const Tensor<B>& normed) { return {key.forward(normed), value.forward(normed)}; }
+  /// norm2 of rows, cell after cell: as three projections share it, their gradients meet in one place.
+  /// # Shapes: -> [N R K, dim]
+  Tensor<B> normed(const Tensor<B>& x) { return flatten(norm2.forward(x), 0, 2); }
+  /// What rows show to others, from `normed` of them.
+  KeyValues<B> shown(const Tensor<B>& x, const Tensor<B>& normed) {
+    return {reshape(key.forward(normed), x.shape()), reshape(value.forward(normed), x.shape())};
+  }
   /// The second branch, in which the rows look at those of a context, and the third.
   Tensor<B> among_rows(const Tensor<B>& x, const Tensor<B>& normed, const KeyValues<B>& context) {
-    const Tensor<B> seen =
-        attention(columns(query.forward(normed)), columns(context.key), columns(context.value));
-    const Tensor<B> y = proj.forward(reshape(transpose(seen, 1, 2), x.shape()), x);
+    const Tensor<B> asked = reshape(query.forward(normed), x.shape()),
+                    seen = cross_attention(columns(asked), columns(context.key), columns(context.value));
+    const Tensor<B> y = proj.forward(reshape(seen, x.shape()), x);
     return ff.forward(norm3.forward(y), y);
   }
 
  private:
-  /// Every head of every column attends on its own. # Shapes: [N, R, K, dim] -> [N, K heads, R, width]
+  /// Every head of every column attends on its own. # Shapes: [N, R, K, dim] -> [N, R, K heads, width]
   Tensor<B> columns(const Tensor<B>& x) const {
-    return transpose(reshape(x, {x.size(0), x.size(1), x.size(2) * heads_, width_}), 1, 2);
+    return reshape(x, {x.size(0), x.size(1), x.size(2) * heads_, width_});
   }
   static nn::NormConfig norm(const Config& config) {
     return nn::NormConfig{config.dim}.with_eps(config.eps).with_dtype(config.dtype);

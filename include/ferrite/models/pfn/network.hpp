@@ -144,8 +144,8 @@ class Network final : public nn::Module<B> {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const bool is_last = i + 1 == blocks.size();
       rows = is_last ? label_cells(blocks[i], rows) : blocks[i].among_cells(rows);
-      const Tensor<B> normed = blocks[i].norm2.forward(rows);
-      context.layers.push_back(blocks[i].shown(normed));
+      const Tensor<B> normed = blocks[i].normed(rows);
+      context.layers.push_back(blocks[i].shown(rows, normed));
       if (!is_last) rows = blocks[i].among_rows(rows, normed, context.layers.back());
     }
     return context;
@@ -161,7 +161,7 @@ class Network final : public nn::Module<B> {
     Tensor<B> rows = rows_of(context, x, expand(reshape(label_unknown, one_label), labels));
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       rows = i + 1 == blocks.size() ? label_cells(blocks[i], rows) : blocks[i].among_cells(rows);
-      rows = blocks[i].among_rows(rows, blocks[i].norm2.forward(rows), context.layers[i]);
+      rows = blocks[i].among_rows(rows, blocks[i].normed(rows), context.layers[i]);
     }
     return cast(output.forward(head.forward(norm.forward(squeeze(rows, {2})))), wide());
   }

@@ -1,0 +1,19 @@
+// cross_attention and its gradient.
+#include "ferrite/backend/cpu.hpp"
+#include "ops/attention_views.hpp"
+
+namespace ferrite {
+
+bool accepts(const Cpu& cpu, const op::CrossAttention& op, MetaSpan in) {
+  return op::accepts_parts(cpu, op, in);
+}
+void run(Cpu& cpu, const op::CrossAttention& op, Ins in, Outs out) { op::run_on_parts(cpu, op, in, out); }
+
+bool accepts(const Cpu& cpu, const op::CrossAttentionBackward& op, MetaSpan in) {
+  return op::accepts_parts(cpu, op, in);
+}
+void run(Cpu& cpu, const op::CrossAttentionBackward& op, Ins in, Outs out, Accumulate mask) {
+  op::run_on_parts(cpu, op, in, out, mask);
+}
+
+}  // namespace ferrite
