@@ -326,7 +326,8 @@ std::shared_ptr<const AttentionPlan> AttentionPlans::get(Libraries& libraries, c
 
 bool attend_by_dnn(Cuda& cuda, const Call& call, const AttentionArrays& arrays, bool causal, double scale,
                    const std::function<void()>& own) {
-  if (!suits_dnn(arrays, causal)) return false;
+  // cuDNN 9.14 gives NaN for other scales.
+  if (!suits_dnn(arrays, causal) || !(scale > 0)) return false;
   Libraries& libraries = Libraries::of(call.context());
   const auto problem =
       AttentionProblem::of(arrays, causal, scale, cuda.determinism() == Determinism::same_bits);
