@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -35,6 +36,14 @@ bool is_permutation(const std::vector<std::int64_t>& order) {
   return true;
 }
 
+bool is_sound(const FeatureScale& scale) {
+  const bool knots = scale.kind != NumberScale::normal || !scale.values.empty();
+  return knots && scale.values.size() == scale.scores.size() && scale.deviation > 0 &&
+         std::is_sorted(scale.values.begin(), scale.values.end());
+}
+
+constexpr const char* damaged = "[pfn.member] orders or scales are damaged; fit again";
+
 }  // namespace
 
 std::uint64_t member_seed(std::uint64_t seed, std::int64_t index) {
@@ -56,18 +65,53 @@ MemberConfig member_config(std::uint64_t seed, std::int64_t index) {
 }
 
 EnsembleMember EnsembleMember::fit(const EncodedTable& train, const MemberConfig& config) {
-  EnsembleMember member;
-  member.columns_ = order_of(train.columns(), config.permute_columns, {config.seed, 0});
-  member.classes_ = order_of(train.class_count(), config.permute_classes, {config.seed, 1});
-  member.scales_.resize(member.columns_.size());
-  parallel_for(train.columns(), [&](std::int64_t i) {
-    const auto column = static_cast<std::size_t>(member.columns_[static_cast<std::size_t>(i)]);
-    if (train.features[column].is_category || config.numbers == NumberScale::none) return;
-    std::vector<double> values;
-    for (std::int64_t r = 0; r < train.rows; ++r) values.push_back(static_cast<double>(train.row(r)[column]));
-    member.scales_[static_cast<std::size_t>(i)] = FeatureScale::fit(config.numbers, std::move(values));
+  return std::move(fit(train, std::span(&config, 1), train.class_count())[0]);
+}
+
+std::vector<EnsembleMember> EnsembleMember::fit(const EncodedTable& train,
+                                                std::span<const MemberConfig> configs, std::int64_t classes) {
+  std::vector<EnsembleMember> members(configs.size());
+  std::array<std::shared_ptr<std::vector<FeatureScale>>, count_of(NumberScale{})> scales;  // by kind
+  for (std::size_t m = 0; m < configs.size(); ++m) {
+    const MemberConfig& config = configs[m];
+    members[m].columns_ = order_of(train.columns(), config.permute_columns, {config.seed, 0});
+    members[m].classes_ = order_of(classes, config.permute_classes, {config.seed, 1});
+    auto& of_kind = scales[static_cast<std::size_t>(config.numbers)];
+    if (!of_kind) of_kind = std::make_shared<std::vector<FeatureScale>>(train.features.size());
+    members[m].scales_ = of_kind;
+  }
+  const auto& normal = scales[static_cast<std::size_t>(NumberScale::normal)];
+  const auto& tails = scales[static_cast<std::size_t>(NumberScale::tails)];
+  if (!normal && !tails) return members;
+  parallel_for(train.columns(), [&](std::int64_t column) {
+    const auto c = static_cast<std::size_t>(column);
+    if (train.features[c].is_category) return;
+    std::vector<double> sorted;
+    sorted.reserve(static_cast<std::size_t>(train.rows));
+    for (std::int64_t r = 0; r < train.rows; ++r)
+      if (const float v = train.row(r)[c]; !std::isnan(v)) sorted.push_back(static_cast<double>(v));
+    std::sort(sorted.begin(), sorted.end());
+    if (normal) (*normal)[c] = FeatureScale::fit_sorted(NumberScale::normal, sorted);
+    if (tails) (*tails)[c] = FeatureScale::fit_sorted(NumberScale::tails, sorted);
   });
-  return member;
+  return members;
+}
+
+std::vector<std::int32_t> EnsembleMember::class_places() const {
+  std::vector<std::int32_t> places(classes_.size());
+  for (std::size_t c = 0; c < classes_.size(); ++c)
+    places[static_cast<std::size_t>(classes_[c])] = static_cast<std::int32_t>(c);
+  return places;
+}
+
+void EnsembleMember::write_cells(const EncodedTable& table, std::span<const std::int64_t> rows,
+                                 float* to) const {
+  const std::size_t width = columns_.size();
+  for (std::size_t c = 0; c < width; ++c) {
+    const std::int64_t column = columns_[c];
+    const FeatureScale& scale = (*scales_)[static_cast<std::size_t>(column)];
+    for (std::size_t r = 0; r < rows.size(); ++r) to[r * width + c] = scale(table.row(rows[r])[column]);
+  }
 }
 
 EncodedTable EnsembleMember::transform(const EncodedTable& table) const {
@@ -85,20 +129,15 @@ EncodedTable EnsembleMember::transform(const EncodedTable& table) const {
   out.targets = table.targets;
   for (const std::int64_t column : columns_)
     out.features.push_back(table.features[static_cast<std::size_t>(column)]);
-  std::vector<std::int32_t> code_of(classes_.size());
-  for (std::size_t c = 0; c < classes_.size(); ++c) {
-    code_of[static_cast<std::size_t>(classes_[c])] = static_cast<std::int32_t>(c);
-    out.class_names.push_back(table.class_names[static_cast<std::size_t>(classes_[c])]);
-  }
+  for (const std::int64_t c : classes_)
+    out.class_names.push_back(table.class_names[static_cast<std::size_t>(c)]);
+  const std::vector<std::int32_t> place = class_places();
   for (const std::int32_t c : table.classes)
-    out.classes.push_back(c < 0 ? -1 : code_of[static_cast<std::size_t>(c)]);
+    out.classes.push_back(c < 0 ? -1 : place[static_cast<std::size_t>(c)]);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.rows));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
   out.x.resize(table.x.size());
-  parallel_ranges(table.rows, 256, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      float* const to = out.x.data() + static_cast<std::size_t>(r) * width;
-      for (std::size_t c = 0; c < width; ++c) to[c] = scales_[c](table.row(r)[columns_[c]]);
-    }
-  });
+  write_cells(table, rows, out.x.data());
   return out;
 }
 
@@ -116,12 +155,14 @@ std::vector<double> EnsembleMember::restore(std::span<const double> probabilitie
 
 std::string EnsembleMember::to_json() const {
   json scales = json::array();
-  for (const FeatureScale& scale : scales_)
+  for (const std::int64_t column : columns_) {
+    const FeatureScale& scale = (*scales_)[static_cast<std::size_t>(column)];
     scales.push_back({{"kind", static_cast<int>(scale.kind)},
                       {"values", scale.values},
                       {"scores", scale.scores},
                       {"centre", scale.centre},
                       {"deviation", scale.deviation}});
+  }
   return json{{"columns", columns_}, {"classes", classes_}, {"scales", scales}}.dump();
 }
 
@@ -131,8 +172,14 @@ EnsembleMember EnsembleMember::from_json(std::string_view text) {
     EnsembleMember member;
     member.columns_ = all.at("columns").get<std::vector<std::int64_t>>();
     member.classes_ = all.at("classes").get<std::vector<std::int64_t>>();
-    for (const json& entry : all.at("scales")) {
-      FeatureScale scale;
+    const json& scales = all.at("scales");
+    if (!is_permutation(member.columns_) || !is_permutation(member.classes_) ||
+        scales.size() != member.columns_.size())
+      throw ParseError(damaged);
+    const auto of_table = std::make_shared<std::vector<FeatureScale>>(scales.size());
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const json& entry = scales[i];
+      FeatureScale& scale = (*of_table)[static_cast<std::size_t>(member.columns_[i])];
       const int kind = entry.at("kind").get<int>();
       if (kind < 0 || kind >= count_of(NumberScale{}))
         throw ParseError(fmt::format("[pfn.member] scale {}: there is none of this kind", kind));
@@ -141,25 +188,14 @@ EnsembleMember EnsembleMember::from_json(std::string_view text) {
       scale.scores = entry.at("scores").get<std::vector<double>>();
       scale.centre = entry.at("centre").get<double>();
       scale.deviation = entry.at("deviation").get<double>();
-      member.scales_.push_back(std::move(scale));
+      if (!is_sound(scale)) throw ParseError(damaged);
     }
-    member.check();
+    member.scales_ = of_table;
     return member;
   } catch (const json::exception& e) {
     throw ParseError(
         fmt::format("[pfn.member] {}: this is not a member of an ensemble; fit again", e.what()));
   }
-}
-
-void EnsembleMember::check() const {
-  const bool orders =
-      is_permutation(columns_) && is_permutation(classes_) && scales_.size() == columns_.size();
-  const bool scales = std::all_of(scales_.begin(), scales_.end(), [](const FeatureScale& scale) {
-    const bool knots = scale.kind != NumberScale::normal || !scale.values.empty();
-    return knots && scale.values.size() == scale.scores.size() && scale.deviation > 0 &&
-           std::is_sorted(scale.values.begin(), scale.values.end());
-  });
-  if (!orders || !scales) throw ParseError("[pfn.member] orders or scales are damaged; fit again");
 }
 
 }  // namespace ferrite::pfn

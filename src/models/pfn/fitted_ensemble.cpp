@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ferrite/core/thread_pool.hpp"
 #include "models/pfn/context_memory.hpp"
 
 namespace ferrite::pfn::detail {
@@ -91,8 +92,6 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
   ensemble.set_codes(train.class_count());
   if (train.task == Task::regression) ensemble.labels_ = LabelScale::of(train.targets);
 
-  EncodedTable symbols = train;  // members deal the symbols of the codes, not the classes
-  if (ensemble.codes_) symbols.class_names.resize(ensemble.width());
   if (config.context_rows < train.class_count())
     throw ValueError(fmt::format(
         "[pfn.fit] context_rows (--context-rows) {}: must be at least {}, so that every class has a row",
@@ -100,13 +99,16 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
   std::vector<std::vector<std::int64_t>> rows;
   const std::int64_t room = ensemble.room_for_rows(config, train);
   std::string sampled;
+  std::vector<MemberConfig> members;
   for (std::int64_t m = 0; m < config.members; ++m) {
-    ensemble.members_[static_cast<std::size_t>(m)] =
-        EnsembleMember::fit(symbols, member_config(config.seed, m));
+    members.push_back(member_config(config.seed, m));
     ContextRows read = context_rows(train, std::min(config.context_rows, room), member_seed(config.seed, m));
     rows.push_back(std::move(read.rows));
     sampled = std::move(read.notice);
   }
+  // They deal the symbols of the codes, not the classes.
+  ensemble.members_ =
+      EnsembleMember::fit(train, members, ensemble.codes_ ? static_cast<std::int64_t>(ensemble.width()) : 0);
   if (!sampled.empty())
     ensemble.notices_.push_back(fmt::format("{}, another for each member; {} allows more", sampled,
                                             room < config.context_rows
@@ -120,13 +122,20 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
   return ensemble;
 }
 
-EncodedTable Ensemble::as_seen(const EncodedTable& rows, Dataset dataset) const {
-  EncodedTable view = rows;
-  if (codes_) {
-    view.class_names.assign(width(), {});
-    view.classes = codes_->encode(dataset.coding, rows.classes);
-  }
-  return members_[static_cast<std::size_t>(dataset.member)].transform(view);
+std::vector<float> Ensemble::seen_cells(const EncodedTable& table, std::size_t first_dataset,
+                                        const std::vector<std::span<const std::int64_t>>& rows) const {
+  constexpr std::int64_t most = 128;  // rows of a piece of work
+  const auto height = static_cast<std::int64_t>(rows[0].size()), pieces = (height - 1) / most + 1;
+  std::vector<float> x(rows.size() * static_cast<std::size_t>(height * columns_));
+  parallel_for(static_cast<std::int64_t>(rows.size()) * pieces, [&](std::int64_t i) {
+    const std::int64_t set = i / pieces, begin = i % pieces * most, end = std::min(height, begin + most);
+    member_of(first_dataset + static_cast<std::size_t>(set))
+        .write_cells(table,
+                     rows[static_cast<std::size_t>(set)].subspan(static_cast<std::size_t>(begin),
+                                                                 static_cast<std::size_t>(end - begin)),
+                     x.data() + (set * height + begin) * columns_);
+  });
+  return x;
 }
 
 void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::vector<std::int64_t>>& rows,
@@ -142,16 +151,27 @@ void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::ve
   for (std::int64_t first = 0; first < all; first += together) {
     tell(config, "reading train rows", first, all);
     const std::int64_t count = std::min(together, all - first);
-    std::vector<float> x, is_category, numbers;
+    std::vector<std::span<const std::int64_t>> taken;
+    std::vector<float> is_category, numbers;
     std::vector<std::int32_t> classes;
-    for (std::int64_t d = first; d < first + count; ++d) {
-      const Dataset dataset = datasets_[static_cast<std::size_t>(d)];
-      const EncodedTable view = as_seen(train.take(rows[static_cast<std::size_t>(dataset.member)]), dataset);
-      x.insert(x.end(), view.x.begin(), view.x.end());
-      for (const std::uint8_t flag : view.is_category()) is_category.push_back(flag);
-      classes.insert(classes.end(), view.classes.begin(), view.classes.end());
-      for (const double y : view.targets) numbers.push_back(labels_.standardise(y));
+    for (auto d = static_cast<std::size_t>(first); d < static_cast<std::size_t>(first + count); ++d) {
+      const EnsembleMember& member = member_of(d);
+      taken.push_back(rows[static_cast<std::size_t>(datasets_[d].member)]);
+      for (const std::int64_t column : member.columns())
+        is_category.push_back(train.features[static_cast<std::size_t>(column)].is_category ? 1.0f : 0.0f);
+      if (codes_) {
+        std::vector<std::int32_t> of_rows;
+        for (const std::int64_t r : taken.back())
+          of_rows.push_back(train.classes[static_cast<std::size_t>(r)]);
+        const std::vector<std::int32_t> place = member.class_places();
+        for (const std::int32_t symbol : codes_->encode(datasets_[d].coding, of_rows))
+          classes.push_back(place[static_cast<std::size_t>(symbol)]);
+      } else {
+        for (const std::int64_t r : taken.back())
+          numbers.push_back(labels_.standardise(train.targets[static_cast<std::size_t>(r)]));
+      }
     }
+    const std::vector<float> x = seen_cells(train, static_cast<std::size_t>(first), taken);
     const Shape labels{count, height};
     contexts_.push_back(network_->network.forward_context(
         from_vector(backend, x, {count, height, columns_}),
@@ -179,16 +199,11 @@ void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, 
     const std::int64_t count = std::min(step, rows.rows - begin);
     std::vector<std::int64_t> taken(static_cast<std::size_t>(count));
     std::iota(taken.begin(), taken.end(), begin);
-    EncodedTable chunk = rows.take(taken);
-    chunk.classes.clear();
     std::size_t first = 0;
     for (const Context<AnyBackend>& context : contexts_) {
       const std::int64_t sets = context.is_category.size(0);
-      std::vector<float> x;
-      for (std::int64_t d = 0; d < sets; ++d) {
-        const EncodedTable view = as_seen(chunk, datasets_[first + static_cast<std::size_t>(d)]);
-        x.insert(x.end(), view.x.begin(), view.x.end());
-      }
+      const std::vector<float> x = seen_cells(
+          rows, first, std::vector<std::span<const std::int64_t>>(static_cast<std::size_t>(sets), taken));
       const Tensor<AnyBackend> scores =
           network_->network.predict(context, from_vector(backend, x, {sets, count, columns_}));
       // The network may know more classes than the table has.

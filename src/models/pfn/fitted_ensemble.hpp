@@ -53,8 +53,14 @@ class Ensemble {
   using Take = std::function<void(std::size_t dataset, std::int64_t first_row, std::span<const float>)>;
 
   void set_codes(std::int64_t classes);
+  const EnsembleMember& member_of(std::size_t dataset) const {
+    return members_[static_cast<std::size_t>(datasets_[dataset].member)];
+  }
   std::int64_t room_for_rows(const PredictorConfig& config, const EncodedTable& train) const;
-  EncodedTable as_seen(const EncodedTable& rows, Dataset dataset) const;
+  /// Cells as the members of datasets see them, of some rows for each of these datasets, as many for all.
+  /// # Shapes: [datasets, rows, features]
+  std::vector<float> seen_cells(const EncodedTable& table, std::size_t first_dataset,
+                                const std::vector<std::span<const std::int64_t>>& rows) const;
   void add_contexts(const EncodedTable& train, const std::vector<std::vector<std::int64_t>>& rows,
                     const PredictorConfig& config);
   void predict(const EncodedTable& rows, const PredictorConfig& config, const Take& take) const;

@@ -114,6 +114,9 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
 void Ensemble::check() const {
   std::int64_t sets = 0;
   bool fits = true;
+  for (const EnsembleMember& member : members_)
+    fits = fits && member.columns().size() == static_cast<std::size_t>(columns_) &&
+           member.class_places().size() == (codes_ ? width() : 0);
   for (const Context<AnyBackend>& context : contexts_) {
     const Shape& shape = context.is_category.shape();
     fits = fits && shape.rank() == 2 && shape[0] > 0 && shape[1] == columns_;

@@ -78,6 +78,30 @@ TEST(EnsembleMember, SeedsShareNoMembers) {
   EXPECT_EQ(orders.size(), 9u);
 }
 
+TEST(EnsembleMember, ManyAreFittedTogetherAsAlone) {
+  const ReferenceTable table("mixed");
+  std::vector<MemberConfig> configs;
+  for (std::int64_t m = 0; m < 6; ++m) configs.push_back(pfn::member_config(2, m));
+  const auto members = EnsembleMember::fit(table.train, configs, table.train.class_count());
+  ASSERT_EQ(members.size(), configs.size());
+  const std::vector<std::int64_t> rows{7, 0, 7};
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const EnsembleMember alone = EnsembleMember::fit(table.train, configs[m]);
+    EXPECT_EQ(members[m].to_json(), alone.to_json());
+    const pfn::EncodedTable all = alone.transform(table.test), some = all.take(rows);
+    std::vector<float> cells(some.x.size());
+    members[m].write_cells(table.test, rows, cells.data());
+    EXPECT_EQ(std::memcmp(cells.data(), some.x.data(), 4 * cells.size()), 0);
+    for (std::size_t c = 0; c < all.features.size(); ++c)
+      EXPECT_EQ(all.features[c], table.test.features[static_cast<std::size_t>(members[m].columns()[c])]);
+    const auto places = members[m].class_places();
+    for (std::size_t r = 0; r < all.classes.size(); ++r)
+      EXPECT_EQ(all.classes[r], places[static_cast<std::size_t>(table.test.classes[r])]);
+  }
+  // Of codes, members put the symbols in order.
+  EXPECT_EQ(EnsembleMember::fit(table.train, configs, 10)[3].class_places().size(), 10u);
+}
+
 TEST(EnsembleMember, ScalesNumbersAloneAndComesBackFromItsText) {
   const ReferenceTable table("mixed");
   for (const NumberScale scale : {NumberScale::normal, NumberScale::tails}) {

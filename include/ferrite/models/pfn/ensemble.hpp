@@ -2,6 +2,9 @@
 // in another scale. All of it is fitted on the train rows alone.
 #pragma once
 
+#include <memory>
+#include <span>
+
 #include "ferrite/models/pfn/table_encoder.hpp"
 
 namespace ferrite::pfn {
@@ -35,6 +38,8 @@ struct FERRITE_API FeatureScale {
 
   float operator()(float value) const;
   static FeatureScale fit(NumberScale kind, std::vector<double> train_values);
+  /// The same for ascending values, none of which is NaN.
+  static FeatureScale fit_sorted(NumberScale kind, const std::vector<double>& train_values);
 };
 
 /// The quantile of the standard normal distribution, for a level in (0, 1); exact to about 1e-15.
@@ -45,10 +50,21 @@ class FERRITE_API EnsembleMember {
  public:
   /// `train` needs no targets.
   static EnsembleMember fit(const EncodedTable& train, const MemberConfig& config);
+  /// A member for each config; what several have in common is fitted once. `classes` are those that members
+  /// put in order: of the table, or symbols of codes for them.
+  static std::vector<EnsembleMember> fit(const EncodedTable& train, std::span<const MemberConfig> configs,
+                                         std::int64_t classes);
 
   /// The table as the member sees it: features, classes and their names in its order. ValueError if the table
   /// has another number of features or classes than the train table.
   EncodedTable transform(const EncodedTable& table) const;
+  /// Writes the cells of some rows, which the table must have, as transform gives them.
+  /// # Shapes: to [rows, features]
+  void write_cells(const EncodedTable& table, std::span<const std::int64_t> rows, float* to) const;
+  /// Of each feature of the member: its place in the table.
+  const std::vector<std::int64_t>& columns() const { return columns_; }
+  /// Of each class of the table: its place for the member.
+  std::vector<std::int32_t> class_places() const;
   /// Probabilities [rows, classes] of the member's classes, by the classes of the table.
   std::vector<double> restore(std::span<const double> probabilities) const;
 
@@ -57,11 +73,9 @@ class FERRITE_API EnsembleMember {
   static EnsembleMember from_json(std::string_view text);
 
  private:
-  void check() const;
-
   std::vector<std::int64_t> columns_;  // of each feature of the member: its place in the table
   std::vector<std::int64_t> classes_;  // of each class of the member: its place in the table
-  std::vector<FeatureScale> scales_;   // of each feature of the member
+  std::shared_ptr<const std::vector<FeatureScale>> scales_;  // of each feature of the table; never changes
 };
 
 }  // namespace ferrite::pfn
