@@ -1,39 +1,8 @@
 // Attention on the GPU: sizes around its tiles, masks of every kind, shared heads, windows, layouts, sinks.
-#include "backend_cuda/contraction_support.hpp"
-#include "ferrite/ops/cross_attention.hpp"
-#include "ferrite/ops/self_attention.hpp"
+#include "backend_cuda/attention_support.hpp"
 
 namespace ferrite::testing {
 namespace {
-
-struct CudaAttention : CudaContraction {
-  /// The keys of a query that sees none of them get weight 0 everywhere, forward and backward.
-  void expect_attention(const Gpu& q, const Gpu& k, const Gpu& v, bool causal, const Gpu& mask = {},
-                        std::int64_t window = 0) {
-    const op::Attention op{causal, 0.3, window};
-    ASSERT_TRUE(mask.defined() || accepts(*cuda, op, std::vector{q.meta(), k.meta(), v.meta()}));
-    const Truth tq = truth(q), tk = truth(k), tv = truth(v);
-    const Truth tm = mask.defined() ? (mask.dtype() == DType::bool_ ? to(host, mask) : truth(mask)) : Truth();
-    const auto got = mask.defined() ? eval_all(op, q, k, v, mask) : eval_all(op, q, k, v);
-    const auto want = mask.defined() ? eval_all(op, tq, tk, tv, tm) : eval_all(op, tq, tk, tv);
-    const double tolerance = 2 * tolerance_of(q.dtype(), q.size(3) + k.size(2));
-    expect_near(got[0], want[0], tolerance);
-    expect_near(got[1], want[1], tolerance_of(DType::f32, q.size(3) + k.size(2)));
-
-    const op::AttentionBackward backward{causal, 0.3, window};
-    const Gpu grad = random(got[0].shape(), q.dtype());
-    const auto backward_of = [&](const auto& g, const auto& a, const auto& b, const auto& c, const auto& o,
-                                 const auto& lse, const auto& m) {
-      return m.defined() ? eval_all(backward, g, a, b, c, o, lse, m) : eval_all(backward, g, a, b, c, o, lse);
-    };
-    const auto truths = backward_of(truth(grad), tq, tk, tv, truth(got[0]), truth(got[1]), tm);
-    const auto results = backward_of(grad, q, k, v, got[0], got[1], mask);
-    for (std::size_t i = 0; i < 3; ++i) {
-      SCOPED_TRACE("gradient " + std::to_string(i));
-      expect_near(results[i], truths[i], 2 * tolerance, 0.1);  // equal keys leave nothing but rounding
-    }
-  }
-};
 
 TEST_F(CudaAttention, SizesAroundTheTiles) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -200,107 +169,6 @@ TEST_F(CudaAttention, SharedHeadsAndWindows) {
           expect_attention(q, k, v, causal, keep, window);
         }
       }
-    }
-  }
-}
-
-TEST_F(CudaAttention, ShortSequencesShareABlock) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const auto& [t, s, d] : {std::array<std::int64_t, 3>{2, 2, 32},
-                                  {7, 16, 64},
-                                  {16, 5, 24},
-                                  {30, 32, 32},
-                                  {17, 40, 64},
-                                  {10, 100, 64},
-                                  {100, 10, 64}}) {
-      SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d}));
-      expect_attention(random({5, 3, t, d}, dtype), random({5, 3, s, d}, dtype), random({5, 3, s, d}, dtype),
-                       false);
-      expect_attention(random({5, 3, t, d}, dtype), random({5, 1, s, d}, dtype), random({5, 1, s, d}, dtype),
-                       true, random({5, 1, t, s}) > 0);
-    }
-  }
-}
-
-TEST_F(CudaAttention, AWarpHasAWholeShortHead) {
-  for (const DType dtype : {DType::f16, DType::bf16}) {
-    for (const auto& [t, s, d, e] : {std::array<std::int64_t, 4>{1, 1, 8, 8},
-                                     {37, 37, 32, 32},
-                                     {64, 64, 32, 24},
-                                     {49, 33, 20, 32},
-                                     {3, 64, 7, 32},
-                                     {64, 1, 32, 31},
-                                     {32, 32, 64, 64},
-                                     {17, 30, 64, 40},
-                                     {65, 64, 32, 32},  // and just too long
-                                     {33, 32, 64, 64}}) {
-      SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d, e}));
-      expect_attention(random({3, 7, t, d}, dtype), random({3, 7, s, d}, dtype), random({3, 7, s, e}, dtype),
-                       false);
-    }
-  }
-}
-
-TEST_F(CudaAttention, NarrowHeadsOfLongSequences) {
-  for (const DType dtype : {DType::f16, DType::bf16}) {
-    for (const auto& [t, s, d] : {std::array<std::int64_t, 3>{129, 128, 32},
-                                  {256, 384, 32},
-                                  {300, 515, 24},
-                                  {257, 300, 64},
-                                  {70, 131, 64}}) {
-      for (const std::int64_t window : {0, 100}) {
-        for (const bool causal : {false, true}) {
-          SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s, d}) +
-                       (causal ? " causal" : "") + " window " + std::to_string(window));
-          expect_attention(random({2, 3, t, d}, dtype), random({2, 3, s, d}, dtype),
-                           random({2, 3, s, d}, dtype), causal, {}, window);
-        }
-      }
-    }
-  }
-}
-
-TEST_F(CudaAttention, ScalesOfAnySign) {
-  for (const std::int64_t t : {20, 200}) {
-    const Gpu q = random({2, 3, t, 32}, DType::bf16), k = random({2, 3, t, 32}, DType::bf16),
-              v = random({2, 3, t, 32}, DType::bf16);
-    for (const double scale : {-0.3, 0.0, 1e-3}) {
-      SCOPED_TRACE(std::to_string(t) + " positions, scale " + std::to_string(scale));
-      const op::Attention op{false, scale, 300};  // a window that hides nothing, but keeps cuDNN away
-      const auto got = eval_all(op, q, k, v), again = eval_all(op::Attention{false, scale}, q, k, v);
-      const auto want = eval_all(op, truth(q), truth(k), truth(v));
-      const double tolerance = 2 * tolerance_of(DType::bf16, 32 + t);
-      expect_near(got[0], want[0], tolerance);
-      expect_near(got[1], want[1], tolerance_of(DType::f32, 32 + t));
-      expect_near(again[0], want[0], tolerance);
-    }
-  }
-}
-
-TEST_F(CudaAttention, HeadsSideBySideAreReadAndWrittenInPlace) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const auto& [t, s] : {std::array<std::int64_t, 2>{5, 37}, {37, 37}, {130, 256}, {256, 516}}) {
-      SCOPED_TRACE(std::string(to_string(dtype)) + " " + to_string(Shape{t, s}));
-      const Gpu q = random({2, t, 6, 32}, dtype), k = random({2, s, 6, 32}, dtype),
-                v = random({2, s, 6, 32}, dtype);
-      const op::CrossAttention op{false, 0.2};
-      const auto got = eval_all(op, q, k, v);
-      const auto want = eval_all(op, truth(q), truth(k), truth(v));
-      const double tolerance = 2 * tolerance_of(dtype, 32 + s);
-      expect_near(got[0], want[0], tolerance);
-      const Gpu grad = random(got[0].shape(), dtype);
-      const op::CrossAttentionBackward backward{false, 0.2};
-      const auto gradients = eval_all(backward, grad, q, k, v, got[0], got[1]);
-      const auto truths =
-          eval_all(backward, truth(grad), truth(q), truth(k), truth(v), truth(got[0]), truth(got[1]));
-      for (std::size_t i = 0; i < 3; ++i) expect_near(gradients[i], truths[i], 2 * tolerance, 0.1);
-      // Twice the gradient where it is added, to one of the three here.
-      const auto begun = eval_all(backward, grad, q, k, v, got[0], got[1]);
-      const std::vector<Gpu> sinks(begun.begin(), begun.end());
-      run_into(*cuda, backward, {grad, q, k, v, got[0], got[1]}, sinks, 0b010);
-      expect_near(sinks[0], truths[0], 2 * tolerance, 0.1);
-      expect_near(sinks[1], 2 * truths[1], 4 * tolerance, 0.1);
-      expect_near(sinks[2], truths[2], 2 * tolerance, 0.1);
     }
   }
 }

@@ -151,6 +151,28 @@ TEST_F(CudaRows, NormsOfEveryLayout) {
   }
 }
 
+/// Those of at most a pack for each lane of a warp.
+TEST_F(CudaRows, GradientsOfNormsOfManyShortRowsOfEveryLayout) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto check = [&](const Gpu& dy, const Gpu& x) {
+      const std::int64_t rows = x.size(0), terms = rows * 16;
+      const Gpu weight = random({x.size(1)}, dtype), rstd = random({rows}) + 2, mean = random({rows});
+      expect_all_near(eval_all(op::RmsNormBackward{}, dy, x, weight, rstd),
+                      eval_all(op::RmsNormBackward{}, truth(dy), truth(x), truth(weight), truth(rstd)),
+                      terms);
+      expect_all_near(
+          eval_all(op::LayerNormBackward{}, dy, x, weight, mean, rstd),
+          eval_all(op::LayerNormBackward{}, truth(dy), truth(x), truth(weight), truth(mean), truth(rstd)),
+          terms);
+    };
+    check(random({20'001, 64}, dtype), random({20'001, 64}, dtype));  // more than all blocks at once
+    const Gpu wide = random({9, 128}, dtype);
+    check(slice(wide, 1, 0, 64), slice(wide, 1, 64, 128));
+    check(slice(wide, 1, 4, 68), slice(wide, 1, 60, 124));  // packs of 16 bytes begin elsewhere
+    check(expand(random({1, 64}, dtype), {9, 64}), slice(random({18, 64}, dtype), 0, 0, 18, 2));
+  }
+}
+
 TEST_F(CudaRows, NormsOfNothing) {
   const Gpu weight = random({16}), none = random({0, 16}), statistics = random({0});
   EXPECT_EQ(layer_norm(none, weight, weight).shape(), (Shape{0, 16}));
@@ -161,12 +183,14 @@ TEST_F(CudaRows, NormsOfNothing) {
 }
 
 TEST_F(CudaRows, SameBitsOnEveryRun) {
-  const Gpu x = random({5000, 776}), dy = random({5000, 776}), weight = random({776});
-  const auto y = eval_all(op::RmsNorm{}, x, weight);
-  const auto first = eval_all(op::RmsNormBackward{}, dy, x, weight, y[1]);
-  for (int i = 0; i < 5; ++i) {
-    const auto again = eval_all(op::RmsNormBackward{}, dy, x, weight, y[1]);
-    for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(again[k].to_vector<float>(), first[k].to_vector<float>());
+  for (const std::int64_t length : {64, 776}) {
+    const Gpu x = random({5000, length}), dy = random({5000, length}), weight = random({length});
+    const auto y = eval_all(op::RmsNorm{}, x, weight);
+    const auto first = eval_all(op::RmsNormBackward{}, dy, x, weight, y[1]);
+    for (int i = 0; i < 5; ++i) {
+      const auto again = eval_all(op::RmsNormBackward{}, dy, x, weight, y[1]);
+      for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(again[k].to_vector<float>(), first[k].to_vector<float>());
+    }
   }
 }
 

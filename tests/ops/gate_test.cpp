@@ -2,9 +2,12 @@
 // garbage.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "ferrite/ops/attention.hpp"
 #include "ferrite/ops/batch_norm.hpp"
 #include "ferrite/ops/conv2d.hpp"
+#include "ferrite/ops/cross_attention.hpp"
 #include "ferrite/ops/optimizer_steps.hpp"
 #include "ferrite/ops/pointwise_loss.hpp"
 #include "ferrite/ops/rms_norm.hpp"
@@ -63,6 +66,37 @@ TEST(Gate, AttentionBackwardChecksWhatTheForwardWould) {
   expect_refused(op::AttentionBackward{}, {q, {{1, 1, 30, 4}, f32}, q, q, q, lse});
   expect_refused(op::AttentionBackward{}, {q, q, q, q, q, {{1, 1, 1}, f32}});
   expect_refused(op::AttentionBackward{}, {whole, whole, whole, whole, whole, lse});
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const ShapeError& e) {
+    return e.what();
+  }
+  return "no ShapeError";
+}
+
+TEST(Gate, CrossAttentionChecksRanksRowsAndHeads) {
+  const Meta q{{2, 5, 4, 3}, f32}, k{{2, 6, 4, 3}, f32}, lse{{2, 4, 5}, f32}, flat{{2, 5, 12}, f32};
+  const Meta three_heads{{2, 6, 3, 3}, f32}, other_rows{{2, 7, 4, 3}, f32};
+  const std::pair<std::vector<Meta>, const char*> refused[] = {
+      {{three_heads, three_heads}, "q [2, 5, 4, 3] and k [2, 6, 3, 3]: the 3 heads"},
+      {{k, other_rows}, "need [N, T, H, D], [N, S, K, D] and [N, S, K, E]"},
+      {{flat, k}, "k [2, 5, 12]"}};
+  for (const auto& [kv, said] : refused) {
+    const std::vector<Meta> forward{q, kv[0], kv[1]}, backward{q, q, kv[0], kv[1], q, lse};
+    expect_refused(op::CrossAttention{}, forward);
+    expect_refused(op::CrossAttentionBackward{}, backward);
+    // Shapes are told as they were given, not as attention takes them.
+    for (const std::string& message : {message_of([&] { op::CrossAttention{}.infer(forward); }),
+                                       message_of([&] { op::CrossAttentionBackward{}.infer(backward); })})
+      EXPECT_NE(message.find(said), std::string::npos) << message;
+  }
+  expect_refused(op::CrossAttention{}, {q, k, k, {{5, 4}, f32}});
+  expect_refused(op::CrossAttentionBackward{}, {flat, q, k, k, q, lse});
+  expect_refused(op::CrossAttentionBackward{}, {q, q, k, k, flat, lse});
+  expect_refused(op::CrossAttentionBackward{}, {q, q, k, k, q, {{2, 5, 4}, f32}});
 }
 
 TEST(Gate, OtherGradientsCheckTheirInputs) {

@@ -8,8 +8,9 @@
 namespace ferrite {
 namespace op {
 
+/// As Attention, but for the order of the axes.
 /// # Shapes: q [N, T, H, D], k [N, S, K, D], v [N, S, K, E], mask (optional) broadcastable to [N, H, T, S]
-/// -> o [N, T, H, E], lse [N, H, T]; all as Attention's but for the order of the axes.
+/// -> o [N, T, H, E], lse [N, H, T]
 struct FERRITE_API CrossAttention {
   static constexpr LibraryName type_name = "cross_attention";
   static constexpr Positions lowered = {0, 1, 2};
@@ -97,10 +98,10 @@ FERRITE_API void run(Cuda&, const op::CrossAttentionBackward& op, Ins in, Outs o
 FERRITE_API bool accepts(const Cpu&, const op::CrossAttentionBackward& op, MetaSpan in);
 FERRITE_API bool accepts(const Cuda&, const op::CrossAttentionBackward& op, MetaSpan in);
 
-/// # Shapes: q [N, T, H, D], k [N, S, K, D], v [N, S, K, E], mask (optional) broadcastable to [N, H, T, S]
-/// -> [N, T, H, E]
 /// attention(q, k, v) of tensors whose heads are the last axis but one: a projection [N, T, H D] needs a
 /// reshape, and no transpose.
+/// # Shapes: q [N, T, H, D], k [N, S, K, D], v [N, S, K, E], mask (optional) broadcastable to [N, H, T, S]
+/// -> [N, T, H, E]
 template <class B>
 Tensor<B> cross_attention(const Tensor<B>& q, const Tensor<B>& k, const Tensor<B>& v,
                           AttentionConfig config = {}, const Tensor<B>& mask = {}) {

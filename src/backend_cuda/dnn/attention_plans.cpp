@@ -246,12 +246,13 @@ double products_of(const AttentionArrays& a) {
 
 }  // namespace
 
-bool suits_dnn(const AttentionArrays& a, bool causal) {
+bool suits_dnn(const AttentionArrays& a, bool causal, double scale) {
   const std::int64_t queries = a.q.shape()[2], keys = a.v.shape()[2], depth = a.q.shape()[3],
                      width = a.v.shape()[3];
   if (size_of(a.q.dtype()) != 2 || a.lse.dtype() != DType::f32) return false;
   if (depth % 8 != 0 || width % 8 != 0 || depth > 256 || width > 256 || queries < 2 || keys < 2) return false;
   if ((causal && queries != keys) || products_of(a) < worth_a_plan) return false;
+  if (!(scale > 0)) return false;  // cuDNN 9.14 gives NaN
   // With more entries in a batch, or more heads, its kernels fail when they run: as deep as a grid may be.
   constexpr std::int64_t most_entries = 65535;
   if (a.q.shape()[0] > most_entries || a.q.shape()[1] > most_entries) return false;
@@ -262,8 +263,8 @@ bool suits_dnn(const AttentionArrays& a, bool causal) {
   return a.lse.layout().is_contiguous();
 }
 
-bool suits_dnn_with_mask(const AttentionArrays& a, bool causal) {
-  return a.q.shape()[2] > longest_compared && suits_dnn(a, causal);
+bool suits_dnn_with_mask(const AttentionArrays& a, bool causal, double scale) {
+  return a.q.shape()[2] > longest_compared && suits_dnn(a, causal, scale);
 }
 
 namespace {
@@ -326,8 +327,7 @@ std::shared_ptr<const AttentionPlan> AttentionPlans::get(Libraries& libraries, c
 
 bool attend_by_dnn(Cuda& cuda, const Call& call, const AttentionArrays& arrays, bool causal, double scale,
                    const std::function<void()>& own) {
-  // cuDNN 9.14 gives NaN for other scales.
-  if (!suits_dnn(arrays, causal) || !(scale > 0)) return false;
+  if (!suits_dnn(arrays, causal, scale)) return false;
   Libraries& libraries = Libraries::of(call.context());
   const auto problem =
       AttentionProblem::of(arrays, causal, scale, cuda.determinism() == Determinism::same_bits);

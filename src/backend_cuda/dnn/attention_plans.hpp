@@ -55,10 +55,10 @@ class AttentionPlans {
   PlanMap<AttentionProblem, Entry> plans_;
 };
 
-/// Whether cuDNN may be asked: dtype, sizes, and arrays that lie as it wants them.
-bool suits_dnn(const AttentionArrays& arrays, bool causal);
+/// Whether cuDNN may be asked: dtype, sizes, scale, and arrays that lie as it wants them.
+bool suits_dnn(const AttentionArrays& arrays, bool causal, double scale);
 /// The same for a problem with a mask. Short ones are left to own kernels, which read it as it is.
-bool suits_dnn_with_mask(const AttentionArrays& arrays, bool causal);
+bool suits_dnn_with_mask(const AttentionArrays& arrays, bool causal, double scale);
 
 /// Queues attention, or its gradient, by cuDNN where that is possible and faster than `own`, which queues the
 /// same work. False if nothing was queued.

@@ -25,7 +25,7 @@ void run(Cuda& cuda, const op::Attention& op, Ins in, Outs out) {
   };
   AttentionArrays arrays;
   arrays.q = q, arrays.k = k, arrays.v = v, arrays.o = out[0], arrays.lse = lse;
-  const bool takes_bias = has_mask && op.window == 0 && suits_dnn_with_mask(arrays, op.causal);
+  const bool takes_bias = has_mask && op.window == 0 && suits_dnn_with_mask(arrays, op.causal, op.scale);
   if (takes_bias) arrays.bias = attention_bias(cuda, call, q, k, in[3]);
   const bool expressible = op.window == 0 && (!has_mask || arrays.bias.defined());
   if (!expressible || !attend_by_dnn(cuda, call, arrays, op.causal, op.scale, own))

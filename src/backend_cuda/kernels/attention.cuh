@@ -254,7 +254,7 @@ void attend(const Call& call, const Problem& p, const Array& q, const Array& k, 
                                 {lse.data<float>(), strides[0], strides[1], strides[2]},
                                 lies_in_packs(q) && lies_in_packs(k) && lies_in_packs(v) && lies_in_packs(o)};
   if constexpr (!std::is_same_v<T, float>)
-    if (is_short(p)) return attend_short(call, p, q.shape()[0], arrays);
+    if (is_short(q.dtype(), q.shape()[0], p)) return attend_short(call, p, q.shape()[0], arrays);
   const auto run = [&]<class Blocking>() {
     const std::int64_t tiles = divide_up(p.queries, Blocking::rows);
     launch_groups(call, forward_kernel<T, Blocking>, q.shape()[0] * p.heads * tiles, Blocking::groups,

@@ -52,19 +52,20 @@ void run(Cuda& cuda, const op::AttentionBackward& op, Ins in, Outs out, Accumula
   const std::int64_t rows = batch * p.heads * p.queries;
   const Array lse = dense(cuda, in[5]);
   const auto own = [&](const Array& dq, const Array& dk, const Array& dv, Accumulate adds) {
-    const bool needs_delta = q.dtype() == DType::f32 || !is_short(p);
+    const bool needs_delta = !is_short(q.dtype(), batch, p);
     const Scratch<float> delta(call, needs_delta ? rows : 0);
     visit_type(q.dtype(), [&]<class T>() {
       if (needs_delta && rows > 0)
         delta_kernel<T><<<static_cast<unsigned>(divide_up(rows, threads / 8)), threads, 0, call.stream()>>>(
             p.heads, p.queries, rows, p.width, Heads<const T>::of(grad), Heads<const T>::of(o), delta.data());
-      attend_backward<T>(call, p, grad, q, k, v, lse.data<float>(), delta.data(), dq, dk, dv, adds);
+      attend_backward<T>(call, p, grad, q, k, v, o, lse.data<float>(), delta.data(), dq, dk, dv, adds);
     });
   };
   // cuDNN does not add to its results.
   if (op.window == 0 && rows > 0 && p.keys > 0) {
     AttentionArrays arrays{q, k, v, o, lse, grad, out[0], out[1], out[2], {}};
-    bool suits = has_mask ? suits_dnn_with_mask(arrays, op.causal) : suits_dnn(arrays, op.causal);
+    bool suits =
+        has_mask ? suits_dnn_with_mask(arrays, op.causal, op.scale) : suits_dnn(arrays, op.causal, op.scale);
     if (suits && has_mask) {
       arrays.bias = attention_bias(cuda, call, q, k, in[6]);
       suits = arrays.bias.defined();

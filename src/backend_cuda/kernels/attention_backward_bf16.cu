@@ -3,7 +3,8 @@
 namespace ferrite::cuda::attention {
 
 template void attend_backward<__nv_bfloat16>(const Call&, const Problem&, const Array&, const Array&,
-                                             const Array&, const Array&, const float*, const float*,
-                                             const Array&, const Array&, const Array&, Accumulate);
+                                             const Array&, const Array&, const Array&, const float*,
+                                             const float*, const Array&, const Array&, const Array&,
+                                             Accumulate);
 
 }  // namespace ferrite::cuda::attention

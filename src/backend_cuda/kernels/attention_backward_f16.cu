@@ -3,7 +3,7 @@
 namespace ferrite::cuda::attention {
 
 template void attend_backward<__half>(const Call&, const Problem&, const Array&, const Array&, const Array&,
-                                      const Array&, const float*, const float*, const Array&, const Array&,
-                                      const Array&, Accumulate);
+                                      const Array&, const Array&, const float*, const float*, const Array&,
+                                      const Array&, const Array&, Accumulate);
 
 }  // namespace ferrite::cuda::attention

@@ -2,15 +2,18 @@
 // shared between warps, no maximum has to run along, and the weights that the gradients need are made once.
 #pragma once
 
-#include "backend_cuda/kernels/attention_backward.cuh"
+#include "backend_cuda/kernels/attention_gradient.cuh"
+#include "backend_cuda/kit/packs.cuh"
 
 namespace ferrite::cuda::attention {
 
-/// How a warp works: `columns`, 32 or 64: the room for those of a head; `tiles` of 16 keys.
+/// How a warp works: `columns`, 32 or 64: the room for those of a head; `tiles` of 16 keys. `blocks` of the
+/// gradient that a multiprocessor has registers for.
 template <int columns_, int tiles_>
 struct Short {
   static constexpr int columns = columns_, tiles = tiles_, keys = 16 * tiles;
   static constexpr int warps = 4, block = 32 * warps;
+  static constexpr int blocks = columns == 64 ? 4 - tiles : tiles == 1 ? 5 : tiles == 2 ? 4 : 2;
 };
 
 /// Rows of the tiles of queries.
@@ -27,7 +30,7 @@ __host__ __device__ constexpr int short_backward_bytes(const Problem& p) {
   return tile_bytes<T, Short::columns>(2 * Short::keys + 2 * padded(p.queries));
 }
 
-/// The head of a warp. There are fewer than 2^32, since each has its bytes; quotients of 64 bits are slow.
+/// The head of a warp; is_short sees to it that 32 bits can count them, as quotients of 64 are slow.
 struct ShortPlace {
   int lane;
   unsigned unit, b, h;
@@ -81,25 +84,73 @@ __global__ void __launch_bounds__(Short::block)
           top = fmaxf(top, s[n][i]);
         }
       top = row_max(top);
+      const float shift = top == hidden ? 0.0f : top;
 #pragma unroll
       for (int n = 0; n < 2 * Short::tiles; ++n)
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) sum += s[n][i] = power_of_2(s[n][i] - top);
+        for (int i = 2 * half; i < 2 * half + 2; ++i) sum += s[n][i] = power_of_2(s[n][i] - shift);
       sum = row_sum(sum);
-      factor[half] = 1 / sum;
+      const bool sees_none = sum == 0;
+      factor[half] = sees_none ? 0.0f : 1 / sum;
       const int row = query + lane / 4 + half * 8;
-      if (lane % 4 == 0 && row < queries) *in.lse.at(at.b, at.h, row) = top / log2_of_e + logf(sum);
+      if (lane % 4 == 0 && row < queries)
+        *in.lse.at(at.b, at.h, row) = sees_none ? hidden : top / log2_of_e + logf(sum);
     }
+    __syncwarp();
     Sums<columns / 8> output[1] = {};
     multiply_through<T, columns>(output, scores, v_tile, lane);
     store_rows<columns>(output[0], factor, in.o, in.o.at(at.b, at.h), query, queries, p.width, in.in_packs,
                         false, lane);
+    __syncwarp();
   }
 }
 
+/// Of 16 rows of outputs, what a lane takes for the sums of grad * o: every second pack of row lane / 2.
+template <class T, int columns>
+class OutputPacks {
+ public:
+  /// Zeros beyond the last row and the last column.
+  __device__ __forceinline__ OutputPacks(const Heads<const T>& o, const T* head, int first, int end,
+                                         int width, bool in_packs, int lane)
+      : lane_(lane) {
+    const int row = first + lane / 2;
+    const T* const from = head + row * o.row;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int column = (2 * i + lane % 2) * pack;
+      if (in_packs && row < end && column + pack <= width) {
+        packs_[i] = load_pack<pack>(from + column);
+        continue;
+      }
+#pragma unroll
+      for (int e = 0; e < pack; ++e)
+        packs_[i].lane[e] =
+            row < end && column + e < width ? from[(column + e) * o.column] : convert_to<T>(0.0f);
+    }
+  }
+  /// The sum of row lane / 2, from the tile of gradients.
+  __device__ __forceinline__ float times(const T* grad_tile) const {
+    const T* const row = grad_tile + lane_ / 2 * row_stride<T, columns> + lane_ % 2 * pack;
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const Pack<T, pack> grad = load_pack<pack>(row + 2 * i * pack);
+#pragma unroll
+      for (int e = 0; e < pack; ++e)
+        sum += convert_to<float>(grad.lane[e]) * convert_to<float>(packs_[i].lane[e]);
+    }
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
+  }
+
+ private:
+  static constexpr int pack = pack_lanes<T>, count = columns / pack / 2;
+  int lane_;
+  Pack<T, pack> packs_[count];
+};
+
 /// The gradients of all three. Scores lie with keys as rows, as the sums for keys and values need them.
 template <class T, class Short>
-__global__ void __launch_bounds__(Short::block)
+__global__ void __launch_bounds__(Short::block, Short::blocks)
     short_backward_kernel(Problem p, BackwardArrays<T> in, Gradient<T> dq, Gradient<T> dk, Gradient<T> dv,
                           std::int64_t total) {
   constexpr int columns = Short::columns, tiles = Short::tiles, stride = row_stride<T, columns>;
@@ -123,22 +174,25 @@ __global__ void __launch_bounds__(Short::block)
   ptx::wait_for_copies<0>();
   __syncwarp();
 
-  const float scale = p.scale * log2_of_e;
+  const float scale = p.scale * log2_of_e, factor[2] = {late_scale<T>(p), late_scale<T>(p)};
   Sums<columns / 8> dk_sum[tiles] = {}, dv_sum[tiles] = {};
   for (int query = 0; query < queries; query += 16) {
     const T *const q_tile = q_tiles + query * stride, *const grad_tile = grad_tiles + query * stride;
+    const OutputPacks<T, columns> o(in.o, in.o.at(at.b, at.h), query, queries, p.width, in.in_packs, lane);
     Sums<2> s[tiles], ds[tiles];  // ds: first the gradient of the weights
     multiply_rows<T, columns>(s, LeftRows<T, columns, false, tiles>(k_tile, lane), q_tile);
     multiply_rows<T, columns>(ds, LeftRows<T, columns, false, tiles>(v_tile, lane), grad_tile);
+    const float own_delta = o.times(grad_tile);
     // A lane has 4 queries, and of the keys every eighth.
 #pragma unroll
     for (int n = 0; n < 2; ++n)
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int column = query + n * 8 + lane % 4 * 2 + e;
-        const float lse =
-            column < queries ? in.lse[(at.b * p.heads + at.h) * queries + column] * log2_of_e : 0.0f;
-        float delta = 0;
+        const int place = n * 8 + lane % 4 * 2 + e, column = query + place;
+        const float lse = column < queries
+                              ? finite_lse(in.lse[(at.b * p.heads + at.h) * queries + column]) * log2_of_e
+                              : 0.0f;
+        const float delta = __shfl_sync(0xffffffffu, own_delta, 2 * place);
 #pragma unroll
         for (int tile = 0; tile < tiles; ++tile)
 #pragma unroll
@@ -146,14 +200,8 @@ __global__ void __launch_bounds__(Short::block)
             const bool exists = tile < tiles - 1 || tile * 16 + lane / 4 + i / 2 * 8 < keys;
             float& weight = s[tile][n][i];
             weight = exists ? power_of_2(fmaf(weight, scale, -lse)) : 0.0f;
-            delta += weight * ds[tile][n][i];
+            ds[tile][n][i] = weight * (ds[tile][n][i] - delta) * early_scale<T>(p);
           }
-#pragma unroll
-        for (int step = 4; step < 32; step *= 2) delta += __shfl_xor_sync(0xffffffffu, delta, step);
-#pragma unroll
-        for (int tile = 0; tile < tiles; ++tile)
-#pragma unroll
-          for (int i = e; i < 4; i += 2) ds[tile][n][i] = s[tile][n][i] * (ds[tile][n][i] - delta);
       }
     multiply_through<T, columns>(dv_sum, s, grad_tile, lane);
     multiply_through<T, columns>(dk_sum, ds, q_tile, lane);
@@ -161,11 +209,11 @@ __global__ void __launch_bounds__(Short::block)
 #pragma unroll
     for (int tile = 0; tile < tiles; ++tile)
       multiply_transposed<T, columns>(dq_sum, ds[tile], k_tile + tile * 16 * stride, lane);
-    const float factor[2] = {p.scale, p.scale};
     store_rows<columns>(dq_sum, factor, dq.to, dq.to.at(at.b, at.h), query, queries, p.depth, dq.in_packs,
                         dq.add, lane);
+    __syncwarp();
   }
-  const float factor[2] = {p.scale, p.scale}, one[2] = {1, 1};
+  const float one[2] = {1, 1};
 #pragma unroll
   for (int tile = 0; tile < tiles; ++tile) {
     store_rows<columns>(dk_sum[tile], factor, dk.to, dk.to.at(at.b, at.h), tile * 16, keys, p.depth,

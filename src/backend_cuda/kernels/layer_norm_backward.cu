@@ -131,13 +131,16 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
   Destination dx(cuda, out[0], accumulates(mask, 0)), dweight(cuda, out[1], accumulates(mask, 1));
   Destination dbias(cuda, out[count], accumulates(mask, count));
   const int given_lanes = row_lanes(dtype, length, {dy.place(), x.place(), {dx.array().data(), length}});
+  const bool is_short = given_lanes > 1 && length <= 32 * given_lanes;
   const auto parameter_bytes = static_cast<int>(size_of(norm_parameters(dtype, in[2].dtype(), given_lanes)));
-  auto ring = RingPlan::make(call, dtype, x.count, length, given_lanes,
-                             {.inputs = 2,
-                              .bytes_per_element = parameter_bytes,
-                              .most_packs = row_items(given_lanes, size_of(dtype)),
-                              .blocks = 2});
-  const int lanes = ring ? given_lanes : 1;
+  std::optional<RingPlan> ring;
+  if (!is_short)
+    ring = RingPlan::make(call, dtype, x.count, length, given_lanes,
+                          {.inputs = 2,
+                           .bytes_per_element = parameter_bytes,
+                           .most_packs = row_items(given_lanes, size_of(dtype)),
+                           .blocks = 2});
+  const int lanes = is_short || ring ? given_lanes : 1;
   const DType parameters = norm_parameters(dtype, in[2].dtype(), lanes);
   const Array weight = norm_parameter(cuda, in[2], parameters);
   const Array mean = dense(cuda, in[3], wide), rstd = dense(cuda, in[in.size() - 1], wide);
@@ -184,10 +187,10 @@ void run_norm_backward(Cuda& cuda, const Call& call, Ins in, Outs out, Accumulat
     sum_partials(partial.data(), slabs);
   };
   visit_floating(dtype, [&]<class T>() {
-    if (!ring) return run_long.template operator()<T>();
+    if (!ring && !is_short) return run_long.template operator()<T>();
     if (lanes == 1) return run_ring.template operator()<T, Compute<T>, 1>();
     visit_parameters<T, pack_lanes<T>>(parameters, [&]<class W>() {
-      if (length <= 32 * pack_lanes<T>)
+      if (is_short)
         run_short.template operator()<T, W, pack_lanes<T>>();
       else
         run_ring.template operator()<T, W, pack_lanes<T>>();

@@ -12,18 +12,20 @@ template <class T>
 void attend(const Call& call, const Problem& p, const Array& q, const Array& k, const Array& v,
             const Array& o, const Array& lse);
 
-/// lse and delta are dense; a short problem needs no delta. dq, dk and dv are added to where `mask` says so.
+/// lse and delta, the sums of grad * o, are dense; a short problem needs no delta. dq, dk and dv are added to
+/// where `mask` says so.
 template <class T>
 void attend_backward(const Call& call, const Problem& p, const Array& grad, const Array& q, const Array& k,
-                     const Array& v, const float* lse, const float* delta, const Array& dq, const Array& dk,
-                     const Array& dv, Accumulate mask);
+                     const Array& v, const Array& o, const float* lse, const float* delta, const Array& dq,
+                     const Array& dk, const Array& dv, Accumulate mask);
 
-/// Whether each head of 16 bits goes to one warp (kernels/attention_short.cuh).
-inline bool is_short(const Problem& p) {
+/// Whether each head goes to one warp (kernels/attention_short.cuh).
+inline bool is_short(DType dtype, std::int64_t batch, const Problem& p) {
   const int columns = std::max(p.depth, p.width);
   const std::int64_t longest = columns <= 32 ? 64 : 32;
-  return columns <= 64 && p.queries <= longest && p.keys > 0 && p.keys <= longest && p.group == 1 &&
-         p.mask.kind == MaskKind::none && !p.causal && p.window == 0;
+  return dtype != DType::f32 && columns <= 64 && p.queries <= longest && p.keys > 0 && p.keys <= longest &&
+         p.group == 1 && p.mask.kind == MaskKind::none && !p.causal && p.window == 0 &&
+         batch * p.heads < std::int64_t{1} << 31;
 }
 
 enum class Direction : std::uint8_t { forward, backward };

@@ -226,17 +226,23 @@ template <int columns, class T>
 __device__ __forceinline__ void store_rows(const Sums<columns / 8>& sum, const float (&factor)[2],
                                            const Heads<T>& to, T* head, std::int64_t first, std::int64_t end,
                                            int width, bool in_packs, bool add, int lane) {
-  const bool whole = in_packs && !add && width == columns;
+  const bool in_pairs = in_packs && !add, whole = width == columns;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = first + lane / 4 + half * 8;
     if (row >= end) continue;
     T* const from = head + row * to.row;
-    if (whole) {
+    if (in_pairs) {
       T* const place = from + lane % 4 * 2;
 #pragma unroll
-      for (int n = 0; n < columns / 8; ++n)
-        store_pair(place + n * 8, sum[n][2 * half] * factor[half], sum[n][2 * half + 1] * factor[half]);
+      for (int n = 0; n < columns / 8; ++n) {
+        const int left = width - (n * 8 + lane % 4 * 2);
+        const float low = sum[n][2 * half] * factor[half], high = sum[n][2 * half + 1] * factor[half];
+        if (whole || left > 1)
+          store_pair(place + n * 8, low, high);
+        else if (left == 1)
+          place[n * 8] = convert_to<T>(low);
+      }
       continue;
     }
 #pragma unroll

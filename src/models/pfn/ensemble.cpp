@@ -137,7 +137,12 @@ EncodedTable EnsembleMember::transform(const EncodedTable& table) const {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(table.rows));
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
   out.x.resize(table.x.size());
-  write_cells(table, rows, out.x.data());
+  parallel_ranges(table.rows, 128, [&](std::int64_t begin, std::int64_t end) {
+    write_cells(
+        table,
+        std::span(rows).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+        out.x.data() + static_cast<std::size_t>(begin) * width);
+  });
   return out;
 }
 

@@ -126,7 +126,7 @@ void Ensemble::check() const {
       fits = fits && scale->defined() && scale->numel() == shape[0];
   }
   if (!fits || sets != static_cast<std::int64_t>(datasets_.size()))
-    throw ParseError("[pfn.load] contexts do not fit the members: the file is damaged; fit again");
+    throw ParseError("[pfn.load] members and contexts do not fit each other: the file is damaged; fit again");
 }
 
 void save_fitted(const std::filesystem::path& path, const FittedPredictor& fitted) {

@@ -93,13 +93,21 @@ TEST_F(PredictorTest, DamagedFilesAreRefused) {
   };
   damaged("pfn_fitted", "\"version\":1", "\"version\":2", "version 2");
   damaged("pfn_fitted", "\"columns\":3", "\"columns\":2", "columns 2: there must be 3");
-  damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":3", "contexts do not fit");
+  damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":3", "contexts do not fit each other");
   damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":-1", "contexts -1: there must be 1 to 4");
   damaged("pfn_fitted", "\"contexts\":4", "\"contexts\":1000000000000000000",
           "contexts 1000000000000000000: there");
   damaged("pfn_fitted", "\"classes\":3", "\"classes\":1000000000000000",
           "classes 1000000000000000: there must be 3");
   damaged("pfn_fitted", "\"temperature\":1.0", "\"temperature\":0", "temperature 0: must be above 0");
+  // Of members, as texts in a text: one with a column too many, and one with a class too many.
+  damaged(
+      "pfn_fitted", R"(\"columns\":[0,1,2],\"scales\":[)",
+      R"(\"columns\":[0,1,2,3],\"scales\":[{\"kind\":0,\"values\":[],\"scores\":[],\"centre\":0,\"deviation\":1},)",
+      "contexts do not fit each other");
+  damaged("pfn_fitted", R"(\"classes\":[0,1,2])", R"(\"classes\":[0,1,2,3])",
+          "contexts do not fit each other");
+  damaged("pfn_fitted", R"(\"classes\":[0,1,2])", R"(\"classes\":[0,1,1])", "orders or scales are damaged");
   damaged("pfn_fitted", "{", "", "not a fitted predictor");
   SafeTensors copy = whole;
   copy.tensors.erase("2.is_category");

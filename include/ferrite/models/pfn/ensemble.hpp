@@ -58,7 +58,8 @@ class FERRITE_API EnsembleMember {
   /// The table as the member sees it: features, classes and their names in its order. ValueError if the table
   /// has another number of features or classes than the train table.
   EncodedTable transform(const EncodedTable& table) const;
-  /// Writes the cells of some rows, which the table must have, as transform gives them.
+  /// Writes the cells of some rows, as transform gives them. The table must have these rows, and the features
+  /// of the train table: nothing is checked.
   /// # Shapes: to [rows, features]
   void write_cells(const EncodedTable& table, std::span<const std::int64_t> rows, float* to) const;
   /// Of each feature of the member: its place in the table.
