@@ -65,14 +65,17 @@ struct ForwardArrays {
   bool in_packs;  // all of them: see load_rows
 };
 
+/// More positions than any tile has rows.
+constexpr std::int64_t many = 1 << 20;
+
 /// Of the tiles that pass by: the next one arrives while one is read.
 constexpr int buffers_for(std::int64_t length, int tile) { return length > tile ? 2 : 1; }
 
 /// Shared memory of one group.
 template <class T, class Blocking>
-constexpr int forward_bytes(const Problem& p) {
+constexpr int forward_bytes(std::int64_t keys) {
   return tile_bytes<T, Blocking::columns>(Blocking::rows +
-                                          2 * Blocking::other * buffers_for(p.keys, Blocking::other));
+                                          2 * Blocking::other * buffers_for(keys, Blocking::other));
 }
 
 template <class T, class Blocking>
@@ -82,7 +85,7 @@ __global__ void __launch_bounds__(Blocking::block)
                 n_tiles = at_once / 8, stride = row_stride<T, columns>, threads = Blocking::threads;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads, tiles, total, p.causal);
-  T* const q_tile = at.template memory<T>(forward_bytes<T, Blocking>(p));
+  T* const q_tile = at.template memory<T>(forward_bytes<T, Blocking>(p.keys));
   T* const k_tiles = q_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;
   const std::int64_t first = at.tile * Blocking::rows, key_head = at.h / p.group;
@@ -256,9 +259,11 @@ void attend(const Call& call, const Problem& p, const Array& q, const Array& k, 
   if constexpr (!std::is_same_v<T, float>)
     if (is_short(q.dtype(), q.shape()[0], p)) return attend_short(call, p, q.shape()[0], arrays);
   const auto run = [&]<class Blocking>() {
+    static_assert(fits_into_shared<T>(Blocking::groups * forward_bytes<T, Blocking>(many), Blocking::columns,
+                                      Blocking::rows, Direction::forward));
     const std::int64_t tiles = divide_up(p.queries, Blocking::rows);
     launch_groups(call, forward_kernel<T, Blocking>, q.shape()[0] * p.heads * tiles, Blocking::groups,
-                  Blocking::block, forward_bytes<T, Blocking>(p), p, arrays, tiles);
+                  Blocking::block, forward_bytes<T, Blocking>(p.keys), p, arrays, tiles);
   };
   visit_blocking<ForwardBlockings<T>>(std::max(p.depth, p.width), p.queries, run);
 }

@@ -61,16 +61,20 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
     }
   const int columns = std::max(p.depth, p.width);
   const auto queries = [&]<class Blocking>() {
+    static_assert(fits_into_shared<T>(Blocking::groups * query_bytes<T, Blocking>(many), Blocking::columns,
+                                      Blocking::rows, Direction::backward));
     const std::int64_t tiles = divide_up(p.queries, Blocking::rows);
     launch_groups(call, query_kernel<T, Blocking>, batch * p.heads * tiles, Blocking::groups, Blocking::block,
-                  query_bytes<T, Blocking>(p), p, arrays, gradient(dq, 0), tiles);
+                  query_bytes<T, Blocking>(p.keys), p, arrays, gradient(dq, 0), tiles);
   };
   const auto keys = [&]<class Blocking>() {
+    static_assert(fits_into_shared<T>(Blocking::groups * key_bytes<T, Blocking>(1, many), Blocking::columns,
+                                      Blocking::rows, Direction::backward));
     const std::int64_t tiles = divide_up(p.keys, Blocking::rows);
     const auto pass = [&]<Pass which>() {
       launch_groups(call, key_kernel<T, Blocking, which>, batch * p.heads / p.group * tiles, Blocking::groups,
-                    Blocking::block, key_bytes<T, Blocking>(p), p, arrays, gradient(dk, 1), gradient(dv, 2),
-                    tiles);
+                    Blocking::block, key_bytes<T, Blocking>(p.group, p.queries), p, arrays, gradient(dk, 1),
+                    gradient(dv, 2), tiles);
     };
     if constexpr (Blocking::columns <= 128) {
       pass.template operator()<Pass::both>();

@@ -10,12 +10,12 @@ enum class Pass : std::uint8_t { dk, dv, both };
 
 /// The queries of every head of a group pass by, in tiles of their own.
 template <class Blocking>
-constexpr int query_buffers(const Problem& p) {
-  return p.group > 1 ? 2 : buffers_for(p.queries, Blocking::other);
+constexpr int query_buffers(std::int64_t group, std::int64_t queries) {
+  return group > 1 ? 2 : buffers_for(queries, Blocking::other);
 }
 template <class T, class Blocking>
-constexpr int key_bytes(const Problem& p) {
-  const int buffers = query_buffers<Blocking>(p);
+constexpr int key_bytes(std::int64_t group, std::int64_t queries) {
+  const int buffers = query_buffers<Blocking>(group, queries);
   return tile_bytes<T, Blocking::columns>(2 * Blocking::rows + 2 * Blocking::other * buffers) +
          2 * Blocking::other * buffers * static_cast<int>(sizeof(float));
 }
@@ -30,9 +30,9 @@ __global__ void __launch_bounds__(Blocking::block)
   constexpr bool wants_dk = pass != Pass::dv, wants_dv = pass != Pass::dk;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads / p.group, tiles, total, false);
-  T* const k_tile = at.template memory<T>(key_bytes<T, Blocking>(p));
+  T* const k_tile = at.template memory<T>(key_bytes<T, Blocking>(p.group, p.queries));
   T* const v_tile = k_tile + Blocking::rows * stride;
-  const int buffers = query_buffers<Blocking>(p);
+  const int buffers = query_buffers<Blocking>(p.group, p.queries);
   T* const q_tiles = v_tile + Blocking::rows * stride;
   T* const grad_tiles = q_tiles + buffers * other * stride;
   float* const lse_rows = reinterpret_cast<float*>(grad_tiles + buffers * other * stride);

@@ -7,9 +7,9 @@ namespace ferrite::cuda::attention {
 
 /// Shared memory of one group.
 template <class T, class Blocking>
-constexpr int query_bytes(const Problem& p) {
+constexpr int query_bytes(std::int64_t keys) {
   return tile_bytes<T, Blocking::columns>(2 * Blocking::rows +
-                                          2 * Blocking::other * buffers_for(p.keys, Blocking::other));
+                                          2 * Blocking::other * buffers_for(keys, Blocking::other));
 }
 
 /// dq: queries stay, keys and values pass by.
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(Blocking::block)
                 n_tiles = at_once / 8, stride = row_stride<T, columns>, threads = Blocking::threads;
   wait_for_earlier_kernels();
   const Place<Blocking> at(p.heads, tiles, total, p.causal);
-  T* const q_tile = at.template memory<T>(query_bytes<T, Blocking>(p));
+  T* const q_tile = at.template memory<T>(query_bytes<T, Blocking>(p.keys));
   T* const grad_tile = q_tile + Blocking::rows * stride;
   T* const k_tiles = grad_tile + Blocking::rows * stride;
   T* const v_tiles = k_tiles + buffers_for(p.keys, other) * other * stride;

@@ -22,12 +22,12 @@ __host__ __device__ constexpr int padded(std::int64_t queries) {
 }
 /// Shared memory of one warp.
 template <class T, class Short>
-__host__ __device__ constexpr int short_forward_bytes(const Problem& p) {
-  return tile_bytes<T, Short::columns>(2 * Short::keys + padded(p.queries));
+__host__ __device__ constexpr int short_forward_bytes(std::int64_t queries) {
+  return tile_bytes<T, Short::columns>(2 * Short::keys + padded(queries));
 }
 template <class T, class Short>
-__host__ __device__ constexpr int short_backward_bytes(const Problem& p) {
-  return tile_bytes<T, Short::columns>(2 * Short::keys + 2 * padded(p.queries));
+__host__ __device__ constexpr int short_backward_bytes(std::int64_t queries) {
+  return tile_bytes<T, Short::columns>(2 * Short::keys + 2 * padded(queries));
 }
 
 /// The head of a warp; is_short sees to it that 32 bits can count them, as quotients of 64 are slow.
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(Short::block)
   const ShortPlace at(p.heads);
   if (at.unit >= total) return;
   const int lane = at.lane, queries = static_cast<int>(p.queries), keys = static_cast<int>(p.keys);
-  T* const k_tile = at.template memory<T>(short_forward_bytes<T, Short>(p));
+  T* const k_tile = at.template memory<T>(short_forward_bytes<T, Short>(p.queries));
   T* const v_tile = k_tile + Short::keys * stride;
   T* const q_tile = v_tile + Short::keys * stride;
   load_rows<Short::keys, columns, 32>(k_tile, in.k, in.k.at(at.b, at.h), 0, keys, p.depth, in.in_packs, lane);
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(Short::block, Short::blocks)
   const ShortPlace at(p.heads);
   if (at.unit >= total) return;
   const int lane = at.lane, queries = static_cast<int>(p.queries), keys = static_cast<int>(p.keys);
-  T* const k_tile = at.template memory<T>(short_backward_bytes<T, Short>(p));
+  T* const k_tile = at.template memory<T>(short_backward_bytes<T, Short>(p.queries));
   T* const v_tile = k_tile + Short::keys * stride;
   T* const q_tiles = v_tile + Short::keys * stride;
   T* const grad_tiles = q_tiles + padded(queries) * stride;
@@ -238,8 +238,11 @@ void visit_short(const Problem& p, F&& f) {
 template <class T>
 void attend_short(const Call& call, const Problem& p, std::int64_t batch, const ForwardArrays<T>& arrays) {
   visit_short(p, [&]<class Short>() {
+    static_assert(
+        fits_into_shared<T>(Short::warps * short_forward_bytes<T, Short>(longest_short(Short::columns)),
+                            Short::columns, 1, Direction::forward));
     launch_groups(call, short_forward_kernel<T, Short>, batch * p.heads, Short::warps, Short::block,
-                  short_forward_bytes<T, Short>(p), p, arrays);
+                  short_forward_bytes<T, Short>(p.queries), p, arrays);
   });
 }
 
@@ -248,8 +251,11 @@ void attend_short_backward(const Call& call, const Problem& p, std::int64_t batc
                            const BackwardArrays<T>& arrays, const Gradient<T>& dq, const Gradient<T>& dk,
                            const Gradient<T>& dv) {
   visit_short(p, [&]<class Short>() {
+    static_assert(
+        fits_into_shared<T>(Short::warps * short_backward_bytes<T, Short>(longest_short(Short::columns)),
+                            Short::columns, 1, Direction::backward));
     launch_groups(call, short_backward_kernel<T, Short>, batch * p.heads, Short::warps, Short::block,
-                  short_backward_bytes<T, Short>(p), p, arrays, dq, dk, dv);
+                  short_backward_bytes<T, Short>(p.queries), p, arrays, dq, dk, dv);
   });
 }
 

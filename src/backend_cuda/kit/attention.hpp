@@ -19,10 +19,13 @@ void attend_backward(const Call& call, const Problem& p, const Array& grad, cons
                      const Array& v, const Array& o, const float* lse, const float* delta, const Array& dq,
                      const Array& dk, const Array& dv, Accumulate mask);
 
+/// Positions that one warp takes of heads with so many columns.
+constexpr std::int64_t longest_short(int columns) { return columns <= 32 ? 64 : 32; }
+
 /// Whether each head goes to one warp (kernels/attention_short.cuh).
 inline bool is_short(DType dtype, std::int64_t batch, const Problem& p) {
   const int columns = std::max(p.depth, p.width);
-  const std::int64_t longest = columns <= 32 ? 64 : 32;
+  const std::int64_t longest = longest_short(columns);
   return dtype != DType::f32 && columns <= 64 && p.queries <= longest && p.keys > 0 && p.keys <= longest &&
          p.group == 1 && p.mask.kind == MaskKind::none && !p.causal && p.window == 0 &&
          batch * p.heads < std::int64_t{1} << 31;
@@ -31,7 +34,8 @@ inline bool is_short(DType dtype, std::int64_t batch, const Problem& p) {
 enum class Direction : std::uint8_t { forward, backward };
 
 /// Shared memory that a block needs for heads of this many columns, at most 256 of 16 bits or 128 of f32. The
-/// widest forward pass takes all that a block can have on smaller GPUs. `shortest`: of queries and keys.
+/// widest forward pass takes all that a block can have on smaller GPUs. `shortest`: of queries and keys. The
+/// kernels check that they fit into it (fits_into_shared).
 constexpr std::size_t shared_bytes(DType dtype, std::int64_t columns, std::int64_t shortest,
                                    Direction direction) {
   const bool forward = direction == Direction::forward;
@@ -39,6 +43,13 @@ constexpr std::size_t shared_bytes(DType dtype, std::int64_t columns, std::int64
     return forward ? 88'000 : 106'000;  // a block has several groups, with tiles of their own
   if (columns <= (dtype == DType::f32 ? 64 : 128)) return 90'000;
   return forward ? 101'376 : 101'632;
+}
+
+/// Whether a kernel for elements of T may take so many bytes.
+template <class T>
+constexpr bool fits_into_shared(int bytes, int columns, std::int64_t shortest, Direction direction) {
+  const DType dtype = sizeof(T) == 4 ? DType::f32 : DType::f16;
+  return static_cast<std::size_t>(bytes) <= shared_bytes(dtype, columns, shortest, direction);
 }
 
 /// f16 and bf16 with heads of up to 256 columns, f32 with up to 128; masks of bool or any of these.
