@@ -290,6 +290,8 @@ def summarise(options, rows, wanted, say):
         raise SystemExit(f"--subject {subject}: there are results of {', '.join(models)}")
     for name in PARTS if options.part == "all" else [options.part]:
         chosen = [row for row in rows if row["split"] == name]
+        if not chosen:
+            continue
         say(f"{name} part: {len(chosen)} tables, {FOLDS} folds, seeds {', '.join(map(str, options.seeds))}")
         found = {row["name"]: means(row["name"], lines, models, options.seeds, metrics) for row in chosen}
         for metric, title in metrics.items():
