@@ -19,9 +19,10 @@ using namespace cpu;
 namespace {
 
 /// Keys that pass by at a time: their scores stay in the first-level cache.
-constexpr std::int64_t passing_keys = 240 / panel_rows * panel_rows;
-/// Queries that share the packing of keys and values, which then costs them little.
-constexpr std::int64_t most_queries = 192;
+constexpr std::int64_t passing_keys = 168 / panel_rows * panel_rows;
+/// Queries that share the packing of keys and values, which then costs them little: more where there are
+/// heads enough to keep all threads busy.
+constexpr std::int64_t most_queries(std::int64_t heads) { return heads < 64 ? 192 : 512; }
 /// Products of a query and a key, in numbers, that are worth a task.
 constexpr std::int64_t worth_a_task = 1 << 18;
 
@@ -93,15 +94,15 @@ class HeadAttention {
     sums_ = take(columns * padded(width));
   }
 
-  /// o [count, width] and lse [count] of the queries from `query` on.
-  void run(std::int64_t head, std::int64_t query, std::int64_t count, T* o, T* lse) {
+  /// o [count, width], whose rows are o_stride apart, and lse [count] of the queries from `query` on.
+  void run(std::int64_t head, std::int64_t query, std::int64_t count, T* o, std::int64_t o_stride, T* lse) {
     head_ = head;
     first_ = scores_.first_key(query) / panel_rows * panel_rows;
     pack(scores_.end_key(query + count - 1));
     const auto queries = [&](std::int64_t i) { return std::clamp<std::int64_t>(count - i, 0, columns); };
     for (std::int64_t i = 0; i < count; i += columns) {
       fetch_rows(scores_.q().rows(head, query + i + columns, queries(i + columns)));
-      attend(query + i, queries(i), o + i * width_, lse + i);
+      attend(query + i, queries(i), o + i * o_stride, o_stride, lse + i);
     }
   }
 
@@ -128,7 +129,7 @@ class HeadAttention {
     }
   }
 
-  void attend(std::int64_t query, std::int64_t count, T* o, T* lse) {
+  void attend(std::int64_t query, std::int64_t count, T* o, std::int64_t o_stride, T* lse) {
     pack_panel<static_cast<int>(columns)>(scores_.q().rows(head_, query, count), query_panel_);
     Running<T> running;
     const std::int64_t first = scores_.first_key(query) / panel_rows * panel_rows,
@@ -154,7 +155,7 @@ class HeadAttention {
     for (std::int64_t i = 0; i < count; ++i) {
       const bool sees_none = sum[i] == T{0};
       lse[i] = sees_none ? -std::numeric_limits<T>::infinity() : top[i] + std::log(sum[i]);
-      T* const row = o + i * width_;
+      T* const row = o + i * o_stride;
       if (sees_none) {
         std::fill_n(row, width_, T{0});
         continue;
@@ -189,23 +190,24 @@ bool accepts(const Cpu&, const op::Attention&, MetaSpan in) { return accepts_att
 void run(Cpu& cpu, const op::Attention& op, Ins in, Outs out) {
   const Shape &q = in[0].shape(), &k = in[1].shape();
   const std::int64_t heads = q[0] * q[1], queries = q[2], width = in[2].shape()[3];
-  Destination o(cpu, out[0], false), lse(cpu, out[1], false);
+  Destination lse(cpu, out[1], false);
   visit_wide(in[0].dtype(), [&]<class T>() {
+    HeadsOut<T> o(cpu, out[0]);
     const Scores<T> scores(cpu, op, in[0], in[1], in.size() > 3 ? &in[3] : nullptr);
     const Heads<T> v(cpu, in[2]);
-    const std::int64_t parts = divide_up(queries, most_queries);
+    const std::int64_t most = most_queries(heads), parts = divide_up(queries, most);
     const std::int64_t work =
         std::max<std::int64_t>(1, queries / std::max<std::int64_t>(parts, 1) * k[2] * q[3]);
     parallel_ranges(heads * parts, divide_up(worth_a_task, work), [&](std::int64_t begin, std::int64_t end) {
       HeadAttention<T> attention(scores, v, q[3], width, k[2]);
       for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t head = i / parts, query = i % parts * most_queries;
-        const std::int64_t count = std::min(most_queries, queries - query), at = head * queries + query;
-        attention.run(head, query, count, o.array().data<T>() + at * width, lse.array().data<T>() + at);
+        const std::int64_t head = i / parts, query = i % parts * most;
+        attention.run(head, query, std::min(most, queries - query), o.row(head, query), o.row_stride(),
+                      lse.array().data<T>() + head * queries + query);
       }
     });
+    o.commit();
   });
-  o.commit();
   lse.commit();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "backend_cpu/gemm/gemm.hpp"
 #include "ferrite/cpu/rows.hpp"
@@ -14,6 +15,15 @@ namespace ferrite::cpu {
 /// and gemm is near its full speed.
 inline constexpr std::int64_t query_block = 64, key_block = 128;
 
+inline bool has_dense_rows(const Layout& l) { return l.shape[3] == 1 || l.strides[3] == 1; }
+
+/// Where row `row` of a head of x [B, H, rows, columns] begins, in elements; heads are counted through all
+/// batches.
+inline std::int64_t start_of_row(const Array& x, std::int64_t head, std::int64_t row) {
+  const Shape &shape = x.shape(), &strides = x.layout().strides;
+  return head / shape[1] * strides[0] + head % shape[1] * strides[1] + row * strides[2];
+}
+
 /// x [B, H, rows, columns] as B H matrices whose rows have unit stride.
 template <class T>
 class Heads {
@@ -21,17 +31,35 @@ class Heads {
   /// Copies x if its rows are not dense.
   Heads(Cpu& cpu, const Array& x) : array_(has_dense_rows(x.layout()) ? x : dense(cpu, x)) {}
 
-  /// `count` rows of one head from `row` on; heads are counted through all batches.
+  /// `count` rows of one head from `row` on.
   Matrix<const T> rows(std::int64_t head, std::int64_t row, std::int64_t count) const {
-    const Shape &shape = array_.shape(), &strides = array_.layout().strides;
-    const std::int64_t offset = head / shape[1] * strides[0] + head % shape[1] * strides[1];
-    return {array_.data<T>() + offset + row * strides[2], count, shape[3], strides[2]};
+    return {array_.data<T>() + start_of_row(array_, head, row), count, array_.shape()[3],
+            array_.layout().strides[2]};
   }
 
  private:
-  static bool has_dense_rows(const Layout& l) { return l.shape[3] == 1 || l.strides[3] == 1; }
-
   Array array_;
+};
+
+/// The same of an output: its heads are written where they lie, or, if its rows are not dense, into a
+/// temporary that commit() copies into place.
+template <class T>
+class HeadsOut {
+ public:
+  HeadsOut(Cpu& cpu, const Array& out) : array_(out) {
+    if (!has_dense_rows(out.layout())) array_ = temporary_.emplace(cpu, out, false).array();
+  }
+  T* row(std::int64_t head, std::int64_t row) const {
+    return array_.data<T>() + start_of_row(array_, head, row);
+  }
+  std::int64_t row_stride() const { return array_.layout().strides[2]; }
+  void commit() {
+    if (temporary_) temporary_->commit();
+  }
+
+ private:
+  Array array_;
+  std::optional<Destination> temporary_;
 };
 
 /// Scaled and masked scores, block by block. Heads are those of q.
