@@ -156,19 +156,23 @@ TEST_F(CudaAttention, QueriesWhoseScoresAreAllMinusInfinitySeeNothing) {
   }
 }
 
-TEST_F(CudaAttention, LargeGradientsOfF16DoNotOverflowBeforeTheyAreScaled) {
+TEST_F(CudaAttention, LargeGradientsOfF16DoNotOverflow) {
   const Shape shape{1, 1, 2, 64};
-  const Gpu zero = zeros(*cuda, shape, DType::f16), grad = full(*cuda, shape, 1200, DType::f16);
+  const Gpu zero = zeros(*cuda, shape, DType::f16);
   const Gpu v =
       expand(to(*cuda, cast(from_vector(host, std::vector<float>{2, -2}, {1, 1, 2, 1}), DType::f16)), shape);
   const Gpu lse = full(*cuda, {1, 1, 2}, std::log(2.0)), mask = zeros(*cuda, {2, 2}, DType::f16);
-  const op::AttentionBackward op{false, 0.125};
-  // Gradients of scores: 0.5 * 2 * 1200 * 64, and an eighth of it.
-  for (const auto& got :
-       {eval_all(op, grad, zero, zero, v, zero, lse), eval_all(op, grad, zero, zero, v, zero, lse, mask)}) {
-    EXPECT_EQ(got[0].to_vector<float>(), std::vector<float>(128, 0.0f));
-    EXPECT_EQ(got[1].to_vector<float>(), std::vector<float>(128, 0.0f));
-    EXPECT_EQ(got[2].to_vector<float>(), std::vector<float>(128, 1200.0f));
+  // Gradients of scores: 0.5 * 2 * 64 times these, before or after the scale beyond what f16 has.
+  for (const auto& [scale, size] : {std::pair{0.125, 1200.0}, {16.0, 200.0}, {-16.0, 200.0}}) {
+    SCOPED_TRACE(scale);
+    const Gpu grad = full(*cuda, shape, size, DType::f16);
+    const op::AttentionBackward op{false, scale};
+    for (const auto& got :
+         {eval_all(op, grad, zero, zero, v, zero, lse), eval_all(op, grad, zero, zero, v, zero, lse, mask)}) {
+      EXPECT_EQ(got[0].to_vector<float>(), std::vector<float>(128, 0.0f));
+      EXPECT_EQ(got[1].to_vector<float>(), std::vector<float>(128, 0.0f));
+      EXPECT_EQ(got[2].to_vector<float>(), std::vector<float>(128, static_cast<float>(size)));
+    }
   }
 }
 

@@ -123,7 +123,7 @@ const std::vector<AttentionExtents>& extents() {
       {1, 1, 1, 1, 1, 1},       {2, 3, 5, 7, 4, 6},       {1, 2, 64, 128, 16, 16},  {1, 1, 65, 129, 8, 12},
       {2, 1, 200, 70, 24, 9},   {1, 1, 70, 300, 17, 33},  {3, 7, 33, 33, 5, 5},     {1, 1, 150, 400, 64, 64},
       {1, 2, 1, 260, 8, 8},     {1, 2, 90, 1, 8, 8},      {2, 4, 70, 150, 8, 6, 2}, {1, 6, 130, 130, 8, 8, 6},
-      {1, 20, 33, 40, 4, 4, 1}, {2, 12, 9, 300, 8, 8, 3},
+      {1, 20, 33, 40, 4, 4, 1}, {2, 12, 9, 300, 8, 8, 3}, {1, 64, 513, 20, 4, 4},
   };
   return all;
 }
@@ -224,6 +224,22 @@ TEST(CpuAttention, TakesHeadsThatLieBetweenTheRows) {
   const Array grad = random({1, 1, 1, 1}, DType::f32, Storage::contiguous, 9);
   in.grad = grad.with_layout(grad.layout().expand({2, 3, 70, 8}));
   expect_attention({true, 0.3}, in);
+}
+
+TEST(CpuAttention, WritesHeadsThatLieBetweenTheRows) {
+  // Few heads and many, which share the packing of keys among different numbers of queries.
+  for (const AttentionExtents& e :
+       {AttentionExtents{2, 3, 200, 40, 8, 6}, AttentionExtents{1, 64, 513, 20, 4, 5}}) {
+    const Inputs in = inputs(e, DType::f32);
+    const op::Attention op{false, 0.3};
+    const Results want = naive(op, in);
+    const Array o = allocate({e.batch, e.queries, e.heads, e.width}, DType::f32, Storage::contiguous);
+    std::vector<Array> out = {o.with_layout(o.layout().permute({0, 2, 1, 3})),
+                              allocate({e.batch, e.heads, e.queries}, DType::f32, Storage::contiguous)};
+    run_kernel_into(op, {in.q, in.k, in.v}, out);
+    expect_close(out[0], want.o, 1e-5);
+    expect_close(out[1], want.lse, 1e-5);
+  }
 }
 
 TEST(CpuAttention, WritesAndAccumulatesGradientsIntoEveryLayout) {

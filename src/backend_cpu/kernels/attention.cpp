@@ -11,6 +11,7 @@
 #include "backend_cpu/simd/simd.hpp"
 #include "ferrite/backend/cpu.hpp"
 #include "ferrite/core/integers.hpp"
+#include "ferrite/core/thread_pool.hpp"
 
 namespace ferrite {
 
@@ -21,8 +22,8 @@ namespace {
 /// Keys that pass by at a time: their scores stay in the first-level cache.
 constexpr std::int64_t passing_keys = 168 / panel_rows * panel_rows;
 /// Queries that share the packing of keys and values, which then costs them little: more where there are
-/// heads enough to keep all threads busy.
-constexpr std::int64_t most_queries(std::int64_t heads) { return heads < 64 ? 192 : 512; }
+/// heads enough to keep all threads busy. The sums of a query are the same either way.
+std::int64_t most_queries(std::int64_t heads) { return heads < 4 * num_threads() ? 192 : 512; }
 /// Products of a query and a key, in numbers, that are worth a task.
 constexpr std::int64_t worth_a_task = 1 << 18;
 

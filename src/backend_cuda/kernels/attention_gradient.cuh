@@ -19,14 +19,15 @@ struct Gradient {
   bool in_packs, add;
 };
 
-/// The scale of the gradients of scores can wait until their products are stored; but f16 would overflow.
+/// The scale of the gradients of scores can wait until their products are stored; but f16 might overflow
+/// before, unless the smaller values are those that are rounded.
 template <class T>
 __device__ __forceinline__ float early_scale(const Problem& p) {
-  return std::is_same_v<T, __half> ? p.scale : 1.0f;
+  return std::is_same_v<T, __half> && fabsf(p.scale) < 1 ? p.scale : 1.0f;
 }
 template <class T>
 __device__ __forceinline__ float late_scale(const Problem& p) {
-  return std::is_same_v<T, __half> ? 1.0f : p.scale;
+  return std::is_same_v<T, __half> && fabsf(p.scale) < 1 ? 1.0f : p.scale;
 }
 
 /// 0 for a query that sees nothing, so that its weights become 0.

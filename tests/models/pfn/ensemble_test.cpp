@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -97,9 +98,24 @@ TEST(EnsembleMember, ManyAreFittedTogetherAsAlone) {
     const auto places = members[m].class_places();
     for (std::size_t r = 0; r < all.classes.size(); ++r)
       EXPECT_EQ(all.classes[r], places[static_cast<std::size_t>(table.test.classes[r])]);
+    // Every cell by the scale of its own column.
+    for (std::size_t c = 0; c < all.features.size(); ++c) {
+      const auto column = static_cast<std::size_t>(members[m].columns()[c]);
+      std::vector<double> values;
+      for (std::int64_t r = 0; r < table.train.rows; ++r)
+        values.push_back(static_cast<double>(table.train.row(r)[column]));
+      const bool scaled = !table.train.features[column].is_category;
+      const auto scale = FeatureScale::fit(scaled ? configs[m].numbers : NumberScale::none, values);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        const float want = scale(table.test.row(rows[r])[column]), got = cells[r * all.features.size() + c];
+        EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << got << " and " << want;
+      }
+    }
   }
   // Of codes, members put the symbols in order.
-  EXPECT_EQ(EnsembleMember::fit(table.train, configs, 10)[3].class_places().size(), 10u);
+  auto symbols = EnsembleMember::fit(table.train, configs, 10)[3].class_places();
+  std::sort(symbols.begin(), symbols.end());
+  EXPECT_EQ(symbols, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 TEST(EnsembleMember, ScalesNumbersAloneAndComesBackFromItsText) {
