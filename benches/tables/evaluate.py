@@ -62,7 +62,8 @@ METRICS = {
     "regression": {"r2": "R2", "rmse": "RMSE, of the mean's", "mae": "MAE, of the mean's"},
 }
 BETTER_LOW = ("log_loss", "log_loss_high_floor", "rmse", "mae")
-PARTS = ("validation", "reported", "many-classes")
+PARTS = ("validation", "reported")
+OTHER_PARTS = ("many-classes",)  # not in "all"
 BASELINES = Path(__file__).parents[1] / "results" / "2026-11-17-tables-baselines" / "results.jsonl.gz"
 
 
@@ -131,7 +132,8 @@ def regression_scores(truth, predicted, mean):
 def interval_scores(truth, low, high, train):
     """Of one fold: the share of targets inside, and the mean width beside that of an interval which is the same for all rows."""
     usual = numpy.subtract(*numpy.quantile(train, [0.95, 0.05]))
-    return {"inside": float(((low <= truth) & (truth <= high)).mean()), "width": float((high - low).mean() / usual)}
+    found = {"inside": float(((low <= truth) & (truth <= high)).mean())}
+    return found | ({"width": float((high - low).mean() / usual)} if usual > 0 else {})
 
 
 def by_command(command, train, test, target, classes, timeout):
@@ -146,11 +148,10 @@ def by_command(command, train, test, target, classes, timeout):
             raise RuntimeError(f"exit status {done.returncode}: {done.stderr.strip()[-300:]}")
         made = pandas.read_csv(out, dtype={} if classes is None else {"prediction": str})
     if classes is None:
-        columns = ["prediction", *(c for c in ("q05", "q95") if c in made)]
-        numbers = made.reindex(columns=columns).apply(pandas.to_numeric, errors="coerce").to_numpy(float)
-        if len(numbers) != len(test) or not numpy.isfinite(numbers).all():
-            raise RuntimeError(f"{len(numbers)} rows for {len(test)}, or no numbers in the columns {', '.join(columns)}")
-        return numbers
+        numbers = made.reindex(columns=["prediction", "q05", "q95"]).apply(pandas.to_numeric, errors="coerce").to_numpy(float)
+        if len(numbers) != len(test) or not numpy.isfinite(numbers[:, 0]).all():
+            raise RuntimeError(f"{len(numbers)} rows for {len(test)}, or no numbers in a column prediction")
+        return numbers if numpy.isfinite(numbers).all() else numbers[:, :1]  # no interval
     lost = [c for c in ("prediction", *(f"p_{c}" for c in classes)) if c not in made]
     if lost:
         raise RuntimeError(f"no column {lost[0]} in the predictions")
@@ -262,19 +263,18 @@ def means(table, lines, models, seeds, metrics):
     return made
 
 
-def say_intervals(chosen, lines, say):
-    """Of the models that gave any: means over folds."""
-    lines = [line for line in lines if "inside" in line]
-    for model in dict.fromkeys(line["model"] for line in lines):
+def say_intervals(chosen, lines, models, seeds, say):
+    """Of the models that gave any for all folds of a table: means over folds."""
+    for model in models:
+        found = {row["name"]: means(row["name"], [x for x in lines if "width" in x], [model], seeds, ("inside", "width"))
+                 for row in chosen}
+        found = {table: full[model] for table, full in found.items() if model in full}
+        if not found:
+            continue
         say(f"\n{model + ', q05 to q95':38}{'inside':>8}   width, of that of the train targets")
-        of_tables = []
-        for row in chosen:
-            here = [(x["inside"], x["width"]) for x in lines if (x["table"], x["model"]) == (row["name"], model)]
-            if here:
-                of_tables.append(numpy.mean(here, axis=0))
-                say(f"  {row['name']:36}{of_tables[-1][0]:8.4f}   {of_tables[-1][1]:.4f}")
-        if of_tables:
-            say("  {:36}{:8.4f}   {:.4f}".format(f"mean of {len(of_tables)}", *numpy.mean(of_tables, axis=0)))
+        found |= {f"mean of {len(found)}": {k: numpy.mean([x[k] for x in found.values()]) for k in ("inside", "width")}}
+        for name, x in found.items():
+            say(f"  {name:36}{x['inside']:8.4f}   {x['width']:.4f}")
 
 
 def summarise(options, rows, wanted, say):
@@ -290,8 +290,6 @@ def summarise(options, rows, wanted, say):
         raise SystemExit(f"--subject {subject}: there are results of {', '.join(models)}")
     for name in PARTS if options.part == "all" else [options.part]:
         chosen = [row for row in rows if row["split"] == name]
-        if not chosen:
-            continue
         say(f"{name} part: {len(chosen)} tables, {FOLDS} folds, seeds {', '.join(map(str, options.seeds))}")
         found = {row["name"]: means(row["name"], lines, models, options.seeds, metrics) for row in chosen}
         for metric, title in metrics.items():
@@ -309,7 +307,7 @@ def summarise(options, rows, wanted, say):
             if part:
                 say(f"\n{name} part, {title}")
                 compare(part, models, subject, metrics, say)
-        say_intervals(chosen, lines, say)
+        say_intervals(chosen, lines, models, options.seeds, say)
         say("")
 
 
@@ -319,7 +317,7 @@ def main():
     parser.add_argument("--results", type=Path, default=Path("build/tables/results.jsonl"))
     parser.add_argument("--known", type=Path, default=BASELINES, help="results that need not be run again, or an empty name")
     parser.add_argument("--summary", type=Path, help="the text goes here, too")
-    parser.add_argument("--part", choices=(*PARTS, "all"), default="validation", help="reported is for the end, and once")
+    parser.add_argument("--part", choices=(*PARTS, *OTHER_PARTS, "all"), default="validation", help="reported is for the end, and once")
     parser.add_argument("--task", choices=tuple(MODELS), default="classification")
     parser.add_argument("--models", help="of sklearn, or nothing; default: all")
     parser.add_argument("--external", action="append", default=[], metavar="NAME=COMMAND")
@@ -331,7 +329,7 @@ def main():
     parser.add_argument("--no-run", action="store_true", help="only the summary, of all models that are there")
     options = parser.parse_args()
     rows = [row for row in json.loads(MANIFEST.read_text())["tables"] if row["task"] == options.task]
-    rows = [row for row in rows if options.part in (row["split"], "all")]
+    rows = [row for row in rows if row["split"] in (PARTS if options.part == "all" else [options.part])]
     rows = [row for row in rows if not options.only or row["name"] in options.only.split(",")]
     known = MODELS[options.task]
     models = {name: None for name in (known if options.models is None else filter(None, options.models.split(",")))}

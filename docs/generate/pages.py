@@ -18,7 +18,7 @@ PAGES = [
         ("Create", ["ops/fill.hpp", "ops/iota.hpp", "ops/random.hpp"]),
         ("Views", ["ops/views.hpp", "ops/indexing.hpp"]),
         ("Assemble and convert", ["ops/cat.hpp", "ops/pad.hpp", "ops/triangle.hpp", "ops/copy.hpp"]),
-        ("Unary", ["ops/unary.hpp", "ops/gated_activation.hpp"]),
+        ("Unary", ["ops/unary.hpp", "ops/gated_activation.hpp", "ops/activation_backward.hpp"]),
         ("Binary and selection", ["ops/binary.hpp", "ops/where.hpp"]),
         ("Reductions", ["ops/reduce.hpp", "ops/argreduce.hpp", "ops/statistic.hpp", "ops/scan.hpp"]),
         ("Order", ["ops/sort.hpp", "ops/order_statistics.hpp", "ops/bucketize.hpp"]),
