@@ -18,10 +18,7 @@ Cost attention_cost(const Op& op, const Shape& q, const Shape& v, double product
   double keys = static_cast<double>(v[2]) * (op.causal ? 0.5 : 1);
   if (op.window > 0) keys = std::min(keys, static_cast<double>(op.window) * (op.causal ? 1 : 2));
   const double queries = static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]);
-  Cost cost{products * queries * keys * static_cast<double>(q[3] + v[3]), 0};
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
+  return with_bytes({products * queries * keys * static_cast<double>(q[3] + v[3]), 0}, in, out);
 }
 
 }  // namespace

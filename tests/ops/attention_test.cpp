@@ -120,10 +120,12 @@ void expect_attention(const op::Attention& op, const Inputs& in) {
 
 const std::vector<AttentionExtents>& extents() {
   static const std::vector<AttentionExtents> all = {
-      {1, 1, 1, 1, 1, 1},       {2, 3, 5, 7, 4, 6},       {1, 2, 64, 128, 16, 16},  {1, 1, 65, 129, 8, 12},
-      {2, 1, 200, 70, 24, 9},   {1, 1, 70, 300, 17, 33},  {3, 7, 33, 33, 5, 5},     {1, 1, 150, 400, 64, 64},
-      {1, 2, 1, 260, 8, 8},     {1, 2, 90, 1, 8, 8},      {2, 4, 70, 150, 8, 6, 2}, {1, 6, 130, 130, 8, 8, 6},
-      {1, 20, 33, 40, 4, 4, 1}, {2, 12, 9, 300, 8, 8, 3}, {1, 64, 513, 20, 4, 4},
+      {1, 1, 1, 1, 1, 1},       {2, 3, 5, 7, 4, 6},       {1, 2, 64, 128, 16, 16},
+      {1, 1, 65, 129, 8, 12},   {2, 1, 200, 70, 24, 9},   {1, 1, 70, 300, 17, 33},
+      {3, 7, 33, 33, 5, 5},     {1, 1, 150, 400, 64, 64}, {1, 2, 1, 260, 8, 8},
+      {1, 2, 90, 1, 8, 8},      {2, 4, 70, 150, 8, 6, 2}, {1, 6, 130, 130, 8, 8, 6},
+      {1, 20, 33, 40, 4, 4, 1}, {2, 12, 9, 300, 8, 8, 3}, {1, 64, 577, 20, 4, 4},
+      {1, 4, 400, 420, 2, 2},  // in other parts for one thread than for two
   };
   return all;
 }
@@ -229,7 +231,7 @@ TEST(CpuAttention, TakesHeadsThatLieBetweenTheRows) {
 TEST(CpuAttention, WritesHeadsThatLieBetweenTheRows) {
   // Few heads and many, which share the packing of keys among different numbers of queries.
   for (const AttentionExtents& e :
-       {AttentionExtents{2, 3, 200, 40, 8, 6}, AttentionExtents{1, 64, 513, 20, 4, 5}}) {
+       {AttentionExtents{2, 3, 200, 40, 8, 6}, AttentionExtents{1, 64, 577, 20, 4, 5}}) {
     const Inputs in = inputs(e, DType::f32);
     const op::Attention op{false, 0.3};
     const Results want = naive(op, in);

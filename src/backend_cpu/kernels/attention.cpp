@@ -22,8 +22,13 @@ namespace {
 /// Keys that pass by at a time: their scores stay in the first-level cache.
 constexpr std::int64_t passing_keys = 168 / panel_rows * panel_rows;
 /// Queries that share the packing of keys and values, which then costs them little: more where there are
-/// heads enough to keep all threads busy. The sums of a query are the same either way.
-std::int64_t most_queries(std::int64_t heads) { return heads < 4 * num_threads() ? 192 : 512; }
+/// heads enough to keep all threads busy. Panels of queries begin at the same places either way, so that the
+/// number of threads changes no bits.
+constexpr std::int64_t few_queries = 192, many_queries = 3 * few_queries;
+static_assert(few_queries % panel_columns<float> == 0 && few_queries % panel_columns<double> == 0);
+std::int64_t most_queries(std::int64_t heads) {
+  return heads < 4 * num_threads() ? few_queries : many_queries;
+}
 /// Products of a query and a key, in numbers, that are worth a task.
 constexpr std::int64_t worth_a_task = 1 << 18;
 

@@ -148,6 +148,7 @@ void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::ve
   const std::int64_t together = config.members_together > 0 ? config.members_together
                                 : on_gpu                    ? std::max<std::int64_t>(1, cells_on_gpu / cells)
                                                             : 1;
+  const std::vector<std::uint8_t> flags = train.is_category();
   for (std::int64_t first = 0; first < all; first += together) {
     tell(config, "reading train rows", first, all);
     const std::int64_t count = std::min(together, all - first);
@@ -158,7 +159,7 @@ void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::ve
       const EnsembleMember& member = member_of(d);
       taken.push_back(rows[static_cast<std::size_t>(datasets_[d].member)]);
       for (const std::int64_t column : member.columns())
-        is_category.push_back(train.features[static_cast<std::size_t>(column)].is_category ? 1.0f : 0.0f);
+        is_category.push_back(flags[static_cast<std::size_t>(column)]);
       if (codes_) {
         std::vector<std::int32_t> of_rows;
         for (const std::int64_t r : taken.back())
