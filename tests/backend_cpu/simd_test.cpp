@@ -30,6 +30,27 @@ TEST(Simd, ExpOfSpecialValues) {
   EXPECT_TRUE(std::isnan(exp_of(NAN)));
 }
 
+float exp2_of(float x) { return simd::exp2(simd::Vec<float>{} + x)[0]; }
+
+TEST(Simd, Exp2IsWithinAFewUlp) {
+  for (float x = 127; x > -126; x -= 0.00713f) {
+    const double want = std::exp2(static_cast<double>(x));
+    const double ulp = std::ldexp(1.0, std::ilogb(want) - 23);
+    ASSERT_LE(std::abs(exp2_of(x) - want), 1.5 * ulp) << x;
+  }
+}
+
+TEST(Simd, Exp2OfSpecialValues) {
+  EXPECT_EQ(exp2_of(0), 1);
+  EXPECT_EQ(exp2_of(-0.0f), 1);
+  EXPECT_EQ(exp2_of(127), 0x1p127f);
+  EXPECT_EQ(exp2_of(-126), 0x1p-126f);
+  EXPECT_EQ(exp2_of(-infinity), 0);
+  EXPECT_EQ(exp2_of(-1e30f), 0);
+  EXPECT_EQ(exp2_of(-126.6f), 0);
+  EXPECT_TRUE(std::isnan(exp2_of(NAN)));
+}
+
 TEST(Simd, ReductionsSeeEveryElementOfRowsOfEveryLength) {
   for (std::int64_t n = 0; n < 300; ++n) {
     std::vector<float> x(static_cast<std::size_t>(n)), y(static_cast<std::size_t>(n) + 1, -1.0f);

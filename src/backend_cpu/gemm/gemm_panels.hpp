@@ -109,6 +109,29 @@ void pack_panel(const Matrix<const T>& x, W* panel) {
   }
 }
 
+/// x(i, k) = panel[k * width + i] for the first `rows` rows of a panel: what pack_rows has done, undone.
+template <int width, class W>
+FERRITE_INLINE void unpack_rows(const W* panel, std::int64_t rows, std::int64_t depth, W* x,
+                                std::int64_t row_stride) {
+  constexpr int n = static_cast<int>(simd::lanes<W>);
+  static_assert(width % n == 0, "squares must not reach over the edge of a panel");
+  std::int64_t k = 0;
+  for (; k + n <= depth; k += n) {
+    for (int i = 0; i < rows; i += n) {
+      simd::Vec<W> square[n];
+      FERRITE_UNROLL
+      for (int j = 0; j < n; ++j) square[j] = load_vector(panel + (k + j) * width + i);
+      exchange<W, 1>(square, std::make_index_sequence<n>{});
+      FERRITE_UNROLL
+      for (int j = 0; j < n; ++j)
+        if (i + j < rows) std::memcpy(x + (i + j) * row_stride + k, &square[j], sizeof square[j]);
+    }
+  }
+  for (; k < depth; ++k) {
+    for (int i = 0; i < rows; ++i) x[i * row_stride + k] = panel[k * width + i];
+  }
+}
+
 /// Asks for the rows of x, of unit column stride, which are packed soon: rows far apart form no stream that a
 /// processor recognises.
 template <class T>

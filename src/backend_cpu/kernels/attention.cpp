@@ -5,6 +5,7 @@
 #include "ferrite/ops/attention.hpp"
 
 #include <cmath>
+#include <numbers>
 
 #include "backend_cpu/gemm/gemm_panels.hpp"
 #include "backend_cpu/kit/attention_scores.hpp"
@@ -45,10 +46,11 @@ struct Running {
     for (V& v : sum) v = V{};
   }
 
-  /// Turns n scores of every query into weights. Returns in `factor` by what earlier ones have become
-  /// smaller.
+  /// Turns n scores of every query into weights, which as powers of 2 are cheaper. Returns in `factor` by
+  /// what earlier ones have become smaller.
   [[gnu::flatten]] void weigh(T* scores, std::int64_t n, V (&factor)[panel_vectors]) {
     constexpr std::int64_t columns = panel_columns<T>, lanes = simd::lanes<T>;
+    constexpr T log2_e = std::numbers::log2e_v<T>;
     const V none = V{} - std::numeric_limits<T>::infinity();
     V shift[panel_vectors], added[2][panel_vectors] = {};
     for (int v = 0; v < panel_vectors; ++v) shift[v] = top[v];
@@ -58,13 +60,13 @@ struct Running {
     for (int v = 0; v < panel_vectors; ++v) {
       const V before = top[v];
       top[v] = shift[v];
-      shift[v] = top[v] == none ? V{} : top[v];
-      factor[v] = simd::exp(before - shift[v]);
+      shift[v] = top[v] == none ? V{} : top[v] * log2_e;
+      factor[v] = simd::exp2(before * log2_e - shift[v]);
     }
     const auto weigh_row = [&](std::int64_t j, V(&sums)[panel_vectors]) {
       for (int v = 0; v < panel_vectors; ++v) {
         T* const at = scores + j * columns + v * lanes;
-        const V weight = simd::exp(load_vector(at) - shift[v]);
+        const V weight = simd::exp2(load_vector(at) * log2_e - shift[v]);
         std::memcpy(at, &weight, sizeof weight);
         sums[v] += weight;
       }
@@ -155,19 +157,17 @@ class HeadAttention {
         multiply_panels<T>(n, 1, value_panels_ + e * keys_ + (key - first_) * panel_rows, block_,
                            Matrix<T>(sums_ + e * columns, rows_of_tile(width_ - e), columns), key > first);
     }
+    simd::Vec<T> inverse[panel_vectors];
+    for (int v = 0; v < panel_vectors; ++v) inverse[v] = T{1} / running.sum[v];
+    scale(inverse);
+    unpack_rows<static_cast<int>(columns)>(sums_, count, width_, o, o_stride);
     T top[columns], sum[columns];
     std::memcpy(top, running.top, sizeof top);
     std::memcpy(sum, running.sum, sizeof sum);
     for (std::int64_t i = 0; i < count; ++i) {
       const bool sees_none = sum[i] == T{0};
       lse[i] = sees_none ? -std::numeric_limits<T>::infinity() : top[i] + std::log(sum[i]);
-      T* const row = o + i * o_stride;
-      if (sees_none) {
-        std::fill_n(row, width_, T{0});
-        continue;
-      }
-      const T inverse = 1 / sum[i];
-      for (std::int64_t e = 0; e < width_; ++e) row[e] = sums_[e * columns + i] * inverse;
+      if (sees_none) std::fill_n(o + i * o_stride, width_, T{0});
     }
   }
 

@@ -41,8 +41,7 @@ std::size_t Ensemble::width() const {
 }
 
 /// Members share out the rounds of codes. With one member there are two rounds all the same.
-void Ensemble::set_codes(std::int64_t classes) {
-  const auto members = static_cast<std::int64_t>(members_.size());
+void Ensemble::set_codes(std::int64_t members, std::int64_t classes) {
   classes_ = classes;
   datasets_.clear();
   if (task() == Task::classification) {
@@ -75,7 +74,7 @@ std::int64_t Ensemble::room_for_rows(const PredictorConfig& config, const Encode
     throw ValueError(
         fmt::format("[pfn.fit] context_bytes (--memory) {:.0f}: {} columns and {} members need {:.0f} for {} "
                     "rows; allow more, or use fewer members or columns",
-                    bytes, train.columns(), members_.size(), needed(least), least));
+                    bytes, train.columns(), config.members, needed(least), least));
   return static_cast<std::int64_t>(std::min(rows, 1e15));
 }
 
@@ -88,8 +87,7 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
   ensemble.seed_ = config.seed;
   ensemble.columns_ = train.columns();
   ensemble.temperature_ = config.temperature;
-  ensemble.members_.resize(static_cast<std::size_t>(config.members));
-  ensemble.set_codes(train.class_count());
+  ensemble.set_codes(config.members, train.class_count());
   if (train.task == Task::regression) ensemble.labels_ = LabelScale::of(train.targets);
 
   if (config.context_rows < train.class_count())

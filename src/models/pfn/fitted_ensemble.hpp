@@ -52,7 +52,7 @@ class Ensemble {
   /// Some rows' probabilities of the symbols or bins, of one dataset.
   using Take = std::function<void(std::size_t dataset, std::int64_t first_row, std::span<const float>)>;
 
-  void set_codes(std::int64_t classes);
+  void set_codes(std::int64_t members, std::int64_t classes);
   const EnsembleMember& member_of(std::size_t dataset) const {
     return members_[static_cast<std::size_t>(datasets_[dataset].member)];
   }

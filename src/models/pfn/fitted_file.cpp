@@ -86,7 +86,8 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
     const auto classes = static_cast<std::int64_t>(encoder.class_names().size());
     const auto columns = static_cast<std::int64_t>(encoder.features().size());
     ensemble.columns_ = check_count("columns", columns, columns);
-    ensemble.set_codes(check_count("classes", classes, classes));
+    ensemble.set_codes(static_cast<std::int64_t>(ensemble.members_.size()),
+                       check_count("classes", classes, classes));
     const auto sets = static_cast<std::int64_t>(ensemble.datasets_.size());
     std::vector<NamedTensors> states(static_cast<std::size_t>(check_count("contexts", 1, sets)));
     for (const auto& [name, tensor] : tensors)
