@@ -62,15 +62,8 @@ void add_table_options(CLI::App* command, TokenizeOptions& o) {
           "pattern such as 'day-*.csv', are read as one table")
       ->required();
   add_backend_option(command, o.backend, "Where numbers are binned");
-  add_header_option(*command, o.table.header);
-  add_delimiter_option(*command, o.table.delimiter);
-  command
-      ->add_option("--missing", o.table.missing,
-                   "More texts or numbers that mean a missing value; a fit keeps them")
-      ->delimiter(',');
-  command->add_option("--drop", o.table.drop, "Columns to leave out")->delimiter(',');
-  command->add_flag("--rename-duplicates", o.table.rename_duplicates,
-                    "Columns of one name in a CSV file become name, name.1, name.2, ...");
+  add_reading_options(*command, o.table);
+  add_list_option(*command, "--drop", o.table.drop, "Columns to leave out");
   command->add_option("--array", o.table.array, "Which array of an .npz or .safetensors file");
   command->add_flag("--columns-first", o.columns_layout, "Arrays are [columns, rows]");
   command->add_option("--chunk-bytes", o.table.chunk_bytes, "About how much is read at a time")
@@ -197,7 +190,7 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<TokenizeOptions>& o, Acti
   add_choice(fit, "--closed", t.closed, "Which end belongs to a bin");
   add_choice(fit, "--duplicates", t.duplicates, "What happens to equal edges");
   add_choice(fit, "--width", t.width, "Of tokens");
-  fit->add_option("--text", o->table.text, "Columns to take as text")->delimiter(',');
+  add_list_option(*fit, "--text", o->table.text, "Columns to take as text");
   fit->add_option("--inspected-rows", o->table.inspected_rows, "Rows that decide which columns are numbers")
       ->check(positive_number)
       ->capture_default_str();

@@ -24,7 +24,8 @@ struct Given {
 };
 
 bool is_written(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 5> names{"--out", "--html", "--page", "--save-fitted", "--json"};
+  constexpr std::array<std::string_view, 6> names{"--out",         "--html", "--page",
+                                                  "--save-fitted", "--json", "--export"};
   return option.get_items_expected_max() > 0 && std::ranges::find(names, option.get_name()) != names.end();
 }
 
@@ -35,15 +36,24 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
   return !error && whole == fs::weakly_canonical(b, error) && !error;
 }
 
-/// The files that a value may name. A word without a dot or a folder is a column, a dtype or the like.
+/// Whether an option's values are names of columns, which may be those of files too.
+bool names_columns(const Given& given) {
+  constexpr std::array<std::string_view, 5> names{"--target", "--drop", "--categories", "--text",
+                                                  "--missing"};
+  return std::ranges::find(names, given.option) != names.end();
+}
+
+/// The files that a value may name, as itself, as a pattern or as FILE:TARGET.
 std::vector<fs::path> files_of(const Given& given) {
   if (given.is_written) return {given.value};
-  if (given.value.find_first_of("./") == std::string::npos) return {};
+  if (names_columns(given)) return {};
   std::vector<fs::path> files;
   try {
     files = matching_files(given.value);
   } catch (const std::exception&) {  // the command itself says that nothing matches
   }
+  if (const auto colon = given.value.rfind(':'); colon != std::string::npos)
+    files.push_back(given.value.substr(0, colon));
   std::erase_if(files, [](const fs::path& file) {
     std::error_code error;
     return !fs::is_regular_file(file, error);

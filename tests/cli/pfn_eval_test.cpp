@@ -166,6 +166,16 @@ TEST_F(PfnEvalCommand, FilesAreNotOverwrittenByMistake) {
   EXPECT_EQ(read("table.csv"), before);
 }
 
+TEST_F(PfnEvalCommand, ClassesAreThoseThatPredictKnows) {
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 30; ++i)
+    rows += std::to_string(i) + (i % 2 ? ",12345678901234567\n" : ",12345678901234568\n");
+  write("long.csv", rows);
+  const Reply reply = eval(at("long.csv") + " --target y");
+  EXPECT_EQ(reply.code, 0) << reply.output;
+  expect_contains(reply.output, "2 classes");
+}
+
 TEST_F(PfnEvalCommand, NamesNeedNotBeUtf8) {
   write_table();
   std::filesystem::rename(folder / "table.csv", folder / "t\xff.csv");

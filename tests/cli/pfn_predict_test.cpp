@@ -103,7 +103,7 @@ TEST_F(PfnPredictCommand, ClassesKeepTheNamesThatTheyHaveInTheFile) {
   write("b.csv", "a,y\n4,2.0\n5,007\n");
   const Reply reply = predict("y", "p.csv", "");
   ASSERT_EQ(reply.code, 0) << reply.output;
-  expect_contains(text("p.csv"), "prediction,p_007,p_2.0\n");
+  expect_contains(text("p.csv"), "prediction,p_2.0,p_007\n");  // by value
   expect_contains(reply.output, "on the 2 rows whose target is known");
   write("a.csv", "a,y\n1,007\n2,7\n3,007\n4,7\n5,7\n6,007\n");
   ASSERT_EQ(predict("y", "p.csv", "").code, 0);
@@ -147,7 +147,7 @@ TEST_F(PfnPredictCommand, LongIntegersAreDifferentClasses) {
   write("b.csv", rows);
   const Reply reply = predict("y", "p.csv", "");
   ASSERT_EQ(reply.code, 0) << reply.output;
-  expect_contains(text("p.csv"), "prediction,p_12345678901234567,p_12345678901234568,p_5\n");
+  expect_contains(text("p.csv"), "prediction,p_5,p_12345678901234567,p_12345678901234568\n");
   expect_contains(reply.output, "on the 8 rows whose target is known");
   // As doubles they are all one.
   write("a.csv",
@@ -224,10 +224,47 @@ TEST_F(PfnPredictCommand, FilesAreNotOverwrittenByMistake) {
   refused(tables + at("a.csv"), "--train and --out name the same file");
   refused(tables + at("./b.csv"), "--test and --out name the same file");
   refused(tables + at("x") + " --save-fitted " + at("./x"), "--save-fitted and --out name the same file");
+  ASSERT_EQ(predict("kind", "p.csv", "--save-fitted " + at("f")).code, 0);
+  std::filesystem::remove(folder / "p.csv");
+  const std::string fitted = text("f");
+  const Reply same =
+      run_ferrite("pfn predict --fitted f --test b.csv --out f", "cd '" + (folder / "").string() + "' &&");
+  EXPECT_EQ(same.code, 2) << same.output;
+  expect_contains(same.output, "--fitted and --out name the same file");
+  EXPECT_EQ(text("f"), fitted);
   refused(tables + at("nowhere/p.csv"), "nowhere");
   refused(tables + at("p.csv") + " --save-fitted " + at("nowhere/f.safetensors"), "nowhere");
   EXPECT_EQ(text("a.csv"), before);
   EXPECT_FALSE(std::filesystem::exists(folder / "p.csv"));
+}
+
+TEST_F(PfnPredictCommand, NamesWithCommasAreQuoted) {
+  write("a.csv", "\"a,b\",c,y\n1,2,u\n2,1,v\n3,5,u\n4,3,v\n");
+  write("b.csv", "\"a,b\",c\n1,2\n");
+  expect_contains(predict("y", "p.csv", "--drop a,b").output, "column 'a': the options name it");
+  EXPECT_EQ(predict("y", "p.csv", "--drop '\"a,b\"'").code, 0);
+  expect_contains(predict("y", "p.csv", "--drop '\"a,b\",c'").output, "all others are dropped");
+}
+
+TEST_F(PfnPredictCommand, NumbersThatMeanMissingAreNoClasses) {
+  write("a.csv", "a,y\n1,7\n2,12\n3,-1\n4,-1.0\n5,7\n6,12\n");
+  write("b.csv", "a,y\n1,7\n2,-1.0\n");
+  const Reply reply = predict("y", "p.csv", "--missing -1");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  expect_contains(text("p.csv"), "prediction,p_7,p_12\n");
+  expect_contains(reply.output, "2 of 6 rows have no target 'y'");
+  expect_contains(reply.output, "on the 1 rows whose target is known");
+}
+
+TEST_F(PfnPredictCommand, ATabIsTheDelimiterOfTsvFilesAlone) {
+  write("a.tsv", "a\ty\n1\tu\n2\tv\n3\tu\n4\tv\n");
+  write("commas.tsv", "a,y\n1,u\n2,v\n3,u\n4,v\n");
+  const auto reply = [&](const char* file, const char* more) {
+    return predict("--train " + at(file) + " --test " + at(file) + " --target y --out " + at("p.csv") + more);
+  };
+  EXPECT_EQ(reply("a.tsv", "").code, 0);
+  expect_contains(reply("commas.tsv", "").output, "--delimiter ','");
+  EXPECT_EQ(reply("commas.tsv", " --delimiter ,").code, 0);
 }
 
 TEST_F(PfnPredictCommand, ColumnsOfOneNameCanBeNumbered) {
@@ -285,13 +322,25 @@ TEST_F(PfnPredictCommand, BadInputIsRefusedWithAdvice) {
   refused(predict("kind", "p.csv", "--categories kind"), "--categories kind: is the target");
   refused(predict("kind", "p.csv", "--weights " + at("regression.safetensors")),
           "weights are for regression");
+  write("b.csv", "b\nu\n");  // found before the fit
+  refused(predict("kind", "p.csv", "--save-fitted " + at("f.safetensors")), "'a'");
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.safetensors"));
   refused(run_ferrite("pfn predict --train " + at("a.csv") + " --test " + at("b.csv") +
                           " --target kind --out " + at("p.csv"),
                       "FERRITE_SHARE=/nowhere"),
           "no weights for classification");
-  write("b.csv", "b\nu\n");
-  refused(predict("kind", "p.csv", ""), "'a'");
   EXPECT_FALSE(std::filesystem::exists(folder / "p.csv"));
+}
+
+TEST_F(PfnPredictCommand, WeightsMayBeInAFolderAndMustBeNumbers) {
+  EXPECT_EQ(predict("kind", "p.csv", "--weights " + at("")).code, 0);
+  Cpu cpu;
+  auto model = lively_pfn(cpu, small_pfn(pfn::Task::classification));
+  model.norm.weight = full(cpu, model.norm.weight.shape(), std::nanf(""));
+  pfn::save(folder / "nan.safetensors", model);
+  const Reply reply = predict("kind", "q.csv", "--weights " + at("nan.safetensors"));
+  EXPECT_EQ(reply.code, 2) << reply.output;
+  expect_contains(reply.output, "nan.safetensors: the network predicts NaN with these weights");
 }
 
 }  // namespace

@@ -136,6 +136,16 @@ TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
   }
 }
 
+TEST_F(PfnTrainCommand, ReadsRealTablesAsItIsTold) {
+  std::ofstream(folder / "t.csv") << "a;y\n1;u\n2;v\n3;u\n4;v\n5;u\n6;v\n7;u\n8;v\n9;u\n10;v\n";
+  const std::string tables = " --tables " + at("t.csv") + ":y";
+  const Reply reply = train("refused", tables);
+  EXPECT_EQ(reply.code, 2);
+  expect_contains(reply.output, "--tables " + (folder / "t.csv").string());
+  expect_contains(reply.output, "--delimiter ';'");
+  EXPECT_EQ(train("run", tables + " --delimiter ';'").code, 0);
+}
+
 TEST_F(PfnTrainCommand, IsJudgedByRealTablesEverySoManyMinutes) {
   const std::string tables = write_points();
   const auto scores_of = [](const Reply& reply, const std::string& step) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "io/csv_value.hpp"
@@ -64,6 +66,23 @@ std::vector<std::string> joined_names(const std::vector<std::string>& texts,
   return names;
 }
 
+/// Whether numbers are written as ferrite writes them, so that their names follow from their values.
+bool has_plain_numbers(const TextColumn& column) {
+  return std::all_of(column.distinct.begin(), column.distinct.end(), [](const std::string& text) {
+    char digits[32];
+    const auto value = parse_number(text);
+    return value &&
+           text == std::string_view(digits, std::to_chars(digits, digits + sizeof digits, *value + 0.0).ptr);
+  });
+}
+
+bool is_constant(const RawColumn& column) {
+  std::set<double> values;
+  for (const double value : column.numbers)
+    if (std::isfinite(value)) values.insert(value);
+  return values.size() < 2;
+}
+
 }  // namespace
 
 Table with_class_names(const Table& table, const std::filesystem::path& file, TableConfig config,
@@ -89,13 +108,28 @@ Table with_class_names(const Table& table, const std::filesystem::path& file, Ta
   return named;
 }
 
-bool has_plain_numbers(const TextColumn& column) {
-  return std::all_of(column.distinct.begin(), column.distinct.end(), [](const std::string& text) {
-    char digits[32];
-    const auto value = parse_number(text);
-    return value &&
-           text == std::string_view(digits, std::to_chars(digits, digits + sizeof digits, *value + 0.0).ptr);
+Learned learned(const std::filesystem::path& file, const TableConfig& reading, const std::string& target,
+                EncoderConfig config) {
+  Table train = read_table(file, reading);
+  const RawColumn* const column = train.find(target);
+  std::vector<std::string> notices;
+  if (column && !column->is_text() && !config.task && !is_constant(*column)) {
+    TableEncoder encoder = TableEncoder::fit(train, target, config);
+    if (encoder.task() == Task::regression) return {std::move(train), std::move(encoder), {}};
+    notices = encoder.notices();
+  }
+  if (column && !column->is_text() && config.task != Task::regression) {
+    Table named = with_class_names(train, file, reading, target);
+    const RawColumn& written = *named.find(target);
+    if (written.is_text() && !has_plain_numbers(written.text)) train = std::move(named);
+    config.task = Task::classification;
+  }
+  TableEncoder encoder = TableEncoder::fit(train, target, config);
+  const std::vector<std::string>& said = encoder.notices();
+  std::erase_if(notices, [&](const std::string& notice) {
+    return std::find(said.begin(), said.end(), notice) != said.end();
   });
+  return {std::move(train), std::move(encoder), std::move(notices)};
 }
 
 }  // namespace ferrite::cli::pfn

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "ferrite/models/pfn/table.hpp"
+#include "ferrite/models/pfn/table_encoder.hpp"
 
 namespace ferrite::cli::pfn {
 
@@ -15,7 +15,17 @@ ferrite::pfn::Table with_class_names(const ferrite::pfn::Table& table, const std
                                      ferrite::pfn::TableConfig config, const std::string& target,
                                      std::span<const std::string> classes = {});
 
-/// Whether numbers are written as ferrite writes them, so that their names follow from their values.
-bool has_plain_numbers(const ferrite::pfn::TextColumn& column);
+/// A table to learn from.
+struct Learned {
+  ferrite::pfn::Table train;
+  ferrite::pfn::TableEncoder encoder;
+  std::vector<std::string> notices;  // beside those of the encoder
+};
+
+/// Reads a file to learn from. Classes that look like numbers keep the names that they have in the file, and
+/// numbers decide whether they are classes. Integers that are one double, but differ in the file, can be
+/// nothing else. Throws what read_table and TableEncoder::fit throw.
+Learned learned(const std::filesystem::path& file, const ferrite::pfn::TableConfig& reading,
+                const std::string& target, ferrite::pfn::EncoderConfig config);
 
 }  // namespace ferrite::cli::pfn

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/backend_option.hpp"
+#include "cli/pfn/class_names.hpp"
 #include "cli/pfn/eval_network.hpp"
 #include "cli/pfn/eval_plots.hpp"
 #include "cli/pfn/pfn.hpp"
@@ -30,8 +31,9 @@ int run_eval(EvalOptions o) {
   ResultFile json(o.json), page(o.page);
   o.config.encoder = o.encoder_config("pfn eval");
   o.config.repeats = is_written ? o.repeats : 0;  // the terminal does not show importance
-  const Table table = read_table(o.file, o.table);
-  const Task task = TableEncoder::fit(table, o.target, o.config.encoder).task();
+  const auto [table, encoder, reading_notices] = pfn::learned(o.file, o.table, o.target, o.config.encoder);
+  const Task task = encoder.task();
+  if (task == Task::classification) o.config.encoder.task = task;  // names of classes may be texts now
   EvalReport report{std::filesystem::path(o.file).filename().string(),
                     o.target,
                     summary_of(table, o.target),
@@ -48,8 +50,8 @@ int run_eval(EvalOptions o) {
     o.config.progress = [&](std::string_view what, double share) { bar(what, share); };
     report.evaluation = evaluate(table, o.target, models, o.config);
   }
-  report.notices = report.evaluation.notices;
-  report.notices.insert(report.notices.end(), notices.begin(), notices.end());
+  for (const auto& some : {reading_notices, report.evaluation.notices, notices})
+    report.notices.insert(report.notices.end(), some.begin(), some.end());
   if (!o.quiet)
     fmt::print("{}: {}\ntarget '{}': {}\n{} folds, seed {}; the mean over folds +- their deviation\n\n",
                report.file, pfn::table_facts(report), pfn::shown(report.target), pfn::target_facts(report),

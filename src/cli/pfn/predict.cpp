@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "cli/backend_option.hpp"
 #include "cli/pfn/class_names.hpp"
@@ -17,12 +15,13 @@
 #include "ferrite/models/pfn/classifier.hpp"
 #include "ferrite/models/pfn/metrics.hpp"
 #include "ferrite/models/pfn/regressor.hpp"
+#include "models/pfn/encoder_state.hpp"
 
 namespace ferrite::cli {
 namespace {
 
 using namespace ferrite::pfn;
-using pfn::has_plain_numbers, pfn::with_class_names;
+using pfn::with_class_names;
 
 struct PredictOptions : pfn::TableOptions {
   std::string train, test, out, fitted, save_fitted;
@@ -70,19 +69,9 @@ class Columns {
   std::vector<std::vector<std::string>> fields_;
 };
 
-/// Rows of the test table whose targets are known.
-std::vector<std::int64_t> judged_rows(const EncodedTable& rows) {
-  std::vector<std::int64_t> judged;
-  for (std::int64_t r = 0; r < rows.rows && rows.has_targets(); ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    if (rows.task == Task::classification ? rows.classes[i] >= 0 : !std::isnan(rows.targets[i]))
-      judged.push_back(r);
-  }
-  return judged;
-}
-
 std::string score_of(const EncodedTable& all, std::span<const double> predictions) {
-  const std::vector<std::int64_t> judged = judged_rows(all);
+  const std::vector<std::int64_t> judged =
+      all.has_targets() ? ferrite::pfn::detail::labelled_rows(all) : std::vector<std::int64_t>();
   if (judged.empty()) return "";
   const EncodedTable rows = all.take(judged);
   const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, rows.class_count()));
@@ -106,46 +95,6 @@ std::string score_of(const EncodedTable& all, std::span<const double> prediction
                      varies(rows.classes) ? fmt::format(", AUC {:.4f}", auc(p, rows.classes, classes)) : "");
 }
 
-/// The table to learn from, and how.
-struct Learned {
-  Table train;
-  TableEncoder encoder;
-  std::vector<std::string> notices;  // beside those of the encoder
-};
-
-bool is_constant(const RawColumn& column) {
-  std::set<double> values;
-  for (const double value : column.numbers)
-    if (std::isfinite(value)) values.insert(value);
-  return values.size() < 2;
-}
-
-/// Classes that look like numbers keep the names that they have in the file, and numbers decide whether they
-/// are classes. Integers that are one double, but differ in the file, can be nothing else.
-Learned learned(const PredictOptions& o) {
-  EncoderConfig config = o.encoder_config("pfn predict");
-  Table train = read_table(o.train, o.table);
-  const RawColumn* const target = train.find(o.target);
-  std::vector<std::string> notices;
-  if (target && !target->is_text() && !config.task && !is_constant(*target)) {
-    TableEncoder encoder = TableEncoder::fit(train, o.target, config);
-    if (encoder.task() == Task::regression) return {std::move(train), std::move(encoder), {}};
-    notices = encoder.notices();
-  }
-  if (target && !target->is_text() && config.task != Task::regression) {
-    Table named = with_class_names(train, o.train, o.table, o.target);
-    const RawColumn& written = *named.find(o.target);
-    if (written.is_text() && !has_plain_numbers(written.text)) train = std::move(named);
-    config.task = Task::classification;
-  }
-  TableEncoder encoder = TableEncoder::fit(train, o.target, config);
-  const std::vector<std::string>& said = encoder.notices();
-  std::erase_if(notices, [&](const std::string& notice) {
-    return std::find(said.begin(), said.end(), notice) != said.end();
-  });
-  return {std::move(train), std::move(encoder), std::move(notices)};
-}
-
 /// What is told beside the predictions.
 struct Outcome {
   std::string score, csv;
@@ -154,17 +103,16 @@ struct Outcome {
 };
 
 template <class Model>
-Outcome run_model(const PredictOptions& o, const PredictorConfig& config, const Learned* learned) {
+Outcome run_model(const PredictOptions& o, const PredictorConfig& config, const pfn::Learned* learned) {
+  Table test = read_table(o.test, o.table);  // before the fit, which takes longer
   Model model(config);
-  if (learned)
-    model.fit(learned->train, learned->encoder);
-  else
-    model = Model::load(o.fitted, config);
-  if (!o.save_fitted.empty()) model.save(o.save_fitted);
-  Table test = read_table(o.test, o.table);
+  if (!learned) model = Model::load(o.fitted, config);
+  const TableEncoder encoder = learned ? learned->encoder : model.encoder();
   if constexpr (std::is_same_v<Model, Classifier>)
-    test = with_class_names(test, o.test, o.table, model.encoder().target(), model.classes());
-  const EncodedTable rows = model.encoder().transform(test);
+    test = with_class_names(test, o.test, o.table, encoder.target(), encoder.class_names());
+  const EncodedTable rows = encoder.transform(test);
+  if (learned) model.fit(learned->train, encoder);
+  if (!o.save_fitted.empty()) model.save(o.save_fitted);
   Outcome outcome;
   if (learned) outcome.notices = learned->notices;
   for (const auto& more : {model.notices(), rows.notices})
@@ -206,7 +154,7 @@ int run_predict(PredictOptions& o) {
     ProgressLine bar(o.quiet ? nullptr : stderr);
     const PredictorConfig config = o.config.with_progress(std::ref(bar));
     if (o.fitted.empty()) {
-      const Learned from = learned(o);
+      const pfn::Learned from = pfn::learned(o.train, o.table, o.target, o.encoder_config("pfn predict"));
       task = from.encoder.task();
       outcome = task == Task::classification ? run_model<Classifier>(o, config, &from)
                                              : run_model<Regressor>(o, config, &from);
@@ -260,7 +208,9 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
       ->capture_default_str();
   learning(command->add_option("--save-fitted", o->save_fitted, "Also write what was learned of --train"));
   CLI::Option* const fitted = command->add_option(
-      "--fitted", o->fitted, "Predict by this file of --save-fitted, without --train; with the same weights");
+      "--fitted", o->fitted,
+      "Predict by this file of --save-fitted, without --train; with the same weights, and with "
+      "--missing and the like as they were then");
   for (CLI::Option* const option : of_learning) fitted->excludes(option);
   command->add_flag("--quiet", o->quiet, "Print nothing but notices");
   command->footer(

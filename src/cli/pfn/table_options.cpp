@@ -23,21 +23,18 @@ ferrite::pfn::EncoderConfig TableOptions::encoder_config(std::string_view comman
 }
 
 std::vector<CLI::Option*> add_table_options(CLI::App& command, TableOptions& o) {
-  command.add_option("--missing", o.table.missing, "More texts or numbers that mean a missing value")
-      ->delimiter(',');
-  add_header_option(command, o.table.header);
-  add_delimiter_option(command, o.table.delimiter);
-  command.add_flag("--rename-duplicates", o.table.rename_duplicates,
-                   "Columns of one name in a CSV file become name, name.1, name.2, ...");
+  add_reading_options(command, o.table);
   return {command.add_option("--target", o.target, "The column to predict"),
           command
               .add_option("--task", o.task,
                           "What the target has; auto: texts and few different integers are classes")
               ->check(CLI::IsMember({"auto", "classification", "regression"}))
               ->capture_default_str(),
-          command.add_option("--drop", o.encoder.drop, "Columns not to use")->delimiter(','),
-          command.add_option("--categories", o.encoder.categories, "Columns of numbers that are categories")
-              ->delimiter(',')};
+          add_list_option(command, "--drop", o.encoder.drop, "Columns not to use; '\"a,b\"' is one"),
+          add_list_option(command, "--categories", o.encoder.categories,
+                          "Columns of numbers that are categories"),
+          command.add_flag("--day-first", o.encoder.day_first,
+                           "Where dates could be read both ways, as 03/04/2024, the day comes first")};
 }
 
 }  // namespace ferrite::cli::pfn

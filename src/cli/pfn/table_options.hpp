@@ -15,8 +15,8 @@ struct TableOptions {
   ferrite::pfn::EncoderConfig encoder_config(std::string_view command) const;
 };
 
-/// Adds --missing, --header, --delimiter and --rename-duplicates, and --target, --task, --drop and
-/// --categories, which it gives.
+/// Adds --missing, --header, --delimiter and --rename-duplicates, and --target, --task, --drop,
+/// --categories and --day-first, which it gives.
 std::vector<CLI::Option*> add_table_options(CLI::App& command, TableOptions& options);
 
 }  // namespace ferrite::cli::pfn

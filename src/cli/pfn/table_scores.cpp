@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cli/pfn/class_names.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/models/pfn/baselines.hpp"
 
@@ -23,14 +24,24 @@ Table sample_of(const Table& table) {
   return table.take(rows);
 }
 
+/// f(), whose errors say which table they are about.
+template <class F>
+auto explained(const std::string& file, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw ValueError(fmt::format("[pfn train] --tables {}: {}", file, error.what()));
+  }
+}
+
 double negative_log_loss(const EncodedTable& rows, std::span<const double> predictions) {
   return -log_loss(predictions, rows.classes, rows.class_count());
 }
 
 }  // namespace
 
-TableScores::TableScores(const std::vector<std::string>& tables, Task task, const PredictorConfig& config,
-                         std::vector<train::Observer*> others)
+TableScores::TableScores(const std::vector<std::string>& tables, const TableConfig& reading, Task task,
+                         const PredictorConfig& config, std::vector<train::Observer*> others)
     : task_(task), config_(config), others_(std::move(others)) {
   const FitPredict shares = [](const EncodedTable& train, const EncodedTable& rows) {
     const auto model = majority();
@@ -42,20 +53,21 @@ TableScores::TableScores(const std::vector<std::string>& tables, Task task, cons
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
       throw ValueError(
           fmt::format("[pfn train] --tables {}: must be FILE:TARGET, as in iris.csv:species", text));
-    const std::string file = text.substr(0, colon);
-    tables_.push_back({file, text.substr(colon + 1), sample_of(read_table(file))});
+    const std::string file = text.substr(0, colon), target = text.substr(colon + 1);
+    explained(file, [&] {
+      const Learned from = learned(file, reading, target, EncoderConfig{}.with_task(task));
+      tables_.push_back({file, target, sample_of(from.train)});
+    });
     predictions_of(tables_.back(), shares);
   }
 }
 
 CrossValidation TableScores::predictions_of(const Named& table, const FitPredict& model) const {
   constexpr std::int64_t folds = 5;
-  try {
+  return explained(table.name, [&] {
     return cross_validate(table.table, table.target, std::span(&model, 1), folds, 0,
                           EncoderConfig{}.with_task(task_));
-  } catch (const Error& error) {
-    throw ValueError(fmt::format("[pfn train] --tables {}: {}", table.name, error.what()));
-  }
+  });
 }
 
 void TableScores::also_every(Minutes interval, const train::TrainerBase& trainer, std::filesystem::path file,

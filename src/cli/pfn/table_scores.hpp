@@ -19,10 +19,12 @@ class TableScores final : public train::Observer {
  public:
   using Minutes = std::chrono::duration<double, std::ratio<60>>;
 
-  /// `tables` are "FILE:TARGET". The other observers are told the scores. Throws ValueError for another form,
-  /// and what read_table and cross_validate throw: every table is tried before a long run begins.
-  TableScores(const std::vector<std::string>& tables, ferrite::pfn::Task task,
-              const ferrite::pfn::PredictorConfig& config, std::vector<train::Observer*> others);
+  /// `tables` are "FILE:TARGET", read as `reading` says. The other observers are told the scores. Throws
+  /// ValueError for another form, and what read_table and cross_validate throw: every table is tried before a
+  /// long run begins.
+  TableScores(const std::vector<std::string>& tables, const ferrite::pfn::TableConfig& reading,
+              ferrite::pfn::Task task, const ferrite::pfn::PredictorConfig& config,
+              std::vector<train::Observer*> others);
 
   /// Tables are also scored at a report if so much time has passed since they were scored last, unless the
   /// trainer is about to stop: whoever asked for that may not wait. `write` writes the weights of the moment

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/backend_option.hpp"
+#include "cli/csv_options.hpp"
 #include "cli/pfn/pfn.hpp"
 #include "cli/result_file.hpp"
 #include "cli/training_run.hpp"
@@ -116,6 +117,7 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   command->add_option("--tables", o->tables,
                       "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
                       "cross-validation; at most 1,000 rows of each, one member");
+  add_reading_options(*command, o->reading);
   command
       ->add_option("--evaluate-minutes", o->evaluate_minutes,
                    "Minutes of training after which --tables are predicted again, at the next report; "

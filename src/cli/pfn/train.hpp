@@ -7,6 +7,7 @@
 #include "cli/training_ranks.hpp"
 #include "ferrite/models/pfn/config.hpp"
 #include "ferrite/models/pfn/course.hpp"
+#include "ferrite/models/pfn/table.hpp"
 #include "ferrite/stacks/any_backend.hpp"
 
 namespace ferrite::cli::pfn {
@@ -19,7 +20,8 @@ struct TrainOptions {
   std::int64_t report_every = 50, evaluate_every = 1000, evaluate_batches = 20, checkpoint_every = 1000;
   double lr = 0, weight_decay = 0.01, clip = 1, average = 0.999, evaluate_minutes = 0;
   std::uint64_t seed = 1;
-  std::vector<std::string> tables;  // "FILE:TARGET"
+  std::vector<std::string> tables;    // "FILE:TARGET"
+  ferrite::pfn::TableConfig reading;  // of them
   bool resume = false, quiet = false, shard_optimizer = false;
 };
 

@@ -69,7 +69,7 @@ int train_on(B backend, TrainingRanks& all, const TrainOptions& o) {
                                .with_backend(o.backend)
                                .with_precision(ferrite::pfn::precision_from_string(o.precision))
                                .with_members(1);
-    trainer.add_observer(scores.emplace(o.tables, o.model.task, predictor, observers->all()));
+    trainer.add_observer(scores.emplace(o.tables, o.reading, o.model.task, predictor, observers->all()));
     if (o.evaluate_minutes > 0) {
       const auto write = [&](const std::filesystem::path& path) {
         train::write_weights(path, trainer.weights(), {{ferrite::pfn::setting, o.model.to_json()}});

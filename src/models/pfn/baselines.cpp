@@ -40,14 +40,16 @@ class Votes {
   std::size_t width() const { return targets_.empty() ? static_cast<std::size_t>(width_) : 1; }
   void count(std::span<const std::int64_t> rows, std::span<double> out) const {
     std::fill(out.begin(), out.end(), 0.0);
-    const double share = 1 / static_cast<double>(rows.size());
+    const auto all = static_cast<double>(rows.size());
     for (const std::int64_t row : rows) {
       const auto i = static_cast<std::size_t>(row);
       if (targets_.empty())
-        out[static_cast<std::size_t>(classes_[i])] += share;
+        out[static_cast<std::size_t>(classes_[i])] += 1;
       else
-        out[0] += share * targets_[i];
+        out[0] += targets_[i] / all;
     }
+    if (targets_.empty())
+      for (double& votes : out) votes /= all;  // at the end, so that all votes are 1
   }
 
  private:

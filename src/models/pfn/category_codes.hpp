@@ -18,15 +18,17 @@ class CategoryCodes {
  public:
   explicit CategoryCodes(std::span<const std::string> names);
 
-  /// The place of the name, or -1.
+  // Each is the place of the name or, if no category has that, of the first category of the same value, or
+  // -1: one other cell in a file decides whether 7.0, 007 or 2024-01-31 are read as texts.
   std::int32_t of(std::string_view text) const;
-  /// A number is its text or, if no category has that, the first category of the same value: a file in which
-  /// all of 007, 008 are digits gives numbers, another one texts.
   std::int32_t of(double value) const;
+  std::int32_t of_date(double seconds, bool days) const;
 
  private:
+  static std::int32_t find(const std::map<double, std::int32_t>& places, double value);
+
   std::unordered_map<std::string, std::int32_t> places_;
-  std::map<double, std::int32_t> numbers_;
+  std::map<double, std::int32_t> numbers_, dates_;
 };
 
 }  // namespace ferrite::pfn::detail

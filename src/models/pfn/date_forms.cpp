@@ -58,7 +58,7 @@ double read_date(std::string_view text, DateOrder order) {
   return date ? date->seconds : none;
 }
 
-DateOrder date_order_of(std::span<const std::string> texts, bool& ambiguous) {
+DateOrder date_order_of(std::span<const std::string> texts, bool day_first_if_both, bool& ambiguous) {
   ambiguous = false;
   const auto all_in = [&](DateOrder order) {
     return std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
@@ -71,9 +71,9 @@ DateOrder date_order_of(std::span<const std::string> texts, bool& ambiguous) {
   const bool month_first = all_in(DateOrder::month_first), day_first = all_in(DateOrder::day_first);
   if (!month_first) return day_first ? DateOrder::day_first : DateOrder::none;
   if (!day_first) return DateOrder::month_first;
-  const bool points = texts.front().find('.') != std::string::npos;
-  ambiguous = !points;
-  return points ? DateOrder::day_first : DateOrder::month_first;
+  if (day_first_if_both || texts.front().find('.') != std::string::npos) return DateOrder::day_first;
+  ambiguous = true;
+  return DateOrder::month_first;
 }
 
 }  // namespace ferrite::pfn::detail

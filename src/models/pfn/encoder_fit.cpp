@@ -76,7 +76,7 @@ class Fitter {
     for_each_index(columns.size(), [&](std::size_t i) {
       verdicts[i] = fit_column(*columns[i], config_, categories.contains(columns[i]->name));
     });
-    Names empty, constant, identifier, infinite, joined, ambiguous;
+    Names empty, constant, identifier, infinite, joined, differing, ambiguous;
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string& name = columns[i]->name;
       ColumnVerdict& verdict = verdicts[i];
@@ -87,24 +87,28 @@ class Fitter {
       if (verdict.kind != Verdict::used) state_.unused.push_back(name);
       if (verdict.infinite > 0) infinite.push_back(name);
       if (verdict.joined > 0) joined.push_back(name);
+      if (verdict.no_categories) differing.push_back(name);
       if (verdict.ambiguous_dates) ambiguous.push_back(name);
       std::move(verdict.features.begin(), verdict.features.end(), std::back_inserter(state_.fits));
     }
     Names& notices = state_.notices;
     for (const RawColumn* column : columns) {
-      const std::string note = categories.contains(column->name) ? "" : spoilt_numbers(*column);
+      const std::string note = categories.contains(column->name) ? "" : spoilt_values(*column);
       if (!note.empty()) notices.push_back(fmt::format("column '{}' {}", printable(column->name), note));
     }
     tell(notices, empty, "has no values", "have no values", "dropped");
     tell(notices, constant, "is constant", "are constant", "dropped");
-    tell(notices, identifier, "has another text in every row", "have another text in every row",
+    tell(notices, identifier, "has another value in every row", "have another value in every row",
          "dropped, as names and numbers of rows");
+    tell(notices, differing, "has another value in every row", "have another value in every row",
+         "used as numbers or dates, not as categories");
     tell(notices, infinite, "has infinities", "have infinities", "they are taken as missing");
     tell(notices, joined, fmt::format("has more than {} categories", config_.most_categories),
          fmt::format("have more than {} categories", config_.most_categories),
          "the most frequent are kept and all others are one");
     tell(notices, ambiguous, "has dates that could be read both ways",
-         "have dates that could be read both ways", "the month is taken to come first");
+         "have dates that could be read both ways",
+         "the month is taken to come first; --day-first (EncoderConfig::day_first) reads them the other way");
     if (state_.fits.empty())
       throw ValueError(fmt::format(
           "[pfn.fit] target '{}': no column is left to predict it from: {}; add columns that vary",

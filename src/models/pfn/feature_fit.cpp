@@ -97,10 +97,8 @@ std::vector<float> encode_categories(const RawColumn& column, const FeatureFit& 
     }
     const auto [found, added] = seen.try_emplace(value);
     if (added)
-      found->second =
-          feature_of(is_date(column.kind)
-                         ? codes.of(quantile_tokenizer::date_text(value, column.kind == FieldKind::date))
-                         : codes.of(value));
+      found->second = feature_of(is_date(column.kind) ? codes.of_date(value, column.kind == FieldKind::date)
+                                                      : codes.of(value));
     out.push_back(found->second);
     lost.unknown += std::isnan(found->second);
   }
@@ -192,7 +190,9 @@ ColumnVerdict fit_categories(const RawColumn& column, const EncoderConfig& confi
   const auto different = static_cast<std::int64_t>(counts.size());
   if (present == 0) verdict.kind = ColumnVerdict::empty;
   if (different == 1 && present == static_cast<std::int64_t>(rows)) verdict.kind = ColumnVerdict::constant;
-  if (different > 1 && different == present) verdict.kind = ColumnVerdict::identifier;
+  // Of a column that is mostly empty, which rows have a value may tell something.
+  if (different > 1 && different == present && 2 * present > static_cast<std::int64_t>(rows))
+    verdict.kind = ColumnVerdict::identifier;
   if (verdict.kind != ColumnVerdict::used) return verdict;
 
   std::vector<std::size_t> kept(counts.size());
@@ -231,39 +231,63 @@ std::vector<float> encode(const RawColumn& column, const FeatureFit& fit, LostCe
   return out;
 }
 
-std::string spoilt_numbers(const RawColumn& column) {
+namespace {
+
+/// The same, for what `is_one` takes as one of `what`.
+template <class IsOne>
+std::string spoilt(const RawColumn& column, std::string_view what, IsOne&& is_one) {
   constexpr std::size_t most_texts = 3;
-  std::vector<bool> is_number;
+  std::vector<bool> is_good;
   std::vector<std::string> texts;
   for (const std::string& text : column.text.distinct) {
-    is_number.push_back(io_detail::parse_number(text).has_value());
-    if (!is_number.back() && texts.size() <= most_texts) texts.push_back(printable(text));
+    is_good.push_back(is_one(text));
+    if (is_good.back()) continue;
+    if (texts.size() == most_texts) return "";
+    texts.push_back(printable(text));
   }
-  if (texts.empty() || texts.size() > most_texts) return "";
-  std::int64_t numbers = 0, all = 0;
+  if (texts.empty()) return "";
+  std::int64_t good = 0, all = 0;
   for (const std::int32_t code : column.text.codes) {
     if (code < 0) continue;
     ++all;
-    numbers += is_number[static_cast<std::size_t>(code)];
+    good += is_good[static_cast<std::size_t>(code)];
   }
-  if (numbers <= all - numbers) return "";
+  if (good <= all - good) return "";
   return fmt::format(
-      "is taken as text: {} of its {} values are numbers, the others are '{}'; --missing '{}' "
+      "is taken as text: {} of its {} values are {}, the others are '{}'; --missing '{}' "
       "(TableConfig::missing) reads these as missing values",
-      numbers, all, fmt::join(texts, "', '"), fmt::join(texts, ","));
+      good, all, what, fmt::join(texts, "', '"), fmt::join(texts, ","));
+}
+
+}  // namespace
+
+std::string spoilt_values(const RawColumn& column) {
+  std::string note =
+      spoilt(column, "numbers", [](const std::string& text) { return !!io_detail::parse_number(text); });
+  for (const DateOrder order : {DateOrder::year_first, DateOrder::month_first, DateOrder::day_first})
+    if (note.empty())
+      note = spoilt(column, "dates",
+                    [&](const std::string& text) { return !std::isnan(read_date(text, order)); });
+  return note;
 }
 
 ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category) {
   FeatureFit fit;
   fit.column = column.name;
-  if (is_category) return fit_categories(column, config);
+  if (is_category) {
+    ColumnVerdict verdict = fit_categories(column, config);
+    if (verdict.kind != ColumnVerdict::identifier || column.is_text()) return verdict;
+    verdict = fit_column(column, config, false);
+    verdict.no_categories = true;
+    return verdict;
+  }
   if (!column.is_text()) {
     fit.kind = is_date(column.kind) ? FeatureKind::date : FeatureKind::number;
     return fit_values(column, std::move(fit), config);
   }
   bool ambiguous = false;
   fit.kind = FeatureKind::date;
-  fit.date_order = date_order_of(column.text.distinct, ambiguous);
+  fit.date_order = date_order_of(column.text.distinct, config.day_first, ambiguous);
   if (fit.date_order == DateOrder::none) return fit_categories(column, config);
   ColumnVerdict verdict = fit_values(column, std::move(fit), config);
   verdict.ambiguous_dates = ambiguous;

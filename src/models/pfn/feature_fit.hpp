@@ -40,18 +40,19 @@ struct ColumnVerdict {
   std::vector<FeatureFit> features;
   std::int64_t infinite = 0;
   std::int64_t joined = 0;       // categories that became one
+  bool no_categories = false;    // numbers that should be, but differ in every row
   bool ambiguous_dates = false;  // day and month could be either way
 };
 ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category);
 
-/// What there is to say of a column of texts that would be numbers but for a few: the end of a sentence.
-/// Empty for other columns.
-std::string spoilt_numbers(const RawColumn& column);
+/// What there is to say of a column of texts that would be numbers or dates but for a few: the end of a
+/// sentence. Empty for other columns.
+std::string spoilt_values(const RawColumn& column);
 
 /// Seconds since 1970 of a text; NaN if it is not a date.
 double read_date(std::string_view text, DateOrder order);
-/// The order in which all these texts are dates; `none` if some are not. `ambiguous` if two orders are
-/// possible; then months are taken to come first, unless points separate the parts.
-DateOrder date_order_of(std::span<const std::string> texts, bool& ambiguous);
+/// The order in which all these texts are dates; `none` if some are not. If two orders are possible, days
+/// come first if points separate the parts or `day_first` says so, else months, and `ambiguous` is set.
+DateOrder date_order_of(std::span<const std::string> texts, bool day_first, bool& ambiguous);
 
 }  // namespace ferrite::pfn::detail

@@ -54,10 +54,6 @@ std::size_t count_up_to(const std::vector<double>& sorted, double v) {
 
 }  // namespace
 
-std::string_view to_string(NumberScale scale) {
-  return scale == NumberScale::none ? "none" : scale == NumberScale::normal ? "normal" : "tails";
-}
-
 double normal_quantile(double level) {
   if (!(level > 0 && level < 1)) return std::numeric_limits<double>::quiet_NaN();
   // A rational approximation (P. J. Acklam) is right to nine digits; a step of Halley's method triples them.

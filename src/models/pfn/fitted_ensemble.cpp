@@ -209,6 +209,11 @@ void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, 
       const Tensor<AnyBackend> present = slice(scores, 2, 0, static_cast<std::int64_t>(width()));
       const std::vector<float> p =
           cast(softmax(present / temperature_, -1), DType::f32).template to_vector<float>();
+      if (std::any_of(p.begin(), p.end(), [](float share) { return std::isnan(share); }))
+        throw ValueError(fmt::format(
+            "[pfn.predict] {}: the network predicts NaN with these weights; they are damaged or their "
+            "training diverged: take others",
+            network_->path));
       const std::size_t of_set = static_cast<std::size_t>(count) * width();
       for (std::size_t d = 0; d < static_cast<std::size_t>(sets); ++d)
         take(first + d, begin, std::span(p).subspan(d * of_set, of_set));

@@ -21,6 +21,14 @@ std::string fingerprint_of(const Config& config, const NamedTensors& weights) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string name_of_weights(Task task) { return fmt::format("{}.safetensors", to_string(task)); }
+
+/// The file that is meant, which a folder has for each task.
+std::filesystem::path weights_in(const std::filesystem::path& given, Task task) {
+  std::error_code error;
+  return std::filesystem::is_directory(given, error) ? given / name_of_weights(task) : given;
+}
+
 DType dtype_of(Precision precision, Device device) {
   if (precision == Precision::automatic) return device.kind == DeviceKind::cuda ? DType::bf16 : DType::f32;
   return precision == Precision::bf16 ? DType::bf16 : DType::f32;
@@ -54,16 +62,15 @@ void PredictorConfig::check() const {
 
 std::filesystem::path default_weights(Task task) {
   namespace fs = std::filesystem;
-  const std::string name = fmt::format("{}.safetensors", to_string(task));
   std::error_code error;
   if (const char* const given = std::getenv("FERRITE_PFN_WEIGHTS"); given && *given) {
-    const fs::path path = fs::is_directory(given, error) ? fs::path(given) / name : fs::path(given);
+    const fs::path path = weights_in(given, task);
     if (fs::exists(path, error)) return path;
     throw ValueError(
         fmt::format("[pfn] FERRITE_PFN_WEIGHTS: {} is not there: name a file of weights, or a folder with {}",
-                    path.string(), name));
+                    path.string(), name_of_weights(task)));
   }
-  const fs::path path = shared_file("pfn/" + name);
+  const fs::path path = shared_file("pfn/" + name_of_weights(task));
   if (fs::exists(path, error)) return path;
   throw ValueError(fmt::format(
       "[pfn] no weights for {}: {} is not there; give the path of weights, name them in the environment "
@@ -75,7 +82,7 @@ namespace detail {
 
 std::shared_ptr<LoadedNetwork> load_network(const PredictorConfig& config, Task task) {
   const std::filesystem::path path =
-      config.weights.empty() ? default_weights(task) : std::filesystem::path(config.weights);
+      config.weights.empty() ? default_weights(task) : weights_in(config.weights, task);
   const Config sizes = read_config(path);
   if (sizes.task != task)
     throw ValueError(fmt::format(

@@ -21,10 +21,18 @@ using quantile_tokenizer::printable;
 
 /// The different values of a target, and the rows that have one.
 struct TargetValues {
-  std::vector<std::string> names;  // texts by bytes, numbers by value
+  std::vector<std::string> names;  // by value if all are numbers, else by bytes
   std::int64_t rows = 0;
   bool integers = true;
 };
+
+void sort_names(std::vector<std::string>& names) {
+  std::sort(names.begin(), names.end());
+  const auto number = [](const std::string& name) { return io_detail::parse_number(name); };
+  if (std::all_of(names.begin(), names.end(), [&](const std::string& name) { return !!number(name); }))
+    std::stable_sort(names.begin(), names.end(),
+                     [&](const std::string& a, const std::string& b) { return *number(a) < *number(b); });
+}
 
 TargetValues values_of(const RawColumn& column) {
   TargetValues values;
@@ -37,7 +45,7 @@ TargetValues values_of(const RawColumn& column) {
     }
     for (std::size_t i = 0; i < seen.size(); ++i)
       if (seen[i]) values.names.push_back(column.text.distinct[i]);
-    std::sort(values.names.begin(), values.names.end());
+    sort_names(values.names);
     values.integers = false;
     return values;
   }
@@ -55,6 +63,13 @@ TargetValues values_of(const RawColumn& column) {
   return values;
 }
 
+/// The first that is no number: the others may well be.
+const std::string& example_of_text(const std::vector<std::string>& names) {
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [](const std::string& name) { return !io_detail::parse_number(name); });
+  return found == names.end() ? names.front() : *found;
+}
+
 Task decide(const RawColumn& column, const TargetValues& values, const EncoderConfig& config,
             std::vector<std::string>& notices) {
   const std::string name = printable(column.name);
@@ -63,8 +78,8 @@ Task decide(const RawColumn& column, const TargetValues& values, const EncoderCo
     if (column.is_text() && *config.task == Task::regression)
       throw ValueError(
           fmt::format("[pfn.fit] target '{}', such as '{}': regression needs numbers; name texts that mean a "
-                      "missing value, or ask for classification",
-                      name, printable(values.names.front())));
+                      "missing value (--missing, TableConfig::missing), or ask for classification",
+                      name, printable(example_of_text(values.names))));
     return *config.task;
   }
   if (column.is_text()) return Task::classification;
@@ -136,8 +151,8 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
         fmt::format("[pfn.fit] target '{}' is '{}' in every row: there is nothing to learn; choose another "
                     "target or add rows with other values",
                     name, printable(values.names.front())));
-  if (const std::string note = spoilt_numbers(*column); !note.empty())
-    notices.push_back(fmt::format("the target '{}' {}", name, note));
+  const std::string note = spoilt_values(*column), hint = note.empty() ? "" : fmt::format("; it {}", note);
+  if (!note.empty()) notices.push_back(fmt::format("the target '{}' {}", name, note));
   TargetFit fit{target, decide(*column, values, config, notices), {}};
   if (fit.task == Task::classification) {
     const auto classes = static_cast<std::int64_t>(values.names.size());
@@ -146,13 +161,13 @@ TargetFit fit_target(const Table& train, const std::string& target, const Encode
     if (classes == values.rows)
       throw ValueError(
           fmt::format("[pfn.fit] target '{}': every row has a class of its own, as names and "
-                      "numbers of rows have; {}",
-                      name, advice));
+                      "numbers of rows have; {}{}",
+                      name, advice, hint));
     if (classes > config.most_classes)
       throw ValueError(
           fmt::format("[pfn.fit] target '{}', {} classes: at most {} are possible; join classes, "
-                      "or {}",
-                      name, classes, config.most_classes, advice));
+                      "or {}{}",
+                      name, classes, config.most_classes, advice, hint));
     fit.class_names = values.names;
   }
   const auto tell_left_out = [&](std::int64_t rows, std::string_view what) {

@@ -225,7 +225,7 @@ bool is_csv(const std::filesystem::path& path) {
 }
 
 TableConfig csv_config(const std::filesystem::path& path, TableConfig config) {
-  if (path.extension() == ".tsv" && config.delimiter == ',') config.delimiter = '\t';
+  if (config.delimiter == 0) config.delimiter = path.extension() == ".tsv" ? '\t' : ',';
   return config;
 }
 

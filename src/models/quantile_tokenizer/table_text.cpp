@@ -59,8 +59,12 @@ MissingValues::MissingValues(std::vector<std::string> markers)
 }
 
 bool MissingValues::is_missing(std::string_view text) const {
-  return io_detail::is_missing(text) ||
-         (!markers_.empty() && std::binary_search(markers_.begin(), markers_.end(), normalized(text)));
+  if (io_detail::is_missing(text)) return true;
+  if (markers_.empty()) return false;
+  if (std::binary_search(markers_.begin(), markers_.end(), normalized(text))) return true;
+  if (numbers_.empty()) return false;
+  const auto number = io_detail::parse_number(text);
+  return number && std::find(numbers_.begin(), numbers_.end(), *number) != numbers_.end();
 }
 
 }  // namespace ferrite::quantile_tokenizer

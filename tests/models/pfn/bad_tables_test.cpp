@@ -29,6 +29,13 @@ TEST(BadTargets, AreRefusedByName) {
   expect_part(fit_error("a,y\n1,u\n2,v\n3,w\n"), "target 'y': every row has a class of its own");
   expect_part(fit_error("a,y\n1,u\n2,v\n3,u\n", EncoderConfig{}.with_task(Task::regression)),
               "target 'y', such as 'u': regression needs numbers");
+  // What a few texts have spoilt is said where it matters.
+  const std::string spoilt = "a,y\n1,1.5\n2,2.5\n3,?\n4,4.5\n";
+  expect_part(fit_error(spoilt, EncoderConfig{}.with_task(Task::regression)), "such as '?'");
+  expect_part(fit_error(spoilt), "every row has a class of its own");
+  expect_part(fit_error(spoilt), "3 of its 4 values are numbers, the others are '?'; --missing '?'");
+  expect_part(fit_error("a,y\n1,1.5\n2,2.5\n3,?\n4,2.5\n", EncoderConfig{}.with_most_classes(2)),
+              "3 of its 4 values are numbers, the others are '?'");
   expect_part(fit_error("a,y\n1,1\n2,2\n3,3\n4,1\n",
                         EncoderConfig{}.with_task(Task::classification).with_most_classes(2)),
               "target 'y', 3 classes: at most 2 are possible");

@@ -40,7 +40,7 @@ TEST(TableEncoder, TakesEveryKindOfColumn) {
   EXPECT_EQ(encoded.is_category(), (std::vector<std::uint8_t>{0, 1, 1, 0, 0, 0}));
   EXPECT_EQ(encoded.features[1].categories, 2);
   EXPECT_NOTICE(encoder.notices(), "column 'same' is constant: dropped");
-  EXPECT_NOTICE(encoder.notices(), "column 'id' has another text in every row: dropped");
+  EXPECT_NOTICE(encoder.notices(), "column 'id' has another value in every row: dropped");
 }
 
 TEST(TableEncoder, FindsColumnsOfOtherTablesByName) {
@@ -74,6 +74,41 @@ TEST(TableEncoder, CategoriesOfDigitsAreFoundByValue) {
   const Table train = csv_table("zip,y\n0123,a\n77,b\nx,a\n0123,b\n77,b\nx,a\n");
   const TableEncoder encoder = TableEncoder::fit(train, "y");
   EXPECT_EQ(cells(encoder.transform(csv_table("zip\n77\n0123\n5\n")), "zip"), (Floats{1, 0, missing}));
+  EXPECT_EQ(cells(encoder.transform(csv_table("zip\n77.0\n123\n?\n")), "zip"), (Floats{1, 0, missing}));
+}
+
+TEST(TableEncoder, CategoriesAreFoundWhateverTheirColumnIsReadAs) {
+  const std::string known = "d,k,y\n2024-01-01 10:00,1,a\n2024-01-02 11:30,2,b\nnever,2,a\n";
+  const Table train = csv_table(known + "2024-01-01 10:00,1,b\n2024-01-02 11:30,1,a\nnever,1,b\n");
+  const TableEncoder encoder = TableEncoder::fit(train, "y", EncoderConfig{}.with_categories({"k"}));
+  const auto dates = encoder.transform(csv_table("d,k\n2024-01-02 11:30,1.0\n2024-01-01T10:00,?\n"));
+  EXPECT_EQ(cells(dates, "d"), (Floats{1, 0}));
+  EXPECT_EQ(cells(dates, "k"), (Floats{0, missing}));
+  // Different integers may be one double.
+  const Table ids = csv_table("i,y\n9007199254740992,a\nx,b\n9007199254740992,a\nx,b\n");
+  const auto others = TableEncoder::fit(ids, "y").transform(csv_table("i\n9007199254740993\nx\n"));
+  EXPECT_EQ(cells(others, "i"), (Floats{missing, 1}));
+}
+
+TEST(TableEncoder, ColumnsThatDifferInEveryRow) {
+  // Whether a cell is there at all may tell something.
+  const Table sparse = csv_table("s,y\nu,a\n,b\nv,a\n,b\n,b\n,b\n");
+  EXPECT_EQ(cells(TableEncoder::fit(sparse, "y").transform(sparse), "s"),
+            (Floats{0, missing, 1, missing, missing, missing}));
+  const Table table = csv_table("n,y\n1.5,a\n2.5,b\n3.5,a\n4.5,b\n");
+  const TableEncoder encoder = TableEncoder::fit(table, "y", EncoderConfig{}.with_categories({"n"}));
+  EXPECT_NOTICE(encoder.notices(), "column 'n' has another value in every row: used as numbers or dates");
+  EXPECT_EQ(cells(encoder.transform(table), "n"), (Floats{1.5, 2.5, 3.5, 4.5}));
+}
+
+TEST(TableEncoder, ClassesOfDigitsAreInTheOrderOfTheirValues) {
+  const TableEncoder encoder = TableEncoder::fit(csv_table("a,y\n1,10.0\n2,2.0\n3,x\n4,10.0\n5,2.0\n"), "y",
+                                                 EncoderConfig{}.with_drop({}));
+  EXPECT_EQ(encoder.class_names(), (std::vector<std::string>{"10.0", "2.0", "x"}));  // one is no number
+  Table table;
+  table.add_numbers("a", {1, 2, 3, 4});
+  table.add_texts("y", std::vector<std::string>{"10.0", "2.0", "10.0", "2.0"});
+  EXPECT_EQ(TableEncoder::fit(table, "y").class_names(), (std::vector<std::string>{"2.0", "10.0"}));
 }
 
 TEST(TableEncoder, DecidesTheTask) {
@@ -118,7 +153,12 @@ TEST(TableEncoder, ReadsDatesOfOtherForms) {
   EXPECT_EQ(days("2024/01/31,1\n2024/02/01,2\n"), (Floats{0, 1}));
   std::vector<std::string> notices;
   EXPECT_EQ(days("01/02/2024,1\n02/02/2024,2\n", &notices), (Floats{0, 31}));
-  EXPECT_NOTICE(notices, "the month is taken to come first");
+  EXPECT_NOTICE(notices, "the month is taken to come first; --day-first");
+  const Table both = csv_table("d,y\n01/02/2024,1\n02/02/2024,2\n");
+  const TableEncoder told =
+      TableEncoder::fit(both, "y", EncoderConfig{}.with_date_parts(false).with_day_first(true));
+  EXPECT_EQ(cells(told.transform(both), "d"), (Floats{0, 1}));
+  EXPECT_TRUE(told.notices().empty());
   EXPECT_EQ(days("01.02.2024,1.5\n02.02.2024,2.5\n", &notices), (Floats{0, 1}));
   EXPECT_TRUE(notices.empty());
 }

@@ -14,7 +14,6 @@ namespace ferrite::pfn {
 ///   normal  quantiles of the train rows become those of a normal distribution
 ///   tails   beyond three (robust) deviations from the median numbers grow by their logarithm only
 enum class NumberScale : std::uint8_t { none, normal, tails };
-FERRITE_API std::string_view to_string(NumberScale scale);
 constexpr int count_of(NumberScale) { return 3; }
 
 struct MemberConfig {

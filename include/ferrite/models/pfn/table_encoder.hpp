@@ -27,12 +27,14 @@ struct EncoderConfig {
   /// If a column has more categories, the most frequent are kept, as far as they appear twice, and all others
   /// become one category.
   std::int64_t most_categories = 100;
-  /// Columns of numbers that are categories.
+  /// Columns of numbers or dates that are categories, unless every row has another one.
   std::vector<std::string> categories;
   /// Columns that are not used.
   std::vector<std::string> drop;
   /// A column of dates also gives its months, weekdays and hours, where they differ.
   bool date_parts = true;
+  /// Where all dates of a column could be read both ways, as 03/04/2024, the day comes before the month.
+  bool day_first = false;
 
   EncoderConfig with_task(Task v) const { return with(&EncoderConfig::task, v); }
   EncoderConfig with_integer_classes(std::int64_t v) const {
@@ -50,6 +52,7 @@ struct EncoderConfig {
     return with(&EncoderConfig::drop, std::move(v));
   }
   EncoderConfig with_date_parts(bool v) const { return with(&EncoderConfig::date_parts, v); }
+  EncoderConfig with_day_first(bool v) const { return with(&EncoderConfig::day_first, v); }
 
  private:
   template <class T>
@@ -101,7 +104,7 @@ struct EncoderState;
 /// A value. Numbers are moved and scaled only where f32 could not tell them apart or hold them, and kept
 /// within 1e30. Dates become days since the first of the train table. Texts become codes of the train table's
 /// texts in the order of their bytes. Infinities are missing. Columns that are constant, have no value, or
-/// have another text in every row are dropped.
+/// have another text in every row, and in more than half of them one, are dropped.
 class FERRITE_API TableEncoder {
  public:
   /// Rows without a target are left out. Throws ValueError naming the column, and what to do, for a target

@@ -37,7 +37,8 @@ enum class TableLayout : std::uint8_t { rows, columns };
 
 struct TableConfig {
   CsvHeader header = CsvHeader::automatic;
-  char delimiter = ',';
+  /// Of a CSV file; 0: a tab in a .tsv file, else a comma.
+  char delimiter = 0;
   /// Fields that mean a missing value, beside the empty one, NA, N/A, null and nan; case does not matter.
   /// Markers that are numbers are compared by value, in every kind of file.
   std::vector<std::string> missing;
