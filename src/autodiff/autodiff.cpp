@@ -2,12 +2,25 @@
 // NoGrad and the innermost watch.
 #include "ferrite/autodiff/autodiff.hpp"
 
+#include <utility>
+
 namespace ferrite {
 
 namespace detail {
 std::uint64_t next_node_order() {
   static std::atomic<std::uint64_t> counter{0};
   return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+void throw_released(const std::string& op) {
+  throw GradientError("[" + op +
+                      "] the graph was released by an earlier backward: run the forward again, or do not ask "
+                      "for BackwardConfig::with_release");
+}
+void throw_modified(const std::string& op) {
+  throw GradientError("[" + op +
+                      "] a tensor saved for backward was modified in place (by an optimiser step?) before "
+                      "backward ran: call backward first, or run the forward again");
 }
 }  // namespace detail
 
@@ -22,6 +35,8 @@ detail::OpWatch* detail::OpWatch::active() { return innermost_watch; }
 
 NoGrad::NoGrad() { ++no_grad_depth; }
 NoGrad::~NoGrad() { --no_grad_depth; }
+detail::Recording::Recording() : depth_(std::exchange(no_grad_depth, 0)) {}
+detail::Recording::~Recording() { no_grad_depth = depth_; }
 bool NoGrad::active() { return no_grad_depth > 0; }
 
 }  // namespace ferrite

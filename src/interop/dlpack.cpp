@@ -1,10 +1,13 @@
 // One allocation per export: the structure, shape and strides, and the array that keeps the buffer alive.
 #include "ferrite/interop/dlpack.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <memory>
 
 #include "ferrite/backend/foreign_use.hpp"
+#include "ferrite/core/error.hpp"
 
 namespace ferrite::detail {
 namespace {
@@ -44,6 +47,10 @@ Managed* make(const Array& array) {
   std::unique_ptr<Export<Managed>> owner(new Export<Managed>{{}, {}, {}, array});
   const Layout& layout = array.layout();
   for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (layout.strides[i] < 0)
+      throw ValueError(fmt::format(
+          "[to_dlpack] {} with strides {}: other libraries cannot go backwards; export a clone() of it",
+          to_string(layout.shape), to_string(layout.strides)));
     owner->shape[static_cast<std::size_t>(i)] = layout.shape[i];
     owner->strides[static_cast<std::size_t>(i)] = layout.strides[i];
   }

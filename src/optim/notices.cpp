@@ -4,11 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::optim {
+
+void check_divisor(std::string_view optimizer, double divisor) {
+  if (!(divisor > 0 && std::isfinite(divisor)))
+    throw ValueError(fmt::format("[{}] gradients are to be divided by {}: must be above 0 and finite",
+                                 optimizer, divisor));
+}
 
 std::vector<std::string> check_parameters(std::string_view optimizer,
                                           const std::vector<StateEntry>& parameters, std::size_t groups,

@@ -57,6 +57,31 @@ TEST(Autodiff, NamesALeafWithoutGradient) {
   EXPECT_EQ(g.missing(leaves), std::vector<std::string>{"fc1.weight"});
 }
 
+TEST(Autodiff, OnlyLeavesHaveGradients) {
+  D b;
+  const auto w = leaf(b, {1, 2, 3}, "w"), y = w * 2;
+  const Tensor<D> constant = ones(b, {3}, DType::f64), none;
+  auto g = sum(w * w + constant).backward();
+  for (const Tensor<D>& t : {constant, none, y, w.detach()}) {
+    EXPECT_THROW(g.of(t), GradientError);
+    EXPECT_FALSE(g.find(t).defined());
+  }
+  EXPECT_THROW(g.set(constant, g.of(w)), GradientError);
+  Gradients<Reference> empty;
+  EXPECT_THROW(empty.set(constant, g.of(w)), GradientError);
+  EXPECT_EQ(empty.names(), std::vector<std::string>{});
+  EXPECT_EQ(g.missing(std::vector<Tensor<D>>{constant}), std::vector<std::string>{"(no leaf)"});
+  EXPECT_EQ(g.of(w).to_vector<double>(), (std::vector<double>{2, 4, 6}));
+}
+
+TEST(Autodiff, AReleasedGraphCannotRunAgain) {
+  D b;
+  const auto w = leaf(b, {1, 2}, "w");
+  const auto y = sum(w + w);  // saves nothing
+  backward(y, BackwardConfig<Reference>{}.with_release());
+  EXPECT_THROW(y.backward(), GradientError);
+}
+
 TEST(Autodiff, RefusesWhatHasNoGradient) {
   D b;
   const auto constant = from_vector(b, std::vector<double>{1, 2});

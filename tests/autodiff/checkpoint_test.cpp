@@ -2,6 +2,7 @@
 #include "ferrite/autodiff/checkpoint.hpp"
 #include "ferrite/ops/dropout.hpp"
 #include "ferrite/stacks.hpp"
+#include "ferrite/tensor/assign.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,6 +53,43 @@ TEST(Checkpoint, HoldsLessMemoryThanThePlainGraph) {
   const auto kept =
       held_by([&] { return checkpoint<Reference>(block, {checkpoint<Reference>(block, {x})}); });
   EXPECT_LT(4 * kept, plain);
+}
+
+TEST(Checkpoint, WritesToWhatItReadsAreErrors) {
+  D b;
+  const auto x = parameter(ones(b, {3}), "x"), w = parameter(ones(b, {3}), "w");
+  for (const Tensor<D>& written : {x, w}) {
+    const auto y = sum(checkpoint<Reference>([&](const List& in) { return in[0] * w * w; }, {x}));
+    assign(written, full(b, {3}, 10.0));
+    EXPECT_THROW(y.backward(), GradientError);
+  }
+}
+
+TEST(Checkpoint, RunsAgainWhereNothingIsRecorded) {
+  D b;
+  const auto w = parameter(full(b, {2}, 0.5, DType::f64), "w");
+  const auto loss = sum(w * w) + sum(checkpoint<Reference>([](const List& in) { return exp(in[0]); }, {w}));
+  const auto expected = loss.backward().of(w).to_vector<double>();
+  EXPECT_NEAR(expected[0], 1 + std::exp(0.5), 1e-12);
+  const NoGrad nothing;
+  EXPECT_EQ(loss.backward().of(w).to_vector<double>(), expected);
+}
+
+TEST(Checkpoint, MustDoTheSameEveryTime) {
+  D b;
+  const auto w = parameter(ones(b, {2}), "w");
+  int runs = 0;
+  const auto y = sum(
+      checkpoint<Reference>([&](const List& in) { return runs++ == 0 ? in[0] * 2 : in[0].detach(); }, {w}));
+  EXPECT_THROW(y.backward(), GradientError);
+}
+
+TEST(Checkpoint, CanBeReleased) {
+  D b;
+  const auto w = parameter(ones(b, {2}), "w");
+  const auto y = sum(checkpoint<Reference>([](const List& in) { return exp(in[0]); }, {w}));
+  EXPECT_NO_THROW(backward(y, BackwardConfig<Reference>{}.with_release()));
+  EXPECT_THROW(y.backward(), GradientError);
 }
 
 TEST(Checkpoint, CallsTheHookForCapturedParameters) {

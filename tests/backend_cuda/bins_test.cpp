@@ -8,6 +8,7 @@
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/ops/bucketize.hpp"
 #include "ferrite/ops/cat.hpp"
+#include "ferrite/ops/linspace.hpp"
 #include "ferrite/ops/order_statistics.hpp"
 #include "ferrite/tensor/host.hpp"
 

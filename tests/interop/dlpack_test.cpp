@@ -44,6 +44,14 @@ TEST(Dlpack, SharesMemoryOfAnyLayoutAndKeepsItAlive) {
   EXPECT_EQ(b.memory_stats().in_use, before);
 }
 
+TEST(Dlpack, WhatGoesBackwardsIsRefused) {
+  Cpu b;
+  const auto x = flip(ones(b, {2, 3}), 0);
+  EXPECT_THROW(to_dlpack(x), ValueError);
+  DLManagedTensor* managed = to_dlpack(clone(x));
+  managed->deleter(managed);
+}
+
 TEST(Dlpack, NamesEveryDtypeAndItsVersion) {
   Cpu b;
   const std::pair<DType, DLDataTypeCode> known[] = {

@@ -67,6 +67,26 @@ TEST(Module, ATiedWeightIsListedOnceUnderItsFirstName) {
   EXPECT_EQ(net.parameter_count(), 4);
 }
 
+TEST(Module, PartsOfOneBufferAreTensorsOfTheirOwn) {
+  struct Parts final : nn::Module<Cpu> {
+    Tensor<Cpu> all, low, high, turned;
+    explicit Parts(Cpu& b)
+        : all(arange(b, 0, 6, 1, DType::f32)),
+          low(slice(all, 0, 0, 3)),
+          high(slice(all, 0, 3, 6)),
+          turned(transpose(reshape(low, {3, 1}), 0, 1)) {}
+    void visit(nn::Visitor<Cpu>& v) override {
+      v.parameter("low", low);
+      v.buffer("high", high);
+      v.parameter("turned", turned);  // low again
+    }
+  };
+  Cpu b;
+  Parts parts(b);
+  EXPECT_EQ(parts.parameter_count(), 3);
+  EXPECT_EQ(parts.state().size(), 2u);
+}
+
 TEST(Module, TwoLeavesOfOneTensorAreAnErrorThatSaysHowToTieThem) {
   Exact backend;
   struct Net final : Module<Exact> {

@@ -3,6 +3,7 @@
 #include "ferrite/ops/conv2d.hpp"
 #include "ferrite/ops/dropout.hpp"
 #include "ferrite/ops/linear_cross_entropy.hpp"
+#include "ferrite/ops/linspace.hpp"
 #include "ferrite/ops/optimizer_steps.hpp"
 #include "ferrite/ops/pointwise_loss.hpp"
 #include "ferrite/ops/softmax.hpp"

@@ -255,6 +255,18 @@ TEST_P(LinearAlgebra, EinsumSaysWhatDoesNotFit) {
   EXPECT_NE(message_of<ShapeError>([&] { einsum("ij,ij->ij", x, y); }).find("[einsum]"), std::string::npos);
 }
 
+TEST_P(LinearAlgebra, EinsumKeepsTheDTypeOfItsOperands) {
+  const T bytes = ones(b, {20, 20}, DType::u8), ints = ones(b, {4}, DType::i32);
+  EXPECT_EQ(einsum("ij->", bytes).dtype(), DType::u8);
+  EXPECT_EQ(einsum("ij->", bytes).item<int>(), 400 % 256);
+  EXPECT_EQ(einsum("ij,ij->", bytes, bytes).item<int>(), 400 % 256);
+  EXPECT_EQ(einsum("i,j->", ints, ints).dtype(), DType::i32);
+  EXPECT_EQ(einsum("i,j->", ints, ones(b, {2}, DType::f64)).dtype(), DType::f64);
+  const T some = from_vector(b, std::vector<bool>{true, false, true, false});
+  EXPECT_EQ(einsum("i,i->", some, some).dtype(), DType::bool_);
+  EXPECT_EQ(einsum("i,i->", some, some).item<int>(), 1);
+}
+
 TEST_P(LinearAlgebra, OutputsMayBeViewsAndInputsTransposed) {
   const T x = random({3, 4, 4}), a = positive_definite(x);
   EXPECT_LT(distance(solve(turned(a), x), solve(clone(turned(a)), x)), 1e-12);

@@ -1,4 +1,5 @@
 // Tensors and host memory: creation, conversion, copies between backends, printing.
+#include "ferrite/ops/linspace.hpp"
 #include "ferrite/ops/statistic.hpp"
 #include "ferrite/ops/triangle.hpp"
 #include "ferrite/stacks.hpp"
@@ -40,8 +41,23 @@ TEST(Tensor, CreationFunctionsGiveTheirNumbers) {
   EXPECT_EQ(arange(b, 1, 2, 0.25, DType::f32).to_vector(), (std::vector<float>{1, 1.25, 1.5, 1.75}));
   EXPECT_EQ(arange(b, 5, 0, -2, DType::i32).to_vector<int>(), (std::vector<int>{5, 3, 1}));
   EXPECT_EQ(linspace(b, 0, 1, 5).to_vector(), (std::vector<float>{0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(linspace(b, 0, 10, 4, DType::i32).to_vector<int>(), (std::vector<int>{0, 3, 6, 10}));
+  EXPECT_EQ(linspace(b, 0.5, 10.5, 5, DType::i64).to_vector<int>(), (std::vector<int>{0, 3, 5, 8, 10}));
+  EXPECT_EQ(linspace(b, -1, 0, 3, DType::i32).to_vector<int>(), (std::vector<int>{-1, -1, 0}));
+  EXPECT_EQ(linspace(b, 3, 4, 1).to_vector(), std::vector<float>{3});
+  EXPECT_EQ(linspace(b, 3, 4, 0).numel(), 0);
+  for (std::int64_t n = 2; n < 100; ++n)
+    EXPECT_EQ(linspace(b, 0, 1, n, DType::f64)[-1].item<double>(), 1.0) << n;
   EXPECT_EQ(eye(b, 2).to_vector(), (std::vector<float>{1, 0, 0, 1}));
   EXPECT_EQ(one_hot(arange(b, 2), 3).to_vector(), (std::vector<float>{1, 0, 0, 0, 1, 0}));
+}
+
+TEST(Tensor, ANumberBeyondAllDTypesIsTheLargest) {
+  Cpu b;
+  const auto x = arange(b, 3);
+  EXPECT_EQ((x < SIZE_MAX).to_vector<bool>(), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(minimum(x, SIZE_MAX).to_vector<int>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(clamp(x, 1, SIZE_MAX).to_vector<int>(), (std::vector<int>{1, 1, 2}));
 }
 
 TEST(Tensor, RandomNumbersAreTheSameOnEveryBackend) {

@@ -330,6 +330,15 @@ TEST_P(Optimizers, RefuseALearningRateThatIsNone) {
   EXPECT_EQ(optimizer.learning_rate(), 0);
 }
 
+TEST_P(Optimizers, RefuseADivisorThatIsNone) {
+  const auto p = leaf("p", start);
+  Sgd<B> optimizer({p}, SgdConfig{}.with_lr(0.25));
+  const auto before = p.tensor.to_vector();
+  for (const double divisor : {0.0, -1.0, HUGE_VAL, std::nan("")})
+    EXPECT_THROW(optimizer.step(gradient(p, gradient_at(1)), divisor), ValueError) << divisor;
+  EXPECT_EQ(p.tensor.to_vector(), before);
+}
+
 TEST_P(Optimizers, AScheduleOnTheDeviceGivesTheSameSteps) {
   const auto train = [&](auto& optimizer, const nn::NamedParameter<B>& p, bool on_device) {
     for (int t = 1; t <= 6; ++t) {

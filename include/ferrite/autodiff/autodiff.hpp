@@ -20,6 +20,18 @@ class FERRITE_API NoGrad {
 };
 
 namespace detail {
+/// While it lives, ops on this thread are recorded, whatever NoGrad lives outside.
+class FERRITE_API Recording {
+ public:
+  Recording();
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  int depth_;
+};
+
 /// While it lives, it sees the results of the ops that Autodiff runs on this thread. It is used to find the
 /// first op whose result is not finite. Scopes nest; only the innermost sees the results.
 class FERRITE_API OpWatch {
@@ -162,6 +174,7 @@ class Autodiff {
    public:
     OpNode(B& backend, const Op& op) : RecordedNode<B>(backend, op_saves(op)), op_(op) {}
     void backward(Engine<B>& engine, const typename B::Primitive& grad) override {
+      this->check_unreleased();
       Vjp<B> v(engine, *this, grad);
       op_.template vjp<B>(v);
     }
@@ -268,9 +281,9 @@ Tensor<B> parameter(const Tensor<B>& x, std::string name) {
                        ": its elements share memory, as those of an expanded tensor do; give it a clone()");
     if constexpr (requires { x.backend().inner().adopt(x.primitive().value); })
       x.backend().inner().adopt(x.primitive().value);
-    return {x.backend(),
-            AutodiffPrimitive<typename B::Inner>{x.primitive().value,
-                                                 std::make_shared<Leaf<typename B::Inner>>(std::move(name))}};
+    return {x.backend(), AutodiffPrimitive<typename B::Inner>{x.primitive().value,
+                                                              std::make_shared<Leaf<typename B::Inner>>(
+                                                                  std::move(name), x.primitive().value)}};
   } else {
     return x;
   }

@@ -27,9 +27,13 @@ class CheckpointNode final : public Node<B> {
       arguments_.push_back(value(t));
     }
     for (Pointer& leaf : leaves) this->inputs_.push_back(std::move(leaf));
+    versions_ = versions();
   }
 
   void backward(Engine<B>& engine, const typename B::Primitive& grad) override {
+    if (!function_) throw_released(name());
+    if (versions() != versions_) throw_modified(name());
+    const Recording recording;
     const RngReplay replay(RngReplay::Replay, draws_);
     std::vector<Tensor<D>> arguments;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -37,7 +41,10 @@ class CheckpointNode final : public Node<B> {
       arguments.push_back(this->inputs_[i] ? parameter(fresh, "checkpoint argument") : fresh);
     }
     const Tensor<D> result = function_(arguments);
-    if (!result.primitive().node) return;
+    if (!result.primitive().node)
+      throw GradientError(
+          "[checkpoint] the function depended on a leaf when it ran first, and on none when backward ran it "
+          "again: it must do the same every time");
     Gradients<B> grads;
     backend_->backward(result.primitive(), grads, BackwardConfig<B>{}.with_root({backend_->inner(), grad}));
     for (std::size_t i = 0; i < this->inputs_.size(); ++i) {
@@ -48,13 +55,27 @@ class CheckpointNode final : public Node<B> {
       if (contribution.defined()) engine.add_primitive(this->inputs_[i].get(), contribution.primitive());
     }
   }
+  void release() override {
+    function_ = nullptr;
+    arguments_.clear();
+  }
   std::string name() const override { return "checkpoint"; }
 
  private:
+  /// Of what the function reads: its arguments, and the leaves that it captured.
+  std::vector<std::uint32_t> versions() const {
+    std::vector<std::uint32_t> all;
+    for (const Tensor<B>& t : arguments_) all.push_back(version_of(t.primitive()));
+    for (std::size_t i = arguments_.size(); i < this->inputs_.size(); ++i)
+      all.push_back(static_cast<const Leaf<B>&>(*this->inputs_[i]).version());
+    return all;
+  }
+
   BackendRef<D> backend_;
   Function function_;
   std::vector<Tensor<B>> arguments_;
   std::vector<RandomKey> draws_;
+  std::vector<std::uint32_t> versions_;
 };
 
 /// The leaves a graph reaches, in order of first visit.
@@ -76,7 +97,8 @@ std::vector<typename Node<B>::Pointer> leaves_of(const typename Node<B>::Pointer
 }  // namespace detail
 
 /// function(arguments) without keeping its intermediates. The function runs again during backward, so it must
-/// be pure except for random draws, which are replayed. Parameters that it captures get their gradients.
+/// be pure except for random draws, which are replayed. Parameters that it captures get their gradients. A
+/// write to an argument or to such a parameter before backward is a GradientError.
 template <class B>
 Tensor<Autodiff<B>> checkpoint(
     const std::function<Tensor<Autodiff<B>>(const std::vector<Tensor<Autodiff<B>>>&)>& function,

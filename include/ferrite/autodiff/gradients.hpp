@@ -20,8 +20,9 @@ class PointerMap {
  public:
   static constexpr std::uint32_t absent = ~0u;
 
+  /// A null is never there.
   std::uint32_t find(const void* key) const {
-    if (cells_.empty()) return absent;
+    if (cells_.empty() || !key) return absent;
     for (std::size_t i = hash(key);; i = (i + 1) & (cells_.size() - 1)) {
       if (cells_[i].first == key) return cells_[i].second;
       if (!cells_[i].first) return absent;
@@ -60,16 +61,15 @@ class Autodiff;
 /// Gradients of leaves, as tensors of the inner backend.
 template <class B>
 class Gradients {
+  using Pointer = typename Node<B>::Pointer;
+
  public:
-  /// The gradient of a leaf; GradientError names the leaf if it got none.
+  /// The gradient of a leaf; GradientError names the leaf if it got none, and for a tensor that is no leaf.
   Tensor<B> of(const Tensor<Autodiff<B>>& leaf) const {
     Tensor<B> grad = find(leaf);
     if (grad.defined()) return grad;
-    const auto& node = leaf.primitive().node;
-    if (!node || !node->is_leaf())
-      throw GradientError(
-          "[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
-    throw GradientError("[backward] '" + node->name() + "' got no gradient: the loss does not depend on it");
+    throw GradientError("[backward] '" + leaf_of(leaf)->name() +
+                        "' got no gradient: the loss does not depend on it");
   }
   /// The same, but undefined if there is none.
   Tensor<B> find(const Tensor<Autodiff<B>>& leaf) const {
@@ -112,10 +112,7 @@ class Gradients {
   /// memory of their own: a part of one array with the gradients of all parameters, say. Whoever else holds
   /// that array sees it change.
   void place(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& place) requires RunsKernels<B> {
-    const auto& node = leaf.primitive().node;
-    if (!node || !node->is_leaf())
-      throw GradientError(
-          "[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
+    const Pointer& node = leaf_of(leaf);
     if (!(place.meta() == leaf.meta()))
       throw ShapeError("[backward] a place of " + to_string(place.meta()) + " for the gradient of '" +
                        node->name() + "', which is " + to_string(leaf.meta()));
@@ -123,18 +120,26 @@ class Gradients {
   }
 
   /// Puts a gradient in place of the one held (clipping, scaling), or adds one. Throws ShapeError if it has
-  /// another shape than the leaf.
+  /// another shape than the leaf, GradientError for a tensor that is no leaf.
   void set(const Tensor<Autodiff<B>>& leaf, const Tensor<B>& grad) {
+    const Pointer& node = leaf_of(leaf);
     if (!(grad.shape() == leaf.shape()))
       throw ShapeError("[Gradients] a gradient " + to_string(grad.shape()) + " for a leaf " +
                        to_string(leaf.shape()) + ": shapes must be equal");
     backend_ = grad.backend();
-    entry_of(leaf.primitive().node).grad = grad.primitive();
+    entry_of(node).grad = grad.primitive();
   }
 
  private:
   friend class Engine<B>;
-  using Pointer = typename Node<B>::Pointer;
+
+  static const Pointer& leaf_of(const Tensor<Autodiff<B>>& tensor) {
+    const Pointer& node = tensor.primitive().node;
+    if (!node || !node->is_leaf())
+      throw GradientError(
+          "[backward] the tensor is not a leaf: only tensors made by parameter(...) collect gradients");
+    return node;
+  }
 
   struct Entry {
     Pointer leaf;

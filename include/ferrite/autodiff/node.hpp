@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ferrite/backend/evaluate.hpp"
@@ -31,6 +32,14 @@ const Array& array_of(const P& primitive) {
 template <class B>
 const Buffer* buffer_of(const Tensor<B>& tensor) {
   return array_of(tensor.primitive()).buffer().get();
+}
+/// What a tensor covers: its buffer, the first element there, and how many. A tied weight and its transpose
+/// are in one place, parts of one buffer in several.
+using Place = std::tuple<const Buffer*, std::int64_t, std::int64_t>;
+template <class B>
+Place place_of(const Tensor<B>& tensor) {
+  const Layout& layout = array_of(tensor.primitive()).layout();
+  return {buffer_of(tensor), layout.offset, layout.shape.numel()};
 }
 /// In-place writes seen so far by the buffer behind a primitive.
 template <class P>
@@ -91,7 +100,8 @@ class Node {
 template <class B>
 class Leaf final : public Node<B> {
  public:
-  explicit Leaf(std::string name) : name_(std::move(name)) {}
+  Leaf(std::string name, const typename B::Primitive& value)
+      : name_(std::move(name)), buffer_(detail::array_of(value).buffer()) {}
   void backward(Engine<B>&, const typename B::Primitive&) override {}
   bool is_leaf() const override { return true; }
   std::string name() const override { return name_; }
@@ -101,11 +111,22 @@ class Leaf final : public Node<B> {
   }
   /// Whether a module or an optimiser has ever listed it. A leaf that neither knows is never trained.
   bool listed() const { return listed_; }
+  /// In-place writes seen so far by the tensor's buffer; 0 once the tensor is gone.
+  std::uint32_t version() const {
+    const auto buffer = buffer_.lock();
+    return buffer ? buffer->version() : 0;
+  }
 
  private:
   std::string name_;
+  std::weak_ptr<const Buffer> buffer_;  // a graph does not keep what no op has saved
   bool listed_ = false;
 };
+
+namespace detail {
+[[noreturn]] FERRITE_API void throw_released(const std::string& op);
+[[noreturn]] FERRITE_API void throw_modified(const std::string& op);
+}  // namespace detail
 
 /// A value kept for backward, and the version its buffer had.
 template <class B>
@@ -138,6 +159,9 @@ class RecordedNode : public Node<B> {
     saved_.clear();
     released_ = true;
   }
+  void check_unreleased() const {
+    if (released_) detail::throw_released(this->name());
+  }
   void add_outputs(std::span<const typename B::Primitive> values) {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (saves_.outputs.contains(i)) saved_.push_back({values[i], detail::version_of(values[i])});
@@ -147,15 +171,8 @@ class RecordedNode : public Node<B> {
   const typename B::Primitive& checked(Positions kept, std::size_t i, std::size_t before) const {
     if (!kept.contains(i))
       throw GradientError("[" + this->name() + "] vjp reads a tensor that its saves() does not name");
-    if (released_)
-      throw GradientError("[" + this->name() +
-                          "] the graph was released by an earlier backward: run the forward again, or do not "
-                          "ask for BackwardConfig::with_release");
     const Saved<B>& saved = saved_[before + kept.count_below(i)];
-    if (detail::version_of(saved.value) != saved.version)
-      throw GradientError("[" + this->name() +
-                          "] a tensor saved for backward was modified in place (by an optimiser "
-                          "step?) before backward ran: call backward first, or run the forward again");
+    if (detail::version_of(saved.value) != saved.version) detail::throw_modified(this->name());
     return saved.value;
   }
 

@@ -19,7 +19,7 @@ class Scalar {
   requires std::is_arithmetic_v<T>
   constexpr Scalar(T value)  // NOLINT(google-explicit-constructor): literals are the point
       : real_(static_cast<double>(value)),
-        integer_(std::is_floating_point_v<T> ? 0 : static_cast<std::int64_t>(value)),
+        integer_(integer_of(value)),
         kind_(std::is_same_v<T, bool>       ? Kind::boolean
               : std::is_floating_point_v<T> ? Kind::real
                                             : Kind::integer) {}
@@ -38,6 +38,17 @@ class Scalar {
   friend bool operator==(const Scalar&, const Scalar&) = default;
 
  private:
+  /// What no dtype can hold is the largest i64, so that bounds and comparisons are right: SIZE_MAX is not -1.
+  template <class T>
+  static constexpr std::int64_t integer_of(T value) {
+    if constexpr (std::is_floating_point_v<T>)
+      return 0;
+    else if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8)
+      return value > static_cast<T>(INT64_MAX) ? INT64_MAX : static_cast<std::int64_t>(value);
+    else
+      return static_cast<std::int64_t>(value);
+  }
+
   double real_ = 0;
   std::int64_t integer_ = 0;
   Kind kind_ = Kind::integer;

@@ -10,7 +10,8 @@ FERRITE_API DLManagedTensor* export_dlpack(const Array& array);
 FERRITE_API DLManagedTensorVersioned* export_dlpack_versioned(const Array& array);
 }  // namespace detail
 
-/// The tensor's memory as it is, in any layout, with its dtype and device. The memory stays alive until the
+/// The tensor's memory as it is, with its dtype and device, in any layout but those that go backwards (flip):
+/// PyTorch ends the process when it gets one, so they are a ValueError. The memory stays alive until the
 /// consumer calls `deleter`, even if all tensors of it are gone. It is shared: both sides see each other's
 /// writes. Waits until the backend has finished all its work. On a GPU the deleter takes earlier work on
 /// CUDA's default stream into account; a consumer with streams that ignore the default stream must

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -123,9 +124,9 @@ class Module {
   /// weight is to be unfrozen through a module that lists both places, or they get two leaves.
   void unfreeze() {
     struct Thawer final : Visitor<B> {
-      std::map<const Buffer*, Tensor<B>> leaves;  // one for all places that list a tied weight
+      std::map<detail::Place, Tensor<B>> leaves;  // one for all modules that list a tied weight
       void on_parameter(const std::string& name, Tensor<B>& t) override {
-        Tensor<B>& leaf = leaves[detail::buffer_of(t)];
+        Tensor<B>& leaf = leaves[detail::place_of(t)];
         if (!leaf.defined()) leaf = is_trainable(t) ? t : parameter(t, name);
         t = leaf;
       }
@@ -168,21 +169,19 @@ class Module {
   }
   struct Collector final : Visitor<B> {
     std::vector<NamedParameter<B>> parameters, buffers;
-    detail::PointerMap seen;
+    std::set<detail::Place> seen;
     bool refuses_two_leaves = false;  // states have one tensor for both
     void on_parameter(const std::string& name, Tensor<B>& t) override {
       if (add(parameters, name, t) || !refuses_two_leaves || !is_trainable(t)) return;
       for (const auto& p : parameters)
-        if (detail::buffer_of(p.tensor) == detail::buffer_of(t) && is_trainable(p.tensor) &&
+        if (detail::place_of(p.tensor) == detail::place_of(t) && is_trainable(p.tensor) &&
             !is_same_leaf(p.tensor, t))
           detail::throw_two_leaves("parameters", p.name, name);
     }
     void on_buffer(const std::string& name, Tensor<B>& t) override { add(buffers, name, t); }
     /// False for a tensor that is listed already.
     bool add(std::vector<NamedParameter<B>>& list, const std::string& name, const Tensor<B>& t) {
-      const Buffer* buffer = detail::buffer_of(t);
-      if (seen.find(buffer) != detail::PointerMap::absent) return false;
-      seen.insert(buffer, 0);
+      if (t.numel() > 0 && !seen.insert(detail::place_of(t)).second) return false;
       list.push_back({name, t});
       return true;
     }

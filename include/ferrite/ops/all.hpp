@@ -20,6 +20,7 @@
 #include "ferrite/ops/layer_norm.hpp"
 #include "ferrite/ops/linear.hpp"
 #include "ferrite/ops/linear_cross_entropy.hpp"
+#include "ferrite/ops/linspace.hpp"
 #include "ferrite/ops/list.hpp"
 #include "ferrite/ops/lu.hpp"
 #include "ferrite/ops/next_token.hpp"

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ferrite/ops/copy.hpp"
 #include "ferrite/ops/matmul.hpp"
 #include "ferrite/ops/reduce.hpp"
 #include "ferrite/ops/solve.hpp"
@@ -114,16 +115,20 @@ EinsumTerm<B> einsum_product(const EinsumTerm<B>& a, const EinsumTerm<B>& b, aut
 /// einsum("bij,bjk->bik", x, y): for every value of the axes after the arrow, the sum of products over the
 /// values of all other axes, as in NumPy. Without an arrow the result has the axes that occur once, in
 /// alphabetical order. "..." stands for any number of leading axes, which broadcast. Operands are multiplied
-/// from left to right.
+/// from left to right. The result has their promoted dtype; of bools it says whether any product is true.
 template <class B>
 Tensor<B> einsum(std::string_view subscripts, const std::vector<Tensor<B>>& operands) {
   std::vector<Shape> shapes;
   for (const Tensor<B>& x : operands) shapes.push_back(x.shape());
   const detail::EinsumAxes plan(subscripts, shapes);
+  DType dtype = operands[0].dtype();
+  for (const Tensor<B>& x : operands) dtype = promote(dtype, x.dtype());
+  const bool of_bools = dtype == DType::bool_;
   const auto operand = [&](std::size_t i) {
     Shape shape;
     for (const int axis : plan.operands[i]) shape.push_back(plan.extents[static_cast<std::size_t>(axis)]);
-    return detail::einsum_operand(plan, i, expand(operands[i], shape), [&](int axis) {
+    const Tensor<B> x = of_bools ? cast(operands[i], DType::i64) : operands[i];
+    return detail::einsum_operand(plan, i, expand(x, shape), [&](int axis) {
       if (plan.is_needed(axis, i + 1)) return true;
       return std::any_of(
           plan.operands.begin(), plan.operands.begin() + static_cast<std::ptrdiff_t>(i),
@@ -133,7 +138,7 @@ Tensor<B> einsum(std::string_view subscripts, const std::vector<Tensor<B>>& oper
   detail::EinsumTerm<B> total = operand(0);
   for (std::size_t i = 1; i < operands.size(); ++i)
     total = detail::einsum_product(total, operand(i), [&](int axis) { return plan.is_needed(axis, i + 1); });
-  return total.in_order(plan.result).x;
+  return cast(total.in_order(plan.result).x, dtype);
 }
 template <class B, std::same_as<Tensor<B>>... More>
 Tensor<B> einsum(std::string_view subscripts, const Tensor<B>& first, const More&... more) {

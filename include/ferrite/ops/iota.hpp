@@ -1,4 +1,4 @@
-// iota: element i is start + i * step. arange, linspace.
+// iota: element i is start + i * step. arange.
 #pragma once
 
 #include "ferrite/core/scalar.hpp"
@@ -54,12 +54,6 @@ Tensor<B> arange(B& b, Count count, DType dtype = DType::f32) = delete;
 template <class B>
 Tensor<B> arange(B& b, Scalar start, Scalar stop, Scalar step, DType dtype) {
   return create(b, op::Iota{op::arange_count(start, stop, step), dtype, start, step, "arange"});
-}
-/// `count` evenly spaced values, both ends included.
-template <class B>
-Tensor<B> linspace(B& b, double start, double stop, std::int64_t count, DType dtype = DType::f32) {
-  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0.0;
-  return create(b, op::Iota{count, dtype, start, step, "linspace"});
 }
 
 }  // namespace ferrite

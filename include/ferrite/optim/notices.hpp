@@ -16,6 +16,8 @@ FERRITE_API std::vector<std::string> check_parameters(std::string_view optimizer
                                                       const std::vector<StateEntry>& parameters,
                                                       std::size_t groups,
                                                       const std::vector<std::size_t>& group_of);
+/// Throws ValueError unless what gradients are divided by is above 0 and finite.
+FERRITE_API void check_divisor(std::string_view optimizer, double divisor);
 FERRITE_API std::string missing_notice(std::string_view optimizer, const std::vector<std::string>& names);
 
 [[noreturn]] FERRITE_API void throw_unlisted(std::string_view optimizer,

@@ -60,9 +60,10 @@ class Optimizer {
   virtual std::string_view name() const = 0;
 
   /// Updates every parameter that has a gradient, in place; the others are skipped (see `missing`). Gradients
-  /// are first divided by `divisor`, for example the number of accumulated micro-batches. Throws
-  /// GradientError, with nothing changed, if no parameter has a gradient (another model's?); and at the first
-  /// step if a leaf with a gradient is in no module's `visit` and in no optimiser (see Unlisted).
+  /// are first divided by `divisor`, for example the number of accumulated micro-batches. Throws, with
+  /// nothing changed, ValueError for a divisor that is not above 0 and finite; GradientError if no parameter
+  /// has a gradient (another model's?), and at the first step if a leaf with a gradient is in no module's
+  /// `visit` and in no optimiser (see Unlisted).
   void step(const Gradients<Inner>& grads, double divisor = 1);
 
   double learning_rate() const { return lr_; }
@@ -272,6 +273,7 @@ void Optimizer<B>::check_first(const Gradients<Inner>& grads) {
 
 template <class B>
 void Optimizer<B>::step(const Gradients<Inner>& grads, double divisor) {
+  check_divisor(name(), divisor);
   std::vector<Tensor<Inner>> found;
   for (const auto& p : parameters_) found.push_back(grads.find(p.tensor));
   if (std::none_of(found.begin(), found.end(), [](const auto& g) { return g.defined(); }))

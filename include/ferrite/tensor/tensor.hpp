@@ -35,6 +35,11 @@ class Tensor {
 
   Tensor() = default;
   Tensor(B& backend, Primitive primitive) : primitive_(std::move(primitive)), backend_(backend) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  // Only of variables: x[0] = y would change nothing, so it does not compile. assign() writes into tensors.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
 
   bool defined() const { return backend_.defined(); }
   const Shape& shape() const { return primitive_.layout().shape; }

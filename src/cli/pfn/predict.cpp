@@ -15,7 +15,6 @@
 #include "ferrite/models/pfn/classifier.hpp"
 #include "ferrite/models/pfn/metrics.hpp"
 #include "ferrite/models/pfn/regressor.hpp"
-#include "models/pfn/encoder_state.hpp"
 
 namespace ferrite::cli {
 namespace {
@@ -70,8 +69,7 @@ class Columns {
 };
 
 std::string score_of(const EncodedTable& all, std::span<const double> predictions) {
-  const std::vector<std::int64_t> judged =
-      all.has_targets() ? ferrite::pfn::detail::labelled_rows(all) : std::vector<std::int64_t>();
+  const std::vector<std::int64_t> judged = all.labelled_rows();
   if (judged.empty()) return "";
   const EncodedTable rows = all.take(judged);
   const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, rows.class_count()));

@@ -48,7 +48,7 @@ Table with_targets(const Table& table, const std::string& target, const TableEnc
   targets.task = encoder.task();
   targets.rows = table.rows();
   detail::set_targets(targets, *table.find(target), {target, encoder.task(), encoder.class_names()});
-  return table.take(detail::labelled_rows(targets));
+  return table.take(targets.labelled_rows());
 }
 
 }  // namespace

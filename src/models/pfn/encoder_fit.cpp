@@ -40,7 +40,7 @@ class Fitter {
     targets.task = state_.target.task;
     targets.rows = table.rows();
     set_targets(targets, *table.find(target), state_.target);
-    const std::vector<std::int64_t> rows = labelled_rows(targets);
+    const std::vector<std::int64_t> rows = targets.labelled_rows();
     const bool all = static_cast<std::int64_t>(rows.size()) == table.rows();
     const Table taken = all ? Table() : table.take(rows);
     const Table& train = all ? table : taken;
@@ -170,16 +170,6 @@ void tell(Names& notices, const Names& names, std::string_view is, std::string_v
   if (names.empty()) return;
   notices.push_back(fmt::format("{} {} {}: {}", plural(names.size(), "column", "columns"), named(names),
                                 plural(names.size(), is, are), consequence));
-}
-
-std::vector<std::int64_t> labelled_rows(const EncodedTable& table) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t r = 0; r < table.rows; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    if (table.task == Task::classification ? table.classes[i] >= 0 : !std::isnan(table.targets[i]))
-      rows.push_back(r);
-  }
-  return rows;
 }
 
 std::int64_t set_targets(EncodedTable& table, const RawColumn& column, const TargetFit& target) {

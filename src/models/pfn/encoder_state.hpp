@@ -46,8 +46,6 @@ std::vector<double> target_numbers(const RawColumn& column, std::int64_t& unknow
 /// Sets the classes or the targets of a table, and gives the number of rows with unknown classes, or with
 /// what is not a finite number.
 std::int64_t set_targets(EncodedTable& table, const RawColumn& column, const TargetFit& target);
-/// The rows that have a target.
-std::vector<std::int64_t> labelled_rows(const EncodedTable& table);
 
 /// How much a column tells about the target; see EncoderConfig::most_columns.
 double class_score(std::span<const float> column, bool is_category, std::span<const std::int32_t> classes,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <unordered_set>
 
 #include "ferrite/core/error.hpp"
@@ -60,9 +61,18 @@ EncodedTable EncodedTable::take(std::span<const std::int64_t> taken) const {
   return out;
 }
 
+std::vector<std::int64_t> EncodedTable::labelled_rows() const {
+  std::vector<std::int64_t> labelled;
+  for (std::int64_t r = 0; r < rows && has_targets(); ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    if (task == Task::classification ? classes[i] >= 0 : !std::isnan(targets[i])) labelled.push_back(r);
+  }
+  return labelled;
+}
+
 void EncodedTable::check_targets(std::string_view who) const {
   if (rows < 1) throw ValueError(fmt::format("[{}] no rows: at least one is needed", who));
-  if (!has_targets() || static_cast<std::int64_t>(detail::labelled_rows(*this).size()) != rows)
+  if (!has_targets() || static_cast<std::int64_t>(labelled_rows().size()) != rows)
     throw ValueError(fmt::format(
         "[{}] {} rows: every one needs a target; TableEncoder::transform_train leaves out those without", who,
         rows));
@@ -123,7 +133,7 @@ EncodedTable TableEncoder::transform_train(const Table& train) const {
   if (!all.has_targets())
     throw ValueError(
         fmt::format("[pfn.transform] target '{}': the table does not have this column", printable(target())));
-  const std::vector<std::int64_t> rows = detail::labelled_rows(all);
+  const std::vector<std::int64_t> rows = all.labelled_rows();
   if (rows.empty())
     throw ValueError(
         fmt::format("[pfn.transform] target '{}': no row has a known target", printable(target())));

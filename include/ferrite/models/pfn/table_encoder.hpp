@@ -93,6 +93,8 @@ struct FERRITE_API EncodedTable {
   std::vector<std::uint8_t> is_category() const;
   /// The rows of these places, in this order, without notices; ValueError for a place that there is not.
   EncodedTable take(std::span<const std::int64_t> rows) const;
+  /// The places of the rows that have a target.
+  std::vector<std::int64_t> labelled_rows() const;
   /// ValueError, in the name of `who`, unless there are rows and every one has a target.
   void check_targets(std::string_view who) const;
 };
