@@ -24,7 +24,8 @@ inline const CLI::Validator whole_number(
     [](const std::string& text) {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool is_whole = error == std::errc{} && end == text.data() + text.size();
+      const bool is_octal = text.size() > 1 && text[0] == '0';  // to CLI11, which takes 010 as 8
+      const bool is_whole = error == std::errc{} && end == text.data() + text.size() && !is_octal;
       return is_whole ? std::string() : "'" + text + "': give a whole number, 0 or more and below 2^64";
     },
     "");
@@ -51,6 +52,12 @@ inline CLI::Validator between(std::int64_t low, std::int64_t high) {
   };
   const std::string from = std::to_string(low), to = std::to_string(high);
   return number_where(holds, "from " + from + " to " + to, "[" + from + " - " + to + "]");
+}
+
+/// Values are texts as they are given. CLI11 takes "[INST] a, b [/INST]" as a list, unless an option says how
+/// many values it has at most.
+inline CLI::Option* as_texts(CLI::Option* option) {
+  return option->expected(1, 10000)->allow_extra_args(false);
 }
 
 /// What main does. Returns an exit code.

@@ -50,7 +50,7 @@ inline CLI::Option* add_list_option(CLI::App& command, const std::string& name,
         for (const CsvField& field : row) values.push_back(field.text());
     }
   };
-  return command.add_option_function<std::vector<std::string>>(name, read, help);
+  return as_texts(command.add_option_function<std::vector<std::string>>(name, read, help));
 }
 
 /// Adds --missing, --header, --delimiter and --rename-duplicates. `config` must outlive the command.

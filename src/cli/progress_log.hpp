@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "ferrite/train/observer.hpp"
 
 namespace ferrite::cli {
@@ -24,8 +26,9 @@ class ProgressLog final : public train::Observer {
   void on_notice(const std::string& text) override { print("notice: " + text); }
 
  private:
+  /// A full disk does not end a training: what cannot be written is lost.
   void print(const std::string& text) {
-    fmt::print(stream_, "{}\n", text);
+    std::fputs((text + "\n").c_str(), stream_);
     std::fflush(stream_);
   }
 

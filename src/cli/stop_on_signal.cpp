@@ -53,8 +53,12 @@ StopOnSignal::StopOnSignal(train::TrainerBase& trainer) {
   struct sigaction action {};
   action.sa_handler = stop;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, &interrupt_);
-  ::sigaction(SIGTERM, &action, &terminate_);
+  const auto handle = [&](int signal, struct sigaction& before) {
+    ::sigaction(signal, &action, &before);
+    if (before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);  // nohup, or a shell's `&`
+  };
+  handle(SIGINT, interrupt_);
+  handle(SIGTERM, terminate_);
 }
 
 StopOnSignal::~StopOnSignal() {

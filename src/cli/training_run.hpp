@@ -18,7 +18,9 @@ namespace ferrite::cli {
 /// Makes the folder. Throws ValueError if it has checkpoints of another run, and this one does not go on with
 /// it.
 inline void check_folder_of_run(const std::string& command, const std::string& out, bool resume) {
-  if (train::CheckpointFolder(out).latest() && !resume)
+  const train::CheckpointFolder folder(out);
+  std::error_code error;
+  if (!resume && (folder.latest() || std::filesystem::exists(folder.best(), error)))
     throw ValueError(fmt::format(
         "[{}] {}: has checkpoints of an earlier run: give --resume to go on with it, or another --out",
         command, out));

@@ -24,8 +24,8 @@ struct Given {
 };
 
 bool is_written(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 6> names{"--out",         "--html", "--page",
-                                                  "--save-fitted", "--json", "--export"};
+  constexpr std::array<std::string_view, 7> names{"--out",  "--html",   "--page", "--save-fitted",
+                                                  "--json", "--export", "--to"};
   return option.get_items_expected_max() > 0 && std::ranges::find(names, option.get_name()) != names.end();
 }
 
@@ -38,8 +38,13 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
 
 /// Whether an option's values are names of columns, which may be those of files too.
 bool names_columns(const Given& given) {
-  constexpr std::array<std::string_view, 5> names{"--target", "--drop", "--categories", "--text",
-                                                  "--missing"};
+  constexpr std::array<std::string_view, 4> names{"--target", "--drop", "--categories", "--missing"};
+  return std::ranges::find(names, given.option) != names.end();
+}
+
+/// Whether an empty value means something, or is refused by the command in its own words.
+bool may_be_empty(const Given& given) {
+  constexpr std::array<std::string_view, 6> names{"--prompt", "--stop", "--from", "--missing", "text", "ids"};
   return std::ranges::find(names, given.option) != names.end();
 }
 
@@ -75,9 +80,9 @@ void check_written_files(const CLI::App& app) {
         all.push_back({option->get_name(), value, is_written(*option)});
   }
   for (const Given& given : all)
-    if (given.is_written && given.value.empty())
-      throw ValueError(fmt::format("[{}] {} is an empty path: a variable of the shell may not be set",
-                                   command, given.option));
+    if (given.value.empty() && !may_be_empty(given))
+      throw ValueError(fmt::format("[{}] {} is {}: a variable of the shell may not be set", command,
+                                   given.option, given.is_written ? "an empty path" : "empty"));
   for (const Given& written : all) {
     if (!written.is_written) continue;
     for (const Given& other : all)

@@ -19,8 +19,14 @@ void check_sizes(const std::filesystem::path& path, const nn::GptConfig& config,
   };
   if (config.layers > static_cast<std::int64_t>(tensors.size()))
     refuse(fmt::format("{} layers", config.layers));
-  if (static_cast<double>(config.vocab) * static_cast<double>(config.dim) > static_cast<double>(elements))
-    refuse(fmt::format("{} tokens of {} features", config.vocab, config.dim));
+  const auto needs = [&](double count, const char* what) {
+    if (count * static_cast<double>(config.dim) > static_cast<double>(elements))
+      refuse(fmt::format("{:.0f} {} of {} features", count, what, config.dim));
+  };
+  needs(static_cast<double>(config.vocab), "tokens");
+  if (!config.rope) needs(static_cast<double>(config.context), "positions");
+  needs(static_cast<double>(config.hidden), "hidden units");
+  needs(static_cast<double>(config.heads) * static_cast<double>(config.head_width), "elements of heads");
 }
 
 }  // namespace

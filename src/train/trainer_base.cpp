@@ -26,8 +26,9 @@ TrainerBase::TrainerBase(data::BatchSource& source, TrainerConfig config)
 
 void TrainerBase::add_observer(Observer& observer) {
   observers_.push_back(&observer);
-  if (resumed_step_) observer.on_resume(*resumed_step_);
-  for (const std::string& text : notices_) observer.on_notice(text);
+  const std::vector<std::string> earlier = notices_;
+  if (resumed_step_) tell(observer, [&](Observer& o) { o.on_resume(*resumed_step_); });
+  for (const std::string& text : earlier) observer.on_notice(text);
 }
 
 void TrainerBase::check_measurable(std::span<const std::string> metrics, bool has_validation) const {
@@ -68,13 +69,15 @@ bool TrainerBase::looks_at_losses(DeviceKind device) const {
 }
 
 void TrainerBase::tell(const std::function<void(Observer&)>& event) {
-  for (Observer* o : observers_) {
-    try {
-      event(*o);
-    } catch (const IoError& error) {
-      const std::string text = fmt::format("{}; the training goes on", error.what());
-      if (std::ranges::find(notices_, text) == notices_.end()) notice(text);
-    }
+  for (Observer* o : observers_) tell(*o, event);
+}
+
+void TrainerBase::tell(Observer& observer, const std::function<void(Observer&)>& event) {
+  try {
+    event(observer);
+  } catch (const IoError& error) {
+    const std::string text = fmt::format("{}; the training goes on", error.what());
+    if (std::ranges::find(notices_, text) == notices_.end()) notice(text);
   }
 }
 
@@ -244,7 +247,7 @@ void TrainerBase::take_over(const Checkpoint& checkpoint) {
   window_ = {};
   skipped_ = 0;
   resumed_step_ = step_;
-  for (Observer* o : observers_) o->on_resume(step_);
+  tell([&](Observer& o) { o.on_resume(step_); });
   const auto saved = checkpoint.settings.find("schedule");
   const std::string schedule = config_.schedule ? config_.schedule->describe() : "none";
   if (saved != checkpoint.settings.end() && saved->second != schedule) {

@@ -106,6 +106,15 @@ TEST_F(GptModelCommand, ABatchAsJson) {
   EXPECT_EQ(texts, "the cat sat on the mat\n\nand the dog lay on the rug\n");
 }
 
+TEST_F(GptModelCommand, TextsInBracketsStayAsTheyAre) {
+  const Reply reply = generate("--prompt '[INST] a, b [/INST]' '[]' --stop '[x]' --tokens 2 --json");
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  const Json texts = Json::parse(reply.output)["texts"];
+  ASSERT_EQ(texts.size(), 2u);
+  EXPECT_EQ(texts[0]["prompt"], "[INST] a, b [/INST]");
+  EXPECT_EQ(texts[1]["prompt"], "[]");
+}
+
 TEST_F(GptModelCommand, ASeedDecides) {
   const auto text = [&](const std::string& more) {
     return generate("--prompt the --top-k 0 --tokens 30 --no-eot --quiet " + more).output;
@@ -149,6 +158,8 @@ TEST_F(GptModelCommand, SaysWhatIsWrong) {
   refuses(generate("--prompt the --temperature -1"), "temperature -1");
   refuses(generate("--prompt the --top-p 0"), "top_p 0");
   refuses(generate("--prompt the --stop ''"), "one is empty");
+  refuses(generate("--prompt the --temperature ''"), "--temperature is empty");
+  refuses(generate("--prompt the --tokens 010"), "'010': give a whole number");
   std::string longer;
   for (int i = 0; i < 20; ++i) longer += sentence.substr(0, sentence.size() - 1) + " ";
   refuses(generate("--prompt '" + longer + "'"), "the model's context has 64");

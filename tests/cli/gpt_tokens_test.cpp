@@ -90,6 +90,8 @@ TEST_F(GptCommand, EncodesAndDecodesArgumentsAndStandardInput) {
   const Reply round = run_ferrite("gpt tokenizer encode" + with + " < " + at("book_1.txt") + " | " + "'" +
                                   test_paths::program() + "' gpt tokenizer decode" + with);
   EXPECT_EQ(round.output, books[1]);
+  const Reply brackets = run_ferrite("gpt tokenizer encode --json '[the, cat]'" + with);
+  EXPECT_EQ(nlohmann::json::parse(brackets.output).get<Ids>(), tokenizer().encode("[the, cat]"));
   const auto eot = tokenizer().special_token("<|endoftext|>");
   EXPECT_EQ(run_ferrite("gpt tokenizer encode --special-text '<|endoftext|>'" + with).output,
             std::to_string(eot) + "\n");
@@ -196,6 +198,9 @@ TEST_F(GptCommand, OverwritesOnlyIfAskedAndLeavesNoOldShard) {
     joined.insert(joined.end(), part.begin(), part.end());
   }
   EXPECT_EQ(joined, expected(tokenizer().special_token("<|endoftext|>")));
+  const Reply over = tokens("--overwrite --text " + at("book_*.txt") + " --out " + at("book_%d.txt"));
+  EXPECT_EQ(over.code, 2);
+  expect_contains(over.output, "book_0.txt, which is read");
 }
 
 TEST_F(GptCommand, AFailureLeavesNoFiles) {

@@ -102,9 +102,16 @@ TEST(Program, NeverWritesOverWhatItReads) {
   refused("tokenize fit " + at("*.csv") + " --out " + at("u.csv"), same);
   refused("gpt tokenizer train --text " + at("t.csv") + " --out " + at("t.csv"),
           "--text and --out name the same");
+  std::filesystem::copy(folder / "t.csv", folder / "corpus");  // a file need not have a dot in its name
+  refused("gpt tokenizer train --text " + at("corpus") + " --out " + at("corpus"),
+          "--text and --out name the same");
+  const std::string there = "cd '" + (folder / "").string() + "' &&";
+  expect_contains(run_ferrite("gpt tokenizer train --text corpus --out corpus", there).output,
+                  "--text and --out name the same");
   refused("bench page " + at("t.csv") + " --html " + at("t.csv"), "--html name the same file");
   refused("tokenize fit " + at("t.csv") + " --out ''", "[tokenize fit] --out is an empty path");
-  for (const char* name : {"t.csv", "u.csv"}) {
+  refused("tokenize fit " + at("t.csv") + " --bins '' --out " + at("b.json"), "[tokenize fit] --bins is empty");
+  for (const char* name : {"t.csv", "u.csv", "corpus"}) {
     std::ifstream file(folder / name);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), table) << name;
   }

@@ -70,6 +70,7 @@ class FERRITE_API TrainerBase {
   void notice(std::string text);
   /// Calls event(observer) for each. A report that cannot be written is a notice, and no end of the training.
   void tell(const std::function<void(Observer&)>& event);
+  void tell(Observer& observer, const std::function<void(Observer&)>& event);
   void step_done(std::int64_t rows, Clock::duration busy);
   void report(double lr, double gradient_norm, double loss_scale, std::size_t memory_bytes);
   /// True once for a request, of any rank.

@@ -40,7 +40,8 @@ std::vector<data::TokenFile> open(const EvalOptions& o) {
     files.push_back(o.dtype.empty() ? data::TokenFile::open(path)
                                     : data::TokenFile::open(path, dtype_from_string(o.dtype)));
     if (files.back().size() < 2)
-      throw ValueError(fmt::format("[gpt eval] {}: has one token: none follows it", path.string()));
+      throw ValueError(fmt::format("[gpt eval] {}: has {}: one must follow another", path.string(),
+                                   files.back().size() == 0 ? "no tokens" : "one token"));
   }
   return files;
 }
@@ -88,7 +89,13 @@ class Evaluation {
       return from_vector(backend_, std::vector<std::int32_t>(tokens.begin(), tokens.end()), {rows, length});
     };
     const Tensor<AnyBackend> loss = model_.loss(tensor(all.first(all.size() - 1)), tensor(targets));
-    sums_.loss += loss.item() * static_cast<double>(count);
+    const double mean = loss.item();
+    if (!std::isfinite(mean))
+      throw ValueError(fmt::format(
+          "[gpt eval] the loss of tokens {} to {} of {} is {}: the model's weights are damaged, or its "
+          "training diverged: take others",
+          begin, begin + count, file.path().string(), mean));
+    sums_.loss += mean * static_cast<double>(count);
     sums_.tokens += count;
     if (tokenizer_) sums_.bytes += bytes_of(targets, *tokenizer_);
   }

@@ -122,6 +122,7 @@ int run_generate(GenerateOptions o) {
   o.config.check();
   const auto prompts = encode(o.prompts, tokenizer, o);
   std::vector<GrowingText> texts(prompts.size(), GrowingText(tokenizer, o.stops));
+  nn::GeneratingTexts(prompts, config, o.config);  // refuses now what it cannot do
 
   AnyBackend backend(o.model.backend);
   nn::Gpt<AnyBackend> model = load_in_precision(backend, o);
@@ -158,8 +159,8 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
   CLI::App* command = gpt.add_subcommand("generate", "Go on with a text");
   add_model_options(*command, o->model);
   command->add_option("--tokenizer", o->tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json");
-  command->add_option("--prompt", o->prompts,
-                      "How the text begins; several make a batch; without it, standard input");
+  as_texts(command->add_option("--prompt", o->prompts,
+                               "How the text begins; several make a batch; without it, standard input"));
   command->add_option("--tokens", o->config.tokens, "Most new tokens")
       ->check(whole_number)
       ->capture_default_str();
@@ -174,7 +175,7 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
       ->add_option("--repetition-penalty", o->config.repetition_penalty,
                    "Above 1: tokens of the text so far become less likely")
       ->capture_default_str();
-  command->add_option("--stop", o->stops, "The text ends before this; several may be given");
+  as_texts(command->add_option("--stop", o->stops, "The text ends before this; several may be given"));
   command->add_option("--seed", o->config.seed, "Another seed, another text")
       ->check(whole_number)
       ->capture_default_str();

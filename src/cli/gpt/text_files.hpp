@@ -30,6 +30,7 @@ class TextFiles {
 
   std::int64_t bytes() const { return bytes_; }
   std::size_t size() const { return files_.size(); }
+  const std::vector<std::filesystem::path>& paths() const { return files_; }
 
  private:
   std::vector<std::filesystem::path> files_;

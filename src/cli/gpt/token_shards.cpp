@@ -43,9 +43,21 @@ std::filesystem::path ShardNames::at(std::int64_t number) const {
          after_;
 }
 
-TokenShards::TokenShards(ShardNames names, DType dtype, std::int64_t tokens, bool overwrite)
-    : names_(std::move(names)), dtype_(dtype), tokens_(tokens), overwrite_(overwrite) {
+TokenShards::TokenShards(ShardNames names, DType dtype, std::int64_t tokens, bool overwrite,
+                         std::vector<std::filesystem::path> kept)
+    : names_(std::move(names)),
+      dtype_(dtype),
+      tokens_(tokens),
+      overwrite_(overwrite),
+      kept_(std::move(kept)) {
   start_file();
+}
+
+bool TokenShards::is_kept(const std::filesystem::path& path) const {
+  return std::ranges::any_of(kept_, [&](const std::filesystem::path& file) {
+    std::error_code ignored;
+    return std::filesystem::equivalent(file, path, ignored);
+  });
 }
 
 void TokenShards::start_file() {
@@ -54,6 +66,9 @@ void TokenShards::start_file() {
   if (!overwrite_ && std::filesystem::exists(path, ignored))
     throw ValueError(
         fmt::format("[gpt tokens] {}: is there already: give another --out, or --overwrite", path.string()));
+  if (is_kept(path))
+    throw ValueError(
+        fmt::format("[gpt tokens] --out would replace {}, which is read: give another --out", path.string()));
   writer_.emplace(path, dtype_);
 }
 
@@ -102,7 +117,7 @@ void TokenShards::commit() {
   committed_ = true;
   std::error_code ignored;
   for (auto next = static_cast<std::int64_t>(files_.size()); overwrite_ && names_.numbered(); ++next)
-    if (!std::filesystem::remove(names_.at(next), ignored)) break;
+    if (is_kept(names_.at(next)) || !std::filesystem::remove(names_.at(next), ignored)) break;
 }
 
 }  // namespace ferrite::cli::gpt

@@ -32,8 +32,10 @@ class TokenShards {
   /// Most tokens of a shard: with the hundredth, what the format can count.
   static constexpr std::int64_t most_tokens = 2'000'000'000;
 
-  /// Here and later throws ValueError if a file is there already, unless `overwrite`.
-  TokenShards(ShardNames names, DType dtype, std::int64_t tokens, bool overwrite);
+  /// Here and later throws ValueError if a file is there already, unless `overwrite`, and if it would replace
+  /// one of `kept`.
+  TokenShards(ShardNames names, DType dtype, std::int64_t tokens, bool overwrite,
+              std::vector<std::filesystem::path> kept);
   TokenShards(const TokenShards&) = delete;
   TokenShards& operator=(const TokenShards&) = delete;
   /// Without a commit, removes the files that it wrote.
@@ -48,6 +50,7 @@ class TokenShards {
   const std::vector<std::filesystem::path>& files() const { return files_; }
 
  private:
+  bool is_kept(const std::filesystem::path& path) const;
   void start_file();
   void finish_file();
 
@@ -57,7 +60,7 @@ class TokenShards {
   bool overwrite_, committed_ = false;
   std::optional<data::TokenFileWriter> writer_;
   std::vector<std::int32_t> rest_;  // follows a full file; too short, so far, for one of its own
-  std::vector<std::filesystem::path> files_;
+  std::vector<std::filesystem::path> files_, kept_;
 };
 
 }  // namespace ferrite::cli::gpt

@@ -149,7 +149,8 @@ void add_gpt_tokenizer(CLI::App& gpt, Action& action) {
   train_command->callback([&action, o] { action = [o] { return run_tokenizer_train(*o); }; });
 
   CLI::App* encode_command = command->add_subcommand("encode", "Print the ids of a text");
-  encode_command->add_option("text", o->words, "The text; without it, standard input");
+  encode_command->add_option_function<std::string>(
+      "text", [o](const std::string& text) { o->words = {text}; }, "The text; without it, standard input");
   add_tokenizer_option(*encode_command, *o);
   encode_command->add_flag("--special-text", o->special,
                            "Where the text has the name of a special token, take the token");

@@ -85,7 +85,10 @@ int run_tokens(const TokensOptions& o) {
   const auto tokenizer = text::BytePairTokenizer::load(o.tokenizer);
   const std::optional<text::Token> eot = eot_token(o, tokenizer);
   const DType dtype = data::token_dtype(tokenizer.vocabulary_size());
-  TokenShards shards(names, dtype, names.numbered() ? o.shard_tokens : TokenShards::most_tokens, o.overwrite);
+  const std::int64_t most = names.numbered() ? o.shard_tokens : TokenShards::most_tokens;
+  std::vector<std::filesystem::path> kept = texts.paths();
+  kept.emplace_back(o.tokenizer);
+  TokenShards shards(names, dtype, most, o.overwrite, std::move(kept));
   const double seconds = encode_to(shards, texts, tokenizer, eot, o);
   shards.commit();
   print_result(shards, texts, tokenizer.vocabulary_size(), dtype, seconds, o);
@@ -120,7 +123,9 @@ void add_gpt_tokens(CLI::App& gpt, Action& action) {
   command->add_flag("--json", o->json, "Print the result as JSON");
   command->add_flag("--quiet", o->quiet, "Print nothing");
   command->footer(
-      "Tokens are u16 if the vocabulary has at most 65536, else u32. A run that fails leaves no files.\n"
+      "Tokens are u16 if the vocabulary has at most 65536, else u32. A run that fails leaves no files; one "
+      "that\n"
+      "is interrupted, those of --out that were complete.\n"
       "Examples:\n"
       "  ferrite gpt tokens --text book.txt --tokenizer vocab.bpe --out book.bin\n"
       "  ferrite gpt tokens --text 'books/*.txt' --tokenizer vocab.bpe --out 'shard_%04d.bin' --shard-tokens "

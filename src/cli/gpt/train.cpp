@@ -168,7 +168,8 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
   command->add_flag("--shard-optimizer", o->shard_optimizer,
                     "With several ranks: each keeps a share of the optimiser's state (ZeRO-1); same weights");
   command->add_option("--tokenizer", o->tokenizer, "For --sample-every: that of the data");
-  command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin");
+  command->add_option("--prompt", o->prompt, "How the texts of --sample-every begin")
+      ->needs("--sample-every");
   command->add_flag("--json", o->json, "Print the result as JSON, and nothing on the way")
       ->excludes("--sample-every");
   command->add_flag("--quiet", o->quiet, "Print nothing but the texts");

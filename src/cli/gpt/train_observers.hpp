@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cli/gpt/train.hpp"
 #include "ferrite/nn/generate.hpp"
 #include "ferrite/text/bpe.hpp"
@@ -33,9 +35,14 @@ class Samples final : public train::Observer {
     const bool due = progress.step / every_ > last_ / every_;
     last_ = progress.step;
     if (!due) return;
-    const auto texts = nn::generate(model_, {prompt_}, config_);
-    fmt::print("--- step {} ---\n{}\n", progress.step,
-               tokenizer_.decode(prompt_) + tokenizer_.decode(texts[0].tokens));
+    std::string text;
+    try {
+      const auto texts = nn::generate(model_, {prompt_}, config_);
+      text = tokenizer_.decode(prompt_) + tokenizer_.decode(texts[0].tokens);
+    } catch (const Error& error) {  // a text is not worth a training
+      text = fmt::format("(no text: {})", error.what());
+    }
+    std::fputs(fmt::format("--- step {} ---\n{}\n", progress.step, text).c_str(), stdout);
     std::fflush(stdout);
   }
 

@@ -41,7 +41,13 @@ void check_settings(const Config& config, std::int64_t dim) {
 void check_is_gpt2(const nn::GptConfig& model) {
   const nn::GptConfig plain{model.vocab, model.context, model.layers, model.heads,
                             model.dim,   model.dropout, model.dtype};
-  if (!(model == plain))
+  // Sizes may be written out where they are those that 0 stands for.
+  nn::GptConfig same = model;
+  if (model.hidden_width() == plain.hidden_width()) same.hidden = 0;
+  if (model.key_heads() == plain.key_heads()) same.kv_heads = 0;
+  if (model.width_of_head() == plain.width_of_head()) same.head_width = 0;
+  if (model.qkv_bias == model.bias) same.qkv_bias.reset();
+  if (!(same == plain))
     throw ValueError(
         "[gpt export] the model has neither the parts of a GPT-2 nor those of a Llama, and transformers has "
         "no "
