@@ -26,6 +26,11 @@ inline void check_folder_of_run(const std::string& command, const std::string& o
         command, out));
 }
 
+/// Of a checkpoint: a run that goes on must update its weights as before.
+inline std::string update_setting(double weight_decay, double clip) {
+  return fmt::format("weight decay {}, gradients clipped to a norm of {}", weight_decay, clip);
+}
+
 /// A bar on terminals and lines elsewhere, unless `quiet`; and the files of metrics in the folder of the run.
 class RunObservers {
  public:

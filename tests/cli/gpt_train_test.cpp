@@ -283,6 +283,9 @@ TEST_F(GptTrainCommand, BadInputIsRefusedWithAReason) {
   ASSERT_EQ(train("used", "--steps 1 --quiet").code, 0);
   expect_refused(train("used", "--steps 1"), "has checkpoints of an earlier run: give --resume");
   expect_refused(train("used", "--steps 2 --resume", "", {{"--layers", "1"}}), "gpt is");
+  expect_refused(train("used", "--steps 2 --resume --clip 3"), "update is \"");
+  std::filesystem::rename(checkpoint("used", 1), *folder / "used" / "best.safetensors");
+  expect_refused(train("used", "--steps 1"), "has checkpoints of an earlier run");
   expect_refused(train("x", "--steps 1", "", {{"--vocab", "200"}}), "vocabulary");
   expect_refused(train("x", "--steps 1 --length 33"), "--length 33: the model's context has 32");
   expect_refused(train("x", "--steps 1", "", {{"--heads", "3"}}), "3 heads");

@@ -26,6 +26,7 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
       .with_evaluate_every(o.valid.empty() ? 0 : o.evaluate_every)
       .with_checkpoints(o.out, o.checkpoint_every)
       .with_capture(train::Capture::if_possible)
+      .with_setting("update", update_setting(o.weight_decay, o.clip))
       .with_setting(train::gpt_setting, o.model.to_json());
 }
 

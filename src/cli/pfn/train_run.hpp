@@ -23,6 +23,7 @@ inline train::TrainerConfig trainer_config(const TrainOptions& o) {
                     .with_evaluate_every(o.evaluate_every)
                     .with_checkpoints(o.out, o.checkpoint_every)
                     .with_average(o.average)
+                    .with_setting("update", update_setting(o.weight_decay, o.clip))
                     .with_setting(ferrite::pfn::setting, o.model.to_json());
   return o.recorded == 0 ? config
                          : config.with_capture(train::Capture::if_possible)
