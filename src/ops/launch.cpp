@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "ferrite/kernel/parse.hpp"
 #include "ferrite/tensor/launch.hpp"
@@ -23,19 +24,15 @@ namespace {
 }
 
 /// A whole number that the parameter cannot hold is an error, as in Python, and not another number.
-void check_range(const Kernel& kernel, int p, Scalar number) {
+template <class T>
+void check_range(const Kernel& kernel, int p, T number) {
   const Variable& v = kernel.parameter(p);
   const ScalarType s = v.type.scalar;
   const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits_of(s) + (is_unsigned(s) ? 0 : 1));
   const std::int64_t least = is_unsigned(s) ? 0 : -static_cast<std::int64_t>(most) - 1;
-  const std::int64_t n = number.to_int();
-  const bool above_int64 = n < 0 && number.to_double() > 0;  // it was unsigned
-  if (above_int64 ? s == ScalarType::u64 : n >= least && (n < 0 || static_cast<std::uint64_t>(n) <= most))
-    return;
-  throw ValueError(
-      fmt::format("[{}] argument '{}' is {}: {} holds {} to {}", kernel.name(), v.name,
-                  above_int64 ? fmt::format("{}", static_cast<std::uint64_t>(n)) : fmt::format("{}", n),
-                  to_string(v.type), least, most));
+  if (std::cmp_less_equal(least, number) && std::cmp_less_equal(number, most)) return;
+  throw ValueError(fmt::format("[{}] argument '{}' is {}: {} holds {} to {}", kernel.name(), v.name, number,
+                               to_string(v.type), least, most));
 }
 
 }  // namespace
@@ -84,12 +81,21 @@ Value number_argument(const Kernel& kernel, int p, Scalar number) {
   if (real && !type.is_float()) no_value(kernel, p, fmt::format("{}", number.to_double()));
   if (type.is_bool() != (number.kind() == Scalar::Kind::boolean))
     no_value(kernel, p, type.is_bool() ? "a number" : "a bool");
-  if (is_integer(type.scalar)) check_range(kernel, p, number);
+  if (is_integer(type.scalar)) check_range(kernel, p, number.to_int());
   Value value{type, {}, {}, {}};
   const auto from = real ? ScalarType::f64 : ScalarType::i64;
   const Number given = real ? from_real(number.to_double()) : from_integer(number.to_int());
   value.numbers.push_back(cast_number(from, type.scalar, Precision::native, given));
   return value;
+}
+
+Value unsigned_argument(const Kernel& kernel, int p, std::uint64_t number) {
+  const Type type = kernel.parameter(p).type;
+  if (number <= INT64_MAX || !is_integer(type.scalar) || !type.is_scalar() || type.is_bool())
+    return number_argument(kernel, p,
+                           number <= INT64_MAX ? Scalar(number) : Scalar(static_cast<double>(number)));
+  check_range(kernel, p, number);
+  return {type, {from_integer(static_cast<std::int64_t>(number))}, {}, {}};
 }
 
 Value value_argument(const Kernel& kernel, int p, Value value) {

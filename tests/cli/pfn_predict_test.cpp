@@ -322,13 +322,13 @@ TEST_F(PfnPredictCommand, BadInputIsRefusedWithAdvice) {
   refused(predict("kind", "p.csv", "--categories kind"), "--categories kind: is the target");
   refused(predict("kind", "p.csv", "--weights " + at("regression.safetensors")),
           "weights are for regression");
-  write("b.csv", "b\nu\n");  // found before the fit
-  refused(predict("kind", "p.csv", "--save-fitted " + at("f.safetensors")), "'a'");
-  EXPECT_FALSE(std::filesystem::exists(folder / "f.safetensors"));
   refused(run_ferrite("pfn predict --train " + at("a.csv") + " --test " + at("b.csv") +
                           " --target kind --out " + at("p.csv"),
                       "FERRITE_SHARE=/nowhere"),
           "no weights for classification");
+  write("b.csv", "b\nu\n");  // found before the fit
+  refused(predict("kind", "p.csv", "--save-fitted " + at("f.safetensors")), "'a'");
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(folder / "p.csv"));
 }
 

@@ -139,11 +139,11 @@ TEST_F(PfnTrainCommand, IsJudgedByRealTablesAtEveryCheckpoint) {
 TEST_F(PfnTrainCommand, ReadsRealTablesAsItIsTold) {
   std::ofstream(folder / "t.csv") << "a;y\n1;u\n2;v\n3;u\n4;v\n5;u\n6;v\n7;u\n8;v\n9;u\n10;v\n";
   const std::string tables = " --tables " + at("t.csv") + ":y";
-  const Reply reply = train("refused", tables);
+  const Reply reply = train("refused", "--steps 2" + tables);
   EXPECT_EQ(reply.code, 2);
   expect_contains(reply.output, "--tables " + (folder / "t.csv").string());
   expect_contains(reply.output, "--delimiter ';'");
-  EXPECT_EQ(train("run", tables + " --delimiter ';'").code, 0);
+  EXPECT_EQ(train("run", "--steps 2 --delimiter ';'" + tables).code, 0);
 }
 
 TEST_F(PfnTrainCommand, IsJudgedByRealTablesEverySoManyMinutes) {

@@ -110,7 +110,8 @@ TEST(Program, NeverWritesOverWhatItReads) {
                   "--text and --out name the same");
   refused("bench page " + at("t.csv") + " --html " + at("t.csv"), "--html name the same file");
   refused("tokenize fit " + at("t.csv") + " --out ''", "[tokenize fit] --out is an empty path");
-  refused("tokenize fit " + at("t.csv") + " --bins '' --out " + at("b.json"), "[tokenize fit] --bins is empty");
+  refused("tokenize fit " + at("t.csv") + " --bins '' --out " + at("b.json"),
+          "[tokenize fit] --bins is empty");
   for (const char* name : {"t.csv", "u.csv", "corpus"}) {
     std::ifstream file(folder / name);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), table) << name;

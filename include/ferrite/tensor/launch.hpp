@@ -16,6 +16,9 @@
 
 namespace ferrite::kernel {
 
+/// The same as for a Scalar, which cannot hold all of these numbers.
+FERRITE_API Value unsigned_argument(const Kernel& kernel, int parameter, std::uint64_t number);
+
 /// An argument of a launch on B: a tensor, or a value. Under Autodiff a tensor that the kernel changes gets a
 /// new history, so it must be a variable of the caller (`lvalue`).
 template <class B>
@@ -43,8 +46,10 @@ Argument<B> argument(const Kernel& kernel, int p, A&& a) {
     static_assert(std::is_same_v<T, Tensor<B>>, "the tensor belongs to another backend type");
     constexpr bool variable = std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
     return {const_cast<Tensor<B>*>(&a), variable, {}};
+  } else if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(std::uint64_t)) {
+    return {nullptr, false, unsigned_argument(kernel, p, a)};
   } else if constexpr (std::is_arithmetic_v<T>) {
-    return {nullptr, false, number_argument(kernel, p, a)};
+    return {nullptr, false, number_argument(kernel, p, Scalar(a))};
   } else if constexpr (is_components<T>) {
     Value value{kernel.parameter(p).type, {}, {}, {}};
     for (const auto x : a)
