@@ -323,7 +323,7 @@ TEST_F(PfnPredictCommand, BadInputIsRefusedWithAdvice) {
   refused(predict("kind", "p.csv", "--weights " + at("regression.safetensors")),
           "weights are for regression");
   refused(run_ferrite("pfn predict --train " + at("a.csv") + " --test " + at("b.csv") +
-                          " --target kind --out " + at("p.csv"),
+                          " --target kind --drop price --out " + at("p.csv"),
                       "FERRITE_SHARE=/nowhere"),
           "no weights for classification");
   write("b.csv", "b\nu\n");  // found before the fit
