@@ -14,8 +14,9 @@ std::uint64_t next_node_order() {
 
 void throw_released(const std::string& op) {
   throw GradientError("[" + op +
-                      "] the graph was released by an earlier backward: run the forward again, or do not ask "
-                      "for BackwardConfig::with_release");
+                      "] the graph was released by an earlier backward: run the forward again, all of it (a "
+                      "tensor that is made once and used in every step has a history too), or do not ask for "
+                      "BackwardConfig::with_release");
 }
 void throw_modified(const std::string& op) {
   throw GradientError("[" + op +

@@ -19,13 +19,17 @@ namespace ferrite::cli {
 /// Exit codes, the same for every subcommand.
 enum Exit : int { success = 0, difference = 1, bad_input = 2, interrupted = 130 };
 
+/// CLI11 takes 010 as 8.
+inline bool looks_octal(const std::string& text) {
+  return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 /// For seeds and counts: CLI11 reads -1, and what is too large, as the largest number.
 inline const CLI::Validator whole_number(
     [](const std::string& text) {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool is_octal = text.size() > 1 && text[0] == '0';  // to CLI11, which takes 010 as 8
-      const bool is_whole = error == std::errc{} && end == text.data() + text.size() && !is_octal;
+      const bool is_whole = error == std::errc{} && end == text.data() + text.size() && !looks_octal(text);
       return is_whole ? std::string() : "'" + text + "': give a whole number, 0 or more and below 2^64";
     },
     "");
@@ -36,7 +40,8 @@ inline CLI::Validator number_where(std::function<bool(double)> holds, const std:
   return CLI::Validator(
       [holds = std::move(holds), rule](const std::string& text) {
         double value = 0;
-        const bool is_number = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+        const bool is_number =
+            CLI::detail::lexical_cast(text, value) && std::isfinite(value) && !looks_octal(text);
         return is_number && holds(value) ? std::string() : "'" + text + "': give a number " + rule;
       },
       shown);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/command.hpp"
+#include "ferrite/core/error.hpp"
 #include "ferrite/io/csv.hpp"
 #include "ferrite/io/csv_scanner.hpp"
 #include "ferrite/models/quantile_tokenizer/table.hpp"
@@ -41,14 +42,17 @@ inline CLI::Option* add_list_option(CLI::App& command, const std::string& name,
                                     std::vector<std::string>& values, const std::string& help) {
   const auto read = [&values, name](const std::vector<std::string>& given) {
     values.clear();
-    for (const std::string& text : given) {
-      CsvScanner scanner(name);
-      scanner.feed(text);
-      scanner.finish();
-      CsvRow row;
-      while (scanner.next_row(row))
-        for (const CsvField& field : row) values.push_back(field.text());
-    }
+    for (const std::string& text : given) try {
+        CsvScanner scanner(name);
+        scanner.feed(text);
+        scanner.finish();
+        CsvRow row;
+        while (scanner.next_row(row))
+          for (const CsvField& field : row) values.push_back(field.text());
+      } catch (const Error&) {
+        throw CLI::ValidationError(name,
+                                   "'" + text + "': write a quote in a name as two, and quotes around it");
+      }
   };
   return as_texts(command.add_option_function<std::vector<std::string>>(name, read, help));
 }

@@ -36,22 +36,25 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
   return !error && whole == fs::weakly_canonical(b, error) && !error;
 }
 
-/// Whether an option's values are names of columns, which may be those of files too.
-bool names_columns(const Given& given) {
-  constexpr std::array<std::string_view, 4> names{"--target", "--drop", "--categories", "--missing"};
+/// Whether an option's values are words that may happen to be names of files too.
+bool names_no_file(const Given& given) {
+  constexpr std::array<std::string_view, 11> names{"--target",  "--drop", "--categories", "--missing",
+                                                   "--backend", "--task", "--precision",  "--dtype",
+                                                   "--prompt",  "--stop", "--optimizer"};
   return std::ranges::find(names, given.option) != names.end();
 }
 
 /// Whether an empty value means something, or is refused by the command in its own words.
 bool may_be_empty(const Given& given) {
-  constexpr std::array<std::string_view, 6> names{"--prompt", "--stop", "--from", "--missing", "text", "ids"};
+  constexpr std::array<std::string_view, 9> names{"--prompt", "--stop",   "--from",       "--missing", "text",
+                                                  "ids",      "--target", "--categories", "--drop"};
   return std::ranges::find(names, given.option) != names.end();
 }
 
 /// The files that a value may name, as itself, as a pattern or as FILE:TARGET.
 std::vector<fs::path> files_of(const Given& given) {
   if (given.is_written) return {given.value};
-  if (names_columns(given)) return {};
+  if (names_no_file(given)) return {};
   std::vector<fs::path> files;
   try {
     files = matching_files(given.value);

@@ -183,6 +183,7 @@ void check_settings(const fs::path& path, const std::map<std::string, std::strin
   bool schedule_alone = true;
   for (const auto& [name, value] : current) {
     const auto found = saved.find(name);
+    if (found == saved.end() && name == "update") continue;  // checkpoints of 0.1.0 do not all have it
     const std::string_view other = found == saved.end() ? std::string_view("nothing") : found->second;
     if (other == value) continue;
     const auto [there, here] = differing_parts(other, value);

@@ -244,6 +244,9 @@ TEST_F(PfnPredictCommand, NamesWithCommasAreQuoted) {
   expect_contains(predict("y", "p.csv", "--drop a,b").output, "column 'a': the options name it");
   EXPECT_EQ(predict("y", "p.csv", "--drop '\"a,b\"'").code, 0);
   expect_contains(predict("y", "p.csv", "--drop '\"a,b\",c'").output, "all others are dropped");
+  const Reply stray = predict("y", "p.csv", "--missing '\"'");
+  EXPECT_NE(stray.code, 0);
+  expect_contains(stray.output, "write a quote in a name as two");
 }
 
 TEST_F(PfnPredictCommand, NumbersThatMeanMissingAreNoClasses) {

@@ -201,6 +201,33 @@ TEST(CpuAttention, GivesZeroToQueriesThatSeeNoKey) {
   }
 }
 
+TEST(CpuAttention, TheLowestNumbersInAMaskHideKeysToo) {
+  constexpr std::int64_t heads = 2, queries = 3, keys = 400, width = 8;
+  for (const double low : {-1e9, -1e10, -3e10, double{std::numeric_limits<float>::lowest()}}) {
+    Inputs in = inputs({1, heads, queries, keys, width, width}, DType::f32), hidden = in;
+    in.mask = random({queries, keys}, DType::f32);
+    hidden.mask = random({queries, keys}, DType::f32);
+    Values lowest(at(queries * keys), 0.0), infinite = lowest;
+    for (std::int64_t j = 0; j < keys; ++j) lowest[at(j)] = low;  // the first query sees all alike
+    for (std::int64_t j = 0; j < 300; ++j) {                      // the second the last keys
+      lowest[at(keys + j)] = low;
+      infinite[at(keys + j)] = -infinity;
+    }
+    assign(*in.mask, lowest);
+    assign(*hidden.mask, infinite);
+    const Values o = values_of(forward({false, 1}, in)[0]), want = values_of(forward({false, 1}, hidden)[0]);
+    const Values v = values_of(in.v);
+    for (std::int64_t head = 0; head < heads; ++head)
+      for (std::int64_t e = 0; e < width; ++e) {
+        double mean = 0;
+        for (std::int64_t j = 0; j < keys; ++j) mean += v[at((head * keys + j) * width + e)] / keys;
+        EXPECT_NEAR(o[at(head * queries * width + e)], mean, 1e-5) << low;
+        for (std::int64_t row = head * queries + 1; row < (head + 1) * queries; ++row)
+          EXPECT_NEAR(o[at(row * width + e)], want[at(row * width + e)], 1e-6) << low;
+      }
+  }
+}
+
 TEST(CpuAttention, StaysExactForLargeScores) {
   Inputs in = inputs({1, 1, 70, 200, 8, 8}, DType::f32);
   const Results want = naive({false, 300.0}, in);

@@ -47,7 +47,8 @@ struct Running {
   }
 
   /// Turns n scores of every query into weights, which as powers of 2 are cheaper. Returns in `factor` by
-  /// what earlier ones have become smaller.
+  /// what earlier ones have become smaller. Scores may be as low as a mask's -FLT_MAX: only what is left of
+  /// them after the subtraction is multiplied.
   [[gnu::flatten]] void weigh(T* scores, std::int64_t n, V (&factor)[panel_vectors]) {
     constexpr std::int64_t columns = panel_columns<T>, lanes = simd::lanes<T>;
     constexpr T log2_e = std::numbers::log2e_v<T>;
@@ -60,13 +61,13 @@ struct Running {
     for (int v = 0; v < panel_vectors; ++v) {
       const V before = top[v];
       top[v] = shift[v];
-      shift[v] = top[v] == none ? V{} : top[v] * log2_e;
-      factor[v] = simd::exp2(before * log2_e - shift[v]);
+      shift[v] = top[v] == none ? V{} : top[v];
+      factor[v] = simd::exp2((before - shift[v]) * log2_e);
     }
     const auto weigh_row = [&](std::int64_t j, V(&sums)[panel_vectors]) {
       for (int v = 0; v < panel_vectors; ++v) {
         T* const at = scores + j * columns + v * lanes;
-        const V weight = simd::exp2(load_vector(at) * log2_e - shift[v]);
+        const V weight = simd::exp2((load_vector(at) - shift[v]) * log2_e);
         std::memcpy(at, &weight, sizeof weight);
         sums[v] += weight;
       }

@@ -244,7 +244,7 @@ FERRITE_INLINE Vec<double> exp(Vec<double> x) {
   return x;
 }
 
-/// 2^x for x < 128, within 1.5 ulp; results below 2^-126.5 are 0, NaN stays NaN. Takes half as long as exp
+/// 2^x for x <= 127, within 1.5 ulp; results below 2^-126.5 are 0, NaN stays NaN. Half as long as exp takes,
 /// where a processor splits numbers into whole and rest: a kernel that can multiply by log2(e) on the way
 /// saves that.
 FERRITE_INLINE Vec<float> exp2(Vec<float> x) {

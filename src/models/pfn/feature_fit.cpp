@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "ferrite/io/csv_scanner.hpp"
 #include "io/csv_value.hpp"
 #include "models/pfn/category_codes.hpp"
 #include "models/quantile_tokenizer/dates.hpp"
@@ -253,10 +254,15 @@ std::string spoilt(const RawColumn& column, std::string_view what, IsOne&& is_on
     good += is_good[static_cast<std::size_t>(code)];
   }
   if (good <= all - good) return "";
+  std::string markers;  // as --missing takes them
+  for (const std::string& text : texts) {
+    if (!markers.empty()) markers += ',';
+    append_csv_field(markers, text);
+  }
   return fmt::format(
       "is taken as text: {} of its {} values are {}, the others are '{}'; --missing '{}' "
       "(TableConfig::missing) reads these as missing values",
-      good, all, what, fmt::join(texts, "', '"), fmt::join(texts, ","));
+      good, all, what, fmt::join(texts, "', '"), markers);
 }
 
 }  // namespace
@@ -264,11 +270,16 @@ std::string spoilt(const RawColumn& column, std::string_view what, IsOne&& is_on
 std::string spoilt_values(const RawColumn& column) {
   std::string note =
       spoilt(column, "numbers", [](const std::string& text) { return !!io_detail::parse_number(text); });
-  for (const DateOrder order : {DateOrder::year_first, DateOrder::month_first, DateOrder::day_first})
-    if (note.empty())
-      note = spoilt(column, "dates",
-                    [&](const std::string& text) { return !std::isnan(read_date(text, order)); });
-  return note;
+  if (!note.empty()) return note;
+  DateOrder best = DateOrder::none;
+  auto fewest = std::numeric_limits<std::ptrdiff_t>::max();
+  for (const DateOrder order : {DateOrder::year_first, DateOrder::month_first, DateOrder::day_first}) {
+    const auto unread = std::ranges::count_if(
+        column.text.distinct, [&](const std::string& text) { return std::isnan(read_date(text, order)); });
+    if (unread < fewest) best = order;
+    fewest = std::min(fewest, unread);
+  }
+  return spoilt(column, "dates", [&](const std::string& text) { return !std::isnan(read_date(text, best)); });
 }
 
 ColumnVerdict fit_column(const RawColumn& column, const EncoderConfig& config, bool is_category) {

@@ -36,6 +36,14 @@ TEST(BadTargets, AreRefusedByName) {
   expect_part(fit_error(spoilt), "3 of its 4 values are numbers, the others are '?'; --missing '?'");
   expect_part(fit_error("a,y\n1,1.5\n2,2.5\n3,?\n4,2.5\n", EncoderConfig{}.with_most_classes(2)),
               "3 of its 4 values are numbers, the others are '?'");
+  const auto notices = [](const std::string& text) {
+    return TableEncoder::fit(csv_table(text), "y").notices();
+  };
+  EXPECT_FALSE(
+      has_notice(notices("d,y\n01/02/2024,a\n02/02/2024,b\n13/02/2024,a\n01/02/2024,b\n"), "taken as text"));
+  const std::string never = "01/02/2024,a\n13/02/2024,b\n14/02/2024,a\n01/02/2024,b\n";
+  EXPECT_NOTICE(notices("d,y\n" + never + "\"n/a, really\",a\n\"n/a, really\",b\n"),
+                "the others are 'n/a, really'; --missing '\"n/a, really\"'");
   expect_part(fit_error("a,y\n1,1\n2,2\n3,3\n4,1\n",
                         EncoderConfig{}.with_task(Task::classification).with_most_classes(2)),
               "target 'y', 3 classes: at most 2 are possible");
