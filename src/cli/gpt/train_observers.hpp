@@ -42,7 +42,8 @@ class Samples final : public train::Observer {
     } catch (const Error& error) {  // a text is not worth a training
       text = fmt::format("(no text: {})", error.what());
     }
-    std::fputs(fmt::format("--- step {} ---\n{}\n", progress.step, text).c_str(), stdout);
+    text = fmt::format("--- step {} ---\n{}\n", progress.step, text);
+    std::fwrite(text.data(), 1, text.size(), stdout);  // a model may write any bytes
     std::fflush(stdout);
   }
 

@@ -234,7 +234,7 @@ std::vector<float> encode(const RawColumn& column, const FeatureFit& fit, LostCe
 
 namespace {
 
-/// The same, for what `is_one` takes as one of `what`.
+/// As spoilt_values, of texts that should be `what`, which `is_one` tells from others.
 template <class IsOne>
 std::string spoilt(const RawColumn& column, std::string_view what, IsOne&& is_one) {
   constexpr std::size_t most_texts = 3;
