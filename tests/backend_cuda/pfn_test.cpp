@@ -6,7 +6,7 @@
 #include "ferrite/backend/cuda_graph.hpp"
 #include "ferrite/decorators/autocast.hpp"
 #include "ferrite/optim/muon.hpp"
-#include "models/pfn/pfn_test.hpp"
+#include "models/pfn/pfn_predictors.hpp"
 
 namespace ferrite::pfn {
 namespace {
@@ -96,6 +96,38 @@ TEST_F(CudaPfn, ReplaysGiveTheBitsOfEagerStepsAndLearn) {
     for (int i = 2; i < 30; ++i) graph.replay();
     EXPECT_EQ(captured.weights(), eager.weights());
     EXPECT_LT(eager.loss.item(), 0.7f * first) << to_string(task);
+  }
+}
+
+/// Fitted and asked again and again, in sizes that come back, a predictor replays what it has recorded.
+TEST_F(CudaPfn, RecordedPredictionsAreThoseOfANewPredictor) {
+  const testing::SmallWeights weights;
+  for (const Task task : both_tasks)
+    for (const Precision precision : {Precision::f32, Precision::bf16}) {
+      const PredictorConfig config = weights.config(task).with_backend("cuda").with_precision(precision);
+      const FitPredict used = fit_predict(config);
+      const std::int64_t classes = task == Task::classification ? 3 : 0;
+      for (const std::int64_t rows : {40, 40, 40, 30, 40, 40, 30, 30}) {
+        static std::uint64_t seed = 0;
+        const Table train = testing::mixed_table(rows, classes, ++seed),
+                    test = testing::mixed_table(rows - 9, classes, ++seed);
+        const TableEncoder encoder = TableEncoder::fit(train, "y", config.encoder.with_task(task));
+        const EncodedTable learned = encoder.transform(train), asked = encoder.transform(test);
+        EXPECT_EQ(used(learned, asked), fit_predict(config)(learned, asked)) << rows << ", seed " << seed;
+      }
+    }
+}
+
+TEST_F(CudaPfn, CopiesOfAPredictorDoNotDisturbEachOther) {
+  const testing::SmallWeights weights;
+  Classifier a(weights.config().with_backend("cuda"));
+  a.fit(testing::mixed_table(50, 3, 1), "y");
+  Classifier b = a;
+  const Table first = testing::mixed_table(20, 3, 2), second = testing::mixed_table(20, 3, 3);
+  const std::vector<double> of_first = a.predict_proba(first), of_second = a.predict_proba(second);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(b.predict_proba(first), of_first);
+    EXPECT_EQ(a.predict_proba(second), of_second);
   }
 }
 

@@ -120,20 +120,22 @@ Ensemble Ensemble::fit(std::shared_ptr<LoadedNetwork> network, const EncodedTabl
   return ensemble;
 }
 
-std::vector<float> Ensemble::seen_cells(const EncodedTable& table, std::size_t first_dataset,
-                                        const std::vector<std::span<const std::int64_t>>& rows) const {
+HostTensor Ensemble::seen_cells(const EncodedTable& table, std::size_t first_dataset,
+                                const std::vector<std::span<const std::int64_t>>& rows) const {
   constexpr std::int64_t most = 128;  // rows of a piece of work
-  const auto height = static_cast<std::int64_t>(rows[0].size()), pieces = (height - 1) / most + 1;
-  std::vector<float> x(rows.size() * static_cast<std::size_t>(height * columns_));
-  parallel_for(static_cast<std::int64_t>(rows.size()) * pieces, [&](std::int64_t i) {
-    const std::int64_t set = i / pieces, begin = i % pieces * most, end = std::min(height, begin + most);
-    member_of(first_dataset + static_cast<std::size_t>(set))
-        .write_cells(table,
-                     rows[static_cast<std::size_t>(set)].subspan(static_cast<std::size_t>(begin),
-                                                                 static_cast<std::size_t>(end - begin)),
-                     x.data() + (set * height + begin) * columns_);
+  const auto sets = static_cast<std::int64_t>(rows.size()),
+             height = static_cast<std::int64_t>(rows[0].size()), pieces = (height - 1) / most + 1;
+  return HostTensor::make(DType::f32, {sets, height, columns_}, [&](std::span<std::byte> bytes) {
+    auto* const x = reinterpret_cast<float*>(bytes.data());
+    parallel_for(sets * pieces, [&](std::int64_t i) {
+      const std::int64_t set = i / pieces, begin = i % pieces * most, end = std::min(height, begin + most);
+      member_of(first_dataset + static_cast<std::size_t>(set))
+          .write_cells(table,
+                       rows[static_cast<std::size_t>(set)].subspan(static_cast<std::size_t>(begin),
+                                                                   static_cast<std::size_t>(end - begin)),
+                       x + (set * height + begin) * columns_);
+    });
   });
-  return x;
 }
 
 void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::vector<std::int64_t>>& rows,
@@ -170,14 +172,27 @@ void Ensemble::add_contexts(const EncodedTable& train, const std::vector<std::ve
           numbers.push_back(labels_.standardise(train.targets[static_cast<std::size_t>(r)]));
       }
     }
-    const std::vector<float> x = seen_cells(train, static_cast<std::size_t>(first), taken);
     const Shape labels{count, height};
-    contexts_.push_back(network_->network.forward_context(
-        from_vector(backend, x, {count, height, columns_}),
-        from_vector(backend, is_category, {count, columns_}),
-        codes_ ? from_vector(backend, classes, labels) : from_vector(backend, numbers, labels)));
+    contexts_.push_back(
+        network_->read({seen_cells(train, static_cast<std::size_t>(first), taken),
+                        HostTensor::from(std::span<const float>(is_category), {count, columns_}),
+                        codes_ ? HostTensor::from(std::span<const std::int32_t>(classes), labels)
+                               : HostTensor::from(std::span<const float>(numbers), labels)}));
   }
   tell(config, "reading train rows", all, all);
+}
+
+std::vector<float> Ensemble::pass(RecordedContext<AnyBackend>& context, const HostTensor& x) const {
+  const std::scoped_lock lock(network_->one_pass);
+  // The network may know more classes than the table has.
+  const Tensor<AnyBackend> scores = slice(context.predict(x), 2, 0, static_cast<std::int64_t>(width()));
+  std::vector<float> p = cast(softmax(scores / temperature_, -1), DType::f32).template to_vector<float>();
+  if (std::any_of(p.begin(), p.end(), [](float share) { return std::isnan(share); }))
+    throw ValueError(
+        fmt::format("[pfn.predict] {}: the network predicts NaN with these weights; they are damaged or "
+                    "their training diverged: take others",
+                    network_->path));
+  return p;
 }
 
 void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, const Take& take) const {
@@ -186,10 +201,10 @@ void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, 
         "[pfn.predict] rows of {} with {} features and {} classes: {} with {} and {} was fitted; encode "
         "them with the encoder of the train table",
         to_string(rows.task), rows.columns(), rows.class_count(), to_string(task()), columns_, classes_));
-  AnyBackend& backend = network_->backend;
   std::int64_t together = 1;
-  for (const auto& context : contexts_) together = std::max(together, context.is_category.size(0));
-  const std::int64_t cells = backend.device().kind == DeviceKind::cuda ? cells_on_gpu : cells_on_cpu;
+  for (const SharedContext& context : contexts_) together = std::max(together, sets_of(context));
+  const std::int64_t cells =
+      network_->backend.device().kind == DeviceKind::cuda ? cells_on_gpu : cells_on_cpu;
   const std::int64_t step = config.query_rows > 0
                                 ? config.query_rows
                                 : std::max<std::int64_t>(1, cells / (together * (columns_ + 1)));
@@ -199,25 +214,13 @@ void Ensemble::predict(const EncodedTable& rows, const PredictorConfig& config, 
     std::vector<std::int64_t> taken(static_cast<std::size_t>(count));
     std::iota(taken.begin(), taken.end(), begin);
     std::size_t first = 0;
-    for (const Context<AnyBackend>& context : contexts_) {
-      const std::int64_t sets = context.is_category.size(0);
-      const std::vector<float> x = seen_cells(
-          rows, first, std::vector<std::span<const std::int64_t>>(static_cast<std::size_t>(sets), taken));
-      const Tensor<AnyBackend> scores =
-          network_->network.predict(context, from_vector(backend, x, {sets, count, columns_}));
-      // The network may know more classes than the table has.
-      const Tensor<AnyBackend> present = slice(scores, 2, 0, static_cast<std::int64_t>(width()));
+    for (const SharedContext& context : contexts_) {
+      const auto sets = static_cast<std::size_t>(sets_of(context));
       const std::vector<float> p =
-          cast(softmax(present / temperature_, -1), DType::f32).template to_vector<float>();
-      if (std::any_of(p.begin(), p.end(), [](float share) { return std::isnan(share); }))
-        throw ValueError(fmt::format(
-            "[pfn.predict] {}: the network predicts NaN with these weights; they are damaged or their "
-            "training diverged: take others",
-            network_->path));
+          pass(*context, seen_cells(rows, first, std::vector<std::span<const std::int64_t>>(sets, taken)));
       const std::size_t of_set = static_cast<std::size_t>(count) * width();
-      for (std::size_t d = 0; d < static_cast<std::size_t>(sets); ++d)
-        take(first + d, begin, std::span(p).subspan(d * of_set, of_set));
-      first += static_cast<std::size_t>(sets);
+      for (std::size_t d = 0; d < sets; ++d) take(first + d, begin, std::span(p).subspan(d * of_set, of_set));
+      first += sets;
     }
   }
   tell(config, "predicting rows", 1, 1);
@@ -246,11 +249,11 @@ std::vector<double> Ensemble::probabilities(const EncodedTable& rows, const Pred
 
 std::vector<std::pair<double, double>> Ensemble::label_units() const {
   std::vector<std::pair<double, double>> units;
-  for (const Context<AnyBackend>& context : contexts_) {
+  for (const SharedContext& context : contexts_) {
     const auto numbers = [](const Tensor<AnyBackend>& t) { return t.template to_vector<double>(); };
-    const std::vector<double> magnitude = numbers(context.labels.magnitude),
-                              mean = numbers(context.labels.mean),
-                              deviation = numbers(context.labels.deviation);
+    const ColumnScale<AnyBackend>& labels = context->context().labels;
+    const std::vector<double> magnitude = numbers(labels.magnitude), mean = numbers(labels.mean),
+                              deviation = numbers(labels.deviation);
     for (std::size_t i = 0; i < mean.size(); ++i)
       units.emplace_back((labels_.mean + labels_.deviation * mean[i] * magnitude[i]) * labels_.magnitude,
                          labels_.deviation * deviation[i] * magnitude[i] * labels_.magnitude);

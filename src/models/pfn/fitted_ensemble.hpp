@@ -59,14 +59,18 @@ class Ensemble {
   std::int64_t room_for_rows(const PredictorConfig& config, const EncodedTable& train) const;
   /// Cells as the members of datasets see them, of some rows for each of these datasets, as many for all.
   /// # Shapes: [datasets, rows, features]
-  std::vector<float> seen_cells(const EncodedTable& table, std::size_t first_dataset,
-                                const std::vector<std::span<const std::int64_t>>& rows) const;
+  HostTensor seen_cells(const EncodedTable& table, std::size_t first_dataset,
+                        const std::vector<std::span<const std::int64_t>>& rows) const;
   void add_contexts(const EncodedTable& train, const std::vector<std::vector<std::int64_t>>& rows,
                     const PredictorConfig& config);
   void predict(const EncodedTable& rows, const PredictorConfig& config, const Take& take) const;
   /// Of each dataset, what a label is in terms of the bins: centre and spread.
   std::vector<std::pair<double, double>> label_units() const;
   std::size_t width() const;  // of what is predicted: symbols or bins
+  /// How many datasets a context has read.
+  static std::int64_t sets_of(const SharedContext& context) { return context->context().is_category.size(0); }
+  /// Probabilities of the symbols or bins. # Shapes: x [sets, rows, features] -> [sets, rows, width]
+  std::vector<float> pass(RecordedContext<AnyBackend>& context, const HostTensor& x) const;
   void check() const;
 
   std::shared_ptr<LoadedNetwork> network_;
@@ -74,10 +78,10 @@ class Ensemble {
   std::uint64_t seed_ = 0;  // of the codes
   std::int64_t columns_ = 0, classes_ = 0;
   double temperature_ = 1;
-  std::optional<ClassCodes> codes_;            // of classification
-  LabelScale labels_;                          // of regression
-  std::vector<Dataset> datasets_;              // in the order of the contexts
-  std::vector<Context<AnyBackend>> contexts_;  // each of one or more datasets
+  std::optional<ClassCodes> codes_;      // of classification
+  LabelScale labels_;                    // of regression
+  std::vector<Dataset> datasets_;        // in the order of the contexts
+  std::vector<SharedContext> contexts_;  // each of one or more datasets
   std::vector<std::string> notices_;
 };
 

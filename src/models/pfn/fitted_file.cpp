@@ -32,7 +32,7 @@ namespace detail {
 NamedTensors Ensemble::tensors() const {
   NamedTensors all;
   for (std::size_t i = 0; i < contexts_.size(); ++i)
-    for (const auto& [name, tensor] : contexts_[i].state())
+    for (const auto& [name, tensor] : contexts_[i]->context().state())
       all.emplace(fmt::format("{}.{}", i, name), tensor);
   return all;
 }
@@ -102,7 +102,8 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
         keys = cast(keys, dtype);
         values = cast(values, dtype);
       }
-      ensemble.contexts_.push_back(std::move(context));
+      ensemble.contexts_.push_back(
+          std::make_shared<RecordedContext<AnyBackend>>(ensemble.network_->network, std::move(context)));
     }
     ensemble.check();
     return ensemble;
@@ -118,7 +119,8 @@ void Ensemble::check() const {
   for (const EnsembleMember& member : members_)
     fits = fits && member.columns().size() == static_cast<std::size_t>(columns_) &&
            member.class_places().size() == (codes_ ? width() : 0);
-  for (const Context<AnyBackend>& context : contexts_) {
+  for (const SharedContext& shared : contexts_) {
+    const Context<AnyBackend>& context = shared->context();
     const Shape& shape = context.is_category.shape();
     fits = fits && shape.rank() == 2 && shape[0] > 0 && shape[1] == columns_;
     sets += shape.rank() > 0 ? shape[0] : 0;

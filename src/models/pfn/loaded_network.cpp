@@ -93,8 +93,22 @@ std::shared_ptr<LoadedNetwork> load_network(const PredictorConfig& config, Task 
   Rng rng(0);
   Network<AnyBackend> network(backend, sizes.with_dtype(dtype_of(config.precision, backend.device())), rng);
   network.load_state(weights);
-  return std::make_shared<LoadedNetwork>(
-      LoadedNetwork{backend, std::move(network), path.string(), fingerprint_of(sizes, weights)});
+  return std::shared_ptr<LoadedNetwork>(
+      new LoadedNetwork{backend, std::move(network), path.string(), fingerprint_of(sizes, weights), {}, {}});
+}
+
+SharedContext LoadedNetwork::read(const TrainRows& rows) {
+  const std::scoped_lock lock(one_pass);
+  const auto is_free = [](const SharedContext& context) { return context.use_count() == 1; };
+  for (const SharedContext& context : contexts)
+    if (is_free(context) && context->can_read(rows)) {
+      context->read(rows);
+      return context;
+    }
+  std::erase_if(contexts, is_free);  // of other sizes: they would only take memory
+  auto made = std::make_shared<RecordedContext<AnyBackend>>(network, rows);
+  if (made->can_read(rows)) contexts.push_back(made);
+  return made;
 }
 
 }  // namespace detail
