@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Training steps of GPT-2 by ferrite and by PyTorch, in turn on one GPU and on the same tokens.
+"""Training steps of GPT-2 by ferrite, by PyTorch and by llm.c, in turn on one GPU and on the same tokens.
 
     python3 benches/peers/gpt_side_by_side.py --batch 64,4 --out side_by_side.json
+    python3 benches/peers/gpt_side_by_side.py --sides ferrite,compile,llmc --llmc ~/llm.c/train_gpt2cu
     python3 benches/peers/gpt_side_by_side.py --size gpt2-medium --batch 32 --data train_0000.bin --out medium.json
     python3 benches/peers/gpt_side_by_side.py --device cpu --batch 1 --length 32 --seconds 1 --rounds 1    (a trial)
 
 Every measurement is a process of its own, of at least --seconds without its warm-up. Rounds go over all sides, so that a
 GPU that becomes warmer slows all of them. A step is forward, backward, clipping and AdamW. Prints a table of medians, and
-writes all measurements with clocks and power (by nvidia-smi, twice a second) into --out. Needs torch and NumPy.
+writes all measurements with clocks and power (by nvidia-smi, twice a second) into --out. Needs torch and NumPy, and for
+llmc its program, built with cuDNN (`make train_gpt2cu USE_CUDNN=1`).
 """
 
 import argparse
 import json
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -25,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from gpt_torch import SIZES, VOCABULARY, measure, versions  # noqa: E402
 
 HEADER = 256  # int32 of llm.c's token files
-SIDES = ["ferrite", "ferrite-fastest", "eager", "compile"]
+SIDES = ["ferrite", "ferrite-fastest", "eager", "compile", "llmc"]
 
 
 class Clocks:
@@ -67,12 +70,13 @@ class Clocks:
 
 
 def write_random_tokens(path, count):
-    """A token file as `ferrite gpt tokens` writes them."""
+    """A token file as `ferrite gpt tokens` writes them. Token k is as frequent as 1 / (k + 3), about as in texts."""
     import numpy as np
 
     header = np.zeros(HEADER, dtype="<i4")
     header[:3] = 20240520, 1, count
-    tokens = np.random.default_rng(1).integers(0, VOCABULARY, count).astype("<u2")
+    share = 1 / (np.arange(VOCABULARY) + 3.0)
+    tokens = np.random.default_rng(1).choice(VOCABULARY, count, p=share / share.sum()).astype("<u2")
     path.write_bytes(header.tobytes() + tokens.tobytes())
 
 
@@ -84,7 +88,34 @@ def run_json(command):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def measure_llmc(batch, o):
+    """Steps of llm.c, whose first ones do not count, until they have taken --seconds."""
+    warmup, milliseconds, said = 5, [], []
+    command = ["stdbuf", "-oL", o.llmc, "-i", o.data, "-j", o.data, "-e", f"d{SIZES[o.size][0]}", "-b", batch]
+    command += ["-t", o.length, "-d", batch * o.length, "-v", 10**6, "-s", 10**6, "-x", 10**6, *o.llmc_flags.split()]
+    program = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        for line in program.stdout:
+            said.append(line)
+            if found := re.match(r"step +(\d+)/.*\| ([\d.]+) ms \|", line):
+                if int(found[1]) > warmup:
+                    milliseconds.append(float(found[2]))
+                if sum(milliseconds) >= 1e3 * o.seconds:
+                    break
+    finally:
+        program.kill()
+        program.wait()
+    if sum(milliseconds) < 1e3 * o.seconds:
+        raise RuntimeError(f"{o.llmc} ended early: {''.join(said)[-2000:].strip()}")
+    seconds, steps = sum(milliseconds) / 1e3, len(milliseconds)
+    return {"size": o.size, "batch": batch, "length": o.length, "precision": "bf16", "flags": o.llmc_flags, "steps": steps,
+            "seconds": seconds, "milliseconds_per_step": 1e3 * seconds / steps,
+            "tokens_per_second": batch * o.length * steps / seconds}
+
+
 def measure_side(side, batch, o):
+    if side == "llmc":
+        return measure_llmc(batch, o)
     if side.startswith("ferrite"):
         command = [o.ferrite, "gpt", "bench", "--size", o.size, "--batch", batch, "--length", o.length]
         command += ["--seconds", o.seconds, "--precision", o.precision, "--json"]
@@ -111,7 +142,8 @@ def table(rows, o):
             ratio = f"{median[side] / base:.3f}" if base else ""
             clocks = [r["clocks"]["median"]["clocks_sm"] for r in mine if r["clocks"]["median"]]
             clock = f"{statistics.median(clocks):.0f} MHz" if clocks else ""
-            memory = f"{max(r['peak_bytes'] for r in mine) / 2**30:.1f} GiB"
+            peak = max(r.get("peak_bytes", 0) for r in mine)
+            memory = f"{peak / 2**30:.1f} GiB" if peak else ""
             lines.append(f"{batch:>6} {side:<16} {median[side]:>10.0f} {ratio:>14} {memory:>10} {clock:>9}")
     return "\n".join(lines)
 
@@ -122,10 +154,12 @@ def arguments():
     parser.add_argument("--size", choices=list(SIZES), default="gpt2")
     parser.add_argument("--batch", default="64,4", help="rows of a batch; several are measured in turn")
     parser.add_argument("--length", type=int, default=1024, help="tokens of a row")
-    parser.add_argument("--data", type=Path, help="a token file of llm.c's format, u16; default: random tokens")
+    parser.add_argument("--data", type=Path, help="a token file of llm.c's format, u16; default: random ones")
     parser.add_argument("--sides", default="ferrite,eager,compile", help=f"some of {','.join(SIDES)}")
     parser.add_argument("--precision", choices=["bf16", "f32"], help="of products; default: bf16 on a GPU")
     parser.add_argument("--attention", choices=["auto", "cudnn", "flash"], default="auto", help="PyTorch's kernel")
+    parser.add_argument("--llmc", type=Path, help="llm.c's train_gpt2cu")
+    parser.add_argument("--llmc-flags", default="-r 0 -ge 2", help="its fastest with many rows; with 4 rows: '-r 0 -ge 0'")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--seconds", type=float, default=10, help="at least so long for each measurement")
     parser.add_argument("--rounds", type=int, default=3)
@@ -136,6 +170,8 @@ def arguments():
     o.sides = o.sides.split(",")
     if unknown := set(o.sides) - set(SIDES):
         parser.error(f"--sides {','.join(unknown)}: known are {','.join(SIDES)}")
+    if "llmc" in o.sides and not o.llmc:
+        parser.error("--sides llmc: say with --llmc where its train_gpt2cu is")
     o.precision = o.precision or ("bf16" if o.device == "cuda" else "f32")
     return o
 
