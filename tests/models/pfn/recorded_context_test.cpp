@@ -35,9 +35,8 @@ struct Recorded {
             to_host(labels)};
   }
   std::vector<float> expected(const TrainRows& train, const HostTensor& x) {
-    const auto context =
-        network.forward_context(from_host(backend, train.x), from_host(backend, train.is_category),
-                                from_host(backend, train.labels));
+    const auto context = network.forward_context(
+        from_host(backend, train.x), from_host(backend, train.is_category), from_host(backend, train.labels));
     return network.predict(context, from_host(backend, x)).template to_vector<float>();
   }
 };
