@@ -294,6 +294,17 @@ TEST_F(PfnPredictCommand, WhatWasFittedPredictsAgain) {
   }
 }
 
+TEST_F(PfnPredictCommand, WhatMeantMissingThenMeansItStill) {
+  write("a.csv", "a,b,y\n1,2,u\n-1,none,v\n3,5,u\n4,none,v\n2,4,u\n");
+  write("b.csv", "a,b\n-1,none\n2,none\n-1,3\n");
+  ASSERT_EQ(predict("y", "p.csv", "--missing=-1,NONE --save-fitted " + at("f")).code, 0);
+  const Reply reply = predict("--fitted " + at("f") + " --test " + at("b.csv") + " --out " + at("q.csv"));
+  ASSERT_EQ(reply.code, 0) << reply.output;
+  EXPECT_EQ(text("q.csv"), text("p.csv"));
+  ASSERT_EQ(predict("y", "p.csv", "").code, 0);
+  EXPECT_NE(text("q.csv"), text("p.csv"));
+}
+
 TEST_F(PfnPredictCommand, AKnownTargetIsScored) {
   write("b.csv", text("a.csv"));
   const Reply reply = predict("kind", "q.csv", "");

@@ -105,6 +105,7 @@ Table with_class_names(const Table& table, const std::filesystem::path& file, Ta
       named.add_texts(target, cells);
     else
       named.add(other);
+  named.set_missing(table.missing());
   return named;
 }
 

@@ -102,12 +102,17 @@ struct Outcome {
 
 template <class Model>
 Outcome run_model(const PredictOptions& o, const PredictorConfig& config, const pfn::Learned* learned) {
-  Table test = read_table(o.test, o.table);  // before the fit, which takes longer
   Model model(config);
-  if (!learned) model = Model::load(o.fitted, config);
+  TableConfig reading = o.table;
+  if (!learned) {
+    model = Model::load(o.fitted, config);
+    const std::vector<std::string>& then = model.encoder().missing();
+    reading.missing.insert(reading.missing.end(), then.begin(), then.end());
+  }
+  Table test = read_table(o.test, reading);  // before the fit, which takes longer
   const TableEncoder encoder = learned ? learned->encoder : model.encoder();
   if constexpr (std::is_same_v<Model, Classifier>)
-    test = with_class_names(test, o.test, o.table, encoder.target(), encoder.class_names());
+    test = with_class_names(test, o.test, reading, encoder.target(), encoder.class_names());
   const EncodedTable rows = encoder.transform(test);
   if (learned) model.fit(learned->train, encoder);
   if (!o.save_fitted.empty()) model.save(o.save_fitted);
@@ -207,8 +212,8 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
   learning(command->add_option("--save-fitted", o->save_fitted, "Also write what was learned of --train"));
   CLI::Option* const fitted = command->add_option(
       "--fitted", o->fitted,
-      "Predict by this file of --save-fitted, without --train; with the same weights, and with "
-      "--missing and the like as they were then");
+      "Predict by this file of --save-fitted, without --train; with the same weights. What --missing said "
+      "then holds for --test too");
   for (CLI::Option* const option : of_learning) fitted->excludes(option);
   command->add_flag("--quiet", o->quiet, "Print nothing but notices");
   command->footer(

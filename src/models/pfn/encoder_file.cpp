@@ -52,7 +52,7 @@ std::string TableEncoder::to_json() const {
   const json all = {{"version", encoder_version}, {"target", state_->target.name},
                     {"task", to_string(task())},  {"classes", class_names()},
                     {"features", fits},           {"unused", state_->unused},
-                    {"notices", notices()}};
+                    {"notices", notices()},       {"missing", missing()}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -72,6 +72,8 @@ TableEncoder TableEncoder::from_json(std::string_view text) {
     for (const json& fit : all.at("features")) state->fits.push_back(fit_of(fit));
     state->unused = all.at("unused").get<std::vector<std::string>>();
     state->notices = all.at("notices").get<std::vector<std::string>>();
+    // Files of earlier versions do not have it.
+    if (all.contains("missing")) state->missing = all["missing"].get<std::vector<std::string>>();
     for (const detail::FeatureFit& fit : state->fits) state->features.push_back(fit.feature());
     if (state->fits.empty()) throw ParseError("[pfn.encoder] no features: the file is not one of a fit");
     return TableEncoder(std::move(state));

@@ -182,7 +182,9 @@ std::int64_t set_targets(EncodedTable& table, const RawColumn& column, const Tar
 }
 
 EncoderState fit_encoder(const Table& train, const std::string& target, const EncoderConfig& config) {
-  return Fitter(train, config).run(train, target);
+  EncoderState state = Fitter(train, config).run(train, target);
+  state.missing = train.missing();
+  return state;
 }
 
 }  // namespace ferrite::pfn::detail

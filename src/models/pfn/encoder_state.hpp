@@ -16,8 +16,9 @@ struct TargetFit {
 struct EncoderState {
   TargetFit target;
   std::vector<FeatureFit> fits;
-  std::vector<Feature> features;    // of each fit
-  std::vector<std::string> unused;  // columns of the train table that no feature reads
+  std::vector<Feature> features;     // of each fit
+  std::vector<std::string> unused;   // columns of the train table that no feature reads
+  std::vector<std::string> missing;  // of the train table
   std::vector<std::string> notices;
 };
 

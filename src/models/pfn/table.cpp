@@ -107,6 +107,7 @@ Table Table::take(std::span<const std::int64_t> rows) const {
   Table out;
   out.rows_ = static_cast<std::int64_t>(rows.size());
   out.places_ = places_;
+  out.missing_ = missing_;
   out.columns_.resize(columns_.size());
   parallel_for(static_cast<std::int64_t>(columns_.size()), [&](std::int64_t i) {
     const RawColumn& from = columns_[static_cast<std::size_t>(i)];
@@ -143,6 +144,7 @@ Table read_table(TableSource& source) {
   });
   Table table;
   for (RawColumn& column : columns) table.add(std::move(column));
+  table.set_missing(source.missing());
   return table;
 }
 

@@ -87,6 +87,7 @@ const std::string& TableEncoder::target() const { return state_->target.name; }
 const std::vector<std::string>& TableEncoder::class_names() const { return state_->target.class_names; }
 const std::vector<Feature>& TableEncoder::features() const { return state_->features; }
 const std::vector<std::string>& TableEncoder::notices() const { return state_->notices; }
+const std::vector<std::string>& TableEncoder::missing() const { return state_->missing; }
 
 EncodedTable TableEncoder::transform(const Table& table) const {
   const std::vector<detail::FeatureFit>& fits = state_->fits;

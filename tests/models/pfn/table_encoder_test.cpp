@@ -21,6 +21,24 @@ const char* const mixed =
     "47,Oslo,true,,k,a3,no\n"
     "18,,false,2024-01-31,k,a4,yes\n";
 
+TEST(TableEncoder, KeepsWhatMeansMissing) {
+  pfn::TableConfig reading;
+  reading.missing = {"None", "-1"};
+  const Table table = csv_table("a,y\n1,u\n-1,v\nnone,u\n", reading);
+  const std::vector<std::string> markers = {"-1", "none"}, nothing;
+  EXPECT_EQ(table.missing(), markers);
+  EXPECT_EQ(table.take(std::vector<std::int64_t>{0, 1}).missing(), markers);
+  const TableEncoder encoder = TableEncoder::fit(table, "y");
+  EXPECT_EQ(encoder.missing(), markers);
+  std::string text = encoder.to_json();
+  EXPECT_EQ(TableEncoder::from_json(text).missing(), markers);
+  // A file of before they were kept.
+  const std::string kept = "\"missing\":[\"-1\",\"none\"],";
+  ASSERT_NE(text.find(kept), text.npos) << text;
+  text.erase(text.find(kept), kept.size());
+  EXPECT_EQ(TableEncoder::from_json(text).missing(), nothing);
+}
+
 TEST(TableEncoder, TakesEveryKindOfColumn) {
   const Table table = csv_table(mixed);
   const TableEncoder encoder = TableEncoder::fit(table, "y");

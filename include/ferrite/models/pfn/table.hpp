@@ -47,12 +47,20 @@ class FERRITE_API Table {
   const std::vector<RawColumn>& columns() const { return columns_; }
   /// Null if there is none of this name.
   const RawColumn* find(std::string_view name) const;
+  /// What means a missing cell where the table was read (TableConfig::missing): encoders keep it for other
+  /// tables of the same kind.
+  const std::vector<std::string>& missing() const { return missing_; }
+  Table& set_missing(std::vector<std::string> markers) {
+    missing_ = std::move(markers);
+    return *this;
+  }
   /// The rows of these places, in this order; ValueError for a place that the table does not have.
   Table take(std::span<const std::int64_t> rows) const;
 
  private:
   std::vector<RawColumn> columns_;
   std::unordered_map<std::string, std::size_t> places_;  // by name
+  std::vector<std::string> missing_;
   std::int64_t rows_ = 0;
 };
 

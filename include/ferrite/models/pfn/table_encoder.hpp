@@ -122,6 +122,8 @@ class FERRITE_API TableEncoder {
   const std::vector<Feature>& features() const;
   /// What the fit left out or guessed, one sentence each.
   const std::vector<std::string>& notices() const;
+  /// What meant a missing cell where the train table was read: for TableConfig::missing of other tables.
+  const std::vector<std::string>& missing() const;
 
   /// All rows of a table, with targets if it has that column. Columns are found by name; ValueError naming
   /// all that are not there. Unknown categories and cells that are not numbers become missing, other columns
