@@ -25,9 +25,8 @@ constexpr std::size_t bin_header_size = 256 * sizeof(std::int32_t);
 
 constexpr std::string_view known_formats =
     "known are llm.c's .bin (int32 20240520 for u16 tokens, 20240801 for u32) and .npy of u16, u32 or i32. "
-    "If "
-    "this file is bare tokens, name their dtype (with_dtype); text becomes tokens by `ferrite gpt "
-    "tokens`";
+    "If this file is bare tokens, name their dtype (--dtype; programs: with_dtype); text becomes tokens by "
+    "`ferrite gpt tokens`";
 
 bool is_npy(Bytes bytes) { return io_detail::as_text(bytes).starts_with("\x93NUMPY"); }
 

@@ -158,15 +158,15 @@ void TrainerBase::save_best(const Checkpoint& checkpoint) {
 void TrainerBase::throw_non_finite(std::int64_t step, const std::string& what) const {
   const auto good = folder_ ? folder_->latest() : std::nullopt;
   throw ValueError(fmt::format(
-      "[trainer] step {}: {}; {}: mend the data or the model, or pass over such batches by "
-      "with_non_finite(NonFinite::skip)",
+      "[trainer] step {}: {}; {}: mend the data or the model, learn more slowly (a lower learning rate, a "
+      "longer warm-up), or pass over such batches (programs: with_non_finite(NonFinite::skip))",
       step, what,
       good ? fmt::format("the last good checkpoint is {}", good->string()) : "there is no checkpoint"));
 }
 
 void TrainerBase::throw_late(const BadLoss& loss) const {
-  throw_non_finite(loss.step, fmt::format("{}, as was read at step {}, after its update (with_check_every(1) "
-                                          "looks before it, and names the op)",
+  throw_non_finite(loss.step, fmt::format("{}, as was read at step {}, after its update (programs: "
+                                          "with_check_every(1) looks before it, and names the op)",
                                           to_string(loss), step_));
 }
 
