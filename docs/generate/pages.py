@@ -131,6 +131,7 @@ PAGES = [
         ("Predictors of tables", ["models/pfn/classifier.hpp", "models/pfn/regressor.hpp", "models/pfn/predictor.hpp",
                                   "models/pfn/predictor_config.hpp"]),
         ("Prior-fitted networks", ["models/pfn/network.hpp", "models/pfn/config.hpp", "models/pfn/context.hpp",
+                                   "models/pfn/recorded_context.hpp",
                                    "models/pfn/file.hpp", "models/pfn/label_bins.hpp", "models/pfn/columns.hpp",
                                    "models/pfn/block.hpp"]),
         ("Training of prior-fitted networks", ["models/pfn/course.hpp", "models/pfn/prior_batches.hpp"]),
