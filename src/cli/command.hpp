@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ferrite::cli {
 
@@ -63,6 +64,18 @@ inline CLI::Validator between(std::int64_t low, std::int64_t high) {
 /// many values it has at most.
 inline CLI::Option* as_texts(CLI::Option* option) {
   return option->expected(1, 10000)->allow_extra_args(false);
+}
+
+/// What a command does without one of its subcommands, before which its own options would mean nothing.
+inline void act_alone(CLI::App& command, std::function<void()> act) {
+  command.callback([&command, act = std::move(act)] {
+    const std::vector<CLI::App*> chosen = command.get_subcommands();
+    if (chosen.empty()) return act();
+    for (const CLI::Option* option : command.get_options())
+      if (option->count() > 0)
+        throw CLI::ValidationError(option->get_name(), "means nothing before '" + chosen[0]->get_name() +
+                                                           "'; what that takes stands after it");
+  });
 }
 
 /// What main does. Returns an exit code.

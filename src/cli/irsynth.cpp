@@ -135,8 +135,7 @@ void add_irsynth(CLI::App& app, Action& action) {
       "  ferrite irsynth -n 200 -o small -c arithmetic stencil --levels 0:4 -d cpu -s 7\n"
       "  ferrite irsynth stats train\n"
       "  ferrite irsynth validate train --compile");
-  command->callback([&action, options, command] {
-    if (!command->get_subcommands().empty()) return;
+  act_alone(*command, [&action, options] {
     if (options->out.empty()) throw CLI::RequiredError("--output");
     action = [options] { return generate(*options); };
   });

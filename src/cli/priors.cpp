@@ -118,9 +118,7 @@ void add_priors(CLI::App& app, Action& action) {
       "  ferrite priors --config prior.json --seed 7 --datasets 64 --out sets.npz\n"
       "  ferrite priors --family graph --describe 3 --as html --out dataset.html");
   command->require_subcommand(0, 1);
-  command->callback([&action, options, command] {
-    if (command->get_subcommands().empty()) action = [options] { return run_priors(*options); };
-  });
+  act_alone(*command, [&action, options] { action = [options] { return run_priors(*options); }; });
   add_prior_stats(*command, action);
 }
 

@@ -120,9 +120,7 @@ void add_bench(CLI::App& app, Action& action) {
       "The exit code is 1 if a row fails or its error is too large, and for compare if a row has become "
       "slower.");
   command->require_subcommand(0, 1);
-  command->callback([&action, options, command] {
-    if (command->get_subcommands().empty()) action = [options] { return run_bench(*options); };
-  });
+  act_alone(*command, [&action, options] { action = [options] { return run_bench(*options); }; });
   add_bench_compare(*command, action);
   add_bench_page(*command, action);
 }
