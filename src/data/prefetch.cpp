@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -105,7 +106,7 @@ std::optional<HostBatch> Prefetch::pull() {
   if (item.error) std::rethrow_exception(item.error);
   if (item.batch) {
     position_ = item.after;
-    rows_ = item.batch->size();
+    rows_ = std::max(rows_, item.batch->size());  // the last batch of an epoch may be short
   }
   return std::move(item.batch);
 }

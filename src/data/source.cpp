@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::data {
@@ -32,7 +34,7 @@ std::optional<HostBatch> Generated::pull() {
   std::optional<HostBatch> batch = function_(next_);
   if (!batch) return batch;
   ++next_;
-  rows_ = batch->size();
+  rows_ = std::max(rows_, batch->size());  // the last batch of an epoch may be short
   return batch;
 }
 

@@ -29,12 +29,26 @@ Standardizer Standardizer::fit(const HostTensor& x) {
   detail::convert_elements(x.dtype(), x.bytes().data(), DType::f64, values.data(), x.numel());
   result.mean_.assign(features, 0);
   result.deviation_.assign(features, 0);
-  for (std::size_t i = 0; i < values.size(); ++i) result.mean_[i % features] += values[i] / count;
+  std::vector<bool> varies(features);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]))
+      throw ValueError(
+          fmt::format("[standardize] row {}, feature {}: is {}; fill or leave out such rows first",
+                      i / features, i % features, values[i]));
+    result.mean_[i % features] += values[i] / count;
+    if (values[i] != values[i % features]) varies[i % features] = true;
+  }
+  // Rounded sums of one number are another, and their difference would pass for a deviation.
+  for (std::size_t i = 0; i < features; ++i)
+    if (!varies[i]) result.mean_[i] = values[i];
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double d = values[i] - result.mean_[i % features];
     result.deviation_[i % features] += d * d / count;
   }
-  for (double& d : result.deviation_) d = d > 0 ? std::sqrt(d) : 1;
+  for (std::size_t i = 0; i < features; ++i) {
+    double& d = result.deviation_[i];
+    d = varies[i] && d > 0 ? std::sqrt(d) : 1;
+  }
   return result;
 }
 

@@ -81,6 +81,26 @@ void TrainerBase::tell(Observer& observer, const std::function<void(Observer&)>&
   }
 }
 
+void TrainerBase::check_apart(const data::BatchSource& source) const {
+  if (&source == &source_)
+    throw ValueError(
+        "[trainer] validate_on: this is the source that is trained on, whose place an evaluation would "
+        "change; "
+        "give another one over the same data");
+}
+
+void TrainerBase::notice_earlier_run() {
+  if (step_ > 0 || !folder_) return;
+  const auto newest = folder_->latest();
+  if (!newest) return;
+  const std::string text = fmt::format(
+      "[trainer] {} is of an earlier run, and this one starts anew: to resume takes the file with the most "
+      "steps, "
+      "of whichever run; call resume_latest before, or give another folder",
+      newest->string());
+  if (std::ranges::find(notices_, text) == notices_.end()) notice(text);
+}
+
 void TrainerBase::notice(std::string text) {
   for (Observer* o : observers_) o->on_notice(text);
   notices_.push_back(std::move(text));

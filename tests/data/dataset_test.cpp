@@ -157,6 +157,18 @@ TEST(Standardizer, MovesFeaturesToZeroMeanAndUnitVariance) {
   expect_error<ShapeError>([] { Standardizer::fit(HostTensor()); }, {"at least one row"});
 }
 
+TEST(Standardizer, OnlyCentresWhatNeverChanges) {
+  // Sums of these are rounded.
+  for (const float value : {0.1f, 0.3f, 3.14159f, 1e6f})
+    for (const std::int64_t rows : {7, 10, 100}) {
+      const std::vector<float> same(static_cast<std::size_t>(rows), value);
+      const Standardizer s = Standardizer::fit(HostTensor::from(std::span<const float>(same), {rows, 1}));
+      EXPECT_EQ(s.deviation()[0], 1) << value << ", " << rows;
+      EXPECT_EQ(s.apply(floats({value}, {1, 1})).as<float>()[0], 0) << value << ", " << rows;
+    }
+  expect_error<ValueError>([] { Standardizer::fit(floats({1, 2, 3, NAN}, {2, 2})); }, {"row 1, feature 1"});
+}
+
 TEST(Standardizer, GoesThroughAFile) {
   const ScratchFolder folder;
   const HostTensor x = floats({1, 5, 3, 5, 5, 5}, {3, 2});

@@ -61,6 +61,22 @@ TEST(Prefetch, GivesTheBatchesOfItsSourceInOrder) {
   expect_error<ValueError>([&] { Prefetch(source, 0); }, {"[prefetch] depth 0"});
 }
 
+TEST(Prefetch, AShortBatchIsNotTheSizeOfAll) {
+  const auto rows = [](std::int64_t n) -> std::optional<HostBatch> {
+    const std::vector<float> x(n == 2 ? 1 : 4);
+    const HostTensor tensor =
+        HostTensor::from(std::span<const float>(x), {static_cast<std::int64_t>(x.size())});
+    return HostBatch{tensor, tensor};
+  };
+  Generated source("rows", rows, 3);
+  Prefetch ahead(source);
+  for (int i = 0; i < 3; ++i) ahead.pull();
+  EXPECT_EQ(ahead.batch_size(), 4);
+  Generated alone("rows", rows, 3);
+  for (int i = 0; i < 3; ++i) alone.pull();
+  EXPECT_EQ(alone.batch_size(), 4);
+}
+
 TEST(Prefetch, RunsAheadButItsPositionIsThatOfTheBatchesHandedOut) {
   std::atomic<std::int64_t> made = 0;
   Generated source("counted", [&](std::int64_t n) {

@@ -121,6 +121,15 @@ TEST_P(Course, KeepsAnAverageOfTheWeights) {
   expect_error<ValueError>([&] { PointsRun(GetParam(), plain.with_average(1)); }, {"average 1"});
 }
 
+TEST_P(Course, AveragesBeginWithTheWeightsOfTheFirstStep) {
+  PointsRun trained(GetParam(), warm_cosine(30)), tuned(GetParam(), warm_cosine(30).with_average(0.99), 2);
+  trained.trainer.fit();
+  tuned.net.load_state(trained.net.state());
+  tuned.noise.set_position(trained.noise.position());
+  EXPECT_EQ(tuned.trainer.evaluate(points(30, 6))["loss"], trained.trainer.evaluate(points(30, 6))["loss"]);
+  EXPECT_TRUE(same_bits(tuned.trainer.weights(), trained.net.state()));
+}
+
 TEST_P(Course, AveragesReachTheLastStepOfARun) {
   const ScratchFolder folder;
   const auto config = [](std::int64_t steps) { return warm_cosine(steps).with_average(0.9, 10); };

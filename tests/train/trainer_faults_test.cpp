@@ -46,6 +46,10 @@ TEST_P(Faults, AMetricThatFailsAtTheEndDoesNotCostTheTraining) {
   run.trainer.validate_on(points(20, 3));
   expect_error<ValueError>([&] { run.trainer.fit(); }, {"[mine] no"});
   EXPECT_TRUE(std::filesystem::exists(folder / "run" / "step-00000003.safetensors"));
+  // What it has drawn until it failed is undone, so that the run resumes to the bit.
+  PointsRun without(GetParam(), warm_cosine(3));
+  without.trainer.fit();
+  EXPECT_EQ(run.noise.position(), without.noise.position());
 }
 
 TEST_P(Faults, AReportThatCannotBeWrittenDoesNotCostTheTraining) {

@@ -145,6 +145,51 @@ TEST_P(Training, TheBestMayBeAHighValueOfAnyMetric) {
       std::filesystem::exists(folder / "run" / "step-00000008.safetensors"));  // the last one, at the end
 }
 
+TEST(Accuracy, CountsTheLargestScoresAndTakesNothingElse) {
+  using Plain = Autodiff<Cpu>;
+  Plain backend;
+  const auto accuracy = [&](const Tensor<Plain>& output, const Tensor<Plain>& y) {
+    Accuracy<Plain> metric;
+    metric.add({mean(output), output}, {output, y, {}});
+    return metric.value();
+  };
+  const auto scores = from_vector(backend, std::vector<float>{2, 1, 0, 3, 4, 1}, {3, 2});
+  const auto targets = from_vector(backend, std::vector<std::int64_t>{0, 1, 1}, {3});
+  EXPECT_NEAR(accuracy(scores, targets), 2.0 / 3, 1e-12);
+  expect_error<ShapeError>([&] { accuracy(scores, reshape(targets, {3, 1})); }, {"[3, 2]", "[3, 1]"});
+  expect_error<ShapeError>([&] { accuracy(slice(scores, 1, 0, 1), targets); }, {"two or more classes"});
+  expect_error<ShapeError>([&] { accuracy(mean(scores), targets); }, {"[Accuracy] output []"});
+  expect_error<DTypeError>([&] { accuracy(scores, cast(targets, DType::f32)); }, {"needs integers"});
+}
+
+TEST_P(Training, DoesNotValidateOnItsOwnSource) {
+  PointsRun run(GetParam(), warm_cosine(8).with_evaluate_every(2));
+  expect_error<ValueError>([&] { run.trainer.validate_on(run.loader, 1); },
+                           {"the source that is trained on"});
+}
+
+TEST_P(Training, ANewRunInAUsedFolderSaysSoAndKeepsItsOwnFiles) {
+  const ScratchFolder folder;
+  const auto config = [&](std::int64_t steps) {
+    return warm_cosine(steps).with_checkpoints(folder / "run", 2, 2);
+  };
+  PointsRun before(GetParam(), config(20));
+  before.trainer.fit();
+  EXPECT_TRUE(before.trainer.notices().empty());
+  PointsRun anew(GetParam(), config(6));
+  anew.trainer.fit();
+  ASSERT_EQ(anew.trainer.notices().size(), 1u);
+  EXPECT_NE(anew.trainer.notices()[0].find("step-00000020.safetensors is of an earlier run"),
+            std::string::npos);
+  for (const char* file : {"step-00000004.safetensors", "step-00000006.safetensors"})
+    EXPECT_TRUE(std::filesystem::exists(folder / "run" / file)) << file;
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "step-00000002.safetensors"));
+  PointsRun resumed(GetParam(), config(30));
+  ASSERT_TRUE(resumed.trainer.resume_latest());
+  resumed.trainer.advance(1);
+  EXPECT_TRUE(resumed.trainer.notices().empty());
+}
+
 TEST_P(Training, ARunThatDoesNotFitItsCheckpointIsRefusedUnchanged) {
   const ScratchFolder folder;
   const auto file = folder / "run.safetensors";

@@ -76,7 +76,18 @@ template <class B>
 class Accuracy final : public Metric<B> {
  public:
   std::string name() const override { return "accuracy"; }
+  /// Throws ShapeError and DTypeError for other shapes, and for fewer than two classes.
   void add(const Prediction<B>& p, const data::Batch<B>& batch) override {
+    const Shape &scores = p.output.shape(), &targets = batch.y.shape();
+    Shape expected = scores;
+    if (scores.rank() > 0) expected.erase(scores.rank() - 1);
+    if (scores.rank() == 0 || scores[scores.rank() - 1] < 2 || targets != expected)
+      throw ShapeError(
+          "[Accuracy] output " + to_string(scores) + ", targets " + to_string(targets) +
+          ": needs a score for each of two or more classes, and as many targets as rows of scores");
+    if (!is_integer(batch.y.dtype()))
+      throw DTypeError("[Accuracy] targets of " + std::string(to_string(batch.y.dtype())) +
+                       ": needs integers, the numbers of the classes");
     hits_ += sum(argmax(p.output.detach(), -1) == batch.y).template item<std::int64_t>();
     targets_ += batch.y.numel();
   }

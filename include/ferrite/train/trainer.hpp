@@ -59,8 +59,10 @@ class Trainer final : public TrainerBase {
   /// On the next `batches` batches of a source, which must outlive the trainer; if it can seek, always on the
   /// same ones, from where it stands now. A source that gives only whole batches (data::TokenLoader) leaves
   /// out what remains of its data after the last one. Throws ValueError if batches < 1.
+  /// ValueError also for the source it trains on, whose place an evaluation would change.
   void validate_on(data::BatchSource& source, std::int64_t batches) {
     check_batches(batches);
+    check_apart(source);
     validation_ = [this, &source, batches, start = source.position()] {
       if (source.can_seek()) source.seek(start);
       return evaluate(source, batches);
@@ -126,6 +128,10 @@ class Trainer final : public TrainerBase {
       notice(ranks_->notices()[relayed_of_ranks_]);
   }
   void check_ready();
+  /// Weights may have been loaded since the trainer was made.
+  void begin_average() {
+    if (average_ && step_ == 0) average_->restart();
+  }
   void check_same_run();
   bool pulls_on_all_ranks(std::vector<data::HostBatch>& batches, std::int64_t& rows);
   Step train_step(Rewind<B>& rewind);
@@ -221,6 +227,8 @@ template <class B>
 Outcome Trainer<B>::advance(std::int64_t steps) {
   check_ready();
   check_same_run();
+  if (writes_files()) notice_earlier_run();
+  begin_average();
   const nn::ModeScope<B> scope(model_, nn::Mode::training);
   Rewind<B> rewind(model_, own_rngs_);
   const std::int64_t end = std::min(config_.steps, step_ + steps);
@@ -255,6 +263,7 @@ Outcome Trainer<B>::advance(std::int64_t steps) {
 template <class B>
 template <class Next>
 Evaluation Trainer<B>::measure(Next&& next) {
+  begin_average();
   const nn::ModeScope<B> scope(model_, nn::Mode::inference);
   const NoGrad no_grad;
   std::optional<typename WeightAverage<B>::Scope> averaged;
@@ -273,11 +282,11 @@ Evaluation Trainer<B>::measure(Next&& next) {
       for (auto& metric : metrics_) metric->add(prediction, batch);
       rows += host->size();
     }
-    rewind.back();
     for (auto& metric : metrics_) values.push_back(metric->value());
   } catch (...) {
     error = std::current_exception();
   }
+  rewind.back();
   const bool fails = on_any_rank(error != nullptr);  // on all together: what follows needs every rank
   if (error) std::rethrow_exception(error);
   if (fails) throw_others_failed();

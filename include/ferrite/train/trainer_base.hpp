@@ -56,6 +56,10 @@ class FERRITE_API TrainerBase {
 
   /// Throws ValueError unless an evaluation has at least one batch.
   static void check_batches(std::int64_t batches);
+  /// Throws ValueError if evaluations are to be on the source that is trained on.
+  void check_apart(const data::BatchSource& source) const;
+  /// At step 0: says so if the checkpoint folder has files of another run.
+  void notice_earlier_run();
   /// Whether steps are recorded, if the backend can record; refuses as below.
   bool may_capture(bool can_record, const std::string& backend);
   /// A notice, or BackendError if the config requires capture.

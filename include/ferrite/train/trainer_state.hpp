@@ -18,6 +18,7 @@ double Trainer<B>::average_keeps(std::int64_t steps) const {
 
 template <class B>
 NamedTensors Trainer<B>::weights() {
+  begin_average();
   NamedTensors result;
   if (average_) result = average_->state(average_keeps(steps_since_average()));
   result.merge(model_.state());  // whatever has no average
@@ -26,6 +27,7 @@ NamedTensors Trainer<B>::weights() {
 
 template <class B>
 Checkpoint Trainer<B>::snapshot() {
+  begin_average();
   Checkpoint c;
   c.model = model_.state();
   if (average_) c.average = average_->state(average_keeps(steps_since_average()));
