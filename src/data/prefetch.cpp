@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -106,7 +105,8 @@ std::optional<HostBatch> Prefetch::pull() {
   if (item.error) std::rethrow_exception(item.error);
   if (item.batch) {
     position_ = item.after;
-    rows_ = std::max(rows_, item.batch->size());  // the last batch of an epoch may be short
+    // The last batch of an epoch may be short.
+    if (position_.batch > 0 || item.batch->size() > rows_) rows_ = item.batch->size();
   }
   return std::move(item.batch);
 }

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::data {
@@ -34,7 +32,8 @@ std::optional<HostBatch> Generated::pull() {
   std::optional<HostBatch> batch = function_(next_);
   if (!batch) return batch;
   ++next_;
-  rows_ = std::max(rows_, batch->size());  // the last batch of an epoch may be short
+  // The last batch of an epoch may be short.
+  if (position().batch > 0 || batch->size() > rows_) rows_ = batch->size();
   return batch;
 }
 

@@ -239,7 +239,7 @@ TEST(DevicesCommand, RefusesABadThreadCount) {
 TEST(Program, OptionsOfACommandMeanNothingBeforeItsSubcommand) {
   for (const auto& [line, option] : {std::pair("priors --preset realistic stats --datasets 4", "--preset"),
                                      std::pair("irsynth --format jsonl stats folder", "--format"),
-                                     std::pair("bench --ops add page x", "--ops")}) {
+                                     std::pair("bench --ops add page x --html y", "--ops")}) {
     const Reply reply = run_ferrite(line);
     EXPECT_EQ(reply.code, 2) << line << "\n" << reply.output;
     expect_contains(reply.output, std::string(option) + ": means nothing before '");
