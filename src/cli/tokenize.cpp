@@ -202,7 +202,7 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<TokenizeOptions>& o, Acti
   fit->add_option("--memory", o->memory_gib, "GiB of numbers to keep; larger tables are read twice")
       ->capture_default_str();
   fit->add_option("--tokens", o->tokens, "Also write the tokens of the table, as shards into this folder");
-  fit->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
+  fit->add_flag("--overwrite", o->shards.overwrite, "Replace the shards that are there");
   fit->add_flag("--quiet", o->quiet, "Print nothing but warnings");
   fit->footer(
       "Examples:\n  ferrite tokenize fit train.csv --bins 64 --out fit.safetensors\n"
@@ -232,7 +232,7 @@ void add_tokenize(CLI::App& app, Action& action) {
   transform->add_option("--shard-rows", o->shards.rows, "Rows of a shard")
       ->check(positive_number)
       ->capture_default_str();
-  transform->add_flag("--overwrite", o->shards.overwrite, "Replace shards of another run");
+  transform->add_flag("--overwrite", o->shards.overwrite, "Replace the shards that are there");
   transform->add_flag("--quiet", o->quiet, "Print nothing but warnings");
   transform->footer(
       "Columns are found by name: others may be there, in any order. An interrupted run goes on where it "

@@ -41,7 +41,7 @@ auto with_io_errors(std::string_view what, F&& f) {
   }
 }
 
-/// Collects rows and writes a shard whenever it is full. Existing shards are skipped.
+/// Collects rows and writes a shard whenever it is full. Whole shards of an earlier run are skipped.
 class ShardWriter {
  public:
   ShardWriter(const std::filesystem::path& folder, const TableTokenizer& tokenizer, std::int64_t rows)
@@ -49,7 +49,7 @@ class ShardWriter {
         width_(tokenizer.width()),
         columns_(static_cast<std::int64_t>(tokenizer.columns().size())),
         rows_(rows) {
-    while (std::filesystem::exists(folder_ / shard_name(kept_))) ++kept_;
+    while (is_whole(kept_)) ++kept_;
   }
 
   std::int64_t kept() const { return kept_; }
@@ -74,6 +74,19 @@ class ShardWriter {
   }
 
  private:
+  /// A power loss, or a copy that was cut, can leave a file empty or truncated. Only the last has fewer rows.
+  bool is_whole(std::int64_t number) const {
+    const auto exists = [&](std::int64_t n) { return std::filesystem::exists(folder_ / shard_name(n)); };
+    if (!exists(number)) return false;
+    try {
+      const HostTensor shard = read_npy(folder_ / shard_name(number));  // it is mapped, not read
+      const Shape& shape = shard.shape();
+      return shard.dtype() == tensor_dtype(width_) && shape.rank() == 2 && shape[1] == columns_ &&
+             (shape[0] == rows_ || (shape[0] < rows_ && !exists(number + 1)));
+    } catch (const ParseError&) {
+      return false;
+    }
+  }
   void write(std::int64_t number, std::int64_t rows) {
     const HostTensor shard = HostTensor::copy_of(tensor_dtype(width_), {rows, columns_}, buffer_);
     buffer_.clear();
@@ -86,12 +99,13 @@ class ShardWriter {
   std::vector<std::byte> buffer_;
 };
 
-/// A plan in the folder must match the current one: shards of two runs do not mix.
+/// A plan in the folder must match the current one, or all that is there is removed: shards of two runs do
+/// not mix.
 void settle_plan(const std::filesystem::path& folder, const std::string& plan, bool overwrite) {
   std::filesystem::create_directories(folder);
   const auto path = folder / "plan.json";
   const bool same = std::filesystem::exists(path) && MappedFile::open(path)->text() == plan;
-  if (same) return;
+  if (same && !overwrite) return;
   std::vector<std::filesystem::path> old;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();

@@ -74,6 +74,26 @@ TEST_F(Shards, AreResumedWhereTheRunStopped) {
   }
 }
 
+TEST_F(Shards, ThatWereCutAreMadeAgain) {
+  const auto tokenizer = fitted(50);
+  const auto out = folder / "tokens";
+  write_shards(out, *source(), tokenizer, engine, {300});
+  std::vector<std::string> want;
+  for (const auto& file : shard_files(out)) want.push_back(bytes(file));
+  for (const std::size_t cut : {0, 2, 3}) {
+    for (const std::size_t left : {std::size_t{0}, std::size_t{60}, want[cut].size() - 1}) {
+      std::filesystem::resize_file(shard_files(out)[cut], left);
+      EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {300}).kept, static_cast<std::int64_t>(cut));
+      for (std::size_t i = 0; i < want.size(); ++i) EXPECT_EQ(bytes(shard_files(out)[i]), want[i]) << i;
+    }
+  }
+  std::filesystem::copy_file(shard_files(out)[3], shard_files(out)[1],
+                             std::filesystem::copy_options::overwrite_existing);  // only the last is short
+  EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {300}).kept, 1);
+  EXPECT_EQ(bytes(shard_files(out)[1]), want[1]);
+  EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {300, true}).kept, 0) << "overwritten";
+}
+
 TEST_F(Shards, OfDifferentRunsDoNotMix) {
   const auto out = folder / "tokens";
   write_shards(out, *source(), fitted(50), engine, {300});

@@ -10,7 +10,8 @@ namespace ferrite::quantile_tokenizer {
 
 struct ShardConfig {
   std::int64_t rows = 1 << 20;  // of a shard; the last one may have fewer
-  /// Replaces shards that a run with another fit, table or size left there; otherwise they are an error.
+  /// Replaces all shards that are there. Otherwise those of the same run are kept, and those of another fit,
+  /// table or size are an error.
   bool overwrite = false;
 };
 
@@ -23,7 +24,7 @@ struct ShardResult {
 /// Writes plan.json (what is made from what), tokens-00000.npy, tokens-00001.npy, ... in the width of the
 /// tokenizer, each [rows, columns], and at the end index.json. Throws ValueError if the folder holds another
 /// plan, IoError if it cannot be written. Existing shards are whole even then, and calling again with the
-/// same arguments makes the rest.
+/// same arguments makes the rest; it makes a file that was truncated again, and all after it.
 FERRITE_API ShardResult write_shards(const std::filesystem::path& folder, TableSource& source,
                                      const TableTokenizer& tokenizer, TableEngine& engine,
                                      const ShardConfig& config = {}, const TableProgress& progress = {});
