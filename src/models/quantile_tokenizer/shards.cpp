@@ -144,7 +144,7 @@ ShardResult write_all(const std::filesystem::path& folder, TableSource& source,
   }
   writer.finish(result.rows);
   result.kept = writer.kept();
-  result.shards = (result.rows + config.rows - 1) / config.rows;
+  result.shards = result.rows == 0 ? 0 : (result.rows - 1) / config.rows + 1;
 
   Json names = Json::array(), files = Json::array();
   for (const TableColumn& c : tokenizer.columns()) names.push_back(c.name);

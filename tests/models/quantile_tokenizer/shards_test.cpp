@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "ferrite/io/npy.hpp"
@@ -92,6 +93,17 @@ TEST_F(Shards, ThatWereCutAreMadeAgain) {
   EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {300}).kept, 1);
   EXPECT_EQ(bytes(shard_files(out)[1]), want[1]);
   EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {300, true}).kept, 0) << "overwritten";
+}
+
+TEST_F(Shards, OfAnySizeAreListed) {
+  const auto tokenizer = fitted(50);
+  for (const std::int64_t rows : {std::int64_t{1000}, std::numeric_limits<std::int64_t>::max()}) {
+    const auto out = folder / std::to_string(rows);
+    EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {rows}).shards, 1);
+    ASSERT_EQ(shard_files(out).size(), 1u);
+    EXPECT_EQ(read_npy(shard_files(out)[0]).shape(), (Shape{1000, 3}));
+    EXPECT_EQ(write_shards(out, *source(), tokenizer, engine, {rows}).kept, 1);
+  }
 }
 
 TEST_F(Shards, OfDifferentRunsDoNotMix) {
