@@ -133,7 +133,7 @@ int run_inverse(const TokenizeOptions& o) {
   const std::size_t columns = fitted.columns().size();
   std::vector<std::filesystem::path> files{o.input};
   std::error_code not_there;  // reading it will report this
-  if (std::filesystem::is_directory(o.input, not_there)) files = shard_files(o.input);
+  if (std::filesystem::is_directory(o.input, not_there)) files = shard_files(o.input, fitted);
   AtomicFile out(o.out);
   std::string text;
   const auto end_row = [&](std::size_t flush_size) {

@@ -141,6 +141,27 @@ TEST_F(TokenizeCommand, FindsColumnsByName) {
   expect_contains(text_of("back.csv"), ",2024-01-");
 }
 
+TEST_F(TokenizeCommand, TurnsBackOnlyTokensOfTheFit) {
+  std::ofstream(folder / "t.csv") << "a,b\n1.5,20.5\n2.5,30.5\n3.5,40.5\n";
+  std::ofstream(folder / "u.csv") << "a,b\n100.5,20.5\n200.5,30.5\n300.5,40.5\n";
+  std::ofstream(folder / "swapped.csv") << "b,a\n20.5,1.5\n30.5,2.5\n40.5,3.5\n";
+  for (const char* name : {"t", "u", "swapped"})
+    ASSERT_EQ(run_ferrite("tokenize fit " + at(std::string(name) + ".csv") + " --quiet --bins 2 --out " +
+                          at(std::string(name) + ".safetensors") + " --tokens " + at(name))
+                  .code,
+              0);
+  const auto inverse = [&](const std::string& fit) {
+    return run_ferrite("tokenize inverse " + at("t") + " --fit " + at(fit) + " --out " + at("back.csv"));
+  };
+  const Reply other = inverse("u.safetensors"), swapped = inverse("swapped.safetensors");
+  EXPECT_EQ(other.code, 2);
+  expect_contains(other.output, "of another fit of the same columns; give the fit that made these tokens");
+  EXPECT_EQ(swapped.code, 2);
+  expect_contains(swapped.output, R"(its columns are ["a","b"], and those of the fit ["b","a"]; give)");
+  EXPECT_FALSE(std::filesystem::exists(folder / "back.csv"));
+  EXPECT_EQ(inverse("t.safetensors").code, 0);
+}
+
 TEST_F(TokenizeCommand, WritesFitAndTokensInOneGo) {
   const Reply run = run_ferrite("tokenize fit " + data + " --like sklearn --bins 10 --out " +
                                 at("fit.safetensors") + " --tokens " + at("one"));

@@ -8,6 +8,7 @@
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
 #include "ferrite/io/npy.hpp"
+#include "models/quantile_tokenizer/table_text.hpp"
 
 namespace ferrite::quantile_tokenizer {
 
@@ -160,6 +161,18 @@ ShardResult write_all(const std::filesystem::path& folder, TableSource& source,
   return result;
 }
 
+/// One of the lists of a finished folder.
+Json index_list(const std::filesystem::path& folder, std::string_view key) {
+  const auto path = folder / "index.json";
+  if (!with_io_errors("shard_files", [&] { return std::filesystem::exists(path); }))
+    throw IoError(fmt::format(
+        "[shard_files] {}: there is no index.json; the run that writes it is not finished", folder.string()));
+  const Json index = Json::parse(MappedFile::open(path)->text(), nullptr, false);
+  if (!index.is_object() || !index.contains(key) || !index[key].is_array())
+    throw ParseError(fmt::format("[shard_files] {}: needs a list of {}", path.string(), key));
+  return index[key];
+}
+
 }  // namespace
 
 ShardResult write_shards(const std::filesystem::path& folder, TableSource& source,
@@ -170,21 +183,37 @@ ShardResult write_shards(const std::filesystem::path& folder, TableSource& sourc
 }
 
 std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder) {
-  const auto path = folder / "index.json";
-  if (!with_io_errors("shard_files", [&] { return std::filesystem::exists(path); }))
-    throw IoError(fmt::format(
-        "[shard_files] {}: there is no index.json; the run that writes it is not finished", folder.string()));
-  const auto index = nlohmann::json::parse(MappedFile::open(path)->text(), nullptr, false);
-  const auto files = index.is_object() ? index.find("shards") : index.end();
-  if (files == index.end() || !files->is_array())
-    throw ParseError(fmt::format("[shard_files] {}: needs a list of shards", path.string()));
   std::vector<std::filesystem::path> result;
-  for (const auto& file : *files) {
+  for (const Json& file : index_list(folder, "shards")) {
     const bool plain = file.is_string() && file.get<std::string>().find('/') == std::string::npos;
-    if (!plain) throw ParseError(fmt::format("[shard_files] {}: shards are names of files", path.string()));
+    if (!plain)
+      throw ParseError(
+          fmt::format("[shard_files] {}: shards are names of files", (folder / "index.json").string()));
     result.push_back(folder / file.get<std::string>());
   }
   return result;
+}
+
+std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder,
+                                               const TableTokenizer& tokenizer) {
+  auto files = shard_files(folder);
+  const auto reject = [&](const std::string& what) {
+    throw ValueError(
+        fmt::format("[shard_files] {}: {}; give the fit that made these tokens, or make tokens with this one",
+                    folder.string(), printable(what)));
+  };
+  Json names = Json::array();
+  for (const TableColumn& c : tokenizer.columns()) names.push_back(c.name);
+  const Json found = index_list(folder, "columns");
+  if (found != names)
+    reject(fmt::format("its columns are {}, and those of the fit {}", found.dump(), names.dump()));
+  const auto plan_path = folder / "plan.json";
+  const Json plan = Json::parse(MappedFile::open(plan_path, "shard_files")->text(), nullptr, false);
+  if (!plan.is_object() || !plan.contains("fit"))
+    throw ParseError(fmt::format("[shard_files] {}: needs the fit's fingerprint", plan_path.string()));
+  if (plan["fit"] != tokenizer.fingerprint())
+    reject("by plan.json its tokens are of another fit of the same columns");
+  return files;
 }
 
 }  // namespace ferrite::quantile_tokenizer

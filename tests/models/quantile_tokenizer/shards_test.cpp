@@ -121,6 +121,31 @@ TEST_F(Shards, OfDifferentRunsDoNotMix) {
   EXPECT_THROW(shard_files(folder / "again"), ParseError);
 }
 
+TEST_F(Shards, AreGivenOnlyForTheirFit) {
+  const auto out = folder / "tokens";
+  write_shards(out, *source(), fitted(50), engine, {300});
+  EXPECT_EQ(shard_files(out, fitted(50)), shard_files(out));
+  const auto message = [&](const TableTokenizer& tokenizer) -> std::string {
+    try {
+      shard_files(out, tokenizer);
+    } catch (const ValueError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message(fitted(40)).find("tokens are of another fit of the same columns; give the fit"),
+            std::string::npos)
+      << message(fitted(40));
+  const auto renamed = TableTokenizer(
+      QuantileTokenizer::fit(x, TokenizerConfig{}.with_bins(50), std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_NE(message(renamed).find(R"(and those of the fit ["a","b","c"]; give)"), std::string::npos)
+      << message(renamed);
+  std::ofstream(out / "plan.json") << "{}";
+  EXPECT_THROW(shard_files(out, fitted(50)), ParseError);
+  std::filesystem::remove(out / "plan.json");
+  EXPECT_THROW(shard_files(out, fitted(50)), IoError);
+}
+
 TEST_F(Shards, OfATableThatIsReadOtherwiseDoNotMix) {
   const auto tokenizer = TableTokenizer(QuantileTokenizer::fit(slice(x, 1, 0, 1)));
   const auto column = to_host(contiguous(slice(x, 1, 0, 1)));

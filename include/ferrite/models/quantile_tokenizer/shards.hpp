@@ -31,5 +31,8 @@ FERRITE_API ShardResult write_shards(const std::filesystem::path& folder, TableS
 
 /// The shards of a finished folder in order. Throws IoError or ParseError if there is no valid index.
 FERRITE_API std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder);
+/// The same for tokens that are turned back. ValueError if they are of another fit, or of other columns.
+FERRITE_API std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder,
+                                                           const TableTokenizer& tokenizer);
 
 }  // namespace ferrite::quantile_tokenizer
