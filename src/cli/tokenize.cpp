@@ -90,6 +90,7 @@ int run_fit(TokenizeOptions& o) {
   if (!(o.memory_gib >= 0 && o.memory_gib <= 0x1p20))
     throw ValueError(fmt::format("[tokenize] --memory {}: must lie between 0 and 2^20 GiB", o.memory_gib));
   o.config.memory_limit = static_cast<std::int64_t>(o.memory_gib * 0x1p30);
+  const AtomicFile reserved(o.out);  // a path that cannot be written should not cost the fit
   auto source = open_tables(input_files(o.inputs), o.table_config());
   warn(source->notes());
   if (!o.tokens.empty()) source = kept_in_memory(std::move(source), o.config.memory_limit);
@@ -98,8 +99,8 @@ int run_fit(TokenizeOptions& o) {
   TableEngineOn<AnyBackend> engine(backend);
   const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
   warn(fitted.notes());
-  fitted.save(o.out);
   if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
+  fitted.save(o.out);  // last: where shards are refused, those of the fit that is there can still be read
   if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
   return success;
 }

@@ -173,6 +173,32 @@ TEST_F(TokenizeCommand, WritesFitAndTokensInOneGo) {
   EXPECT_EQ(text_of("one/tokens-00000.npy"), text_of("two/tokens-00000.npy"));
 }
 
+TEST_F(TokenizeCommand, KeepsTheFitWhoseShardsItMayNotReplace) {
+  std::ofstream(folder / "t.csv") << "a\n1.5\n2.5\n3.5\n4.5\n";
+  const std::string fit = "tokenize fit " + at("t.csv") + " --quiet --out " + at("fit.safetensors") +
+                          " --tokens " + at("tokens") + " --bins ";
+  ASSERT_EQ(run_ferrite(fit + "2").code, 0);
+  const std::string before = text_of("fit.safetensors");
+  const Reply refused = run_ferrite(fit + "3");
+  EXPECT_EQ(refused.code, 2);
+  expect_contains(refused.output, "holds shards of another fit");
+  EXPECT_EQ(text_of("fit.safetensors"), before);
+  EXPECT_EQ(run_ferrite(fit + "3 --overwrite").code, 0);
+  EXPECT_NE(text_of("fit.safetensors"), before);
+  const Reply inverse = run_ferrite("tokenize inverse " + at("tokens") + " --fit " + at("fit.safetensors") +
+                                    " --out " + at("back.csv"));
+  EXPECT_EQ(inverse.code, 0) << inverse.output;
+}
+
+TEST_F(TokenizeCommand, FindsAFitThatCannotBeWrittenBeforeItReads) {
+  std::ofstream(folder / "late.csv") << "a\n1.5\n2.5\noops\n";
+  const Reply run = run_ferrite("tokenize fit " + at("late.csv") + " --inspected-rows 2 --out " +
+                                at("none/fit.safetensors") + " --tokens " + at("tokens"));
+  EXPECT_EQ(run.code, 2);
+  expect_contains(run.output, "none/fit.safetensors");
+  EXPECT_FALSE(std::filesystem::exists(folder / "tokens"));
+}
+
 TEST_F(TokenizeCommand, InspectsAFitAsATableAndAPage) {
   ASSERT_EQ(run_ferrite("tokenize fit " + data + " --quiet --out " + at("fit.safetensors")).code, 0);
   const Reply run = run_ferrite("tokenize inspect " + at("fit.safetensors") + " --html " + at("fit.html"));
