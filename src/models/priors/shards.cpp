@@ -2,6 +2,7 @@
 #include "ferrite/models/priors/shards.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,10 @@ namespace ferrite::priors {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Those of to_host, in the order in which generate makes them.
+constexpr std::array<std::string_view, 6> tensor_names{"x",      "y",   "row_mask", "feature_mask",
+                                                       "levels", "info"};
 
 std::string_view extension(ShardFormat format) { return format == ShardFormat::npz ? "npz" : "safetensors"; }
 
@@ -82,7 +87,21 @@ std::int64_t ShardFolder::size(std::int64_t shard) const {
 std::filesystem::path ShardFolder::path(std::int64_t shard) const {
   return folder_ / fmt::format("shard-{:05}.{}", shard, extension(plan_.format));
 }
-bool ShardFolder::is_done(std::int64_t shard) const { return is_there(path(shard)); }
+bool ShardFolder::is_done(std::int64_t shard) const {
+  if (!is_there(path(shard))) return false;
+  try {
+    const NamedTensors tensors =
+        plan_.format == ShardFormat::npz ? read_npz(path(shard)) : read_safetensors(path(shard)).tensors;
+    const Metas metas = op::PriorDatasets{plan_.config, plan_.seed, first(shard), size(shard)}.infer({});
+    const auto fits = [&](std::string_view name, const Meta& meta) {
+      const auto found = tensors.find(name);
+      return found != tensors.end() && Meta{found->second.shape(), found->second.dtype()} == meta;
+    };
+    return std::equal(tensor_names.begin(), tensor_names.end(), metas.begin(), metas.end(), fits);
+  } catch (const ParseError&) {
+    return false;
+  }
+}
 
 void ShardFolder::write(std::int64_t shard, const NamedTensors& tensors) const {
   write_batch(path(shard), plan_.format, plan_, tensors);

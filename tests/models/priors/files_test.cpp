@@ -126,6 +126,34 @@ TEST(Shards, ARunThatWasCutShortGoesOnAndAnotherRunIsRefused) {
   EXPECT_THROW(ShardFolder(path, other), ValueError);
 }
 
+TEST(Shards, ThatWereCutAreMadeAgain) {
+  Cpu cpu;
+  for (const ShardFormat format : {ShardFormat::safetensors, ShardFormat::npz}) {
+    const testing::ScratchFolder folder;
+    const ShardPlan plan{small(), 5, 0, 20, 8, format};
+    const auto write = [&] {
+      std::vector<std::int64_t> made;
+      write_shards(cpu, folder / "sets", plan, [&](const NamedTensors* tensors, std::int64_t done) {
+        if (tensors) made.push_back(done);
+      });
+      return made;
+    };
+    write();
+    const ShardFolder shards(folder / "sets", plan);
+    const auto whole = std::filesystem::file_size(shards.path(1));
+    for (const std::uintmax_t left : {std::uintmax_t{0}, std::uintmax_t{100}, whole / 2, whole - 1}) {
+      std::filesystem::resize_file(shards.path(1), left);
+      EXPECT_FALSE(shards.is_done(1)) << left;
+      EXPECT_EQ(write(), std::vector<std::int64_t>{16}) << left;
+      EXPECT_EQ(std::filesystem::file_size(shards.path(1)), whole);
+    }
+    std::filesystem::copy_file(shards.path(2), shards.path(1),
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_FALSE(shards.is_done(1)) << "the last one has fewer datasets";
+    EXPECT_TRUE(shards.is_done(2));
+  }
+}
+
 TEST(Shards, OfAnotherGeneratorAreNotContinued) {
   const testing::ScratchFolder folder;
   const ShardPlan plan{small(), 5, 0, 20, 5, ShardFormat::safetensors};

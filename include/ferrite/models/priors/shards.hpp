@@ -23,7 +23,7 @@ struct ShardPlan {
 };
 
 /// shard-00000.safetensors, shard-00001.safetensors, ... and prior.json, which describes them. Files appear
-/// whole or not at all, so an existing shard is complete.
+/// whole or not at all, but a power loss or a copy can truncate them later.
 class FERRITE_API ShardFolder {
  public:
   /// Makes the folder, or opens one of the same plan. Throws ValueError if it holds shards of another plan or
@@ -31,7 +31,7 @@ class FERRITE_API ShardFolder {
   ShardFolder(const std::filesystem::path& folder, const ShardPlan& plan);
 
   std::int64_t shards() const;
-  /// Throws IoError if this cannot be determined.
+  /// True if the shard is there and whole: it is read. Throws IoError if this cannot be determined.
   bool is_done(std::int64_t shard) const;
   /// First dataset of a shard, and how many it holds.
   std::int64_t first(std::int64_t shard) const;
@@ -60,8 +60,8 @@ NamedTensors to_host(const Batch<B>& batch) {
           {"info", ferrite::to_host(batch.info)}};
 }
 
-/// Makes the missing shards. `done(tensors, datasets so far)` is called after each; tensors are null for a
-/// shard found on disk.
+/// Makes the shards that are missing or truncated. `done(tensors, datasets so far)` is called after each;
+/// tensors are null for a shard found on disk.
 template <class B>
 void write_shards(B& backend, const std::filesystem::path& folder, const ShardPlan& plan,
                   const std::function<void(const NamedTensors*, std::int64_t)>& done) {
