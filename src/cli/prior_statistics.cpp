@@ -10,6 +10,12 @@ namespace ferrite::cli {
 
 using namespace priors;
 
+namespace {
+double share(std::int64_t part, std::int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+}  // namespace
+
 void PriorStatistics::Spread::add(std::int64_t value) {
   least = count == 0 ? value : std::min(least, value);
   most = count == 0 ? value : std::max(most, value);
@@ -56,7 +62,8 @@ void PriorStatistics::add(const NamedTensors& batch) {
 }
 
 std::string PriorStatistics::table() const {
-  std::string text = fmt::format("{:<24}{}\n", "datasets", datasets_);
+  std::string text = fmt::format("{:<24}{}", "datasets", datasets_ + earlier_);
+  text += earlier_ > 0 ? fmt::format(" ({} of an earlier run)\n", earlier_) : "\n";
   const auto spread = [&](const char* name, const Spread& s) {
     if (s.count > 0) text += fmt::format("{:<24}{:.1f}  ({} to {})\n", name, s.mean(), s.least, s.most);
   };
@@ -67,32 +74,44 @@ std::string PriorStatistics::table() const {
   if (classes_.count > 0)
     text += fmt::format("{:<24}{:.3f} of the rows\n", "largest class",
                         largest_class_ / static_cast<double>(classes_.count));
-  text += fmt::format("{:<24}{:.3f} of the features\n", "categorical", share(categorical_, columns_));
-  text += fmt::format("{:<24}{:.3f} of the cells\n", "missing", share(missing_, cells_));
+  if (cells_ > 0) {
+    text += fmt::format("{:<24}{:.3f} of the features\n", "categorical", share(categorical_, columns_));
+    text += fmt::format("{:<24}{:.3f} of the cells\n", "missing", share(missing_, cells_));
+  }
   for (std::size_t f = 0; f < families_.size(); ++f)
     if (families_[f] > 0)
       text += fmt::format("{:<24}{} ({:.3f})\n", fmt::format("family {}", to_string(static_cast<Family>(f))),
                           families_[f], share(families_[f], datasets_));
-  text += fmt::format("{:<24}{:.2f} per dataset\n", "attempts", share(attempts_, datasets_));
-  for (std::size_t f = 0; f < rejected_.size(); ++f)
-    text += fmt::format("  {:<22}{} ({:.3f} of the attempts)\n", to_string(static_cast<Filter>(f)),
-                        rejected_[f], share(rejected_[f], attempts_));
+  if (datasets_ > 0) {
+    text += fmt::format("{:<24}{:.2f} per dataset\n", "attempts", share(attempts_, datasets_));
+    for (std::size_t f = 0; f < rejected_.size(); ++f)
+      text += fmt::format("  {:<22}{} ({:.3f} of the attempts)\n", to_string(static_cast<Filter>(f)),
+                          rejected_[f], share(rejected_[f], attempts_));
+  }
   if (exhausted_ > 0)
     text += fmt::format("{:<24}{} datasets: no attempt passed the filters\n", "empty", exhausted_);
   return text;
 }
 
 nlohmann::ordered_json PriorStatistics::json() const {
-  nlohmann::ordered_json json{{"datasets", datasets_}, {"empty", exhausted_}, {"attempts", attempts_}};
+  nlohmann::ordered_json json{{"datasets", datasets_ + earlier_},
+                              {"of_an_earlier_run", earlier_},
+                              {"empty", exhausted_},
+                              {"attempts", attempts_}};
   const auto spread = [&](const char* name, const Spread& s) {
-    json[name] = {{"mean", s.mean()}, {"min", s.least}, {"max", s.most}};
+    json[name] = nullptr;
+    if (s.count > 0) json[name] = {{"mean", s.mean()}, {"min", s.least}, {"max", s.most}};
   };
   spread("rows", rows_);
   spread("train_rows", train_rows_);
   spread("features", features_);
   spread("classes", classes_);
-  json["categorical_share"] = share(categorical_, columns_);
-  json["missing_share"] = share(missing_, cells_);
+  const auto set_share = [&](const char* name, std::int64_t part, std::int64_t whole) {
+    json[name] = nullptr;
+    if (whole > 0) json[name] = share(part, whole);
+  };
+  set_share("categorical_share", categorical_, columns_);
+  set_share("missing_share", missing_, cells_);
   for (std::size_t f = 0; f < families_.size(); ++f)
     if (families_[f] > 0) json["families"][std::string(to_string(static_cast<Family>(f)))] = families_[f];
   for (std::size_t f = 0; f < rejected_.size(); ++f)

@@ -54,9 +54,13 @@ void make(AnyBackend& backend, const DrawOptions& options, ShardPlan plan, Prior
     statistics.add(tensors);
     write_batch(options.out, plan.format, plan, tensors);
   } else if (!options.out.empty()) {
+    std::int64_t before = 0;
     write_shards(backend, options.out, plan, [&](const NamedTensors* tensors, std::int64_t done) {
-      if (tensors) statistics.add(*tensors);
-      show(done);
+      if (tensors)
+        statistics.add(*tensors);
+      else
+        statistics.add_earlier(done - before);
+      show(before = done);
     });
   } else {
     for (std::int64_t done = 0; done < plan.datasets;) {
@@ -85,8 +89,9 @@ int run_priors(const DrawOptions& options) {
     json["seconds"] = seconds;
     show_json(json);
   } else {
-    fmt::print("{}{:<24}{:.2f} s, {:.0f} datasets/s on {}\n", statistics.table(), "time", seconds,
-               static_cast<double>(plan.datasets) / seconds, options.backend);
+    const double rate = static_cast<double>(statistics.made()) / seconds;
+    fmt::print("{}{:<24}{:.2f} s{} on {}\n", statistics.table(), "time", seconds,
+               statistics.made() > 0 ? fmt::format(", {:.0f} datasets/s", rate) : "", options.backend);
   }
   return success;
 }

@@ -43,6 +43,28 @@ TEST(PriorsCommand, WritesOneFileOrAFolderThatItResumes) {
   expect_contains(other.output, "holds another run");
 }
 
+TEST(PriorsCommand, SaysWhichDatasetsAreOfAnEarlierRun) {
+  const ScratchFolder folder;
+  const std::string run =
+      "priors --family gp --datasets 10 --rows 40 --features 4 --classes 2:3 "
+      "--shard-size 4 --out " +
+      (folder / "shards").string();
+  expect_contains(run_ferrite(run).output, "datasets                10\n");
+  std::filesystem::remove(folder / "shards/shard-00002.safetensors");
+  const Reply some = run_ferrite(run);
+  expect_contains(some.output, "datasets                10 (8 of an earlier run)\n");
+  expect_contains(some.output, "family gp               2 (1.000)");
+  const Reply all = run_ferrite(run);
+  expect_contains(all.output, "datasets                10 (10 of an earlier run)\n");
+  for (const char* made_up : {"datasets/s", "categorical", "missing", "attempts"})
+    EXPECT_EQ(all.output.find(made_up), std::string::npos) << made_up << " is in\n" << all.output;
+  const auto json = nlohmann::json::parse(run_ferrite(run + " --json").output);
+  EXPECT_EQ(json["datasets"], 10);
+  EXPECT_EQ(json["of_an_earlier_run"], 10);
+  for (const char* nothing : {"rows", "classes", "categorical_share", "missing_share"})
+    EXPECT_TRUE(json[nothing].is_null()) << nothing;
+}
+
 TEST(PriorsCommand, DescribesADatasetAsJsonDotAndHtml) {
   const ScratchFolder folder;
   const Reply json = run_ferrite("priors --family graph --rows 64 --classes 2 --describe 5");
