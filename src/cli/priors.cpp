@@ -1,6 +1,7 @@
 // ferrite priors: synthetic datasets to files, their statistics, and descriptions of single ones.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <optional>
 
 #include "cli/prior_options.hpp"
@@ -40,15 +41,33 @@ int describe_one(const DrawOptions& options, const Config& config) {
   return success;
 }
 
+/// Of a name, in lower case: X.NPZ is a file too.
+std::string name_ending(const std::string& name) {
+  std::string ending = std::filesystem::path(name).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
+/// Names of files that are not written would become folders.
+void check_name(const std::string& name) {
+  for (const char* other : {".npy", ".csv", ".tsv", ".parquet", ".json", ".jsonl", ".txt", ".zip"})
+    if (name_ending(name) == other)
+      throw ValueError(
+          fmt::format("[priors] --out {}: datasets are written as .npz or .safetensors, or into a folder: "
+                      "give such a name",
+                      name));
+}
+
 /// One file if the name says so, a folder of shards otherwise; without a name the datasets are only counted.
 void make(AnyBackend& backend, const DrawOptions& options, ShardPlan plan, PriorStatistics& statistics,
           ProgressLine& bar) {
   const auto show = [&](std::int64_t done) {
     bar("datasets", static_cast<double>(done) / static_cast<double>(plan.datasets));
   };
-  const std::string extension = std::filesystem::path(options.out).extension().string();
-  plan.format = extension == ".npz" ? ShardFormat::npz : ShardFormat::safetensors;
-  if (extension == ".npz" || extension == ".safetensors") {
+  const std::string ending = name_ending(options.out);
+  plan.format = ending == ".npz" ? ShardFormat::npz : ShardFormat::safetensors;
+  if (ending == ".npz" || ending == ".safetensors") {
+    const AtomicFile reserved(options.out);  // a path that cannot be written should not cost the datasets
     const NamedTensors tensors =
         to_host(generate(backend, plan.config, plan.seed, plan.first, plan.datasets));
     statistics.add(tensors);
@@ -74,6 +93,7 @@ void make(AnyBackend& backend, const DrawOptions& options, ShardPlan plan, Prior
 int run_priors(const DrawOptions& options) {
   const Config config = options.prior();
   if (options.describe) return describe_one(options, config);
+  check_name(options.out);
   const ShardPlan plan{config, options.seed, options.first, options.datasets, options.shard_size, {}};
   op::PriorDatasets{config, plan.seed, plan.first, plan.datasets}.infer({});
   PriorStatistics statistics;

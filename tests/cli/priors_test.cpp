@@ -43,6 +43,36 @@ TEST(PriorsCommand, WritesOneFileOrAFolderThatItResumes) {
   expect_contains(other.output, "holds another run");
 }
 
+TEST(PriorsCommand, TakesTheKindOfAFileFromItsName) {
+  const ScratchFolder folder;
+  const auto write = [&](const std::string& name) {
+    return run_ferrite("priors --family gp --datasets 10 --rows 40 --features 4 --classes 2:3 --out " +
+                       (folder / name).string());
+  };
+  ASSERT_EQ(write("SETS.NPZ").code, 0);
+  EXPECT_EQ(read_npz(folder / "SETS.NPZ").find("x")->second.shape(), (Shape{10, 40, 4}));
+  ASSERT_EQ(write("sets.SafeTensors").code, 0);
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder / "sets.SafeTensors"));
+  for (const char* name : {"sets.npy", "sets.CSV"}) {
+    const Reply refused = write(name);
+    EXPECT_EQ(refused.code, 2);
+    expect_contains(refused.output, std::string(name) + ": datasets are written as .npz or .safetensors");
+    EXPECT_FALSE(std::filesystem::exists(folder / name));
+  }
+  EXPECT_EQ(write("sets.v1").code, 0);
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "sets.v1"));
+}
+
+TEST(PriorsCommand, FindsAFileThatCannotBeWrittenBeforeItMakesDatasets) {
+  const ScratchFolder folder;
+  const Reply run =
+      run_ferrite("priors --family gp --rows 512 --features 4 --classes 2 --datasets 20000 --out " +
+                      (folder / "none/sets.npz").string(),
+                  "ulimit -t 5;");  // seconds; the datasets take longer
+  EXPECT_EQ(run.code, 2);
+  expect_contains(run.output, "none/sets.npz: cannot create");
+}
+
 TEST(PriorsCommand, SaysWhichDatasetsAreOfAnEarlierRun) {
   const ScratchFolder folder;
   const std::string run =
