@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <optional>
 
 #include "ferrite/core/rng.hpp"
 #include "ferrite/io/npy.hpp"
@@ -13,6 +15,92 @@
 namespace ferrite::cli {
 
 using namespace kernel;
+
+namespace {
+
+/// The whole numbers that a type holds, bool as 0 and 1.
+struct Range {
+  std::int64_t low;
+  std::uint64_t high;
+
+  bool contains(std::uint64_t x) const { return x <= high; }
+  bool contains(std::int64_t x) const { return x < 0 ? x >= low : contains(static_cast<std::uint64_t>(x)); }
+  /// Exact where the double of `high` is rounded up to a power of two.
+  bool contains(double x) const {
+    return x == std::trunc(x) && x >= static_cast<double>(low) && x < static_cast<double>(high) + 1;
+  }
+};
+
+Range range_of(ScalarType type) {
+  if (type == ScalarType::bool_) return {0, 1};
+  const std::uint64_t high = ~std::uint64_t{0} >> (64 - bits_of(type) + (is_unsigned(type) ? 0 : 1));
+  return {is_unsigned(type) ? 0 : -static_cast<std::int64_t>(high) - 1, high};
+}
+
+/// What a parameter of this type takes, for errors.
+std::string numbers_of(ScalarType type) {
+  if (is_float(type)) return "numbers";
+  if (type == ScalarType::bool_) return "True, False, 1 or 0,";
+  const Range range = range_of(type);
+  return fmt::format("whole numbers from {} to {}", range.low, range.high);
+}
+
+/// The number that is written; nothing if it is none, or none that the type holds.
+std::optional<Number> parsed(ScalarType type, const std::string& text) {
+  if (text == "True" || text == "False") return scalar_value(type, text == "True").numbers[0];
+  const char* const end = text.data() + text.size();
+  if (is_float(type)) {
+    char* stop = nullptr;
+    const double x = std::strtod(text.c_str(), &stop);
+    if (text.empty() || stop != end) return {};
+    return scalar_value(type, x).numbers[0];
+  }
+  const Range range = range_of(type);
+  const auto read = [&](auto x) -> std::optional<Number> {
+    const auto [stop, status] = std::from_chars(text.data(), end, x);
+    if (status != std::errc{} || stop != end || !range.contains(x)) return {};
+    return from_integer(static_cast<std::int64_t>(x));
+  };
+  return text.starts_with('-') ? read(std::int64_t{}) : read(std::uint64_t{});
+}
+
+/// Whether an element of a file is still the same number after the cast; a float may be rounded.
+template <class T>
+bool is_kept(T element, ScalarType type, Number cast) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto whole = static_cast<std::int64_t>(element);
+    if (!is_float(type)) return range_of(type).contains(whole);
+    return range_of(ScalarType::i64).contains(cast.real) && static_cast<std::int64_t>(cast.real) == whole;
+  } else {
+    const auto real = convert<double>(element);
+    return is_float(type) ? std::isfinite(cast.real) || !std::isfinite(real) : range_of(type).contains(real);
+  }
+}
+
+template <class T>
+std::string shown(T element) {
+  if constexpr (std::is_integral_v<T>)
+    return fmt::format("{}", element);
+  else
+    return fmt::format("{}", convert<double>(element));
+}
+
+Value read_value(const std::string& name, Type type, const std::string& file) {
+  const HostTensor tensor = read_npy(file);
+  Value value = value_from(type, tensor);
+  visit_any_dtype(tensor.dtype(), [&]<class T>() {
+    const std::span<const T> elements = tensor.as<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      if (!is_kept(elements[i], type.scalar, value.numbers[i]))
+        throw ValueError(fmt::format(
+            "[kernel run] {}={}: element {} is {}, which {} does not hold: change it to {} that the type "
+            "holds",
+            name, file, i, shown(elements[i]), to_string(Type::of(type.scalar)), numbers_of(type.scalar)));
+  });
+  return value;
+}
+
+}  // namespace
 
 /// "64x3" is {64, 3}.
 std::vector<std::int64_t> extents(std::string_view text) {
@@ -57,7 +145,7 @@ Value KernelArguments::make(const std::string& name, Type type) {
   } else {
     text = fmt::format("uniform:{}", fmt::join(dim_, "x"));
   }
-  if (text.ends_with(".npy")) return value_from(type, read_npy(text));
+  if (text.ends_with(".npy")) return read_value(name, type, text);
   return type.is_array() ? generated(name, type, text) : numbers(name, type, text);
 }
 
@@ -108,12 +196,11 @@ Value KernelArguments::numbers(const std::string& name, Type type, const std::st
   Value value{type, {}, {}, {}};
   for (std::size_t at = 0; at <= text.size();) {
     const std::string part = text.substr(at, text.find(',', at) - at);
-    char* end = nullptr;
-    const double x = part == "True" ? 1 : part == "False" ? 0 : std::strtod(part.c_str(), &end);
-    if (part.empty() || (end != nullptr && *end != '\0'))
-      throw ValueError(fmt::format("[kernel run] {}={}: {} takes numbers separated by commas", name, text,
-                                   to_string(type)));
-    value.numbers.push_back(scalar_value(type.scalar, x).numbers[0]);
+    const std::optional<Number> number = parsed(type.scalar, part);
+    if (!number)
+      throw ValueError(fmt::format("[kernel run] {}={}: {} takes {} separated by commas", name, text,
+                                   to_string(type), numbers_of(type.scalar)));
+    value.numbers.push_back(*number);
     at += part.size() + 1;
   }
   if (static_cast<int>(value.numbers.size()) != type.components())
