@@ -1,7 +1,6 @@
 // ferrite kernel: check | run | emit | adjoint | builtins.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,8 +9,8 @@
 #include "cli/backend_option.hpp"
 #include "cli/kernel_arguments.hpp"
 #include "cli/kernel_launch.hpp"
+#include "cli/kernel_results.hpp"
 #include "cli/show_json.hpp"
-#include "ferrite/io/npy.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "ferrite/kernel/interpreter.hpp"
@@ -116,43 +115,6 @@ int check(const KernelOptions& o) {
   return parsed.errors.empty() ? success : bad_input;
 }
 
-/// Shows the arrays, those inside structs too, and writes them as .npy files.
-void report(const Module& module, const std::string& name, const Value& value, const KernelOptions& o) {
-  for (std::size_t i = 0; i < value.fields.size(); ++i)
-    report(module, name + "." + module.structs[value.type.structure].fields[i].name, value.fields[i], o);
-  if (!value.type.is_array() || value.type.kind == Type::Kind::structure) return;
-  if (!o.out.empty()) write_npy(std::filesystem::path(o.out) / (name + ".npy"), tensor_from(value));
-  constexpr std::size_t shown = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(shown, value.numbers.size()); ++i)
-    text += is_float(value.type.scalar) ? fmt::format(" {:g}", value.numbers[i].real)
-                                        : fmt::format(" {}", value.numbers[i].integer);
-  fmt::print("{} {} [{}]:{}{}\n", name, to_string(value.type, module.struct_names()),
-             fmt::join(value.shape, ", "), text, value.numbers.size() > shown ? " ..." : "");
-}
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error)
-    throw IoError(
-        fmt::format("[kernel run] --out {}: no folder can be made there: {}", path, error.message()));
-}
-
-/// The arrays would be written over those of --arg name=name.npy if the folder is theirs.
-void check_apart(const KernelOptions& o) {
-  for (const std::string& argument : o.arguments) {
-    const auto equals = argument.find('=');
-    if (equals == argument.npos) continue;
-    const std::string from = argument.substr(equals + 1);
-    const auto to = std::filesystem::path(o.out) / (argument.substr(0, equals) + ".npy");
-    std::error_code ignored;
-    if (std::filesystem::equivalent(from, to, ignored))
-      throw ValueError(
-          fmt::format("[kernel run] --out {}: {} would be written over: choose another folder", o.out, from));
-  }
-}
-
 int run_kernel(KernelOptions o) {
   const Module module = read_module(o);
   const Function& k = module.kernel(o.kernel);
@@ -165,10 +127,7 @@ int run_kernel(KernelOptions o) {
   }
   arguments.check_all_used();
   o.interpret.precision = o.precision == "f64" ? Precision::f64 : Precision::native;
-  if (!o.out.empty()) {
-    check_apart(o);
-    make_folder(o.out);
-  }
+  if (!o.out.empty()) prepare_folder(o.out, arrays_of(module, k, values), arguments.files());
   if (!o.backend.empty()) {
     const Grid grid(Shape(dim), o.interpret.block_dim);
     fmt::print("{}\n", launch_on(o.backend, Kernel(module, k.name), grid, values));
@@ -178,7 +137,10 @@ int run_kernel(KernelOptions o) {
     interpret(module, k, dim, values, o.interpret);
     for (const Race& r : races) warn({warning(module, r)});
   }
-  for (std::size_t i = 0; i < values.size(); ++i) report(module, k.variables[i].name, values[i], o);
+  for (const NamedArray& array : arrays_of(module, k, values)) {
+    fmt::print("{}\n", text_of(module, array));
+    if (!o.out.empty()) write_array(o.out, array);
+  }
   return success;
 }
 

@@ -145,7 +145,10 @@ Value KernelArguments::make(const std::string& name, Type type) {
   } else {
     text = fmt::format("uniform:{}", fmt::join(dim_, "x"));
   }
-  if (text.ends_with(".npy")) return read_value(name, type, text);
+  if (text.ends_with(".npy")) {
+    files_.push_back(text);
+    return read_value(name, type, text);
+  }
   return type.is_array() ? generated(name, type, text) : numbers(name, type, text);
 }
 

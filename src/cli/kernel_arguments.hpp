@@ -23,6 +23,8 @@ class KernelArguments {
 
   kernel::Value make(const std::string& name, kernel::Type type);
   void check_all_used() const;
+  /// The .npy files that arguments were read from.
+  const std::vector<std::string>& files() const { return files_; }
 
  private:
   /// `text` is what the user wrote, for errors.
@@ -35,6 +37,7 @@ class KernelArguments {
   std::vector<std::int64_t> dim_;
   std::uint64_t seed_, stream_ = 0;
   std::map<std::string, std::string> given_;
+  std::vector<std::string> files_;
 };
 
 }  // namespace ferrite::cli

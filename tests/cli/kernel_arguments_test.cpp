@@ -82,5 +82,25 @@ TEST_F(KernelArgumentsCli, ElementsOfFilesThatTheTypeDoesNotHoldAreRefused) {
   EXPECT_EQ(run_store("float", "--arg n=1 --arg out=" + write_array<double>("j.npy", {0.1, nan})).code, 0);
 }
 
+TEST_F(KernelArgumentsCli, NoArrayIsWrittenOverTheFileOfAnother) {
+  const std::string file =
+      write("copy.py",
+            "import warp as wp\n\n@wp.struct\nclass S:\n    z: wp.array[float]\n\n@wp.kernel\n"
+            "def copy(x: wp.array[float], y: wp.array[float], s: S):\n    y[wp.tid()] = x[wp.tid()]\n");
+  const std::string x = write_array<float>("x.npy", {1}), y = write_array<float>("y.npy", {2}),
+                    z = write_array<float>("s.z.npy", {3});
+  const auto run = [&](const std::string& arguments, const std::string& out) {
+    return run_ferrite("kernel run " + file + " --dim 1 " + arguments + " --out " + (folder_ / out).string());
+  };
+  const Reply swapped = run("--arg x=" + y + " --arg y=" + x, "");
+  EXPECT_EQ(swapped.code, 2) << swapped.output;
+  expect_contains(swapped.output, "y.npy would be written over by 'y': choose another folder");
+  EXPECT_EQ(run("--arg x=" + z, "").code, 2);
+  EXPECT_EQ(read_npy(x).as<float>()[0], 1);
+  EXPECT_EQ(read_npy(y).as<float>()[0], 2);
+  EXPECT_EQ(read_npy(z).as<float>()[0], 3);
+  EXPECT_EQ(run("--arg x=" + y + " --arg y=" + x, "results").code, 0);
+}
+
 }  // namespace
 }  // namespace ferrite::testing

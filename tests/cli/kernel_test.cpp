@@ -38,7 +38,7 @@ TEST_F(KernelCli, RunDoesNotWriteOverItsArrays) {
       "kernel run " + saxpy() + " --dim 2 --arg a=2 --arg y=" + (folder_ / "y.npy").string() + " --out ";
   const Reply reply = run_ferrite(run + (folder_ / "").string());
   EXPECT_EQ(reply.code, 2);
-  expect_contains(reply.output, "y.npy would be written over: choose another folder");
+  expect_contains(reply.output, "y.npy would be written over by 'y': choose another folder");
   EXPECT_EQ(run_ferrite(run + (folder_ / "results").string()).code, 0);
 }
 
