@@ -10,6 +10,7 @@
 #include "cli/kernel_arguments.hpp"
 #include "cli/kernel_launch.hpp"
 #include "cli/kernel_results.hpp"
+#include "cli/result_file.hpp"
 #include "cli/show_json.hpp"
 #include "ferrite/kernel/adjoint.hpp"
 #include "ferrite/kernel/emit.hpp"
@@ -145,7 +146,11 @@ int run_kernel(KernelOptions o) {
 }
 
 int emit(const KernelOptions& o) {
+  ResultFile file(o.out);
   const Module module = read_module(o);
+  if (module.kernels.empty())
+    throw ValueError(
+        fmt::format("[kernel emit] {}: there is no kernel: mark a function with @wp.kernel", o.file));
   std::string text;
   if (o.target == "cpp") {
     text = o.kernel.empty() ? emit_cpp(module, o.emit) : emit_cpp(module, module.kernel(o.kernel), o.emit);
@@ -159,13 +164,8 @@ int emit(const KernelOptions& o) {
     text = o.kernel.empty() ? emit_cuda(module, o.emit) : emit_cuda(module, module.kernel(o.kernel), o.emit);
     if (o.target == "ptx") text = compile_ptx(text, o.architecture);
   }
-  if (o.out.empty()) {
-    fmt::print("{}", text);
-    return success;
-  }
-  std::ofstream file(o.out, std::ios::binary);
-  file << text;
-  if (!file.flush()) throw IoError(fmt::format("[kernel emit] {}: cannot be written", o.out));
+  if (o.out.empty()) fmt::print("{}", text);
+  file.write([&] { return text; });
   return success;
 }
 

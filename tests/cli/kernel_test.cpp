@@ -95,6 +95,27 @@ TEST_F(KernelCli, OneUnsupportedKernelDoesNotSpoilTheOthers) {
   expect_contains(run_ferrite("kernel check --json " + file).output, "\"definition\": \"prints\"");
 }
 
+TEST_F(KernelCli, EmitKeepsTheFileWhereThereIsNothingToEmit) {
+  const std::string kept = write("kept.cu", "kept"),
+                    bad = write("bad.py", "import warp as wp\n\n@wp.kernel\n");
+  const std::string function =
+      write("function.py", "import warp as wp\n\n@wp.func\ndef f(x: float):\n    return x + 1.0\n");
+  const auto text_of = [](const std::filesystem::path& file) {
+    std::ifstream in(file);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  for (const std::string& file : {write("empty.py", ""), function})
+    for (const char* target : {"cuda", "cpp", "ptx", "warp"}) {
+      const Reply reply = run_ferrite("kernel emit " + file + " --target " + target + " --out " + kept);
+      EXPECT_EQ(reply.code, 2) << reply.output;
+      expect_contains(reply.output, ".py: there is no kernel: mark a function with @wp.kernel");
+    }
+  EXPECT_EQ(run_ferrite("kernel emit " + bad + " --out " + kept).code, 2);
+  EXPECT_EQ(text_of(folder_ / "kept.cu"), "kept");
+  EXPECT_EQ(run_ferrite("kernel emit " + saxpy() + " --out " + kept).code, 0);
+  EXPECT_EQ(text_of(folder_ / "kept.cu"), run_ferrite("kernel emit " + saxpy()).output);
+}
+
 TEST_F(KernelCli, AnArrayThatWasNeverSetIsAnErrorOfTheRun) {
   const std::string file = write("unset.py",
                                  "import warp as wp\n\n@wp.struct\nclass S:\n    a: wp.array2d[float]\n\n"
