@@ -23,6 +23,34 @@ void add_arrays(const Module& module, const std::string& name, const Value& valu
   if (value.type.is_array() && value.type.kind != Type::Kind::structure) out.push_back({name, &value});
 }
 
+std::string shown(ScalarType type, Number n) {
+  if (is_float(type)) return fmt::format("{:g}", n.real);
+  return type == ScalarType::u64 ? fmt::format("{}", static_cast<std::uint64_t>(n.integer))
+                                 : fmt::format("{}", n.integer);
+}
+
+template <class T>
+HostTensor tensor_of(const Value& value, const Shape& shape) {
+  std::vector<T> elements;
+  for (const Number n : value.numbers) elements.push_back(static_cast<T>(n.integer));
+  return HostTensor::from(std::span<const T>(elements), shape);
+}
+
+/// As tensor_from(), but the dtypes that no op computes with, which files may have, stay what they are.
+HostTensor tensor_for_file(const Value& value) {
+  const HostTensor tensor = tensor_from(value);
+  switch (value.type.scalar) {
+    case ScalarType::i8:
+      return tensor_of<std::int8_t>(value, tensor.shape());
+    case ScalarType::u16:
+      return tensor_of<std::uint16_t>(value, tensor.shape());
+    case ScalarType::u32:
+      return tensor_of<std::uint32_t>(value, tensor.shape());
+    default:
+      return tensor;
+  }
+}
+
 std::filesystem::path file_of(const std::string& folder, const NamedArray& array) {
   return std::filesystem::path(folder) / (array.name + ".npy");
 }
@@ -38,14 +66,13 @@ std::vector<NamedArray> arrays_of(const Module& module, const Function& kernel,
 }
 
 std::string text_of(const Module& module, const NamedArray& array) {
-  constexpr std::size_t shown = 8;
+  constexpr std::size_t most = 8;
   const Value& value = *array.value;
   std::string text;
-  for (std::size_t i = 0; i < std::min(shown, value.numbers.size()); ++i)
-    text += is_float(value.type.scalar) ? fmt::format(" {:g}", value.numbers[i].real)
-                                        : fmt::format(" {}", value.numbers[i].integer);
+  for (std::size_t i = 0; i < std::min(most, value.numbers.size()); ++i)
+    text += " " + shown(value.type.scalar, value.numbers[i]);
   return fmt::format("{} {} [{}]:{}{}", array.name, to_string(value.type, module.struct_names()),
-                     fmt::join(value.shape, ", "), text, value.numbers.size() > shown ? " ..." : "");
+                     fmt::join(value.shape, ", "), text, value.numbers.size() > most ? " ..." : "");
 }
 
 void prepare_folder(const std::string& folder, const std::vector<NamedArray>& arrays,
@@ -65,7 +92,15 @@ void prepare_folder(const std::string& folder, const std::vector<NamedArray>& ar
 }
 
 void write_array(const std::string& folder, const NamedArray& array) {
-  write_npy(file_of(folder, array), tensor_from(*array.value));
+  const Value& value = *array.value;
+  if (value.type.scalar == ScalarType::u64)  // in i64
+    for (const Number n : value.numbers)
+      if (n.integer < 0)
+        throw ValueError(
+            fmt::format("[kernel run] --out {}: '{}' holds {}, and a .npy file of ferrite no number "
+                        "above 9223372036854775807: leave out --out",
+                        folder, array.name, shown(ScalarType::u64, n)));
+  write_npy(file_of(folder, array), tensor_for_file(value));
 }
 
 }  // namespace ferrite::cli

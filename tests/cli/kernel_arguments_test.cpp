@@ -82,6 +82,28 @@ TEST_F(KernelArgumentsCli, ElementsOfFilesThatTheTypeDoesNotHoldAreRefused) {
   EXPECT_EQ(run_store("float", "--arg n=1 --arg out=" + write_array<double>("j.npy", {0.1, nan})).code, 0);
 }
 
+TEST_F(KernelArgumentsCli, UnsignedNumbersAreShownAndWrittenAsTheyAre) {
+  const std::string out = (folder_ / "out").string();
+  const auto written = [&](const std::string& type, const std::string& n) {
+    const Reply reply = run_store(type, "--arg out=zeros:1 --arg n=" + n + " --out " + out);
+    EXPECT_EQ(reply.code, 0) << reply.output;
+    expect_contains(reply.output, "]: " + n + "\n");
+    return read_npy(std::filesystem::path(out) / "out.npy");
+  };
+  EXPECT_EQ(written("wp.uint32", "4294967295").as<std::uint32_t>()[0], 4294967295u);
+  EXPECT_EQ(written("wp.uint16", "65535").as<std::uint16_t>()[0], 65535);
+  EXPECT_EQ(written("wp.int8", "-128").as<std::int8_t>()[0], -128);
+  EXPECT_EQ(written("wp.int16", "-32768").as<std::int32_t>()[0], -32768);
+  EXPECT_EQ(written("wp.uint64", "9223372036854775807").as<std::int64_t>()[0], 9223372036854775807);
+  const std::string large = "--arg out=zeros:1 --arg n=18446744073709551615";
+  expect_contains(run_store("wp.uint64", large).output,
+                  "out wp.array[wp.uint64] [1]: 18446744073709551615\n");
+  const Reply refused = run_store("wp.uint64", large + " --out " + out);
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  expect_contains(refused.output,
+                  "'out' holds 18446744073709551615, and a .npy file of ferrite no number above");
+}
+
 TEST_F(KernelArgumentsCli, NoArrayIsWrittenOverTheFileOfAnother) {
   const std::string file =
       write("copy.py",
