@@ -243,6 +243,7 @@ void add_kernel(CLI::App& app, Action& action) {
       ->excludes(backend);
   running->add_option("--block-dim", o.interpret.block_dim, "Threads of a block")->capture_default_str();
   running->add_option("--steps", o.interpret.step_limit, "Statements after which a kernel counts as hanging")
+      ->check(positive_number)
       ->capture_default_str()
       ->excludes(backend);
   running->add_option("--seed", o.seed, "Of generated arrays")->check(whole_number);

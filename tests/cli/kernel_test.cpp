@@ -244,6 +244,8 @@ TEST_F(KernelCli, RunSaysWhatIsMissing) {
   refused("--arg a=3", "'a' has a value already");
   refused("--bind f.n=1 --bind f.n=2", "--bind f.n=2: it has a value already");
   refused("--seed -1", "--seed: '-1': give a whole number, 0 or more");
+  refused("--steps 0", "--steps: '0': give a number above 0");
+  refused("--steps=-1", "--steps: '-1': give a number above 0");
   refused("--out /proc/foo", "--out /proc/foo: no folder can be made there");
   const Reply reply = run_ferrite("kernel run " + saxpy() + " --dim 4 --arg a=2 --arg x=zeros:3");
   EXPECT_EQ(reply.code, 2);
