@@ -251,6 +251,29 @@ TEST(BenchCompare, FailsWithoutARowOrABackendOfTheEarlierRun) {
   EXPECT_EQ(run_ferrite("bench compare " + part + one_row).code, 1);
 }
 
+TEST(BenchCompare, FailsWhereAllTimesAreGone) {
+  const ScratchFolder folder;
+  OrderedJson gone = report(1e-6, "mul");
+  for (OrderedJson& row : gone["rows"]) row["results"]["cpu"] = {{"note", "no GPU"}};
+  const std::string before = saved(folder / "before.json", report(1e-6, "mul")),
+                    after = saved(folder / "after.json", gone);
+  const Reply run = run_ferrite("bench compare " + before + after);
+  EXPECT_EQ(run.code, 1) << run.output;
+  expect_contains(run.output, "only before: mul/f32/1K cpu");
+  expect_contains(run.output, "2 times are missing after");
+  const Reply nothing = run_ferrite("bench compare " + before + after + "--allow-missing");
+  EXPECT_EQ(nothing.code, 2) << nothing.output;  // else it would pass without a comparison
+  expect_contains(nothing.output, "after.json have no time of a row and backend in common: give two runs");
+}
+
+TEST(BenchCompare, NamesTheTimeThatIsNone) {
+  const ScratchFolder folder;
+  const std::string file = saved(folder / "zero.json", report(0, "mul"));
+  const Reply run = run_ferrite("bench compare " + file + file);
+  EXPECT_EQ(run.code, 2) << run.output;
+  expect_contains(run.output, "zero.json, add/f32/1K on cpu: the time is 0 s (min 0 s), but must be above 0");
+}
+
 TEST(BenchCompare, RefusesOtherFiles) {
   const ScratchFolder folder;
   OrderedJson newer = report(1e-6, "mul");

@@ -124,10 +124,13 @@ int run_compare(const CompareOptions& options) {
   const bench::RunComparison comparison =
       bench::compare(bench::read_report(options.before), bench::read_report(options.after),
                      options.by == "min" ? bench::By::least : bench::By::median);
-  if (comparison.changes.empty() && comparison.wrong_after.empty())
-    throw ValueError("[bench compare] the files have no row and backend in common");
-  fmt::print("{}", bench::to_text(comparison, options.fail_below));
   const bool is_complete = comparison.only_before.empty() || options.allow_missing;
+  if (comparison.changes.empty() && comparison.wrong_after.empty() && is_complete)
+    throw ValueError(
+        fmt::format("[bench compare] {} and {} have no time of a row and backend in common: give "
+                    "two runs of the same rows",
+                    options.before, options.after));
+  fmt::print("{}", bench::to_text(comparison, options.fail_below));
   if (!is_complete)
     fmt::print("{} times are missing after: --allow-missing passes without them\n",
                comparison.only_before.size());

@@ -66,13 +66,16 @@ Json to_json(const Figure& figure) {
   return json;
 }
 
-Figure figure_from(const Json& json) {
+/// `place` is the file, row and column, for errors.
+Figure figure_from(const Json& json, const std::string& place) {
   Figure figure;
   if (json.contains("seconds"))
     figure.times = Times{json["seconds"], json.value("min_seconds", json["seconds"].get<double>()),
                          json.value("iterations", 1), json.value("calls", 1)};
   if (figure.times && !(figure.times->seconds > 0 && figure.times->min_seconds > 0))
-    throw ParseError("[bench] a time that is not positive");
+    throw ParseError(
+        fmt::format("[bench] {}: the time is {} s (min {} s), but must be above 0: measure again", place,
+                    figure.times->seconds, figure.times->min_seconds));
   if (json.contains("error"))
     figure.error =
         json["error"].is_null() ? std::numeric_limits<double>::quiet_NaN() : json["error"].get<double>();
@@ -82,7 +85,7 @@ Figure figure_from(const Json& json) {
   return figure;
 }
 
-ResultRow row_from(const Json& json) {
+ResultRow row_from(const Json& json, const std::string& path) {
   ResultRow row{json.at("op"),
                 json.at("dtype"),
                 json.at("size"),
@@ -90,11 +93,12 @@ ResultRow row_from(const Json& json) {
                 json.value("flops", 0.0),
                 json.value("bytes", 0.0),
                 {}};
-  for (const auto& [column, figure] : json.at("results").items()) row.figures[column] = figure_from(figure);
+  for (const auto& [column, figure] : json.at("results").items())
+    row.figures[column] = figure_from(figure, fmt::format("{}, {} on {}", path, row.name(), column));
   return row;
 }
 
-Report report_from(const Json& json) {
+Report report_from(const Json& json, const std::string& path) {
   Report report;
   report.version = json.at("ferrite").at("version");
   report.commit = json.at("ferrite").at("commit");
@@ -103,7 +107,7 @@ Report report_from(const Json& json) {
   report.settings = json.at("settings");
   for (const Json& column : json.at("columns"))
     report.columns.push_back({column.at("name"), column.at("what"), column.at("kind") == "peer"});
-  for (const Json& row : json.at("rows")) report.rows.push_back(row_from(row));
+  for (const Json& row : json.at("rows")) report.rows.push_back(row_from(row, path));
   for (const Json& note : json.at("notes")) report.notes.push_back(note);
   return report;
 }
@@ -149,7 +153,7 @@ Report read_report(const std::string& path) {
     if (version != schema_version)
       throw ParseError(fmt::format("[bench] {} has schema_version {}, this ferrite reads {}: measure again",
                                    path, version, schema_version));
-    return report_from(json);
+    return report_from(json, path);
   } catch (const nlohmann::json::exception& e) {
     throw ParseError(fmt::format("[bench] {} is not a file of `ferrite bench --out`: {}", path, e.what()));
   }
