@@ -122,6 +122,11 @@ std::pair<std::string, const Replayer::Calls*> Replayer::find(const std::string&
 }
 
 ReplayResult Replayer::run(const ReplayRequest& request) const {
+  if (std::error_code ignored; std::filesystem::equivalent(request.file, request.out, ignored))
+    throw ValueError(
+        fmt::format("[replay] {}: the results would be written over the call: give 'out' a file of "
+                    "its own",
+                    request.out.string()));
   const ReplayFile file = ReplayFile::read(request.file, request.op, request.attributes);
   const auto [backend, calls] = find(request.backend, file);
   const auto call = calls->find(file.op);

@@ -106,6 +106,18 @@ TEST_F(Serve, GoesOnAfterCallsThatAreWrong) {
   expect_contains(said[22]["message"], "the keys are file, backend, op, attributes, out and grad");
 }
 
+TEST_F(Serve, WritesNoResultsOverTheCall) {
+  const std::string call = write("call", softmax_);
+  std::filesystem::create_symlink("call", folder_ / "link");
+  for (const std::string& out : {call, (folder_ / "link").string()}) {
+    const auto said = answers({Json{{"file", call}, {"out", out}}.dump()}, "--backend cpu");
+    EXPECT_EQ(said[0]["status"], 2) << said[0];
+    expect_contains(said[0]["message"],
+                    "the results would be written over the call: give 'out' a file of its own");
+  }
+  EXPECT_TRUE(read_safetensors(call).tensors.contains("in0"));
+}
+
 TEST_F(Serve, TakesNoFileAndACallWithoutItNeedsOne) {
   EXPECT_EQ(run_ferrite("replay --serve call.safetensors < /dev/null").code, 2);
   EXPECT_EQ(run_ferrite("replay --serve --backend cpu < /dev/null").code, 0);
