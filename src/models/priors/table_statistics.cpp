@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "ferrite/core/error.hpp"
@@ -34,21 +35,27 @@ std::int64_t distinct_values(const std::vector<double>& values) {
   return std::unique(sorted.begin(), sorted.end()) - sorted.begin();
 }
 
-/// The column minus its mean, which then does not affect sums of products.
+/// The column minus its mean, which then does not affect sums of products. An infinite cell, of which there
+/// is no product, becomes NaN.
 std::vector<double> centred(const std::vector<double>& values) {
   double sum = 0, count = 0;
   for (const double v : values)
-    if (!std::isnan(v)) sum += v, ++count;
+    if (std::isfinite(v)) sum += v, ++count;
   std::vector<double> out = values;
-  for (double& v : out) v -= sum / count;
+  for (double& v : out) v = std::isfinite(v) ? v - sum / count : std::numeric_limits<double>::quiet_NaN();
   return out;
 }
 
-double skewness(const std::vector<double>& centred) {
+/// Nothing where sums overflow.
+std::optional<double> finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> skewness(const std::vector<double>& centred) {
   double square = 0, cube = 0, count = 0;
   for (const double d : centred)
     if (!std::isnan(d)) square += d * d, cube += d * d * d, ++count;
-  return std::abs(cube / count / std::pow(square / count, 1.5));
+  return finite(std::abs(cube / count / std::pow(square / count, 1.5)));
 }
 
 /// |Pearson| over the rows where both are present; nothing if one of them is constant there.
@@ -61,7 +68,8 @@ std::optional<double> correlation(const std::vector<double>& a, const std::vecto
   if (n < 2) return std::nullopt;
   const double left = xx - x * x / n, right = yy - y * y / n;
   if (left <= 1e-12 * xx || right <= 1e-12 * yy) return std::nullopt;
-  return std::min(1.0, std::abs(xy - x * y / n) / std::sqrt(left * right));
+  const auto r = finite(std::abs(xy - x * y / n) / std::sqrt(left * right));
+  return r ? std::optional(std::min(1.0, *r)) : std::nullopt;
 }
 
 std::optional<double> mean_correlation(const std::vector<std::vector<double>>& columns) {
@@ -106,7 +114,7 @@ TableStatistics table_statistics(std::span<const TableColumn> features, std::spa
       levels.push_back(static_cast<double>(distinct));
     } else {
       numeric.push_back(centred(column.values));
-      skews.push_back(skewness(numeric.back()));
+      if (const auto s = skewness(numeric.back())) skews.push_back(*s);
     }
   }
   const auto columns = static_cast<double>(std::max<std::int64_t>(table.features, 1));

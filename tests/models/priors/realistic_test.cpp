@@ -52,6 +52,26 @@ TEST(TableStatistics, AreThoseOfASmallTable) {
   EXPECT_THROW(table_statistics(columns, std::vector<double>{1, 2}), ValueError);
 }
 
+TEST(TableStatistics, LeaveOutWhatIsInfinite) {
+  std::vector<double> ramp, other, huge;
+  for (int i = 0; i < 20; ++i) ramp.push_back(i), other.push_back(i * 7 % 20), huge.push_back(i * 1e200);
+  const auto of = [&](const std::vector<double>& a) {
+    return table_statistics(std::vector<TableColumn>{{a, false}, {other, false}});
+  };
+  std::vector<double> infinite = ramp, without = ramp;
+  infinite[3] = std::numeric_limits<double>::infinity();
+  infinite[8] = -infinite[3];
+  without[3] = without[8] = nan;
+  const TableStatistics found = of(infinite), wanted = of(without);
+  ASSERT_TRUE(found.correlation && found.skew);
+  EXPECT_DOUBLE_EQ(*found.correlation, *wanted.correlation);
+  EXPECT_LT(*found.correlation, 0.5);
+  EXPECT_DOUBLE_EQ(*found.skew, *wanted.skew);
+  EXPECT_EQ(found.missing, 0);
+  EXPECT_FALSE(of(huge).correlation) << "its products overflow";
+  EXPECT_DOUBLE_EQ(*of(huge).skew, *of(other).skew) << "of the other column only";
+}
+
 TEST(TableStatistics, OfRealTablesAreThoseOfTheFile) {
   // Where a table does not have a statistic the field is empty.
   const CsvTable file = read_csv(test_paths::source_folder() + "/benches/results/real-tables.csv",

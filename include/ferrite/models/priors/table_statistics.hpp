@@ -19,8 +19,9 @@ struct TableColumn {
   bool categories = false;
 };
 
-/// Statistics of one table. A column with a single value, and text that names more than half of the rows, do
-/// not count. A column is categorical if it says so or has at most `few_values` different numbers.
+/// Statistics of one table. Correlations and skewness leave out infinite cells. A column with a single value,
+/// and text that names more than half of the rows, do not count. A column is categorical if it says so or has
+/// at most `few_values` different numbers.
 struct TableStatistics {
   std::int64_t rows = 0, features = 0;
   double categorical = 0;  ///< share of the features
