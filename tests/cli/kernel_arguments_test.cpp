@@ -116,7 +116,7 @@ TEST_F(KernelArgumentsCli, NoArrayIsWrittenOverTheFileOfAnother) {
   };
   const Reply swapped = run("--arg x=" + y + " --arg y=" + x, "");
   EXPECT_EQ(swapped.code, 2) << swapped.output;
-  expect_contains(swapped.output, "y.npy would be written over by 'y': choose another folder");
+  expect_contains(swapped.output, "x.npy would be written over by 'x': choose another folder");
   EXPECT_EQ(run("--arg x=" + z, "").code, 2);
   EXPECT_EQ(read_npy(x).as<float>()[0], 1);
   EXPECT_EQ(read_npy(y).as<float>()[0], 2);
