@@ -99,8 +99,14 @@ int run_fit(TokenizeOptions& o) {
   TableEngineOn<AnyBackend> engine(backend);
   const TableTokenizer fitted = TableTokenizer::fit(*source, engine, o.config, std::ref(bar));
   warn(fitted.notes());
-  if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
-  fitted.save(o.out);  // last: where shards are refused, those of the fit that is there can still be read
+  // The shards first: where they are refused, those of the fit that is there can still be read.
+  try {
+    if (!o.tokens.empty()) write_shards(o.tokens, *source, fitted, engine, o.shards, std::ref(bar));
+  } catch (const IoError&) {  // a full disk, say, which must not cost the fit
+    fitted.save(o.out);
+    throw;
+  }
+  fitted.save(o.out);
   if (!o.quiet) fmt::print("{}written: {} {}\n", fitted.report(), o.out, o.tokens);
   return success;
 }
