@@ -172,6 +172,8 @@ def arguments():
         parser.error(f"--sides {','.join(unknown)}: known are {','.join(SIDES)}")
     if "llmc" in o.sides and not o.llmc:
         parser.error("--sides llmc: say with --llmc where its train_gpt2cu is")
+    if "llmc" in o.sides and (o.device != "cuda" or o.precision == "f32"):
+        parser.error("--sides llmc: it is measured in bf16 on a GPU; leave it out")
     o.precision = o.precision or ("bf16" if o.device == "cuda" else "f32")
     return o
 

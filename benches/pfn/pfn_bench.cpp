@@ -223,6 +223,7 @@ void infer_by_predictor(benchmark::State& state, const Options& o, const Sizes& 
                            .with_backend(o.backend)
                            .with_precision(dtype == DType::f32 ? pfn::Precision::f32 : pfn::Precision::bf16)
                            .with_members(s.tables)
+                           .with_records(true)
                            .with_members_together(together));
   fit_predict(train_rows, query_rows);  // reads the weights
   std::filesystem::remove(path);

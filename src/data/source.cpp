@@ -33,7 +33,7 @@ std::optional<HostBatch> Generated::pull() {
   if (!batch) return batch;
   ++next_;
   // The last batch of an epoch may be short.
-  if (position().batch > 0 || batch->size() > rows_) rows_ = batch->size();
+  if (per_epoch_ == 1 || position().batch > 0 || batch->size() > rows_) rows_ = batch->size();
   return batch;
 }
 

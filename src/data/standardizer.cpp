@@ -31,10 +31,6 @@ Standardizer Standardizer::fit(const HostTensor& x) {
   result.deviation_.assign(features, 0);
   std::vector<bool> varies(features);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i]))
-      throw ValueError(
-          fmt::format("[standardize] row {}, feature {}: is {}; fill or leave out such rows first",
-                      i / features, i % features, values[i]));
     result.mean_[i % features] += values[i] / count;
     if (values[i] != values[i % features]) varies[i % features] = true;
   }

@@ -243,7 +243,7 @@ fs::path CheckpointFolder::save(const Checkpoint& checkpoint) const {
   const fs::path path = folder_ / fmt::format("{}{:08}{}", file_prefix, checkpoint.step, file_suffix);
   write_checkpoint(path, checkpoint);
   std::map<std::int64_t, fs::path> files = numbered();
-  files.erase(files.upper_bound(checkpoint.step), files.end());  // of another run: not for this one to count
+  files.erase(files.upper_bound(checkpoint.step), files.end());  // of steps that this run has not made
   while (files.size() > static_cast<std::size_t>(keep_)) {
     std::error_code ignored;  // a file that cannot be removed only costs space
     fs::remove(files.begin()->second, ignored);

@@ -90,7 +90,7 @@ void TrainerBase::check_apart(const data::BatchSource& source) const {
 }
 
 void TrainerBase::notice_earlier_run() {
-  if (step_ > 0 || !folder_) return;
+  if (!folder_ || step_ > 0 || saved_step_ >= 0 || resumed_step_) return;
   const auto newest = folder_->latest();
   if (!newest) return;
   const std::string text = fmt::format(

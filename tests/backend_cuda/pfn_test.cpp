@@ -105,7 +105,7 @@ TEST_F(CudaPfn, RecordedPredictionsAreThoseOfANewPredictor) {
   for (const Task task : both_tasks)
     for (const Precision precision : {Precision::f32, Precision::bf16}) {
       const PredictorConfig config = weights.config(task).with_backend("cuda").with_precision(precision);
-      const FitPredict used = fit_predict(config);
+      const FitPredict used = fit_predict(config.with_records(true));
       const std::int64_t classes = task == Task::classification ? 3 : 0;
       for (const std::int64_t rows : {40, 40, 40, 30, 40, 40, 30, 30}) {
         static std::uint64_t seed = 0;
@@ -120,7 +120,7 @@ TEST_F(CudaPfn, RecordedPredictionsAreThoseOfANewPredictor) {
 
 TEST_F(CudaPfn, CopiesOfAPredictorDoNotDisturbEachOther) {
   const testing::SmallWeights weights;
-  Classifier a(weights.config().with_backend("cuda"));
+  Classifier a(weights.config().with_backend("cuda").with_records(true));
   a.fit(testing::mixed_table(50, 3, 1), "y");
   Classifier b = a;
   const Table first = testing::mixed_table(20, 3, 2), second = testing::mixed_table(20, 3, 3);

@@ -166,7 +166,6 @@ TEST(Standardizer, OnlyCentresWhatNeverChanges) {
       EXPECT_EQ(s.deviation()[0], 1) << value << ", " << rows;
       EXPECT_EQ(s.apply(floats({value}, {1, 1})).as<float>()[0], 0) << value << ", " << rows;
     }
-  expect_error<ValueError>([] { Standardizer::fit(floats({1, 2, 3, NAN}, {2, 2})); }, {"row 1, feature 1"});
 }
 
 TEST(Standardizer, GoesThroughAFile) {

@@ -184,6 +184,14 @@ TEST_P(Training, ANewRunInAUsedFolderSaysSoAndKeepsItsOwnFiles) {
   for (const char* file : {"step-00000004.safetensors", "step-00000006.safetensors"})
     EXPECT_TRUE(std::filesystem::exists(folder / "run" / file)) << file;
   EXPECT_FALSE(std::filesystem::exists(folder / "run" / "step-00000002.safetensors"));
+  // One that was stopped before its first step goes on without a word.
+  const auto stopped = warm_cosine(6).with_checkpoints(folder / "stopped", 2);
+  PointsRun first(GetParam(), stopped), again(GetParam(), stopped);
+  first.trainer.request_stop();
+  EXPECT_EQ(first.trainer.fit(), Outcome::interrupted);
+  ASSERT_TRUE(again.trainer.resume_latest());
+  again.trainer.fit();
+  EXPECT_TRUE(again.trainer.notices().empty());
   PointsRun resumed(GetParam(), config(30));
   ASSERT_TRUE(resumed.trainer.resume_latest());
   resumed.trainer.advance(1);

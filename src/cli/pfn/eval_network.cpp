@@ -60,6 +60,7 @@ std::optional<ferrite::pfn::Candidate> network_of(const NetworkOptions& options,
                     .with_backend(options.backend)
                     .with_precision(ferrite::pfn::precision_from_string(options.precision))
                     .with_members(options.members)
+                    .with_records(true)  // the command has no other thread that uses the GPU
                     .with_seed(options.seed);
   const char* const named = std::getenv("FERRITE_PFN_WEIGHTS");
   if (options.weights.empty() && named && *named) {  // a file of weights may be for the other task

@@ -102,8 +102,9 @@ Ensemble Ensemble::from(std::shared_ptr<LoadedNetwork> network, std::string_view
         keys = cast(keys, dtype);
         values = cast(values, dtype);
       }
-      ensemble.contexts_.push_back(
-          std::make_shared<RecordedContext<AnyBackend>>(ensemble.network_->network, std::move(context)));
+      ensemble.contexts_.push_back(std::make_shared<RecordedContext<AnyBackend>>(
+          ensemble.network_->network, std::move(context),
+          ensemble.contexts_.size() < most_recorded ? ensemble.network_->recording : Recording::no));
     }
     ensemble.check();
     return ensemble;

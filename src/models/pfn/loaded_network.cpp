@@ -93,8 +93,13 @@ std::shared_ptr<LoadedNetwork> load_network(const PredictorConfig& config, Task 
   Rng rng(0);
   Network<AnyBackend> network(backend, sizes.with_dtype(dtype_of(config.precision, backend.device())), rng);
   network.load_state(weights);
-  return std::shared_ptr<LoadedNetwork>(
-      new LoadedNetwork{backend, std::move(network), path.string(), fingerprint_of(sizes, weights), {}, {}});
+  return std::shared_ptr<LoadedNetwork>(new LoadedNetwork{backend,
+                                                          std::move(network),
+                                                          path.string(),
+                                                          fingerprint_of(sizes, weights),
+                                                          config.records ? Recording::yes : Recording::no,
+                                                          {},
+                                                          {}});
 }
 
 SharedContext LoadedNetwork::read(const TrainRows& rows) {
@@ -106,7 +111,8 @@ SharedContext LoadedNetwork::read(const TrainRows& rows) {
       return context;
     }
   std::erase_if(contexts, is_free);  // of other sizes: they would only take memory
-  auto made = std::make_shared<RecordedContext<AnyBackend>>(network, rows);
+  auto made = std::make_shared<RecordedContext<AnyBackend>>(
+      network, rows, contexts.size() < most_recorded ? recording : Recording::no);
   if (made->can_read(rows)) contexts.push_back(made);
   return made;
 }

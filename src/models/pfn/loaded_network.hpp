@@ -11,6 +11,9 @@
 
 namespace ferrite::pfn::detail {
 
+/// Contexts of a network whose passes are recorded: each may keep 1 GiB for it in the standard network.
+inline constexpr std::size_t most_recorded = 4;
+
 using SharedContext = std::shared_ptr<RecordedContext<AnyBackend>>;
 
 struct LoadedNetwork {
@@ -18,6 +21,7 @@ struct LoadedNetwork {
   Network<AnyBackend> network;
   std::string path;
   std::string fingerprint;  // of config and weights
+  Recording recording = Recording::no;
   /// Held for a pass: predictors that are copies of each other share contexts.
   std::mutex one_pass;
   /// Contexts that may be read into again, with what was recorded for them, once nobody else holds them.

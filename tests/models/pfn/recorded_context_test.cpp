@@ -102,6 +102,31 @@ TEST(PfnRecordedContext, RecordsNothingForLargeTables) {
   EXPECT_FALSE(RecordedContext<Tape<Cpu>>(r.network, r.rows(many, 1)).can_read(r.rows(many, 2)));
 }
 
+TEST(PfnRecordedContext, RecordsNothingUnlessItMay) {
+  Recorded<Tape<Cpu>> r(Task::regression);
+  const TrainRows train = r.rows(6, 1);
+  RecordedContext<Tape<Cpu>> context(r.network, train, Recording::no);
+  for (const std::uint64_t seed : {2, 3, 4})
+    EXPECT_EQ(context.predict(r.cells(5, seed)).to_vector<float>(), r.expected(train, r.cells(5, seed)));
+  EXPECT_EQ(r.backend.state().replays, 0);
+  EXPECT_FALSE(context.can_read(train));
+}
+
+TEST(PfnRecordedContext, ARecordingThatFailsLeavesWhatWasRead) {
+  Recorded<Tape<Cpu>> r(Task::classification);
+  const TrainRows train = r.rows(6, 1);
+  RecordedContext<Tape<Cpu>> context(r.network, train);
+  const std::vector<float> before = context.predict(r.cells(5, 2)).to_vector<float>();
+  TrainRows others = r.rows(6, 3);
+  const Tensor<Tape<Cpu>> unknown = r.network.register_cells;
+  r.network.register_cells = zeros(r.backend, {2, 7});  // of a shape that no pass takes
+  EXPECT_THROW(context.read(others), ShapeError);
+  r.network.register_cells = unknown;
+  EXPECT_EQ(context.predict(r.cells(5, 2)).to_vector<float>(), before);
+  others.labels = others.x;
+  EXPECT_FALSE(context.can_read(others));
+}
+
 TEST(PfnRecordedContext, WorksWhereNothingIsRecorded) {
   Recorded<Cpu> r(Task::classification);
   const TrainRows train = r.rows(6, 1);

@@ -38,6 +38,9 @@ struct FERRITE_API PredictorConfig {
   std::int64_t members_together = 0;
   /// Scores are divided by it before they become probabilities: less than 1 is surer.
   double temperature = 1;
+  /// A GPU records its passes over small tables the second time of a size, and then launches each at once.
+  /// While it records, no other thread may use the GPU; recordings keep up to 4 GiB.
+  bool records = false;
   /// How tables become numbers. Its task does not count.
   EncoderConfig encoder;
   PredictorProgress progress;
@@ -56,6 +59,7 @@ struct FERRITE_API PredictorConfig {
     return with(&PredictorConfig::members_together, v);
   }
   PredictorConfig with_temperature(double v) const { return with(&PredictorConfig::temperature, v); }
+  PredictorConfig with_records(bool v) const { return with(&PredictorConfig::records, v); }
   PredictorConfig with_encoder(EncoderConfig v) const {
     return with(&PredictorConfig::encoder, std::move(v));
   }
