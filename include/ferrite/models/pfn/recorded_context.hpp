@@ -59,7 +59,7 @@ class RecordedContext {
         return false;
     return true;
   }
-  /// Forgets the rows that it has read, unless it throws. ShapeError unless it can_read the new ones.
+  /// Forgets the rows that it has read, also if it throws. ShapeError unless it can_read the new ones.
   void read(const TrainRows& rows) {
     if (!can_read(rows))
       throw ShapeError("[RecordedContext] rows " + to_string(rows.x.shape()) + ": it " +
