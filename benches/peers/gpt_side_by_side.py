@@ -121,6 +121,7 @@ def measure_side(side, batch, o):
         command += ["--seconds", o.seconds, "--precision", o.precision, "--json"]
         command += ["--backend", o.device] + (["--fastest"] if side == "ferrite-fastest" else [])
         row = run_json(command + ["--data", o.data])
+        row.pop("data", None)  # stands in the settings
     else:
         asked = {"side": side, "size": o.size, "batch": batch, "length": o.length, "seconds": o.seconds}
         asked |= {"precision": o.precision, "device": o.device, "data": str(o.data), "attention": o.attention}
@@ -201,7 +202,8 @@ def main():
                     rows.append(row)
                     said = row.get("error") or f"{row['tokens_per_second']:.0f} tokens/s"
                     print(f"round {number}, {batch} rows, {side}: {said}", file=sys.stderr, flush=True)
-    settings = {name: str(value) if isinstance(value, Path) else value for name, value in vars(o).items()}
+    # Names without folders: results are read on other machines.
+    settings = {name: value.name if isinstance(value, Path) else value for name, value in vars(o).items()}
     result = {"settings": settings, "machine": platform.platform(), "versions": versions(), "rows": rows}
     o.out.write_text(json.dumps(result, indent=1) + "\n")
     print(table(rows, o))
