@@ -50,8 +50,9 @@ std::string name_ending(const std::string& name) {
 
 /// Names of files that are not written would become folders.
 void check_name(const std::string& name) {
+  const std::string ending = name_ending(name);
   for (const char* other : {".npy", ".csv", ".tsv", ".parquet", ".json", ".jsonl", ".txt", ".zip"})
-    if (name_ending(name) == other)
+    if (ending == other)
       throw ValueError(
           fmt::format("[priors] --out {}: datasets are written as .npz or .safetensors, or into a folder: "
                       "give such a name",

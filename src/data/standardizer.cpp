@@ -41,10 +41,7 @@ Standardizer Standardizer::fit(const HostTensor& x) {
     const double d = values[i] - result.mean_[i % features];
     result.deviation_[i % features] += d * d / count;
   }
-  for (std::size_t i = 0; i < features; ++i) {
-    double& d = result.deviation_[i];
-    d = varies[i] && d > 0 ? std::sqrt(d) : 1;
-  }
+  for (double& d : result.deviation_) d = d > 0 ? std::sqrt(d) : 1;
   return result;
 }
 

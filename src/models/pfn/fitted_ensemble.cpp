@@ -248,6 +248,7 @@ std::vector<double> Ensemble::probabilities(const EncodedTable& rows, const Pred
 }
 
 std::vector<std::pair<double, double>> Ensemble::label_units() const {
+  const std::scoped_lock lock(network_->one_pass);
   std::vector<std::pair<double, double>> units;
   for (const SharedContext& context : contexts_) {
     const auto numbers = [](const Tensor<AnyBackend>& t) { return t.template to_vector<double>(); };

@@ -30,6 +30,7 @@ const std::string& entry(const SafeTensors& file, const char* name, const std::f
 namespace detail {
 
 NamedTensors Ensemble::tensors() const {
+  const std::scoped_lock lock(network_->one_pass);
   NamedTensors all;
   for (std::size_t i = 0; i < contexts_.size(); ++i)
     for (const auto& [name, tensor] : contexts_[i]->context().state())

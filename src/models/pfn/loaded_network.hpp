@@ -22,7 +22,7 @@ struct LoadedNetwork {
   std::string path;
   std::string fingerprint;  // of config and weights
   Recording recording = Recording::no;
-  /// Held for a pass: predictors that are copies of each other share contexts.
+  /// Held while contexts are used: predictors that are copies of each other share them.
   std::mutex one_pass;
   /// Contexts that may be read into again, with what was recorded for them, once nobody else holds them.
   std::vector<SharedContext> contexts;

@@ -42,6 +42,12 @@ auto with_io_errors(std::string_view what, F&& f) {
   }
 }
 
+Json column_names(const TableTokenizer& tokenizer) {
+  Json names = Json::array();
+  for (const TableColumn& c : tokenizer.columns()) names.push_back(c.name);
+  return names;
+}
+
 /// Collects rows and writes a shard whenever it is full. Whole shards of an earlier run are skipped.
 class ShardWriter {
  public:
@@ -147,8 +153,8 @@ ShardResult write_all(const std::filesystem::path& folder, TableSource& source,
   result.kept = writer.kept();
   result.shards = result.rows == 0 ? 0 : (result.rows - 1) / config.rows + 1;
 
-  Json names = Json::array(), files = Json::array();
-  for (const TableColumn& c : tokenizer.columns()) names.push_back(c.name);
+  const Json names = column_names(tokenizer);
+  Json files = Json::array();
   for (std::int64_t i = 0; i < result.shards; ++i) files.push_back(shard_name(i));
   const Json index{{"rows", result.rows},
                    {"columns", names},
@@ -202,9 +208,7 @@ std::vector<std::filesystem::path> shard_files(const std::filesystem::path& fold
         fmt::format("[shard_files] {}: {}; give the fit that made these tokens, or make tokens with this one",
                     folder.string(), printable(what)));
   };
-  Json names = Json::array();
-  for (const TableColumn& c : tokenizer.columns()) names.push_back(c.name);
-  const Json found = index_list(folder, "columns");
+  const Json names = column_names(tokenizer), found = index_list(folder, "columns");
   if (found != names)
     reject(fmt::format("its columns are {}, and those of the fit {}", found.dump(), names.dump()));
   const auto plan_path = folder / "plan.json";
