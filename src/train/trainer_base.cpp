@@ -85,8 +85,7 @@ void TrainerBase::check_apart(const data::BatchSource& source) const {
   if (&source == &source_)
     throw ValueError(
         "[trainer] validate_on: this is the source that is trained on, whose place an evaluation would "
-        "change; "
-        "give another one over the same data");
+        "change; give another one over the same data");
 }
 
 void TrainerBase::notice_earlier_run() {
@@ -95,10 +94,16 @@ void TrainerBase::notice_earlier_run() {
   if (!newest) return;
   const std::string text = fmt::format(
       "[trainer] {} is of an earlier run, and this one starts anew: to resume takes the file with the most "
-      "steps, "
-      "of whichever run; call resume_latest before, or give another folder",
+      "steps, of whichever run; call resume_latest before, or give another folder",
       newest->string());
   if (std::ranges::find(notices_, text) == notices_.end()) notice(text);
+}
+
+void TrainerBase::notice_rate(double given, double found) {
+  notice(
+      fmt::format("[resume] the learning rate is the checkpoint's, {:g}, and not {:g}: to change it, call "
+                  "set_learning_rate after resuming",
+                  found, given));
 }
 
 void TrainerBase::notice(std::string text) {
@@ -153,13 +158,14 @@ bool TrainerBase::judge(const Evaluation& evaluation) {
   return better;
 }
 
+void TrainerBase::check_finite(const NamedTensors& tensors, std::string_view then) const {
+  for (const auto& [name, tensor] : tensors)
+    if (first_nan(tensor) >= 0) throw_non_finite(step_, fmt::format("'{}' holds NaN{}", name, then));
+}
+
 void TrainerBase::check_saveable(const Checkpoint& checkpoint) const {
-  for (const NamedTensors* tensors : {&checkpoint.model, &checkpoint.optimizer}) {
-    for (const auto& [name, tensor] : *tensors) {
-      if (first_nan(tensor) >= 0)
-        throw_non_finite(step_, fmt::format("'{}' holds NaN, so that the state is not saved", name));
-    }
-  }
+  for (const NamedTensors* tensors : {&checkpoint.model, &checkpoint.optimizer})
+    check_finite(*tensors, ", so that the state is not saved");
 }
 
 void TrainerBase::save_numbered(const Checkpoint& checkpoint) {

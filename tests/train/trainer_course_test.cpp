@@ -44,6 +44,22 @@ TEST_P(Course, StopsWhenTheMetricGetsNoBetter) {
   EXPECT_EQ(patient.trainer.fit(), Outcome::finished);
 }
 
+TEST_P(Course, SaysWhenTheFileHasAnotherLearningRate) {
+  const ScratchFolder folder;
+  const auto file = folder / "run.safetensors";
+  const auto config = TrainerConfig{}.with_steps(4);
+  PointsRun first(GetParam(), config), same(GetParam(), config), other(GetParam(), config);
+  first.trainer.save(file);
+  same.trainer.resume(file);
+  EXPECT_TRUE(same.trainer.notices().empty());
+  other.optimizer.set_learning_rate(0.25);
+  other.trainer.resume(file);
+  ASSERT_EQ(other.trainer.notices().size(), 1u);
+  EXPECT_NE(other.trainer.notices()[0].find("the learning rate is the checkpoint's, 0.001, and not 0.25"),
+            std::string::npos)
+      << other.trainer.notices()[0];
+}
+
 TEST_P(Course, MayBeProlonged) {
   const ScratchFolder folder;
   const auto file = folder / "run.safetensors";

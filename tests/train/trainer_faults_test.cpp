@@ -170,7 +170,7 @@ TEST_P(Faults, ABadBatchCanBeSkipped) {
 
 TEST_P(Faults, AGradientThatIsNotFiniteIsSkippedOrNamedByItsParameter) {
   // sqrt has a finite value and an infinite slope at 0.
-  const auto train = [this](NonFinite policy, double lr) {
+  const auto train = [this](NonFinite policy, double lr, std::int64_t steps = 4) {
     Rng rng(1);
     nn::Linear<B> net(backend, nn::LinearConfig{1, 1}.with_init(nn::Initializer::ones()).with_bias(false),
                       rng);
@@ -187,7 +187,7 @@ TEST_P(Faults, AGradientThatIsNotFiniteIsSkippedOrNamedByItsParameter) {
           const Tensor<B> y = net.forward(b.x);
           return Prediction<B>{mean(sqrt(y)), y};
         },
-        TrainerConfig{}.with_steps(4).with_non_finite(policy));
+        TrainerConfig{}.with_steps(steps).with_non_finite(policy));
     trainer.fit();
     return trainer.notices();
   };
@@ -195,6 +195,9 @@ TEST_P(Faults, AGradientThatIsNotFiniteIsSkippedOrNamedByItsParameter) {
   expect_error<ValueError>(
       [&] { train(NonFinite::stop, 0.01); },
       {"step 4: the loss is NaN; parameter 'weight' is not finite since an earlier update"});
+  // No loss follows the last update.
+  expect_error<ValueError>([&] { train(NonFinite::stop, 0.01, 3); },
+                           {"step 3: 'weight' holds NaN after the last update", "there is no checkpoint"});
 }
 
 TEST_P(Faults, WeightsThatHoldNaNAreNeverSaved) {

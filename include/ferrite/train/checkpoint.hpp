@@ -59,7 +59,8 @@ FERRITE_API void check_rngs(const std::filesystem::path& path, const std::map<st
 /// A folder of checkpoints "step-00000100.safetensors" and "best.safetensors".
 class FERRITE_API CheckpointFolder {
  public:
-  /// Makes the folder. The last `keep` numbered files stay. Throws IoError, or ValueError if keep < 1.
+  /// Makes the folder. The last `keep` numbered files up to the step that is saved stay. Throws IoError, or
+  /// ValueError if keep < 1.
   explicit CheckpointFolder(std::filesystem::path folder, int keep = 3);
 
   /// Returns the path. Older files are removed only after the new one is in place.

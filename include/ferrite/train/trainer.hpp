@@ -212,6 +212,7 @@ Outcome Trainer<B>::fit() {
     if (folder_ && std::exchange(saved_step_, step_) != step_)
       save_by([this](const Checkpoint& c) { save_numbered(c); });
   };
+  if (!folder_) check_finite(model_.state(), " after the last update");  // else as it is saved
   try {
     if (outcome != Outcome::interrupted && validation_ && evaluated_step_ != step_) evaluate_validation();
   } catch (...) {

@@ -58,6 +58,10 @@ class FERRITE_API TrainerBase {
   static void check_batches(std::int64_t batches);
   /// Throws ValueError if evaluations are to be on the source that is trained on.
   void check_apart(const data::BatchSource& source) const;
+  /// Throws ValueError if a tensor holds NaN: "'weight' holds NaN" and `then`.
+  void check_finite(const NamedTensors& tensors, std::string_view then) const;
+  /// The learning rate of a checkpoint takes the place of the program's.
+  void notice_rate(double given, double found);
   /// At step 0: says so if the checkpoint folder has files of another run.
   void notice_earlier_run();
   /// Whether steps are recorded, if the backend can record; refuses as below.

@@ -55,6 +55,7 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   const auto seek = [this](const data::LoaderPosition& position) {
     if (source_.can_seek()) source_.seek(position);
   };
+  const double given_rate = optimizer_.learning_rate();
   recordings_.clear();  // the optimiser gets new tensors
   replayed_ = nullptr;
   try {
@@ -71,6 +72,8 @@ void Trainer<B>::resume(const std::filesystem::path& path) {
   for (const auto& [name, rng] : generators) rng->set_position(c.rngs.at(name).stream);
   unread_.clear();
   take_over(c);
+  if (!config_.schedule && optimizer_.learning_rate() != given_rate)
+    notice_rate(given_rate, optimizer_.learning_rate());
 }
 
 }  // namespace ferrite::train

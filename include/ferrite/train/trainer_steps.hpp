@@ -8,7 +8,6 @@ namespace ferrite::train {
 template <class B>
 void Trainer<B>::train_with(Ranks<B>& ranks) {
   ranks_ = &ranks;
-  if (average_ && step_ == 0) average_->restart();  // the weights may have become those of rank 0 meanwhile
   if (!captures_ || ranks.can_record()) return;
   captures_ = false;
   refuse_capture("the gradients of several ranks are summed by the host");
