@@ -184,12 +184,14 @@ TEST(Module, ATiedWeightIsOneLeafAgainAfterAFreeze) {
 TEST(Module, TheModeReachesEveryChildAndAScopePutsItBack) {
   Reference backend;
   auto net = small_net(backend);
-  EXPECT_EQ(net[4].mode(), Mode::training);
-  {
-    const ModeScope<Reference> scope(net, Mode::inference);
-    for (std::size_t i = 0; i < net.size(); ++i) EXPECT_EQ(net[i].mode(), Mode::inference);
+  net[4].set_mode(Mode::inference);
+  for (const Mode mode : {Mode::inference, Mode::training}) {
+    const ModeScope<Reference> scope(net, mode);
+    for (std::size_t i = 0; i < net.size(); ++i) EXPECT_EQ(net[i].mode(), mode);
   }
-  for (std::size_t i = 0; i < net.size(); ++i) EXPECT_EQ(net[i].mode(), Mode::training);
+  EXPECT_EQ(net.mode(), Mode::training);
+  for (std::size_t i = 0; i < net.size(); ++i)
+    EXPECT_EQ(net[i].mode(), i == 4 ? Mode::inference : Mode::training);
 }
 
 TEST(Module, AStateMovesAModelFromTrainingToInference) {

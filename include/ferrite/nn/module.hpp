@@ -2,10 +2,12 @@
 // modes all come from that list.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ferrite/autodiff/autodiff.hpp"
@@ -21,6 +23,8 @@ enum class Mode : std::uint8_t { training, inference };
 
 template <class B>
 class Module;
+template <class B>
+class ModeScope;
 
 /// Sees the parts of one module tree, each under its full name ("block0.attn.qkv.weight"). Two parts with the
 /// same name are a ValueError that names them.
@@ -151,16 +155,23 @@ class Module {
 
   /// Also applies to all modules below this one.
   void set_mode(Mode mode) {
-    struct Setter final : Visitor<B> {
-      Mode mode;
-      void on_module(Module& m) override { m.mode_ = mode; }
-    } setter;
-    setter.mode = mode_ = mode;
-    visit(setter);
+    each([mode](Module& m) { m.mode_ = mode; });
   }
   Mode mode() const { return mode_; }
 
  private:
+  friend class ModeScope<B>;
+
+  /// This module and all below it, always in the same order.
+  void each(std::function<void(Module&)> use) {
+    struct Modules final : Visitor<B> {
+      std::function<void(Module&)> use;
+      void on_module(Module& m) override { use(m); }
+    } modules;
+    modules.use = std::move(use);
+    modules.use(*this);
+    visit(modules);
+  }
   static bool is_same_leaf(const Tensor<B>& a, const Tensor<B>& b) {
     if constexpr (is_autodiff<B>)
       return a.primitive().node == b.primitive().node;
@@ -203,18 +214,23 @@ class Layer : public Module<B> {
   virtual Tensor<B> forward(const Tensor<B>& x) = 0;
 };
 
-/// Puts a module into a mode, and back when the scope ends.
+/// Puts a module and all below it into a mode. When the scope ends, each has its own mode again.
 template <class B>
 class ModeScope {
  public:
-  ModeScope(Module<B>& module, Mode mode) : module_(module), before_(module.mode()) { module.set_mode(mode); }
-  ~ModeScope() { module_.set_mode(before_); }
+  ModeScope(Module<B>& module, Mode mode) : module_(module) {
+    module_.each([&](Module<B>& m) { before_.push_back(std::exchange(m.mode_, mode)); });
+  }
+  ~ModeScope() {
+    auto before = before_.begin();
+    module_.each([&](Module<B>& m) { m.mode_ = *before++; });
+  }
   ModeScope(const ModeScope&) = delete;
   ModeScope& operator=(const ModeScope&) = delete;
 
  private:
   Module<B>& module_;
-  Mode before_;
+  std::vector<Mode> before_;
 };
 
 }  // namespace ferrite::nn
