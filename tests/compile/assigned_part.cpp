@@ -1,5 +1,6 @@
 // A part of a tensor is a tensor of its own: what is assigned to it would be lost.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/tensor/tensor.hpp"
 
 using namespace ferrite;
 

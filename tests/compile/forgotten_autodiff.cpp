@@ -1,5 +1,6 @@
 // A training step on a backend that does not record.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/autodiff/autodiff.hpp"
+#include "ferrite/backend/cpu.hpp"
 
 using namespace ferrite;
 #ifdef COMPLETE

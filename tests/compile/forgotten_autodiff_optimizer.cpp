@@ -1,5 +1,7 @@
 // An optimiser on a backend that does not record.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/nn/linear.hpp"
+#include "ferrite/optim/adam.hpp"
 
 using namespace ferrite;
 #ifdef COMPLETE

@@ -1,6 +1,7 @@
 // A backend derived from Cpu with an op of its own. A member `accepts` would hide those of Cpu, so it must
 // not compile; a friend adds to them.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/tensor/tensor.hpp"
 
 struct MyOp {
   static constexpr std::string_view type_name = "my_op";

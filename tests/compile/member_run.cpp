@@ -1,5 +1,6 @@
 // A kernel as a member would be passed over in silence, so it must not compile; a free function is found.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/tensor/tensor.hpp"
 
 struct MyOp {
   static constexpr std::string_view type_name = "my_op";

@@ -1,5 +1,7 @@
 // A vector of a type that no dtype stands for.
-#include "ferrite/ferrite.hpp"
+#include "ferrite/backend/cpu.hpp"
+#include "ferrite/tensor/host.hpp"
+#include "ferrite/tensor/tensor.hpp"
 
 using namespace ferrite;
 #ifdef COMPLETE

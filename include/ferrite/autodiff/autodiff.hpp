@@ -311,7 +311,8 @@ Tensor<Autodiff<B>> lift(Autodiff<B>& backend, const Tensor<B>& x) {
   return {backend, backend.wrap(x.primitive())};
 }
 
-/// backward with hooks, a root gradient, or accumulation into an existing container.
+/// backward with hooks, a root gradient, or accumulation into an existing container. If such a pass throws,
+/// the leaves below its root have no gradient in the container afterwards, not even one of an earlier pass.
 template <class B>
 Gradients<B> backward(const Tensor<Autodiff<B>>& root, const BackwardConfig<B>& config = {}) {
   return root.backend().backward(root.primitive(), config);

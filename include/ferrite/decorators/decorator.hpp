@@ -19,6 +19,11 @@ namespace ferrite {
 /// backend below. It must bring `std::string describe() const`.
 template <class Self, RunsKernels B, class Config, class State = Config>
 class Decorator {
+  static_assert(
+      !requires(B inner, const Array& x) { inner.lower(x); },
+      "Autocast goes around other decorators, so that they see its 16-bit inputs: "
+      "Autocast<Profiled<Cpu>>, not Profiled<Autocast<Cpu>>");
+
  public:
   using Primitive = Array;
   using Inner = B;

@@ -77,7 +77,7 @@ FERRITE_API void run(Cpu&, const op::BatchNormBackward& op, Ins in, Outs out,
 FERRITE_API void run(Cuda&, const op::BatchNormBackward& op, Ins in, Outs out,
                      Accumulate mask = Accumulate::none);
 
-/// y, and the batch's mean and rstd (for running statistics).
+/// y, and the batch's mean and rstd for running statistics: no gradient flows through these two.
 template <class B>
 struct BatchNormResult {
   Tensor<B> y, mean, rstd;
