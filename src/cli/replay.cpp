@@ -48,9 +48,10 @@ void add_replay(CLI::App& app, Action& action) {
   CLI::Option* op = command->add_option("--op", options->op, "The op, instead of the file's");
   CLI::Option* attributes = command->add_option("--attributes", options->attributes,
                                                 "Its attributes as JSON, instead of the file's");
-  CLI::Option* grad =
-      command->add_flag("--grad", options->grad,
-                        "Also the gradients of all floating inputs, from the root gradient grad0 or ones");
+  CLI::Option* grad = command->add_flag(
+      "--grad", options->grad,
+      "Also the gradients of all floating inputs, from the root gradient grad0 or ones; always if the file "
+      "has grad_in0, ...");
   CLI::Option* out = command->add_option("--out", options->out,
                                          "Write out0, ... and grad_in0, ... to this .safetensors file");
   CLI::Option* json = command->add_flag("--json", options->json, "Print JSON");
@@ -62,7 +63,7 @@ void add_replay(CLI::App& app, Action& action) {
       "code would be");
   for (CLI::Option* other : {file, op, attributes, grad, out, json}) serve->excludes(other);
   command->footer(
-      "Exit code 1 if an output differs from out0, out1, ... of the file.\n"
+      "Exit code 1 if an output differs from out0, out1, ... of the file, or a gradient from grad_in0, ...\n"
       "Examples:\n"
       "  ferrite replay parity-reports/softmax-1.safetensors --backend cpu\n"
       "  ferrite replay call.safetensors --backend reference --grad --out results.safetensors\n"

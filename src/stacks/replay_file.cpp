@@ -1,6 +1,9 @@
 // Reading replay files.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -11,12 +14,40 @@ namespace ferrite {
 
 namespace {
 
-/// name0, name1, ... up to the first gap.
-std::vector<HostTensor> numbered(const NamedTensors& tensors, const std::string& name) {
+/// The name without the digits at its end.
+std::string_view stem_of(std::string_view name) {
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
+/// A tensor that nothing reads would look as if it had been compared.
+void check_names(const std::string& path, const NamedTensors& tensors) {
+  constexpr std::array<std::string_view, 5> stems{"in", "out", "before", "got", "grad_in"};
+  for (const auto& [name, tensor] : tensors) {
+    const std::string_view stem = stem_of(name);
+    const bool is_numbered = stem.size() < name.size() && std::ranges::find(stems, stem) != stems.end();
+    if (!is_numbered && name != "grad0")
+      throw ParseError(
+          fmt::format("[replay] {}: '{}' is no tensor of a replay file: name them in0, ..., out0, "
+                      "..., before0, ..., grad0, grad_in0, ...",
+                      path, name));
+  }
+}
+
+std::int64_t count_of(const NamedTensors& tensors, std::string_view stem) {
+  return std::ranges::count_if(tensors, [&](const auto& entry) { return stem_of(entry.first) == stem; });
+}
+
+/// name0, name1, ...
+std::vector<HostTensor> numbered(const std::string& path, const NamedTensors& tensors,
+                                 std::string_view name) {
   std::vector<HostTensor> found;
-  for (auto it = tensors.find(name + "0"); it != tensors.end();
-       it = tensors.find(name + std::to_string(found.size())))
-    found.push_back(it->second);
+  for (std::int64_t i = 0, count = count_of(tensors, name); i < count; ++i) {
+    const auto entry = tensors.find(fmt::format("{}{}", name, i));
+    if (entry == tensors.end())
+      throw ParseError(fmt::format(
+          "[replay] {}: there is no tensor {}{} but one after it: number them from 0", path, name, i));
+    found.push_back(entry->second);
+  }
   return found;
 }
 
@@ -68,8 +99,9 @@ ReplayFile ReplayFile::read(const std::filesystem::path& file_path, const std::s
   file.attributes = attributes.empty() ? metadata("attributes") : attributes;
   if (file.attributes.empty()) file.attributes = "{}";
   file.backend = metadata("backend");
-  file.inputs = numbered(content.tensors, "in");
-  file.expected = numbered(content.tensors, "out");
+  check_names(path, content.tensors);
+  file.inputs = numbered(path, content.tensors, "in");
+  file.expected = numbered(path, content.tensors, "out");
   for (std::size_t i = 0; i < file.inputs.size(); ++i) {
     const std::string key = fmt::format("in{}.strides", i), text = metadata(key);
     file.layouts.push_back(text.empty() ? Layout::contiguous(file.inputs[i].shape())
@@ -90,8 +122,15 @@ ReplayFile ReplayFile::read(const std::filesystem::path& file_path, const std::s
       file.before.push_back(accumulates(file.accumulate, k) ? found->second : HostTensor());
     }
   }
+  if (count_of(content.tensors, "before") > std::popcount(static_cast<std::uint32_t>(file.accumulate)))
+    throw ParseError(
+        fmt::format("[replay] {}: there are tensors before0, ... of outputs that do not accumulate: leave "
+                    "them out, or set the outputs' bits in metadata 'accumulate'",
+                    path));
   if (const auto found = content.tensors.find("grad0"); found != content.tensors.end())
     file.root_gradient = found->second;
+  for (const auto& [name, tensor] : content.tensors)
+    if (stem_of(name) == "grad_in") file.gradients.emplace(name, tensor);
   return file;
 }
 

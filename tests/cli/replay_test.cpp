@@ -1,4 +1,6 @@
 // ferrite replay: every op, comparison, gradients, layouts, and files that are wrong.
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -205,9 +207,6 @@ TEST_F(Replay, RefusesCallsThatDoNotFitTheOp) {
   expect_refused(softmax_, "--attributes '{'", "[softmax] attributes are not JSON");
   expect_refused(softmax_, "--op matmul --attributes '{}'", "[matmul] 1 inputs given: needs 2");
   SafeTensors file = softmax_;
-  file.tensors["out0"] = tensor<float>({1}, {1});
-  expect_refused(file, "", "[compare] value [2, 2]: needs [1]");
-  file = softmax_;
   file.tensors["out0"] = file.tensors["out1"] = tensor<float>({1, 2, 3, 4}, {2, 2});
   expect_refused(file, "", "[replay] the file has 2 outputs: softmax has 1");
   file = softmax_;
@@ -216,6 +215,74 @@ TEST_F(Replay, RefusesCallsThatDoNotFitTheOp) {
   expect_refused(softmax_,
                  "--grad --op argreduce --attributes '{\"fn\":\"argmax\",\"axis\":0,\"keepdim\":false}'",
                  "[backward]");
+}
+
+TEST_F(Replay, OtherDtypesAndShapesAreDifferences) {
+  const auto expect_differs = [&](const HostTensor& expected, const std::string& file_has) {
+    SafeTensors file = softmax_;
+    file.tensors["out0"] = expected;
+    const Reply run = replay(file, "");
+    EXPECT_EQ(run.code, 1) << run.output;
+    expect_contains(run.output, "out0 f32[2, 2]: differs from the file, which has " + file_has);
+    const auto json = nlohmann::json::parse(replay(file, "--json").output);
+    EXPECT_EQ(json["outputs"][0]["agrees"], false);
+    EXPECT_EQ(json["outputs"][0]["file_has"], file_has);
+  };
+  expect_differs(tensor<float>({1}, {1}), "f32[1]");
+  expect_differs(tensor<double>({0.26894142, 0.73105858, 0.26894142, 0.73105858}, {2, 2}), "f64[2, 2]");
+}
+
+TEST_F(Replay, ComparesTheGradientsOfTheFile) {
+  SafeTensors file{{{"op", "binary"}, {"attributes", R"({"fn":"mul","side":"none","scalar":0})"}},
+                   {{"in0", tensor<float>({1, 2, 3}, {3})},
+                    {"in1", tensor<float>({4, 5, 6}, {3})},
+                    {"grad_in0", tensor<float>({4, 5, 6}, {3})}}};
+  for (const char* grad : {"", "--grad"}) {
+    const Reply right = replay(file, grad);
+    EXPECT_EQ(right.code, 0) << right.output;
+    expect_contains(right.output, "grad_in0 f32[3]: agrees with the file");
+  }
+  file.tensors["grad_in0"] = tensor<float>({4, 5, 7}, {3});
+  const Reply wrong = replay(file, "--grad");
+  EXPECT_EQ(wrong.code, 1) << wrong.output;
+  expect_contains(wrong.output, "grad_in0 f32[3]: differs from the file in 1 of 3 elements");
+  const auto json = nlohmann::json::parse(replay(file, "--grad --json").output);
+  EXPECT_EQ(json["gradients"][0]["agrees"], false);
+  EXPECT_FALSE(json["gradients"][1].contains("agrees"));
+  file.tensors["grad_in0"] = tensor<float>({4, 5}, {2});
+  const Reply shape = replay(file, "--grad");
+  EXPECT_EQ(shape.code, 1) << shape.output;
+  expect_contains(shape.output, "grad_in0 f32[3]: differs from the file, which has f32[2]");
+  file.tensors["grad_in7"] = file.tensors["grad_in0"];
+  const Reply none = replay(file, "--grad");
+  EXPECT_EQ(none.code, 2) << none.output;
+  expect_contains(none.output, "the file has grad_in7: mul has no such gradient");
+}
+
+TEST_F(Replay, GradientsOfManyElementsAreAllowedNoMore) {
+  const auto of = [](float value) { return tensor(std::vector<BFloat16>(4096, to_bfloat16(value)), {4096}); };
+  SafeTensors file{{{"op", "binary"}, {"attributes", R"({"fn":"mul","side":"none","scalar":0})"}},
+                   {{"in0", of(1)}, {"in1", of(4)}, {"grad_in0", of(4)}}};
+  EXPECT_EQ(replay(file, "").code, 0);
+  file.tensors["grad_in0"] = of(5);
+  EXPECT_EQ(replay(file, "").code, 1);
+}
+
+TEST_F(Replay, RefusesTensorsThatItWouldIgnore) {
+  const auto expect_refused = [&](const std::string& name, const std::string& message) {
+    SafeTensors file = softmax_;
+    file.tensors[name] = file.tensors["in0"];
+    const Reply run = replay(file, "");
+    EXPECT_EQ(run.code, 2) << run.output;
+    expect_contains(run.output, message);
+  };
+  expect_refused("out1", "call.safetensors: there is no tensor out0 but one after it: number them from 0");
+  expect_refused("in2", "there is no tensor in1 but one after it");
+  expect_refused("out00", "there is no tensor out0");
+  expect_refused("before0", "before0, ... of outputs that do not accumulate: leave them out, or set");
+  for (const char* name : {"out", "output0", "expected", "grad1"})
+    expect_refused(name,
+                   fmt::format("call.safetensors: '{}' is no tensor of a replay file: name them", name));
 }
 
 TEST_F(Replay, RefusesBrokenAndHostileFiles) {

@@ -10,7 +10,8 @@
 //   metadata  op, attributes (JSON); optional: backend (the one that was under test), accumulate (bit mask),
 //             inK.strides (JSON list, elements)
 //   tensors   in0, in1, ...; optional: out0, ... (expected), before0, ... (of accumulating outputs),
-//             grad0 (gradient of output 0)
+//             grad0 (gradient of output 0), grad_in0, ... (expected: gradients are computed then), got0, ...
+//             (what the backend under test had; not read). Any other name is an error
 #pragma once
 
 #include <filesystem>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <optional>
 
 #include "ferrite/autodiff/autodiff.hpp"
@@ -22,22 +23,32 @@ struct FERRITE_API ReplayFile {
   std::vector<HostTensor> expected;  // empty if the file has none
   std::vector<HostTensor> before;    // one per accumulating output, by position; shape [0] for the others
   std::optional<HostTensor> root_gradient;
+  NamedTensors gradients;  // grad_in0, ... that are expected
 
-  /// Files may come from anywhere, so every field is checked: throws IoError or ParseError. `op` and
-  /// `attributes`, if not empty, override the file's own.
+  /// Files may come from anywhere, so every field is checked; a tensor that nothing reads is an error too.
+  /// Throws IoError or ParseError. `op` and `attributes`, if not empty, override the file's own.
   static ReplayFile read(const std::filesystem::path& path, const std::string& op = "",
                          const std::string& attributes = "");
 };
 
-/// The result of a call: the outputs, their comparison with the file's, and the gradients of floating inputs.
+/// A tensor of the call and that of the file. If their dtypes or shapes differ, no numbers are compared.
+struct FERRITE_API ReplayComparison : Comparison {
+  std::string file_has;  // its dtype and shape where they differ: "f64[2, 3]"
+  bool agrees() const { return file_has.empty() && Comparison::agrees(); }
+};
+
+/// The result of a call: the outputs, the gradients of floating inputs, and how they compare with the file's.
 struct FERRITE_API ReplayOutputs {
   std::vector<HostTensor> outputs;
-  std::vector<Comparison> comparisons;  // none if the file has no outputs
+  std::vector<ReplayComparison> comparisons;  // none if the file has no outputs
   NamedTensors gradients;
+  std::map<std::string, ReplayComparison> gradient_comparisons;  // of those that the file has
   std::vector<std::string> without_gradient;
   bool agrees() const {
     return std::all_of(comparisons.begin(), comparisons.end(),
-                       [](const Comparison& c) { return c.agrees(); });
+                       [](const ReplayComparison& c) { return c.agrees(); }) &&
+           std::all_of(gradient_comparisons.begin(), gradient_comparisons.end(),
+                       [](const auto& named) { return named.second.agrees(); });
   }
 };
 
@@ -121,6 +132,8 @@ Primitives<B> replay_accumulating(B& b, const ReplayCall<B>& call, Ins in, const
 }
 
 FERRITE_API void compare_with_file(const ErasedOp& op, const ReplayFile& file, ReplayOutputs& result);
+FERRITE_API void compare_gradients_with_file(const ErasedOp& op, const ReplayFile& file,
+                                             ReplayOutputs& result);
 
 template <class B>
 void replay_forward(B& b, const ReplayCall<B>& call, const ReplayFile& file, ReplayOutputs& result) {
@@ -160,6 +173,7 @@ void replay_backward(Autodiff<B>& b, const ReplayCall<B>& call, const ReplayFile
     else
       result.without_gradient.push_back("in" + std::to_string(i));
   }
+  compare_gradients_with_file(call, file, result);
 }
 
 /// "[tanh] 0 inputs given" becomes "[unary tanh] ...", because the file names unary.
@@ -180,7 +194,7 @@ ReplayOutputs replay_on(B backend, const ReplayCall<B>& call, const ReplayFile& 
     ReplayOutputs result;
     Autodiff<B> b(std::move(backend));
     replay_forward(b.inner(), call, file, result);
-    if (grad) replay_backward(b, call, file, result);
+    if (grad || !file.gradients.empty()) replay_backward(b, call, file, result);
     return result;
   } catch (Error& error) {
     name_as_in_the_file(error, call);
