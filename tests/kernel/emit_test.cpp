@@ -171,6 +171,24 @@ TEST(Emit, RefusesWhatTheTargetCannotDo) {
   }
 }
 
+TEST(Emit, NamesOfMacrosAreNotUsed) {
+  const std::vector<std::string> names{"M_SQRT2", "M_PIf", "FP_NAN", "MATH_ERRNO", "HUGE_VALF", "errno",
+                                       "stdin",   "EDOM",  "E2BIG",  "RAND_MAX",   "INT8_WIDTH"};
+  std::string parameters, sum = "0.0";
+  for (const std::string& name : names) {
+    parameters += fmt::format(", {}: float", name);
+    sum += " + " + name;
+  }
+  const Module module = parse(fmt::format(
+      "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array[float]{}):\n    x[0] = {}\n", parameters, sum));
+  const std::string cpp = emit_cpp(module), cuda = emit_cuda(module);
+  for (const std::string& name : names)
+    for (const std::string& text : {cpp, cuda})
+      EXPECT_NE(text.find(fmt::format("float {}_", name)), std::string::npos) << name << "\n" << text;
+  const Compiled library(cpp);
+  if (!library.skip().empty()) GTEST_SKIP() << library.skip();
+}
+
 TEST(Emit, RefusedCudaGivesTheLogOfNvrtc) {
   try {
     compile_ptx("extern \"C\" __global__ void k() { no_such_function(); }");
