@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 
 #include "ferrite/core/thread_pool.hpp"
@@ -23,6 +24,15 @@ using Clock = std::chrono::steady_clock;
 /// twenty fails, and a hundred have, something is broken. Neither depends on time, so a run stops at the same
 /// candidate with any number of threads, and when it is resumed.
 constexpr std::int64_t most_in_vain = 10'000, least_failures = 100, candidates_per_failure = 20;
+
+/// Empty too if the manifest is broken: the files are taken as they are then, and it is written anew.
+std::map<std::string, std::string> readable_digests(const std::filesystem::path& folder) {
+  try {
+    return manifest_digests(folder);
+  } catch (const ParseError&) {
+    return {};
+  }
+}
 
 class Writer {
  public:
@@ -62,14 +72,18 @@ class Writer {
           folder_.string()));
   }
 
-  /// Keeps the files of an earlier run, up to the first incomplete one.
+  /// Keeps the files of an earlier run, up to the first that is incomplete or was changed since.
   void resume() {
+    const auto digests = readable_digests(folder_);
     for (const auto& file : record_files(folder_, plan_)) {
       const auto records = whole_file(file, static_cast<std::int64_t>(files_.size()));
       if (!records) break;
+      Json entry = entry_of(file.filename().string(), MappedFile::open(file)->text());
+      const auto digest = digests.find(entry["file"]);
+      if (digest != digests.end() && digest->second != entry["sha256"]) break;
       for (const Summary& r : *records) tally_.add(r);
       last_ = records->back().index;
-      add_file(file.filename().string(), MappedFile::open(file)->text());
+      files_.push_back(std::move(entry));
     }
     kept_ = tally_.records;
     next_ = last_ + 1;
@@ -193,13 +207,14 @@ class Writer {
     const bool single = plan_.format == Format::json;
     const std::string name = single ? file_name(plan_.config.device, number) : shard_name(number);
     (single ? write_small : write_text)(folder_ / name, shard_);
-    add_file(name, shard_);
+    files_.push_back(entry_of(name, shard_));
     shard_.clear();
     show(false);
   }
 
-  void add_file(const std::string& name, std::string_view text) {
-    files_.push_back({{"file", name}, {"bytes", text.size()}, {"sha256", sha256(text)}});
+  /// What the manifest says of a file.
+  static Json entry_of(const std::string& name, std::string_view text) {
+    return {{"file", name}, {"bytes", text.size()}, {"sha256", sha256(text)}};
   }
 
   void finish() {

@@ -190,4 +190,15 @@ void for_each_record(const std::filesystem::path& path, Format format,
   for_each_text(path, format, [&](std::string_view text, int line) { with_json(text, path, line, visit); });
 }
 
+std::map<std::string, std::string> manifest_digests(const std::filesystem::path& folder) {
+  const auto path = folder / "manifest.json";
+  std::map<std::string, std::string> digests;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return digests;
+  for_each_record(path, Format::json, [&](const Json& manifest) {
+    for (const Json& f : manifest.at("files")) digests[f.at("file")] = f.at("sha256");
+  });
+  return digests;
+}
+
 }  // namespace ferrite::irsynth

@@ -54,6 +54,9 @@ std::int64_t records_of_file(const Plan& plan, std::int64_t number);
 /// The contents of irsynth.json. Throws IoError, ParseError, or ValueError for another generator.
 Plan read_plan(const std::filesystem::path& folder);
 std::string plan_text(const Plan& plan);
+/// The SHA-256 of each file by its name, from the manifest of a finished run; nothing without one. Throws
+/// ParseError.
+std::map<std::string, std::string> manifest_digests(const std::filesystem::path& folder);
 
 /// Calls `visit(text, line)` for each line of a file, or for all of it if the format is json.
 void for_each_text(const std::filesystem::path& file, Format format,

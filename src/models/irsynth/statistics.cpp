@@ -23,17 +23,13 @@ Json spread(std::vector<std::size_t> sizes) {
 
 /// Files are read up to the first that is not there: the numbers would be of those before it.
 void check_all_there(const std::filesystem::path& folder) {
-  const auto manifest = folder / "manifest.json";
   std::error_code ignored;
-  if (!std::filesystem::exists(manifest, ignored)) return;  // of a run that is not finished
-  for_each_record(manifest, Format::json, [&](const Json& all) {
-    for (const Json& f : all.at("files"))
-      if (const auto file = folder / f.at("file").get<std::string>(); !std::filesystem::exists(file, ignored))
-        throw IoError(
-            fmt::format("[irsynth] {}: is missing, and manifest.json lists it: run irsynth again with the "
-                        "options in irsynth.json, which makes it anew",
-                        file.string()));
-  });
+  for (const auto& [name, digest] : manifest_digests(folder))
+    if (!std::filesystem::exists(folder / name, ignored))
+      throw IoError(
+          fmt::format("[irsynth] {}: is missing, and manifest.json lists it: run irsynth again with the "
+                      "options in irsynth.json, which makes it anew",
+                      (folder / name).string()));
 }
 
 }  // namespace

@@ -72,21 +72,17 @@ void verify(Record& r, const Json& json, const Plan& plan, std::vector<std::stri
 }
 
 void check_digests(const std::filesystem::path& folder, std::vector<std::string>& problems) {
-  const auto path = folder / "manifest.json";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
+  if (!std::filesystem::exists(folder / "manifest.json", ignored)) {
     problems.push_back("manifest.json is missing: the run is not finished");
     return;
   }
-  for_each_record(path, Format::json, [&](const Json& manifest) {
-    for (const Json& f : manifest.at("files")) {
-      const std::string name = f.at("file"), digest = f.at("sha256");
-      if (!std::filesystem::exists(folder / name, ignored))
-        problems.push_back(name + " is missing");
-      else if (sha256(MappedFile::open(folder / name)->text()) != digest)
-        problems.push_back(name + " is not what its digest says");
-    }
-  });
+  for (const auto& [name, digest] : manifest_digests(folder)) {
+    if (!std::filesystem::exists(folder / name, ignored))
+      problems.push_back(name + " is missing");
+    else if (sha256(MappedFile::open(folder / name)->text()) != digest)
+      problems.push_back(name + " is not what its digest says");
+  }
 }
 
 /// Runs `check()`; an exception counts as one more problem.

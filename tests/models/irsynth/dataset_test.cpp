@@ -128,6 +128,27 @@ TEST(IrsynthDataset, FilesThatWereCutAreWrittenAgain) {
   }
 }
 
+TEST(IrsynthDataset, FilesThatWereChangedAreWrittenAgain) {
+  for (const Format format : {Format::json, Format::jsonl}) {
+    const testing::ScratchFolder folder;
+    const Plan plan = small_plan(format);
+    write_dataset(folder / "d", plan);
+    const auto whole = files_of(folder / "d");
+    const std::string name = format == Format::json ? "cuda_synth_0003.json" : "shard-00003.jsonl";
+    std::string text = whole.at(name);
+    const std::size_t place = text.find("def ");
+    ASSERT_NE(place, std::string::npos);
+    text.replace(place, 4, "Def ");  // still a record
+    std::ofstream(folder / "d" / name, std::ios::binary) << text;
+    EXPECT_EQ(write_dataset(folder / "d", plan).kept, format == Format::json ? 3 : 21);
+    EXPECT_EQ(files_of(folder / "d"), whole);
+    EXPECT_TRUE(validate_dataset(folder / "d", false).problems.empty());
+    std::ofstream(folder / "d/manifest.json") << "{";
+    EXPECT_EQ(write_dataset(folder / "d", plan).kept, 60) << "there is nothing to compare with";
+    EXPECT_EQ(files_of(folder / "d"), whole);
+  }
+}
+
 TEST(IrsynthDataset, StopsWhereNoCandidateIsTaken) {
   const testing::ScratchFolder folder;
   const Plan plan = small_plan(Format::jsonl);

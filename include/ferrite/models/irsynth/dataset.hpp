@@ -36,11 +36,11 @@ struct DatasetResult {
 };
 
 /// Writes the records 0 to pairs - 1 on all threads of the pool. The contents of the folder do not depend on
-/// the number of threads, nor on how often the run was interrupted. Truncated files, and all after them, are
-/// written again. A candidate that fails verification is counted, and a later one replaces it. Throws
-/// ValueError if the folder holds another plan, or if candidate after candidate has a structure that is full;
-/// BackendError once a hundred candidates and more than one in twenty have failed; IoError if the folder
-/// cannot be written.
+/// the number of threads, nor on how often the run was interrupted. Truncated files, files that differ from
+/// their digest in the manifest, and all after them, are written again. A candidate that fails verification
+/// is counted, and a later one replaces it. Throws ValueError if the folder holds another plan, or if
+/// candidate after candidate has a structure that is full; BackendError once a hundred candidates and more
+/// than one in twenty have failed; IoError if the folder cannot be written.
 FERRITE_API DatasetResult write_dataset(const std::filesystem::path& folder, const Plan& plan,
                                         const std::function<void(const Progress&)>& report = {});
 
