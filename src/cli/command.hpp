@@ -25,15 +25,34 @@ inline bool looks_octal(const std::string& text) {
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
+/// Whether all of a text is a whole number that `value` can hold.
+template <class Int>
+bool reads_whole(const std::string& text, Int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && !looks_octal(text);
+}
+
 /// For seeds and counts: CLI11 reads -1, and what is too large, as the largest number.
 inline const CLI::Validator whole_number(
     [](const std::string& text) {
       std::uint64_t value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool is_whole = error == std::errc{} && end == text.data() + text.size() && !looks_octal(text);
-      return is_whole ? std::string() : "'" + text + "': give a whole number, 0 or more and below 2^64";
+      return reads_whole(text, value) ? std::string()
+                                      : "'" + text + "': give a whole number, 0 or more and below 2^64";
     },
     "");
+
+/// For counts; both ends included.
+inline CLI::Validator whole_between(std::int64_t low, std::int64_t high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        std::int64_t value = 0;
+        return reads_whole(text, value) && value >= low && value <= high
+                   ? std::string()
+                   : "'" + text + "': give a whole number from " + std::to_string(low) + " to " +
+                         std::to_string(high);
+      },
+      "");
+}
 
 /// For other numbers. CLI11 has the like, but its words differ from version to version, and NaN passes.
 inline CLI::Validator number_where(std::function<bool(double)> holds, const std::string& rule,
@@ -58,6 +77,12 @@ inline CLI::Validator between(std::int64_t low, std::int64_t high) {
   };
   const std::string from = std::to_string(low), to = std::to_string(high);
   return number_where(holds, "from " + from + " to " + to, "[" + from + " - " + to + "]");
+}
+
+/// Several values with commas or spaces in between, or both, as in "a, b".
+inline CLI::Option* as_list(CLI::Option* option) {
+  return option->delimiter(',')->transform(
+      [](const std::string& text) { return CLI::detail::trim_copy(text); });
 }
 
 /// Values are texts as they are given. CLI11 takes "[INST] a, b [/INST]" as a list, unless an option says how

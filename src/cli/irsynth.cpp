@@ -91,13 +91,14 @@ void add_irsynth(CLI::App& app, Action& action) {
   Config& c = o.plan.config;
   CLI::App* command = app.add_subcommand(
       "irsynth", "Make verified pairs of kernels: Python and the CUDA or C++ that means the same");
+  const CLI::Validator most = whole_between(1, 1'000'000'000'000);
   std::string names;
   for (const Category& category : categories())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", category.name);
-  command->add_option("-n,--pairs", o.plan.pairs, "How many")->capture_default_str();
+  command->add_option("-n,--pairs", o.plan.pairs, "How many")->check(most)->capture_default_str();
   command->add_option("-o,--output", o.out, "Folder; a run that was cut short goes on");
-  command->add_option("-c,--categories", c.categories, "Only these, with spaces or commas: " + names)
-      ->delimiter(',');
+  as_list(
+      command->add_option("-c,--categories", c.categories, "Only these, with spaces or commas: " + names));
   choice(command, "-d,--device", c.device, {Device::cuda, Device::cpu},
          "What the target text is for: cuda or cpu");
   command->add_option("-s,--seed", o.plan.seed, "Another seed, other kernels")
@@ -115,11 +116,14 @@ void add_irsynth(CLI::App& app, Action& action) {
   command
       ->add_option("--per-structure", c.most_per_structure,
                    "Most pairs that differ only in names and numbers")
+      ->check(whole_between(1, 1'000'000'000))
       ->capture_default_str();
   command->add_option("-j,--jobs", o.jobs, "Threads; the result does not depend on it")->check(whole_number);
   choice(command, "--format", o.plan.format, {Format::json, Format::jsonl},
          "A file for each pair, or lines in shards");
-  command->add_option("--shard-size", o.plan.shard_size, "Pairs of a jsonl shard")->capture_default_str();
+  command->add_option("--shard-size", o.plan.shard_size, "Pairs of a jsonl shard")
+      ->check(most)
+      ->capture_default_str();
   choice(command, "--verify", c.verify, {Verify::none, Verify::cpu, Verify::compile, Verify::gpu},
          "none; cpu: parser, interpreter, CPU, gradients; compile: NVRTC too; gpu: a GPU's outputs too");
   command->add_option("--gpu", c.gpu, "Index of the GPU for --verify gpu")

@@ -254,9 +254,8 @@ void add_ops(CLI::App& app, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("ops", "List what every backend does for every op and dtype");
-  command->add_option("--backend", options->backends, "Only these backends")
-      ->check(CLI::IsMember(known_backends()))
-      ->delimiter(',');
+  as_list(command->add_option("--backend", options->backends, "Only these backends"))
+      ->check(CLI::IsMember(known_backends()));
   command->add_flag("--json", options->json, "Print JSON");
   command->footer("Examples:\n  ferrite ops\n  ferrite ops --backend cpu\n  ferrite ops --json");
   command->callback([&action, options] {

@@ -1,4 +1,5 @@
 // ferrite irsynth, as a user sees it.
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -57,10 +58,17 @@ TEST(IrsynthCli, SaysWhatIsWrong) {
   refused("--verify compile -d cpu" + out, "they are about CUDA texts");
   refused("-c shared_memory --style warp" + out, "Warp has no such kernels");
   refused("--seed -1" + out, "--seed: '-1': give a whole number, 0 or more");
+  for (const char* option : {"-n", "--shard-size"})
+    for (const char* number : {"99999999999999999999", "9223372036854775807", "0", "-5", "1e3", "010"})
+      refused(fmt::format("{} {}{}", option, number, out),
+              fmt::format("'{}': give a whole number from 1 to 1000000000000", number));
+  refused("--per-structure 3000000000" + out, "--per-structure: '3000000000': give a whole number from 1 to");
   refused("-j -3" + out, "--jobs: '-3': give a whole number, 0 or more");
   refused("-o /proc/foo", "[irsynth] /proc/foo: ");
   EXPECT_FALSE(std::filesystem::exists(folder / "pairs/irsynth.json")) << "the folder is still free";
   EXPECT_EQ(run_ferrite("irsynth -n 2 --quiet -c arithmetic,math" + out).code, 0);
+  const Reply spaces = run_ferrite("irsynth -n 2 --quiet -c 'arithmetic, math'" + out);
+  EXPECT_EQ(spaces.code, 0) << spaces.output;  // goes on with the same run
   refused("stats '" + (folder / "nothing").string() + "'", "irsynth.json");
 }
 

@@ -191,6 +191,7 @@ TEST(OpsCommand, TellsKernelsViewsAndCompositionsApartByDtype) {
 
 TEST(OpsCommand, PrintsATableOfTheChosenBackends) {
   const Reply both = run_ferrite("ops"), one = run_ferrite("ops --backend reference");
+  EXPECT_EQ(run_ferrite("ops --backend 'reference, cpu'").code, 0);
   expect_contains(both.output.substr(0, both.output.find('\n')), "cpu");
   EXPECT_EQ(one.output.substr(0, one.output.find('\n')).find("cpu"), std::string::npos);
   const std::string table = std::regex_replace(one.output, std::regex(" +"), " ");

@@ -55,7 +55,7 @@ int run_bench(const BenchOptions& options) {
 
 void add_selection(CLI::App* command, BenchOptions& options) {
   const auto list = [&](const char* name, std::vector<std::string>& value, const std::string& help) {
-    return command->add_option(name, value, help)->delimiter(',');
+    return as_list(command->add_option(name, value, help));
   };
   list("--ops", options.selection.ops, "Only these ops, as add,matmul");
   list("--sizes", options.selection.sizes,

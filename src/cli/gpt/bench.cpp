@@ -154,9 +154,8 @@ void add_gpt_bench(CLI::App& gpt, Action& action) {
   command->add_option("--size", o->size, "Sizes of the model")
       ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
       ->capture_default_str();
-  command
-      ->add_option("--batch", o->bench.batches, "Rows of a batch; several, as in 64,4, are measured in turn")
-      ->delimiter(',')
+  as_list(command->add_option("--batch", o->bench.batches,
+                              "Rows of a batch; several, as in 64,4, are measured in turn"))
       ->check(positive_number)
       ->capture_default_str();
   command->add_option("--length", o->bench.length, "Tokens of a row; 0: the model's context")
