@@ -117,6 +117,14 @@ TEST_F(TokenizeCommand, WarnsOfWhatLooksWrongAndNamesTheOption) {
   const std::string semicolons = "tokenize fit " + at("s.csv") + " --quiet --out " + at("fit.safetensors");
   expect_contains(run_ferrite(semicolons).output, "--delimiter ';'");
   EXPECT_EQ(run_ferrite(semicolons + " --delimiter ';'").output, "");
+  text = "x\n";
+  for (int i = 0; i < 400; ++i) text += i % 10 == 0 ? "1.5\n" : "0.5\n";
+  std::ofstream(folder / "r.csv") << text;
+  const std::string repeats =
+      "tokenize fit " + at("r.csv") + " --bins 8 --quiet --out " + at("fit.safetensors");
+  expect_contains(run_ferrite(repeats).output,
+                  "warning: column 'x': the values from 0.5 to 1.5 have one token");
+  EXPECT_EQ(run_ferrite(repeats + " --duplicates merge").output, "");
   std::ofstream(folder / "d.csv") << "a,a\n1,2\n3,4\n";
   const std::string twice = "tokenize fit " + at("d.csv") + " --quiet --out " + at("fit.safetensors");
   const Reply refused = run_ferrite(twice);

@@ -20,6 +20,19 @@ std::vector<double> drop_duplicates(const std::vector<double>& quantiles, double
   return {kept.begin() + 1, kept.end() - 1};
 }
 
+/// Whether drop_duplicates leaves a value that several quantiles share in one bin with another such value, or
+/// all values in one.
+bool merges_values(const std::vector<double>& quantiles, const TokenizerConfig& config) {
+  std::vector<int> repeats{1};
+  for (std::size_t i = 1; i < quantiles.size(); ++i)
+    if (quantiles[i] - quantiles[i - 1] > config.least_distance)
+      repeats.push_back(1);
+    else
+      ++repeats.back();
+  if (config.closed == Closed::left) std::reverse(repeats.begin(), repeats.end());
+  return repeats.size() == 2 || (repeats.size() > 2 && repeats[0] > 1 && repeats[1] > 1);
+}
+
 /// A value that several quantiles share gets an edge on either side, so nothing else is in its bin. This
 /// takes no more edges than before.
 std::vector<double> merge_heavy(const std::vector<double>& quantiles, Closed closed) {
@@ -77,13 +90,20 @@ double ColumnFit::value_of(std::int64_t bin, BinValue value, Closed closed) cons
   return std::clamp(from / 2 + to / 2, low, high);
 }
 
-std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerConfig& config) {
-  if (std::isnan(quantiles[0])) return {};
+void set_edges(ColumnFit& column, std::vector<double> quantiles, const TokenizerConfig& config) {
+  column.least = quantiles.front();
+  column.greatest = quantiles.back();
+  if (std::isnan(column.least)) return;
   if (config.edge_precision == EdgePrecision::f32)
     for (double& q : quantiles) q = static_cast<double>(static_cast<float>(q));
-  if (config.duplicates == DuplicateEdges::drop) return drop_duplicates(quantiles, config.least_distance);
-  if (config.duplicates == DuplicateEdges::merge) return merge_heavy(quantiles, config.closed);
-  return {quantiles.begin() + 1, quantiles.end() - 1};
+  if (config.duplicates == DuplicateEdges::drop) {
+    column.edges = drop_duplicates(quantiles, config.least_distance);
+    column.merged = merges_values(quantiles, config);
+  } else if (config.duplicates == DuplicateEdges::merge) {
+    column.edges = merge_heavy(quantiles, config.closed);
+  } else {
+    column.edges.assign(quantiles.begin() + 1, quantiles.end() - 1);
+  }
 }
 
 }  // namespace ferrite::quantile_tokenizer

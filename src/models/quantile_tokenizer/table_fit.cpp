@@ -193,13 +193,10 @@ class TableFitter {
       for_each_column(fits.size(), [&](std::size_t k) { refiners[k].add(column(*chunk, k)); });
     });
     for_each_column(fits.size(), [&](std::size_t k) {
-      const std::vector<double> quantiles = refiners[k].quantiles();
       fits[k].name = name_of(chosen_[k]);
       fits[k].count = summaries[k].count();
       fits[k].missing = rows_ - fits[k].count;
-      fits[k].least = quantiles.front();
-      fits[k].greatest = quantiles.back();
-      fits[k].edges = inner_edges(quantiles, config);
+      set_edges(fits[k], refiners[k].quantiles(), config);
     });
     if (config.statistics) count_streamed(fits);
     return fits;

@@ -1,4 +1,4 @@
-// Reports of a fit: a table for the terminal, and one self-contained page with a picture per column.
+// Reports of a fit: a table for the terminal, one self-contained page with a picture per column, and notes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -145,6 +145,30 @@ std::string TableTokenizer::report() const {
                         kind, r.values, r.missing, r.range, range, r.tokens, r.fullest, r.unknown);
   return text + fmt::format("{} columns; tokens are {}, {} is missing, {} unknown\n", columns_.size(),
                             to_string(width()), missing_text(*this), unknown_token());
+}
+
+std::vector<std::string> TableTokenizer::notes() const {
+  std::vector<std::string> all;
+  for (const TableColumn& c : columns_) {
+    if (is_binned(c.kind)) {
+      const ColumnFit& fit = numeric_.columns()[c.place];
+      if (!fit.merged) continue;
+      const Closed closed = numeric_.config().closed;
+      const BinRange range = fit.bin_range(closed == Closed::left ? fit.bins() - 1 : 0, closed);
+      all.push_back(fmt::format(
+          "column '{}': the values from {} to {} have one token, though some are frequent enough for tokens "
+          "of their own. --duplicates merge, without --like, gives them those",
+          printable(c.name), value_text(range.least, c.kind), value_text(range.greatest, c.kind)));
+      continue;
+    }
+    const CategoryFit& fit = categories_[c.place];
+    if (2 * fit.dropped <= fit.rows()) continue;
+    all.push_back(
+        fmt::format("column '{0}': {1} of {2} rows hold none of its {3} most frequent texts and are unknown. "
+                    "--drop '{0}' leaves it out, --categories keeps more",
+                    printable(c.name), fit.dropped, fit.rows(), fit.names.size()));
+  }
+  return all;
 }
 
 std::string TableTokenizer::report_page(std::string_view title) const {

@@ -201,20 +201,6 @@ std::string TableTokenizer::inverse(std::int64_t token, std::size_t column, std:
                   row, column, printable(c.name), token, limit - 1, missing, unknown_token()));
 }
 
-std::vector<std::string> TableTokenizer::notes() const {
-  std::vector<std::string> all;
-  for (const TableColumn& c : columns_) {
-    if (is_binned(c.kind)) continue;
-    const CategoryFit& fit = categories_[c.place];
-    if (2 * fit.dropped <= fit.rows()) continue;
-    all.push_back(
-        fmt::format("column '{0}': {1} of {2} rows hold none of its {3} most frequent texts and are unknown. "
-                    "--drop '{0}' leaves it out, --categories keeps more",
-                    printable(c.name), fit.dropped, fit.rows(), fit.names.size()));
-  }
-  return all;
-}
-
 SafeTensors TableTokenizer::file() const {
   nlohmann::ordered_json columns = nlohmann::ordered_json::array(), categories = columns;
   for (const TableColumn& c : columns_)

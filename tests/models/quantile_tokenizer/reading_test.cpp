@@ -1,5 +1,7 @@
 // Tables as people have them: other orders of columns, names that repeat, numbers with odd texts among them,
 // numbers beyond the range, other delimiters.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "models/quantile_tokenizer/table_support.hpp"
@@ -102,6 +104,29 @@ TEST_F(Reading, SaysWhichFitKnowsFewOfItsTexts) {
   const auto notes = fit(text, {}, how).notes();
   ASSERT_EQ(notes.size(), 1u);
   expect_part(notes[0], "column 'id': 30 of 40 rows hold none of its 10 most frequent texts");
+}
+
+TEST_F(Reading, SaysWhichFrequentValuesShareAToken) {
+  std::string text = "two,three,spread\n";  // values of 95 % and 5 %, of a third each, all different
+  for (int i = 0; i < 300; ++i)
+    text += fmt::format("{},{},{}\n", i % 20 == 0 ? 1.5 : 0.5, i % 3 + 0.5, i + 0.5);
+  TableFitConfig how;
+  how.tokenizer.bins = 8;
+  const auto closed = [&](Closed side) {
+    how.tokenizer.closed = side;
+    return fit(text, {}, how).notes();
+  };
+  const auto left = closed(Closed::left), right = closed(Closed::right);
+  ASSERT_EQ(left.size(), 2u);
+  expect_part(left[0], "column 'two': the values from 0.5 to 1.5 have one token, though some are frequent");
+  expect_part(left[0], "--duplicates merge");
+  expect_part(left[1], "column 'three': the values from 1.5 to 2.5 have one token");
+  ASSERT_EQ(right.size(), 2u);
+  expect_part(right[1], "column 'three': the values from 0.5 to 1.5 have one token");
+  how.memory_limit = 0;  // in passes over the file
+  EXPECT_EQ(closed(Closed::left), left);
+  how.tokenizer.duplicates = DuplicateEdges::merge;
+  EXPECT_TRUE(closed(Closed::left).empty());
 }
 
 TEST_F(Reading, SuspectsAnotherDelimiter) {

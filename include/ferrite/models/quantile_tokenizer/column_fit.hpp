@@ -31,6 +31,9 @@ struct FERRITE_API ColumnFit {
   /// With TokenizerConfig::statistics: how many elements each bin holds, and the mean of the finite ones.
   std::vector<std::int64_t> bin_counts;
   std::vector<double> bin_means;
+  /// Different values share a bin, though at least one of them would fill a bin: DuplicateEdges::drop leaves
+  /// no edge between the last two quantiles that differ (the first two for Closed::right). Not in files.
+  bool merged = false;
 
   std::int64_t bins() const { return static_cast<std::int64_t>(edges.size()) + 1; }
   bool is_constant() const { return count > 0 && least == greatest; }
@@ -44,8 +47,8 @@ struct FERRITE_API ColumnFit {
   double value_of(std::int64_t bin, BinValue value, Closed closed) const;
 };
 
-/// Turns the bins + 1 quantiles of a column into the edges between its bins, by the config's precision and
-/// policy.
-FERRITE_API std::vector<double> inner_edges(std::vector<double> quantiles, const TokenizerConfig& config);
+/// Sets `least`, `greatest`, `edges` and `merged` from the bins + 1 quantiles of the column, by the config's
+/// precision and policy.
+FERRITE_API void set_edges(ColumnFit& column, std::vector<double> quantiles, const TokenizerConfig& config);
 
 }  // namespace ferrite::quantile_tokenizer

@@ -144,9 +144,7 @@ QuantileTokenizer QuantileTokenizer::fit(const Tensor<B>& x, const TokenizerConf
     }
     columns[c].count = count[c];
     columns[c].missing = x.size(0) - columns[c].count;
-    columns[c].least = quantiles.front();
-    columns[c].greatest = quantiles.back();
-    columns[c].edges = inner_edges(quantiles, config);
+    set_edges(columns[c], std::move(quantiles), config);
   }
   QuantileTokenizer fitted(config, std::move(columns));
   if (config.statistics) fitted.measure_bins(values);

@@ -159,7 +159,8 @@ class FERRITE_API TableTokenizer {
   /// on how the table was cut into chunks.
   std::string fingerprint() const;
 
-  /// Signs that the fit may be of little use, one sentence each, with an option that may help.
+  /// Signs that the fit may be of little use, one sentence each, with an option that may help. A fit that was
+  /// loaded does not know ColumnFit::merged.
   std::vector<std::string> notes() const;
 
   /// One line per column, as a table; and a page with a histogram and the edges of each.
