@@ -11,6 +11,7 @@
 
 #include "ferrite/core/rng.hpp"
 #include "ferrite/io/npy.hpp"
+#include "io/file_ending.hpp"
 
 namespace ferrite::cli {
 
@@ -145,7 +146,7 @@ Value KernelArguments::make(const std::string& name, Type type) {
   } else {
     text = fmt::format("uniform:{}", fmt::join(dim_, "x"));
   }
-  if (text.ends_with(".npy")) {
+  if (io_detail::ending_of(text) == ".npy") {
     files_.push_back(text);
     return read_value(name, type, text);
   }

@@ -1,7 +1,6 @@
 // ferrite priors: synthetic datasets to files, their statistics, and descriptions of single ones.
 #include <fmt/format.h>
 
-#include <cctype>
 #include <optional>
 
 #include "cli/prior_options.hpp"
@@ -12,6 +11,7 @@
 #include "ferrite/models/priors/describe.hpp"
 #include "ferrite/models/priors/shards.hpp"
 #include "ferrite/stacks.hpp"
+#include "io/file_ending.hpp"
 
 namespace ferrite::cli {
 
@@ -41,16 +41,9 @@ int describe_one(const DrawOptions& options, const Config& config) {
   return success;
 }
 
-/// Of a name, in lower case: X.NPZ is a file too.
-std::string name_ending(const std::string& name) {
-  std::string ending = std::filesystem::path(name).extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return ending;
-}
-
 /// Names of files that are not written would become folders.
 void check_name(const std::string& name) {
-  const std::string ending = name_ending(name);
+  const std::string ending = io_detail::ending_of(name);
   for (const char* other : {".npy", ".csv", ".tsv", ".parquet", ".json", ".jsonl", ".txt", ".zip"})
     if (ending == other)
       throw ValueError(
@@ -65,7 +58,7 @@ void make(AnyBackend& backend, const DrawOptions& options, ShardPlan plan, Prior
   const auto show = [&](std::int64_t done) {
     bar("datasets", static_cast<double>(done) / static_cast<double>(plan.datasets));
   };
-  const std::string ending = name_ending(options.out);
+  const std::string ending = io_detail::ending_of(options.out);
   plan.format = ending == ".npz" ? ShardFormat::npz : ShardFormat::safetensors;
   if (ending == ".npz" || ending == ".safetensors") {
     const AtomicFile reserved(options.out);  // a path that cannot be written should not cost the datasets

@@ -8,6 +8,7 @@
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
+#include "io/file_ending.hpp"
 
 namespace ferrite::text {
 namespace {
@@ -48,7 +49,7 @@ BytePairTokenizer BytePairTokenizer::parse(std::string_view content, std::string
 }
 
 void BytePairTokenizer::save(const std::filesystem::path& path) const {
-  const std::string extension = path.extension().string();
+  const std::string extension = io_detail::ending_of(path);
   const std::string content = extension == ".tiktoken" ? write_ranks(*model_)
                               : extension == ".json"   ? write_tokenizer_json(*model_)
                                                        : write_merges(*model_);

@@ -80,6 +80,7 @@ TEST_F(KernelArgumentsCli, ElementsOfFilesThatTheTypeDoesNotHoldAreRefused) {
   for (const char* type : {"float", "int", "wp.uint8", "wp.int64"})
     EXPECT_EQ(run_store(type, "--arg n=1 --arg out=" + write_array<double>("i.npy", {7})).code, 0) << type;
   EXPECT_EQ(run_store("float", "--arg n=1 --arg out=" + write_array<double>("j.npy", {0.1, nan})).code, 0);
+  EXPECT_EQ(run_store("float", "--arg n=1 --arg out=" + write_array<double>("K.NPY", {0.1, nan})).code, 0);
 }
 
 TEST_F(KernelArgumentsCli, UnsignedNumbersAreShownAndWrittenAsTheyAre) {

@@ -37,6 +37,8 @@ TEST(BpeFiles, EveryFormatLeadsToEveryOther) {
     EXPECT_EQ(slurp(folder / "again.tiktoken"), slurp(folder / "gpt2.tiktoken")) << name;
     tokenizer.save(folder / "again.json");
     expect_same_ids(BytePairTokenizer::load(folder / "again.json"), gpt2());
+    tokenizer.save(folder / "AGAIN.TIKTOKEN");
+    EXPECT_EQ(slurp(folder / "AGAIN.TIKTOKEN"), slurp(folder / "gpt2.tiktoken")) << name;
   }
 }
 

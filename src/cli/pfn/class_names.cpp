@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "io/csv_value.hpp"
+#include "io/file_ending.hpp"
 
 namespace ferrite::cli::pfn {
 
@@ -87,7 +88,7 @@ bool is_constant(const RawColumn& column) {
 
 Table with_class_names(const Table& table, const std::filesystem::path& file, TableConfig config,
                        const std::string& target, std::span<const std::string> classes) {
-  const std::string kind = file.extension().string();
+  const std::string kind = io_detail::ending_of(file);
   const bool is_array = kind == ".npy" || kind == ".npz" || kind == ".safetensors";
   const RawColumn* const column = table.find(target);
   if (!column || is_array) return table;

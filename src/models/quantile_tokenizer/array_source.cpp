@@ -9,6 +9,7 @@
 #include "ferrite/io/npy.hpp"
 #include "ferrite/io/npz.hpp"
 #include "ferrite/io/safetensors.hpp"
+#include "io/file_ending.hpp"
 #include "models/quantile_tokenizer/table_sources.hpp"
 
 namespace ferrite::quantile_tokenizer {
@@ -29,10 +30,11 @@ class ArraySource final : public TableSource {
     missing_ = missing_values_.markers();
     std::vector<std::string> names;
     std::vector<Strided> columns;
-    if (path.extension() == ".npy") {
+    const std::string kind = io_detail::ending_of(path);
+    if (kind == ".npy") {
       add_matrix(read_npy(path), config.layout, names, columns);
     } else {
-      const bool zip = path.extension() == ".npz";
+      const bool zip = kind == ".npz";
       add_tensors(zip ? read_npz(path) : read_safetensors(path).tensors, config, names, columns);
     }
     if (!config.text.empty() || !config.date.empty())

@@ -7,6 +7,7 @@
 
 #include "ferrite/core/error.hpp"
 #include "io/csv_value.hpp"
+#include "io/file_ending.hpp"
 #include "io/format.hpp"
 #include "models/quantile_tokenizer/dates.hpp"
 
@@ -220,12 +221,12 @@ void apply_guesses(CsvInspection& inspection) {
 }
 
 bool is_csv(const std::filesystem::path& path) {
-  const std::string kind = path.extension().string();
+  const std::string kind = io_detail::ending_of(path);
   return kind == ".csv" || kind == ".tsv" || kind == ".txt";
 }
 
 TableConfig csv_config(const std::filesystem::path& path, TableConfig config) {
-  if (config.delimiter == 0) config.delimiter = path.extension() == ".tsv" ? '\t' : ',';
+  if (config.delimiter == 0) config.delimiter = io_detail::ending_of(path) == ".tsv" ? '\t' : ',';
   return config;
 }
 

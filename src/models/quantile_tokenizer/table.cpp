@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ferrite/core/error.hpp"
+#include "io/file_ending.hpp"
 #include "models/quantile_tokenizer/csv_inspection.hpp"
 #include "models/quantile_tokenizer/fingerprint.hpp"
 #include "models/quantile_tokenizer/table_sources.hpp"
@@ -118,7 +119,7 @@ std::unique_ptr<TableSource> kept_in_memory(std::unique_ptr<TableSource> source,
 }
 
 std::unique_ptr<TableSource> open_table(const std::filesystem::path& path, const TableConfig& config) {
-  const std::string kind = path.extension().string();
+  const std::string kind = io_detail::ending_of(path);
   if (is_csv(path)) return open_csv_table(path, config);
   if (kind == ".npy" || kind == ".npz" || kind == ".safetensors") return open_array_table(path, config);
   if (kind == ".parquet") return open_parquet_table(path, config);

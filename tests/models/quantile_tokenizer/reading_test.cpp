@@ -129,6 +129,14 @@ TEST_F(Reading, SaysWhichFrequentValuesShareAToken) {
   EXPECT_TRUE(closed(Closed::left).empty());
 }
 
+TEST_F(Reading, EndingsMayBeCapitals) {
+  for (const char* name : {"T.CSV", "t.Csv", "T.TXT"})
+    EXPECT_EQ(open_table(write(name, "a,b\n1,2\n"))->names(), (std::vector<std::string>{"a", "b"})) << name;
+  EXPECT_EQ(open_table(write("T.TSV", "a\tb\n1\t2\n"))->names(), (std::vector<std::string>{"a", "b"}));
+  const std::string message = error<Error>([&] { open_table(write("T.PARQUET", "no such file")); });
+  EXPECT_EQ(message.find("the name must end in"), std::string::npos) << message;
+}
+
 TEST_F(Reading, SuspectsAnotherDelimiter) {
   const auto semicolons = csv("a;b\n1;2\n3;4\n");
   ASSERT_EQ(semicolons->notes().size(), 1u);

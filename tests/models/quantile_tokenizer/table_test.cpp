@@ -179,8 +179,13 @@ TEST_F(Table, OfAnArrayHasTheTokensOfItsTensor) {
   TableConfig named;
   named.array = "x";
   named.chunk_bytes = 1000;
+  for (const auto& [name, capitals] : {std::pair{"rows.npy", "ROWS.NPY"},
+                                       {"matrix.npz", "MATRIX.NPZ"},
+                                       {"vectors.safetensors", "VECTORS.SafeTensors"}})
+    std::filesystem::copy_file(folder / name, folder / capitals);
   const std::pair<const char*, TableConfig> forms[] = {
-      {"rows.npy", {}}, {"columns.npy", first}, {"matrix.npz", named}, {"vectors.safetensors", {}}};
+      {"rows.npy", {}}, {"columns.npy", first}, {"matrix.npz", named},      {"vectors.safetensors", {}},
+      {"ROWS.NPY", {}}, {"MATRIX.NPZ", named},  {"VECTORS.SafeTensors", {}}};
   for (const auto& [name, reading] : forms) {
     const auto source = open_table(folder / name, reading);
     const auto fitted = TableTokenizer::fit(*source, engine, {config});

@@ -88,9 +88,9 @@ class FERRITE_API TableSource {
   std::string fingerprint_;
 };
 
-/// Chosen by the file's name: .csv, .tsv, .txt; .npy, .npz, .safetensors; .parquet if ferrite was built with
-/// Arrow. Throws IoError, ParseError, and ValueError for an invalid name or option, such as columns that the
-/// table does not have, which it names.
+/// Chosen by the file's name, in small or capital letters: .csv, .tsv, .txt; .npy, .npz, .safetensors;
+/// .parquet if ferrite was built with Arrow. Throws IoError, ParseError, and ValueError for an invalid name
+/// or option, such as columns that the table does not have, which it names.
 FERRITE_API std::unique_ptr<TableSource> open_table(const std::filesystem::path& path,
                                                     const TableConfig& config = {});
 
