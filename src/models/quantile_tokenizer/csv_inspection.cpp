@@ -118,6 +118,7 @@ class Inspector {
       reject(1, 1, "only a header", "at least one row of data is needed");
     result_.data_line = row.front().line;
     result_.data_begin = static_cast<std::size_t>(row.front().raw.data() - text_.data()) - row.front().quoted;
+    if (!has_header) suspect_header(first);
     suspect_delimiter(first, row);
     take_columns(names, row);
     return std::move(result_);
@@ -161,6 +162,15 @@ class Inspector {
       times.emplace(names[i], 1);
     }
     return names;
+  }
+
+  /// Names may be numbers, such as years. Who asks for columns by name knows how the row is read.
+  void suspect_header(const CsvRow& first) {
+    if (config_.header != CsvHeader::automatic || !config_.columns.empty()) return;
+    result_.notes.push_back(fmt::format(
+        "the first row, which begins with {}, holds no text, so it is read as data, and columns are "
+        "called c0, c1, ...: --header present takes it as names, --header absent says it has none",
+        in_quotes(first[0].raw)));
   }
 
   /// A table of one column in which every row contains a common delimiter.

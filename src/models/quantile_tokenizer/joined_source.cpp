@@ -118,12 +118,12 @@ class JoinedSource final : public TableSource {
   /// From the first rows of the whole table, in whichever file they are.
   void guess_kinds() {
     TableConfig reading = config_;
-    reading.columns = names_;
     CsvInspection all;
     for (std::size_t i = 0; i < paths_.size() && reading.inspected_rows > 0; ++i) {
       const auto file = MappedFile::open(paths_[i]);
       CsvInspection found = inspect_csv(file->text(), paths_[i], csv_config(paths_[i], reading));
       reading.inspected_rows -= found.inspected;
+      reading.columns = names_;  // of the files after the first, in its order
       if (i == 0) {
         all = std::move(found);
         continue;

@@ -129,6 +129,25 @@ TEST_F(Reading, SaysWhichFrequentValuesShareAToken) {
   EXPECT_TRUE(closed(Closed::left).empty());
 }
 
+TEST_F(Reading, SaysThatAFirstRowOfNumbersIsData) {
+  const std::string text = "2019,2020\n1.5,2.5\n3.5,4.5\n";
+  const auto guessed = csv(text);
+  EXPECT_EQ(guessed->names(), (std::vector<std::string>{"c0", "c1"}));
+  ASSERT_EQ(guessed->notes().size(), 1u);
+  expect_part(guessed->notes()[0], "the first row, which begins with \"2019\", holds no text, so it is read");
+  expect_part(guessed->notes()[0], "--header present");
+  const auto path = write("part.csv", text);
+  EXPECT_EQ(open_tables({path, path})->notes(), guessed->notes());
+  EXPECT_TRUE(csv(text, fit(text).reading({}))->notes().empty()) << "the fit has c0 and c1";
+  TableConfig told;
+  told.header = CsvHeader::absent;
+  EXPECT_TRUE(csv(text, told)->notes().empty());
+  told.header = CsvHeader::present;
+  const auto named = csv(text, told);
+  EXPECT_EQ(named->names(), (std::vector<std::string>{"2019", "2020"}));
+  EXPECT_TRUE(named->notes().empty());
+}
+
 TEST_F(Reading, EndingsMayBeCapitals) {
   for (const char* name : {"T.CSV", "t.Csv", "T.TXT"})
     EXPECT_EQ(open_table(write(name, "a,b\n1,2\n"))->names(), (std::vector<std::string>{"a", "b"})) << name;
