@@ -44,6 +44,10 @@ TEST(KernelBindings, LocalsDefaultsAndValues) {
       "out[3] = float(wp.static(N + n))");
   EXPECT_EQ(run(text, {{"make.n", "4"}}), (std::vector<double>{8, 1, 1, 104}));
   EXPECT_EQ(run(text, {{"make.n", "3"}, {"make.scale", "2.0"}}), (std::vector<double>{6, 4, 1, 103}));
+  for (const auto& [n, value] : {std::pair("-7 // 2", -4), std::pair("-7 % 3", 2), std::pair("2 ** 3", 8),
+                                 std::pair("1 << 4", 16), std::pair("int(7 / 2)", 3)})
+    EXPECT_EQ(run(text, {{"make.n", n}})[3], 100 + value) << n;
+  expect_problem(text, "division by zero in Python", {{"make.n", "1 // 0"}});
   expect_problem(text, "the value of 'n' comes from Python: bind one to make.n");
   expect_problem(text, "unknown name 'missing'", {{"make.n", "4"}, {"make.mode", "'slow'"}});
 }

@@ -1,4 +1,6 @@
 // Numbers and constants keep all digits of the type they are wanted in, through every form of the kernel.
+#include <cmath>
+
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
 #include "packed_test.hpp"
@@ -95,6 +97,103 @@ TEST(KernelConstants, ArePrintedAndEmittedWithAllDigits) {
     for (const char* part :
          {"vec3d{0.1, 0.2, 0.3}", "3.141592653589793", "1234567890123ll", "quatd{0.1, 0.2, 0.3, 0.4}"})
       EXPECT_NE(emitted.find(part), std::string::npos) << part << "\n" << emitted;
+}
+
+/// What wp.static(expression) is as a float of 64 bits.
+double static_value(const std::string& expression) {
+  const std::string text =
+      "import math\nimport warp as wp\n\nN = 7 // -2\nUP = wp.vec2(1.0, 7 / 2)\n\n\n"
+      "@wp.func\ndef same(x: float):\n    return x\n\n\n@wp.kernel\n"
+      "def k(out: wp.array[wp.float64]):\n    out[0] = wp.float64(wp.static(" +
+      expression + "))\n";
+  EXPECT_EQ(error_of(text), "") << expression;
+  if (!error_of(text).empty()) return std::nan("");
+  std::vector<Value> arguments{real_array({0}, ScalarType::f64)};
+  launch(text, {1}, arguments);
+  return reals(arguments[0])[0];
+}
+
+TEST(KernelConstants, StaticIsPython) {
+  const std::pair<const char*, double> cases[] = {
+      {"7 / 2", 3.5},
+      {"-7 // 2", -4},
+      {"-7 % 3", 2},
+      {"7 % -3", -2},
+      {"-7.5 % 2.0", 0.5},
+      {"7.5 // -2", -4},
+      {"2 ** 10", 1024},
+      {"-2 ** 2", -4},
+      {"2 ** -1", 0.5},
+      {"1 << 40", 1099511627776},
+      {"-5 >> 100", -1},
+      {"2147483647 * 4 + 1", 8589934589},
+      {"True + True", 2},
+      {"True & False", 0},
+      {"~True", -2},
+      {"3 or 4", 3},
+      {"3 and 0.5", 0.5},
+      {"0 and 1 / 0", 0},
+      {"1 < 2 < 3", 1},
+      {"3 > 2 > 2", 0},
+      {"2 < 1 < 1 / 0", 0},
+      {"9007199254740993 == 9007199254740992.0", 0},
+      {"9007199254740993 > 9007199254740992.0", 1},
+      {"3 if 1 > 2 else 4.5", 4.5},
+      {"'a' < 'b' < 'c'", 1},
+      {"int(2.5e9)", 2500000000},
+      {"round(2.5)", 2},
+      {"max(3, 4.5, 4)", 4.5},
+      {"abs(N)", 4},
+      {"math.floor(-2.5)", -3},
+      {"UP[1]", 3.5},
+      {"(UP if N < 0 else missing)[0]", 1},
+      {"same(0.5)", 0.5},
+  };
+  for (const auto& [expression, value] : cases) EXPECT_EQ(static_value(expression), value) << expression;
+}
+
+TEST(KernelConstants, StaticRefusesWhatIsNotPython) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"1 / 0", "division by zero in Python"},
+      {"1.0 / 0.0", "division by zero in Python"},
+      {"5 % 0", "division by zero in Python"},
+      {"0 ** -1", "division by zero in Python"},
+      {"2 ** 63", "this integer needs more than 64 bits"},
+      {"1 << 64", "this integer needs more than 64 bits"},
+      {"9223372036854775807 + 1", "this integer needs more than 64 bits"},
+      {"(-9223372036854775807 - 1) // -1", "this integer needs more than 64 bits"},
+      {"9223372036854775807 / 3", "of more than 53 bits"},
+      {"1 << -1", "a negative shift"},
+      {"1.5 << 2", "'<<' is for integers in Python"},
+      {"(-8.0) ** 0.5", "is complex in Python"},
+      {"10.0 ** 400", "too large for Python's float"},
+      {"int(1e400)", "infinity and NaN are no integers"},
+      {"math.sqrt(-1.0)", "math.sqrt of -1 is an error in Python"},
+      {"wp.int32(7) / wp.int32(2)", "Python computes this"},
+      {"half(7)", "Python itself would run 'half'"},
+  };
+  const std::string before =
+      "import math\nimport warp as wp\n\n\n@wp.func\ndef half(x: int):\n    return x / 2\n\n\n";
+  for (const auto& [expression, problem] : cases) {
+    const std::string message =
+        error_of(before + "@wp.kernel\ndef k():\n    x = wp.static(" + expression + ")\n");
+    EXPECT_NE(message.find(problem), std::string::npos) << expression << ": " << message;
+    EXPECT_NE(message.find("k.py:12:"), std::string::npos) << expression << ": " << message;
+  }
+}
+
+TEST(KernelConstants, ArithmeticOfTheKernelIsNotPythons) {
+  EXPECT_EQ(run_lines("out[0] = float(-(7 / 2))\nout[1] = float(-(2147483647 + 1))"),
+            (std::vector<double>{-3, -2147483648., 0, 0}));
+  const auto with_global = [](const std::string& lines) { return "N = 5\n" + kernel_of(lines); };
+  std::vector<Value> arguments{real_array({0})};
+  launch(with_global("N = 3\nout[0] = float(-(N + 1))"), {1}, arguments);
+  EXPECT_EQ(reals(arguments[0])[0], -4);
+  EXPECT_NE(
+      error_of(with_global("N = 3\nt = wp.zeros(shape=N, dtype=float)")).find("the extents are constants"),
+      std::string::npos);
+  EXPECT_NE(error_of(with_global("N = 3\nm = wp.identity(n=N, dtype=float)")).find("needs n, a constant"),
+            std::string::npos);
 }
 
 TEST(KernelConstants, StaticSeesNoVariables) {

@@ -46,6 +46,13 @@ TEST(KernelHostile, WhatIsDeepButFairWorks) {
 TEST(KernelHostile, ConstantsThatNeedThemselves) {
   EXPECT_NE(error_of("A = B\nB = A\n\n@wp.kernel\ndef k():\n    y = A\n"), "");
   EXPECT_NE(error_of("A = A + 1\n\n@wp.kernel\ndef k():\n    y = A\n"), "");
+  EXPECT_NE(error_of("A = A + A + A + A\n\n@wp.kernel\ndef k():\n    y = A\n"), "");
+  std::string doubled = "A0 = 1\n";
+  for (int i = 1; i < 31; ++i) {
+    const std::string before = "A" + std::to_string(i - 1);
+    doubled += "A" + std::to_string(i) + " = " + before + " + " + before + "\n";
+  }
+  EXPECT_EQ(error_of(doubled + "\n@wp.kernel\ndef k():\n    y = A30\n"), "");
   EXPECT_NE(error_of("A = wp.vec3(A)\n\n@wp.kernel\ndef k():\n    y = A\n"), "");
 }
 

@@ -114,13 +114,12 @@ std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, Scala
            fmt::format("{}{} does not fit {}", negative ? "-" : "", number.integer, show(Type::of(scalar))));
     return literal(scalar, static_cast<std::int64_t>(negative ? 0 - number.integer : number.integer));
   }
-  const bool local = number.kind == Kind::name && !constants_only_ && names_.contains(number.text);
-  const bool written = number.kind == Kind::real || number.kind == Kind::integer ||
+  const bool written = constants_only_ || number.kind == Kind::real || number.kind == Kind::integer ||
                        number.kind == Kind::attribute || number.kind == Kind::name ||
                        (number.kind == Kind::call && module_.warp_name(number.args[0]) == "static");
-  if (!written || local) return std::nullopt;  // 0.1 * 3.0 is arithmetic of the kernel, in float
+  if (!written) return std::nullopt;  // 0.1 * 3.0 is arithmetic of the kernel, in float
   if (number.kind == Kind::call) check_static(number);
-  const auto c = module_.constant(e);
+  const auto c = constant(e);
   using C = ModuleChecker::Constant;
   if (c && c->kind == C::Kind::real && is_float(scalar)) return literal(scalar, c->real);
   if (c && c->kind == C::Kind::integer && is_float(scalar)) return literal(scalar, c->real);
@@ -194,7 +193,7 @@ Expr FunctionChecker::named_type_call(Builtin builtin, const syntax::Expr& e) {
   if (!scalar.is_float() || given.size() > at + 1) fail(e.place, "dtype is a float type");
   Type type = Type::quaternion(scalar.scalar);
   if (!quaternion) {
-    const auto n = given.empty() ? std::nullopt : module_.constant(*given[0]);
+    const auto n = given.empty() ? std::nullopt : constant(*given[0]);
     if (!n || n->kind != ModuleChecker::Constant::Kind::integer || n->integer < 2 || n->integer > 4)
       fail(e.place, "wp.identity needs n, a constant from 2 to 4");
     type = Type::matrix(static_cast<int>(n->integer), scalar.scalar);
@@ -232,28 +231,6 @@ Expr FunctionChecker::builtin_call(const BuiltinInfo& row, const syntax::Expr& e
   return apply(row.id, std::move(args));
 }
 
-/// Python computes a wp.static(x) before the kernel runs, when no variable of the kernel has a value yet.
-void FunctionChecker::check_static(const syntax::Expr& e) const {
-  if (constants_only_) return;
-  if (e.kind == Kind::name && names_.contains(e.text))
-    fail(e.place, fmt::format("wp.static is computed before the kernel runs, and '{}' is a variable of it: "
-                              "give the constant another name, or leave out wp.static",
-                              e.text));
-  for (const syntax::Expr& arg : e.args) check_static(arg);
-}
-
-/// wp.static(x): computed by Python before the kernel runs.
-Expr FunctionChecker::static_call(const syntax::Expr& e) {
-  if (e.args.size() != 2) fail(e.place, "wp.static takes one value");
-  check_static(e);
-  if (const auto known = module_.constant(e.args[1])) return from_constant(*known, e.place);
-  module_.check_bound(e.args[1]);
-  const bool outer = std::exchange(constants_only_, true);
-  Expr v = value(e.args[1]);
-  constants_only_ = outer;
-  return v;
-}
-
 /// wp.noise(state, x): the type of x decides which function it is.
 Expr FunctionChecker::library_call(std::string_view name, const syntax::Expr& e) {
   if (e.args.size() != 3) fail(e.place, fmt::format("wp.{} takes a state and a place", name));
@@ -270,6 +247,7 @@ Expr FunctionChecker::function_call(int index, const syntax::Expr& e) {
   const std::vector<Variable> parameters(callee.variables.begin(),
                                          callee.variables.begin() + callee.parameters);
   const std::string function = callee.name;
+  check_runs_in_python(index, e.place);
   Expr r;
   r.kind = ExprKind::call;
   r.index = index;

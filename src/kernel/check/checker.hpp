@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ferrite/kernel/parse.hpp"
+#include "kernel/check/python_numbers.hpp"
 #include "kernel/parse/syntax.hpp"
 
 namespace ferrite::kernel {
@@ -58,12 +59,11 @@ class ModuleChecker {
   /// The name if the expression is one of Warp's namespace: "wp.vec3" is "vec3".
   std::optional<std::string_view> warp_name(const syntax::Expr& e) const;
   /// The value of a module's constant as Python computes it: wp.pi, math.pi, NAME, 2.0 * NAME.
-  struct Constant {
-    enum class Kind : std::uint8_t { boolean, integer, real } kind;
-    std::int64_t integer = 0;
-    double real = 0;
-  };
+  /// Fails where Python does, and for integers of more than 64 bits; nothing if it is not a number, or needs
+  /// more than Python's arithmetic.
+  using Constant = PythonNumber;
   std::optional<Constant> constant(const syntax::Expr& e, int depth = 0) const;
+  static constexpr int deepest_constant = 400;
 
   /// While it lives, names have their meaning in a definition that captured these, or at the top level.
   class InScope {
@@ -102,7 +102,7 @@ class ModuleChecker {
     return false;
   }
   /// Fails if the expression needs a parameter of a Python function that has no value.
-  void check_bound(const syntax::Expr& e, int depth = 0) const;
+  void check_bound(const syntax::Expr& e) const;
 
  private:
   enum class State : std::uint8_t { open, checking, done, failed };
@@ -118,6 +118,7 @@ class ModuleChecker {
   std::optional<std::string> constant_text(const syntax::Expr& e, int depth) const;
   std::optional<Constant> named_constant(const syntax::Expr& e, int depth) const;
   std::optional<Constant> called_constant(const syntax::Expr& e, int depth) const;
+  std::optional<Constant> operated_constant(const syntax::Expr& e, int depth) const;
 
   syntax::File file_;
   std::shared_ptr<const Source> source_;
@@ -129,6 +130,7 @@ class ModuleChecker {
   mutable const syntax::Constants* captured_ =
       nullptr;                 // of the definition that is read; null at the top level
   mutable std::string scope_;  // the same
+  mutable std::map<const syntax::Expr*, std::optional<Constant>> known_;  // values of names, once computed
   std::map<std::string, std::string> causes_;
 };
 
@@ -226,15 +228,23 @@ class FunctionChecker {
   Expr relation(Builtin builtin, Expr a, Expr b, Place place);
   Expr logical(const syntax::Expr& e);
   Expr conditional(const syntax::Expr& e);
-  Expr from_constant(const ModuleChecker::Constant& c, Place place);
   Expr operation(Builtin builtin, Expr a, Expr b, const syntax::Expr* operands, Place place);
   std::optional<Expr> user_operation(Builtin builtin, const Expr& a, const Expr& b, Place place);
+
+  // static_values.cpp
+  Expr from_constant(const ModuleChecker::Constant& c, Place place);
+  /// What Python computes before the kernel runs: nothing if it needs a variable of the kernel.
+  std::optional<ModuleChecker::Constant> constant(const syntax::Expr& e) const;
+  bool mentions_variable(const syntax::Expr& e) const;
+  Expr python_value(const syntax::Expr& e);
+  Expr static_call(const syntax::Expr& e);
+  void check_static(const syntax::Expr& e) const;
+  void check_runs_in_python(int function, Place place) const;
 
   // calls.cpp
   Expr call(const syntax::Expr& e);
   Expr builtin_call(const BuiltinInfo& row, const syntax::Expr& e);
   Expr function_call(int index, const syntax::Expr& e);
-  Expr static_call(const syntax::Expr& e);
   Expr library_call(std::string_view name, const syntax::Expr& e);
   Expr construct_call(Type type, const syntax::Expr& e);
   Expr cast_call(ScalarType scalar, const syntax::Expr& e);
@@ -246,7 +256,6 @@ class FunctionChecker {
   std::vector<const syntax::Expr*> optional_arguments(const syntax::Expr& e,
                                                       const std::vector<std::string>& parameters);
   std::optional<Expr> written_number(const syntax::Expr& e, ScalarType scalar) const;
-  void check_static(const syntax::Expr& e) const;
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
   /// Fails for a name that the language itself needs: wp, float, range, ...
@@ -260,7 +269,8 @@ class FunctionChecker {
   std::map<std::string, int, std::less<>> names_;
   bool kernel_ = false, returned_ = false;
   int level_ = 0, loops_ = 0;                             // blocks and loops around the statement
-  bool constants_only_ = false;                           // inside the value of a module's constant
+  bool constants_only_ = false;                           // inside what Python computes
+  bool in_composite_ = false;                             // inside the value of a module's vector
   std::map<int, TileKind> tiles_;                         // variables that hold tiles
   std::vector<Stmt> block_arrays_;                        // that tiles need
   std::map<int, std::vector<std::int64_t>> tile_arrays_;  // variables that hold tiles of many elements

@@ -1,8 +1,6 @@
 // Expressions: every node gets its type, or an error that says what to write instead.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "kernel/check/checker.hpp"
 
 namespace ferrite::kernel {
@@ -19,6 +17,13 @@ std::vector<Expr> single(Expr e) {
 
 Expr FunctionChecker::check(const syntax::Expr& e) {
   Expr result = [&] {
+    if (constants_only_) {
+      if (const auto c = module_.constant(e)) return from_constant(*c, e.place);
+      const bool operation = e.kind == Kind::unary || e.kind == Kind::binary || e.kind == Kind::compare ||
+                             e.kind == Kind::logical_and || e.kind == Kind::logical_or ||
+                             e.kind == Kind::conditional;
+      if (operation) return python_value(e);
+    }
     switch (e.kind) {
       case Kind::name:
         return name(e);
@@ -73,16 +78,6 @@ Expr FunctionChecker::truth(Expr e, Place place) {
   return cast(ScalarType::bool_, std::move(e));
 }
 
-Expr FunctionChecker::from_constant(const ModuleChecker::Constant& c, Place place) {
-  using C = ModuleChecker::Constant;
-  if (c.kind == C::Kind::real) return literal(ScalarType::f32, c.real);
-  if (c.kind == C::Kind::boolean) return literal(c.integer != 0);
-  if (c.integer > std::numeric_limits<std::int32_t>::max() ||
-      c.integer < std::numeric_limits<std::int32_t>::min())
-    fail(place, fmt::format("{} does not fit int: write wp.int64({})", c.integer, c.integer));
-  return literal(ScalarType::i32, c.integer);
-}
-
 Expr FunctionChecker::name(const syntax::Expr& e) {
   if (!constants_only_)
     if (const auto found = names_.find(e.text); found != names_.end()) {
@@ -98,12 +93,14 @@ Expr FunctionChecker::name(const syntax::Expr& e) {
     if (inner->kind == Kind::call && module_.warp_name(inner->args[0]) == "constant" &&
         inner->args.size() == 2)
       inner = &inner->args[1];
-    if (inner->kind != Kind::call || constants_only_)
+    if (inner->kind != Kind::call || in_composite_)
       fail(e.place,
            fmt::format("'{}' is not a constant that a kernel can use: a number or a wp.vec3(...)", e.text));
-    constants_only_ = true;
+    const bool outer = std::exchange(constants_only_, true);
+    in_composite_ = true;
     composite = value(*inner);
-    constants_only_ = false;
+    in_composite_ = false;
+    constants_only_ = outer;
   });
   if (composite) return std::move(*composite);
   if (module_.find_struct(e.text) || module_.find_function(e.text, e.place))

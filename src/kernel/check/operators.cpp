@@ -35,9 +35,8 @@ Expr FunctionChecker::unary(const syntax::Expr& e) {
     args.push_back(condition(e.args[0]));
     return apply(Builtin::not_, std::move(args));
   }
-  if (e.builtin == Builtin::neg)
-    if (const auto c = module_.constant(e); c && e.args[0].kind != Kind::name)
-      return from_constant(*c, e.place);
+  if (e.builtin == Builtin::neg && e.args[0].kind == Kind::integer)  // -2147483648 fits, 2147483648 does not
+    if (const auto c = module_.constant(e)) return from_constant(*c, e.place);
   Expr x = value(e.args[0]);
   const Type t = x.type;
   if (!info(e.builtin).result({&t, 1}))
@@ -56,6 +55,7 @@ Expr FunctionChecker::binary(const syntax::Expr& e) {
 
 std::optional<Expr> FunctionChecker::user_operation(Builtin builtin, const Expr& a, const Expr& b,
                                                     Place place) {
+  if (constants_only_) return std::nullopt;  // Python knows of none
   const auto function = module_.find_operator(builtin, a.type, b.type, place);
   if (!function) return std::nullopt;
   const Function& callee = module_.module().functions[static_cast<std::size_t>(*function)];

@@ -166,7 +166,7 @@ std::optional<bool> FunctionChecker::static_condition(const syntax::Expr& e) con
   check_static(e);
   const auto known = module_.constant(e);
   if (!known) return std::nullopt;
-  return known->kind == ModuleChecker::Constant::Kind::real ? known->real != 0 : known->integer != 0;
+  return known->is_true();
 }
 
 /// The branches from `from` on, as one if statement; elif is an if inside else.

@@ -38,7 +38,7 @@ std::vector<std::int64_t> FunctionChecker::extents(const syntax::Expr& shape) {
   std::vector<std::int64_t> list;
   for (std::size_t i = 0; i < dims; ++i) {
     const syntax::Expr& e = several ? shape.args[i] : shape;
-    const auto extent = module_.constant(e);
+    const auto extent = constant(e);
     if (!extent) module_.check_bound(e);
     if (!extent || extent->kind != ModuleChecker::Constant::Kind::integer || extent->integer < 1)
       fail(e.place, "the extents are constants, from 1 on");
@@ -133,7 +133,7 @@ std::optional<Expr> FunctionChecker::tile_element(const syntax::Expr& e) {
   std::vector<Stmt> none;
   const auto held = e.args[0].kind == Kind::name ? tile(e.args[0], none) : std::nullopt;
   if (!held || held->kind != TileKind::of_block) return std::nullopt;
-  const auto index = module_.constant(e.args[1]);
+  const auto index = constant(e.args[1]);
   if (e.args.size() != 2 || !index || index->integer != 0)
     fail(e.place, "a wp.tile_sum has one element, [0]");
   return held->value;

@@ -1,6 +1,8 @@
 // Annotations.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "kernel/check/checker.hpp"
 
 namespace ferrite::kernel {
@@ -14,15 +16,20 @@ std::optional<std::string_view> ModuleChecker::warp_name(const syntax::Expr& e) 
   return e.text;
 }
 
-void ModuleChecker::check_bound(const syntax::Expr& e, int depth) const {
-  if (depth > 50) return;
-  if (e.kind == Kind::name)
-    with_constant(e.text, [&](const syntax::Expr& value) {
-      if (value.kind == Kind::none && !value.text.empty())
-        fail(e.place, fmt::format("the value of '{}' comes from Python: bind one to {}", e.text, value.text));
-      check_bound(value, depth + 1);
-    });
-  for (const syntax::Expr& arg : e.args) check_bound(arg, depth + 1);
+void ModuleChecker::check_bound(const syntax::Expr& e) const {
+  std::set<const syntax::Expr*> seen;
+  const auto look = [&](const auto& self, const syntax::Expr& at, int depth) -> void {
+    if (depth > deepest_constant) return;
+    if (at.kind == Kind::name)
+      with_constant(at.text, [&](const syntax::Expr& value) {
+        if (value.kind == Kind::none && !value.text.empty())
+          fail(at.place,
+               fmt::format("the value of '{}' comes from Python: bind one to {}", at.text, value.text));
+        if (seen.insert(&value).second) self(self, value, depth + 1);
+      });
+    for (const syntax::Expr& arg : at.args) self(self, arg, depth + 1);
+  };
+  look(look, e, 0);
 }
 
 std::optional<Type> ModuleChecker::simple_type(const syntax::Expr& e, int depth) const {
