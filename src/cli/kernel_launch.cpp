@@ -21,8 +21,6 @@ void check_fits_tensors(const Kernel& kernel, int p, const Value& value) {
                                  to_string(v.type, kernel.module().struct_names()), why));
   };
   if (value.type.is_array() && value.type.kind == Type::Kind::structure) refuse("no tensor holds structs");
-  if (value.type.is_array() && !dtype_of_elements(value.type.element()))
-    refuse("no tensor has elements of this type");
   for (const Value& field : value.fields)
     if (field.type.is_array()) refuse("a struct with arrays in it is not launched on tensors");
 }
@@ -40,7 +38,7 @@ std::string launch_on(const std::string& name, const Kernel& kernel, const Grid&
       list[p].value = arguments[p];
       continue;
     }
-    // bf16 comes as f32.
+    // bf16 comes as f32, and what is narrower than i32 as i32.
     tensors[p] =
         cast(from_host(backend, tensor_from(arguments[p])), *dtype_of_elements(arguments[p].type.element()));
     list[p] = {&tensors[p], true, {}};

@@ -225,10 +225,11 @@ Metas Launch::infer(MetaSpan in) const {
     const kernel::Variable& v = k.parameter(arrays[i].parameter);
     const std::string type = kernel::to_string(v.type, k.module().struct_names());
     const auto dtype = kernel::dtype_of_elements(v.type.element());
-    if (v.type.kind == kernel::Type::Kind::structure || !dtype)
+    if (!dtype)
       throw DTypeError(
           fmt::format("[{}] argument '{}' is {}: no tensor holds such elements", k.name(), v.name, type));
-    if (in[i].dtype != *dtype && !(in_f64 && is_floating(*dtype)))
+    const bool in_u32 = v.type.scalar == kernel::ScalarType::u32 && in[i].dtype == DType::u32;
+    if (in[i].dtype != *dtype && !in_u32 && !(in_f64 && is_floating(*dtype)))
       throw DTypeError(fmt::format("[{}] argument '{}' is a tensor of {}: {} takes {}", k.name(), v.name,
                                    to_string(in[i].dtype), type, to_string(*dtype)));
     const auto inner = kernel::component_axes(v.type.element());

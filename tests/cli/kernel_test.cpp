@@ -189,12 +189,14 @@ TEST_F(KernelCli, RunsEveryKindOfArgumentOnBackends) {
   const std::string file =
       write("kinds.py",
             "import warp as wp\n\n@wp.struct\nclass S:\n    v: wp.vec3\n    n: int\n\n@wp.kernel\n"
-            "def kinds(s: S, m: wp.array[wp.mat22], b: wp.array[wp.bfloat16], k: wp.array2d[wp.uint32]):\n"
+            "def kinds(s: S, m: wp.array[wp.mat22], b: wp.array[wp.bfloat16], k: wp.array2d[wp.uint32],\n"
+            "          c: wp.array[wp.int8], h: wp.array[wp.int16], u: wp.array[wp.uint16]):\n"
             "    i, j = wp.tid()\n    m[i][0, 1] = s.v[1]\n    b[i] = wp.bfloat16(s.n + i)\n"
-            "    k[i, j] = k[i, j] + wp.uint32(j)\n");
+            "    k[i, j] = k[i, j] + wp.uint32(j)\n    c[i] = wp.int8(-3 - i)\n"
+            "    h[i] = wp.int16(5 - 10 * i)\n    u[i] = wp.uint16(65535 - i)\n");
   const std::string arguments = "kernel run " + file +
                                 " --dim 2x3 --arg s.v=1,2.5,3 --arg s.n=7 --arg m=zeros:2 --arg b=zeros:2 "
-                                "--arg k=iota:2x3";
+                                "--arg k=iota:2x3 --arg c=zeros:2 --arg h=zeros:2 --arg u=zeros:2";
   const Reply expected = run_ferrite(arguments);
   ASSERT_EQ(expected.code, 0) << expected.output;
   const auto results = [](const std::string& text) { return text.substr(text.find("m wp.array")); };

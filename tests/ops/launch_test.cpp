@@ -57,6 +57,47 @@ TEST(Launch, GivesTheSameOnEveryBackend) {
   EXPECT_NE(parity.table().find("saxpy"), std::string::npos);
 }
 
+TEST(Launch, TakesTensorsOfDtypesForStorage) {
+  const Kernel k = Kernel::from_source(R"(import warp as wp
+
+
+@wp.kernel
+def down(a: wp.array[wp.int8], b: wp.array[wp.uint16], c: wp.array[wp.int16], d: wp.array[wp.uint32],
+         e: wp.array[wp.uint32], v: wp.array[wp.vec2us]):
+    i = wp.tid()
+    a[i] = a[i] - wp.int8(3)
+    b[i] = b[i] - wp.uint16(3)
+    c[i] = c[i] / wp.int16(2)
+    d[i] = d[i] - wp.uint32(3)
+    e[i] = e[i] / wp.uint32(2)
+    v[i] = wp.vec2us(v[i][1], v[i][0])
+)");
+  const auto launch_with = [&](auto&& b) {
+    using B = std::remove_cvref_t<decltype(b)>;
+    auto a = from_vector<B, std::int8_t>(b, {1, -126}, {2});
+    auto u = from_vector<B, std::uint16_t>(b, {1, 65535}, {2});
+    auto s = from_vector<B, std::uint16_t>(b, {5, 65531}, {2});  // 5, -5
+    auto d = from_vector<B, std::uint32_t>(b, {1, 4}, {2});
+    auto e = from_vector<B, int>(b, {-2, 9}, {2});
+    auto v = from_vector<B, std::uint16_t>(b, {1, 2, 3, 4}, {2, 2});
+    k.launch(b, 2, a, u, s, d, e, v);
+    EXPECT_EQ(a.template to_vector<std::int8_t>(), (std::vector<std::int8_t>{-2, 127}));
+    EXPECT_EQ(u.template to_vector<std::uint16_t>(), (std::vector<std::uint16_t>{65534, 65532}));
+    EXPECT_EQ(s.template to_vector<std::uint16_t>(), (std::vector<std::uint16_t>{2, 65534}));
+    EXPECT_EQ(d.template to_vector<std::uint32_t>(), (std::vector<std::uint32_t>{4294967294u, 1}));
+    EXPECT_EQ(e.template to_vector<int>(), (std::vector<int>{2147483647, 4}));
+    EXPECT_EQ(v.template to_vector<std::uint16_t>(), (std::vector<std::uint16_t>{2, 1, 4, 3}));
+    auto wrong = from_vector<B, int>(b, {1, 2}, {2});
+    EXPECT_THROW(k.launch(b, 2, wrong, u, s, d, e, v), DTypeError);
+  };
+  launch_with(Reference{});
+  launch_with(Cpu{});
+  launch_with(CpuParity{});
+  launch_with(Profiled<Cpu>{});
+  launch_with(Lazy<Cpu>{});
+  launch_with(Autodiff<Cpu>{});
+}
+
 TEST(Launch, TakesTensorsOfAnyLayout) {
   Cpu b;
   const Kernel k = Kernel::from_source(R"(import warp as wp

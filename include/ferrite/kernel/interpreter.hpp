@@ -26,8 +26,9 @@ FERRITE_API Value scalar_value(ScalarType type, double value);
 /// An array of zeros. Throws ShapeError unless there is an extent for each axis of the type.
 FERRITE_API Value array_value(const Module& module, Type type, std::vector<std::int64_t> shape);
 
-/// The dtype of tensors that can be arrays of this element, if there is one: u32 is stored in i32, u64 in
-/// i64.
+/// The dtype of tensors that can be arrays of this element; nothing for structs. Where there is no dtype of
+/// the same name, the bits are stored in another: i16 in u16, u64 in i64. u32 is stored in i32, because ops
+/// compute with that; a launch also takes tensors of u32.
 FERRITE_API std::optional<DType> dtype_of_elements(Type element);
 
 /// An array from a tensor whose last axes are those of the element type (vec3: one of 3; mat22: two of 2), or

@@ -47,6 +47,7 @@ namespace op {
 /// contents. An output that is not the array itself starts as a copy of it.
 struct FERRITE_API Launch {
   static constexpr LibraryName type_name = "launch";
+  static constexpr bool takes_storage = true;  // the kernel says which dtypes it computes with
   kernel::LaunchCall call;
 
   std::string_view name() const {

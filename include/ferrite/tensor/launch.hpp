@@ -3,8 +3,8 @@
 //   const auto kernel = kernel::Kernel::from_source(text);
 //   kernel.launch(backend, n, 2.0f, x, y);   // one argument per parameter: tensors and numbers
 //
-// Arrays are tensors of the kernel's dtype (u32 is stored in i32, u64 in i64); arrays of vectors and matrices
-// have one or two more axes. A kernel writes into the tensors it is given.
+// Arrays are tensors of the kernel's dtype (u32 in u32 or i32, u64 in i64, i16 in u16); arrays of vectors and
+// matrices have one or two more axes. A kernel writes into the tensors it is given.
 #pragma once
 
 #include <array>

@@ -17,7 +17,16 @@ int size_of(const Module& module, Type type) {
 
 /// As tensor_from() says.
 DType host_dtype(Type type) {
-  return type.scalar == ScalarType::bf16 ? DType::f32 : dtype_of_elements(type).value_or(DType::i32);
+  switch (type.scalar) {
+    case ScalarType::bf16:
+      return DType::f32;
+    case ScalarType::i8:
+    case ScalarType::i16:
+    case ScalarType::u16:
+      return DType::i32;
+    default:
+      return *dtype_of_elements(type);
+  }
 }
 
 }  // namespace

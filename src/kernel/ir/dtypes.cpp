@@ -33,6 +33,7 @@ ScalarType scalar_type(DType dtype) {
 }
 
 std::optional<DType> dtype_of_elements(Type element) {
+  if (element.kind == Type::Kind::structure) return std::nullopt;
   switch (element.scalar) {
     case ScalarType::f32:
       return DType::f32;
@@ -52,9 +53,13 @@ std::optional<DType> dtype_of_elements(Type element) {
       return DType::u8;
     case ScalarType::bool_:
       return DType::bool_;
-    default:
-      return std::nullopt;
+    case ScalarType::i8:
+      return DType::i8;
+    case ScalarType::i16:
+    case ScalarType::u16:
+      return DType::u16;
   }
+  return std::nullopt;
 }
 
 std::vector<std::int64_t> component_axes(Type element) {
