@@ -103,6 +103,22 @@ TEST(Emit, CppOfEveryBuiltinDoesWhatTheInterpreterDoes) {
     compare(module, kernel, library.launch(kernel), {1}, builtin_arguments(module), 256, 64 * 0x1p29);
 }
 
+TEST(Emit, RangesOfNarrowIntegersEndWhereTheTypeDoes) {
+  const Module module =
+      parse(kernel_of("for a in range(wp.uint8(0), wp.uint8(255), wp.uint8(10)):\n    out[0] += float(a)\n"
+                      "for b in range(wp.int8(100), wp.int8(-128), wp.int8(-50)):\n    out[1] += 1.0\n"
+                      "step = wp.uint16(500)\n"
+                      "for c in range(wp.uint16(65000), wp.uint16(65535), step):\n    out[2] += float(c)\n"
+                      "for d in range(wp.uint8(0), wp.uint8(255), wp.uint8(100)):\n"
+                      "    wp.sync_threads()\n    out[3] += float(d)\n") +
+            "\n\n@wp.kernel\ndef wide(out: wp.array[float]):\n"
+            "    for i in range(wp.int64(7), wp.int64(-7), wp.int64(-3)):\n        out[0] += float(i)\n");
+  const Compiled library(emit_cpp(module));
+  if (!library.skip().empty()) GTEST_SKIP() << library.skip();
+  for (const Function& kernel : module.kernels)
+    compare(module, kernel, library.launch(kernel), {1}, {real_array({0, 0, 0, 0})}, 1, 1);
+}
+
 TEST(Emit, CudaOfTheCorpusAndOfEveryBuiltinCompiles) {
   std::vector<Module> modules;
   for (const fs::path& file : corpus_files())

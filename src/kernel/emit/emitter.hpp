@@ -107,6 +107,7 @@ class Emitter {
   // loops.cpp
   void for_loop(const Stmt& s);
   void while_loop(const Stmt& s);
+  std::string counter_type(Type type);
   /// The head of a loop over a range: counting in `counter`, which `type` (if any) declares.
   std::string range_head(const Stmt& s, const std::string& type, const std::string& counter);
 

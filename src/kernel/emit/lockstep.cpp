@@ -156,7 +156,7 @@ void Emitter::lockstep(const Stmt& s) {
   } else {
     const auto variable = static_cast<std::size_t>(s.targets[0].index);
     const std::string counter = scope_.names[variable].substr(scope_.names[variable].rfind('.') + 1);
-    line(range_head(s, type_name(s.targets[0].type), counter));
+    line(range_head(s, counter_type(s.targets[0].type), counter));
     ++indent_;
     line(fmt::format("for (Thread& t : threads) t.{0} = {0};", counter));
   }

@@ -5,6 +5,11 @@
 
 namespace ferrite::kernel {
 
+/// Integers of 8 and 16 bits count in int, where the last step cannot pass the end of the type.
+std::string Emitter::counter_type(Type type) {
+  return type_name(bits_of(type.scalar) < 32 ? int_type : type);
+}
+
 std::string Emitter::range_head(const Stmt& s, const std::string& type, const std::string& counter) {
   const Expr& step = s.values[2];
   std::vector<std::string> texts;
@@ -30,7 +35,7 @@ std::string Emitter::range_head(const Stmt& s, const std::string& type, const st
     if (step.number.integer == 1) next = "++" + counter;
     if (down && step.number.integer == -1)
       next = "--" + counter;
-    else if (down)
+    else if (down && texts[2].starts_with('-') && texts[2].find(' ') == std::string::npos)  // no cast, no sum
       next = fmt::format("{} -= {}", counter, texts[2].substr(1));
   } else if (!is_unsigned(step.type.scalar)) {
     condition = fmt::format("{2} > 0 ? {0} < {1} : {0} > {1}", counter, texts[1], texts[2]);
@@ -41,7 +46,9 @@ std::string Emitter::range_head(const Stmt& s, const std::string& type, const st
 void Emitter::for_loop(const Stmt& s) {
   const auto variable = static_cast<std::size_t>(s.targets[0].index);
   const std::string type = type_name(s.targets[0].type), name = scope_.names[variable];
-  if (scope_.declared_by[variable] == &s && !changes(s.body, s.targets[0].index, s.targets[0].index + 1)) {
+  const std::string counts_in = counter_type(s.targets[0].type);
+  if (counts_in == type && scope_.declared_by[variable] == &s &&
+      !changes(s.body, s.targets[0].index, s.targets[0].index + 1)) {
     line(range_head(s, type, name));
     block(s.body);
     line("}");
@@ -50,7 +57,7 @@ void Emitter::for_loop(const Stmt& s) {
   std::string counter;
   do counter = fmt::format("t{}", scope_.temporaries++);
   while (scope_.taken.contains(counter));
-  line(range_head(s, type, counter));
+  line(range_head(s, counts_in, counter));
   ++indent_;
   line(fmt::format("{}{} = {};", scope_.declared_by[variable] == &s ? type + " " : "", name, counter));
   --indent_;
