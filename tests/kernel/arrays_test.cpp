@@ -40,6 +40,9 @@ TEST(KernelArrays, NegativeIndicesCountFromTheEnd) {
   EXPECT_EQ(run_lines("m = wp.mat22(1.0, 2.0, 3.0, 4.0)\ni = wp.tid()\nout[0] = m[i - 1, i - 2]\n"
                       "r = m[i - 2]\nout[1] = r[-1]"),
             (std::vector<double>{3, 2, 0, 0}));
+  EXPECT_EQ(run_lines("t = wp.zeros(shape=(2, 3), dtype=float)\nout[0] = float(t.shape[-1])\n"
+                      "out[1] = float(t.shape[-2])"),
+            (std::vector<double>{3, 2, 0, 0}));
 }
 
 TEST(KernelArrays, OneTurnIsAllThatIsTaken) {

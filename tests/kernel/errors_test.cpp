@@ -99,6 +99,7 @@ TEST(KernelErrors, Indexing) {
   expect_error("y = v[0, 1]", "[0", "wp.vec3 takes 1 index, not 2");
   expect_error("y = x[0]", "[0]", "float has no elements to index");
   expect_error("y = a.shape[2]", "2", "the array has 2 axes");
+  expect_error("y = a.shape[-3]", "-3", "the array has 2 axes");
 }
 
 TEST(KernelErrors, Statements) {

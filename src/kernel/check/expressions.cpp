@@ -156,9 +156,12 @@ Expr FunctionChecker::subscript(const syntax::Expr& e) {
     if (array.type.is_array()) {
       check_indices();
       if (indices.size() != 1) fail(e.place, "a shape has one index");
-      if (indices[0].kind == ExprKind::literal &&
-          (indices[0].number.integer < 0 || indices[0].number.integer >= array.type.dims))
-        fail(e.args[1].place, fmt::format("the array has {} axes", array.type.dims));
+      if (indices[0].kind == ExprKind::literal) {
+        std::int64_t& axis = indices[0].number.integer;
+        if (axis < -array.type.dims || axis >= array.type.dims)
+          fail(e.args[1].place, fmt::format("the array has {} axes", array.type.dims));
+        if (axis < 0) axis += array.type.dims;  // counted from the end, as in Python
+      }
       indices.insert(indices.begin(), std::move(array));
       return apply(Builtin::shape, std::move(indices));
     }
