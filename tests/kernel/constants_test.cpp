@@ -196,6 +196,15 @@ TEST(KernelConstants, ArithmeticOfTheKernelIsNotPythons) {
             std::string::npos);
 }
 
+TEST(KernelConstants, ANameIsAConstantOrAVariable) {
+  const auto problem = [](const std::string& lines) { return error_of("N = 5\n" + kernel_of(lines)); };
+  for (const char* lines :
+       {"out[0] = float(N)\nN = 4", "N = N + 1", "for i in range(2):\n    out[i] = float(N)\n    N = 4",
+        "if out[0] > 0.0:\n    out[1] = float(N)\nelse:\n    N = 3", "x = N\nfor N in range(3):\n    pass"})
+    EXPECT_NE(problem(lines).find("'N' is read above as a constant"), std::string::npos) << lines;
+  EXPECT_EQ(problem("N = wp.static(N + 1)\nout[0] = float(N)"), "");
+}
+
 TEST(KernelConstants, StaticSeesNoVariables) {
   const std::string global =
       "import warp as wp\n\ni = 999\nn = 3\n\n\n@wp.kernel\ndef k(out: wp.array[int]):\n";

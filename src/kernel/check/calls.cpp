@@ -101,7 +101,7 @@ Expr FunctionChecker::fitted(Expr v, Type wanted) const {
 
 /// A number or constant in a place of a scalar type has that type from the start: it is never rounded to
 /// float first. Nothing for anything else, and for values that the type cannot take without a cast.
-std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, ScalarType scalar) const {
+std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, ScalarType scalar) {
   const bool negative = e.kind == Kind::unary && e.builtin == Builtin::neg;
   const syntax::Expr& number = negative ? e.args[0] : e;
   if (number.kind == Kind::integer && is_integer(scalar)) {  // up to 2^64 - 1, which Constant does not hold

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -234,7 +235,8 @@ class FunctionChecker {
   // static_values.cpp
   Expr from_constant(const ModuleChecker::Constant& c, Place place);
   /// What Python computes before the kernel runs: nothing if it needs a variable of the kernel.
-  std::optional<ModuleChecker::Constant> constant(const syntax::Expr& e) const;
+  std::optional<ModuleChecker::Constant> constant(const syntax::Expr& e);
+  void note_constants(const syntax::Expr& e);
   bool mentions_variable(const syntax::Expr& e) const;
   Expr python_value(const syntax::Expr& e);
   Expr static_call(const syntax::Expr& e);
@@ -255,7 +257,7 @@ class FunctionChecker {
   /// The same with null for arguments that are not given, also in the middle.
   std::vector<const syntax::Expr*> optional_arguments(const syntax::Expr& e,
                                                       const std::vector<std::string>& parameters);
-  std::optional<Expr> written_number(const syntax::Expr& e, ScalarType scalar) const;
+  std::optional<Expr> written_number(const syntax::Expr& e, ScalarType scalar);
   Expr fitted(Expr value, Type wanted) const;  // a literal takes the type it is wanted in
 
   /// Fails for a name that the language itself needs: wp, float, range, ...
@@ -267,6 +269,7 @@ class FunctionChecker {
   const syntax::Definition& definition_;
   Function function_;
   std::map<std::string, int, std::less<>> names_;
+  std::set<std::string, std::less<>> constants_read_;  // by the kernel itself
   bool kernel_ = false, returned_ = false;
   int level_ = 0, loops_ = 0;                             // blocks and loops around the statement
   bool constants_only_ = false;                           // inside what Python computes

@@ -85,6 +85,7 @@ Expr FunctionChecker::name(const syntax::Expr& e) {
         fail(e.place, fmt::format("'{}' is a tile: take its wp.tile_sum, or element 0 of that", e.text));
       return variable(function_, found->second);
     }
+  note_constants(e);
   if (const auto c = module_.constant(e)) return from_constant(*c, e.place);
   module_.check_bound(e);
   std::optional<Expr> composite;

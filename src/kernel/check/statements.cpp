@@ -194,6 +194,10 @@ Expr FunctionChecker::target(const syntax::Expr& e, Type type) {
   if (e.kind == Kind::name) {
     check_name(e.text, e.place);
     const auto [found, is_new] = names_.emplace(e.text, 0);
+    if (is_new && constants_read_.contains(e.text))
+      fail(e.place, fmt::format("'{}' is read above as a constant, and this would make it a variable of the "
+                                "whole function: use another name",
+                                e.text));
     if (is_new) found->second = add_variable(function_, e.text, type);
     Expr v = variable(function_, found->second);
     v.place = e.place;

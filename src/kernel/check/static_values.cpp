@@ -43,8 +43,17 @@ Expr FunctionChecker::from_constant(const ModuleChecker::Constant& c, Place plac
   return literal(ScalarType::i32, c.integer);
 }
 
-std::optional<ModuleChecker::Constant> FunctionChecker::constant(const syntax::Expr& e) const {
-  return mentions_variable(e) ? std::nullopt : module_.constant(e);
+std::optional<ModuleChecker::Constant> FunctionChecker::constant(const syntax::Expr& e) {
+  if (mentions_variable(e)) return std::nullopt;
+  note_constants(e);
+  return module_.constant(e);
+}
+
+/// Names that the kernel itself reads, which wp.static does not.
+void FunctionChecker::note_constants(const syntax::Expr& e) {
+  if (constants_only_ || e.kind == Kind::call) return;
+  if (e.kind == Kind::name) constants_read_.insert(e.text);
+  for (const syntax::Expr& arg : e.args) note_constants(arg);
 }
 
 bool FunctionChecker::mentions_variable(const syntax::Expr& e) const {
