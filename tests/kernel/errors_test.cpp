@@ -13,6 +13,7 @@ TEST(KernelErrors, MessageHasPlaceLineAndCaret) {
 
 TEST(KernelErrors, Tokens) {
   expect_error("y = x ? 2", "?", "this character has no meaning here");
+  expect_error("\xce\xb1 = 1.0", "\xce", "names are of ASCII letters, digits and '_'");
   expect_error("y = 'abc", "'abc", "this string does not end");
   expect_error("y = 12ab", "12ab", "'12ab' is not a number");
   expect_error("y = 1.5.2", "1.5.2", "'1.5.2' is not a number");

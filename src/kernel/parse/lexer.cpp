@@ -140,7 +140,9 @@ class Lexer {
       at_ += s.size();
       return;
     }
-    add(TokenKind::unknown, at_, "this character has no meaning here");
+    const bool ascii = static_cast<unsigned char>(peek()) < 0x80;
+    add(TokenKind::unknown, at_,
+        ascii ? "this character has no meaning here" : "names are of ASCII letters, digits and '_'");
     ++at_;
     while ((static_cast<unsigned char>(peek()) & 0xc0) == 0x80) ++at_;  // the rest of a UTF-8 character
   }
