@@ -64,10 +64,6 @@ MemberConfig member_config(std::uint64_t seed, std::int64_t index) {
   return config;
 }
 
-EnsembleMember EnsembleMember::fit(const EncodedTable& train, const MemberConfig& config) {
-  return std::move(fit(train, std::span(&config, 1), train.class_count())[0]);
-}
-
 std::vector<EnsembleMember> EnsembleMember::fit(const EncodedTable& train,
                                                 std::span<const MemberConfig> configs, std::int64_t classes) {
   std::vector<EnsembleMember> members(configs.size());
@@ -91,8 +87,8 @@ std::vector<EnsembleMember> EnsembleMember::fit(const EncodedTable& train,
     for (std::int64_t r = 0; r < train.rows; ++r)
       if (const float v = train.row(r)[c]; !std::isnan(v)) sorted.push_back(static_cast<double>(v));
     std::sort(sorted.begin(), sorted.end());
-    if (normal) (*normal)[c] = FeatureScale::fit_sorted(NumberScale::normal, sorted);
-    if (tails) (*tails)[c] = FeatureScale::fit_sorted(NumberScale::tails, sorted);
+    if (normal) (*normal)[c] = FeatureScale::fit(NumberScale::normal, sorted);
+    if (tails) (*tails)[c] = FeatureScale::fit(NumberScale::tails, sorted);
   });
   return members;
 }
@@ -112,38 +108,6 @@ void EnsembleMember::write_cells(const EncodedTable& table, std::span<const std:
     const FeatureScale& scale = (*scales_)[static_cast<std::size_t>(column)];
     for (std::size_t r = 0; r < rows.size(); ++r) to[r * width + c] = scale(table.row(rows[r])[column]);
   }
-}
-
-EncodedTable EnsembleMember::transform(const EncodedTable& table) const {
-  const std::size_t width = columns_.size();
-  if (table.features.size() != width || table.class_names.size() != classes_.size())
-    throw ValueError(
-        fmt::format("[pfn.member] {} features and {} classes: the member was fitted on {} and {}; encode the "
-                    "table with the "
-                    "encoder of the train table",
-                    table.features.size(), table.class_names.size(), width, classes_.size()));
-  EncodedTable out;
-  out.task = table.task;
-  out.rows = table.rows;
-  out.notices = table.notices;
-  out.targets = table.targets;
-  for (const std::int64_t column : columns_)
-    out.features.push_back(table.features[static_cast<std::size_t>(column)]);
-  for (const std::int64_t c : classes_)
-    out.class_names.push_back(table.class_names[static_cast<std::size_t>(c)]);
-  const std::vector<std::int32_t> place = class_places();
-  for (const std::int32_t c : table.classes)
-    out.classes.push_back(c < 0 ? -1 : place[static_cast<std::size_t>(c)]);
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.rows));
-  std::iota(rows.begin(), rows.end(), std::int64_t{0});
-  out.x.resize(table.x.size());
-  parallel_ranges(table.rows, 128, [&](std::int64_t begin, std::int64_t end) {
-    write_cells(
-        table,
-        std::span(rows).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-        out.x.data() + static_cast<std::size_t>(begin) * width);
-  });
-  return out;
 }
 
 std::vector<double> EnsembleMember::restore(std::span<const double> probabilities) const {

@@ -92,13 +92,7 @@ double normal_quantile(double level) {
   return x - newton / (1 + x * newton / 2);
 }
 
-FeatureScale FeatureScale::fit(NumberScale kind, std::vector<double> train_values) {
-  std::erase_if(train_values, [](double v) { return std::isnan(v); });
-  std::sort(train_values.begin(), train_values.end());
-  return fit_sorted(kind, train_values);
-}
-
-FeatureScale FeatureScale::fit_sorted(NumberScale kind, const std::vector<double>& sorted) {
+FeatureScale FeatureScale::fit(NumberScale kind, const std::vector<double>& sorted) {
   FeatureScale scale;
   if (sorted.empty() || kind == NumberScale::none) return scale;
   scale.kind = kind;

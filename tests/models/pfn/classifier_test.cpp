@@ -3,6 +3,7 @@
 
 #include "ferrite/models/pfn/class_codes.hpp"
 #include "ferrite/models/pfn/ensemble.hpp"
+#include "models/pfn/pfn_members.hpp"
 #include "models/pfn/pfn_predictors.hpp"
 
 namespace ferrite::testing {
@@ -64,9 +65,9 @@ TEST_F(ClassifierTest, IsTheMeanOfTheNetworkOnEachMembersTable) {
   const auto rows = model.encoder().transform(train), asked = model.encoder().transform(test);
   std::vector<double> mean(p.size());
   for (std::int64_t m = 0; m < 3; ++m) {
-    const auto member = pfn::EnsembleMember::fit(rows, pfn::member_config(4, m));
-    const auto seen = member.transform(rows);
-    const auto alone = member.restore(by_network(weights, seen, seen.classes, member.transform(asked), 3));
+    const auto member = fit_member(rows, pfn::member_config(4, m));
+    const auto seen = seen_by(member, rows);
+    const auto alone = member.restore(by_network(weights, seen, seen.classes, seen_by(member, asked), 3));
     EXPECT_GT(difference(alone, p), 1e-4);  // members differ
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += alone[i] / 3;
   }

@@ -36,9 +36,8 @@ struct FERRITE_API FeatureScale {
   double centre = 0, deviation = 1;
 
   float operator()(float value) const;
-  static FeatureScale fit(NumberScale kind, std::vector<double> train_values);
-  /// The same for ascending values, none of which is NaN.
-  static FeatureScale fit_sorted(NumberScale kind, const std::vector<double>& train_values);
+  /// For values of train rows, ascending, none of which is NaN.
+  static FeatureScale fit(NumberScale kind, const std::vector<double>& sorted);
 };
 
 /// The quantile of the standard normal distribution, for a level in (0, 1); exact to about 1e-15.
@@ -47,17 +46,12 @@ FERRITE_API double normal_quantile(double level);
 /// A value.
 class FERRITE_API EnsembleMember {
  public:
-  /// `train` needs no targets.
-  static EnsembleMember fit(const EncodedTable& train, const MemberConfig& config);
-  /// A member for each config; what several have in common is fitted once. `classes` are those that members
-  /// put in order: of the table, or symbols of codes for them.
+  /// A member for each config; what several have in common is fitted once. `train` needs no targets.
+  /// `classes` are those that members put in order: of the table, or symbols of codes for them.
   static std::vector<EnsembleMember> fit(const EncodedTable& train, std::span<const MemberConfig> configs,
                                          std::int64_t classes);
 
-  /// The table as the member sees it: features, classes and their names in its order. ValueError if the table
-  /// has another number of features or classes than the train table.
-  EncodedTable transform(const EncodedTable& table) const;
-  /// Writes the cells of some rows, as transform gives them. The table must have these rows, and the features
+  /// Writes the cells of some rows as the member sees them. The table must have these rows, and the features
   /// of the train table: nothing is checked.
   /// # Shapes: to [rows, features]
   void write_cells(const EncodedTable& table, std::span<const std::int64_t> rows, float* to) const;
