@@ -51,17 +51,18 @@ std::vector<std::int64_t> sampled(std::span<const std::int32_t> classes, std::in
   return out;
 }
 
-std::vector<Fold> folds_from(std::span<const std::int32_t> classes, std::int64_t rows, std::int64_t folds,
-                             std::uint64_t seed) {
+}  // namespace
+
+std::vector<Fold> folds_of(const EncodedTable& table, std::int64_t folds, std::uint64_t seed) {
+  table.check_targets("folds");
+  const std::int64_t rows = table.rows;
   if (folds < 2 || folds > rows)
     throw ValueError(
         fmt::format("[folds] {} folds of {} rows: there must be at least 2 and at most one for "
                     "each row; ask for other folds or add rows",
                     folds, rows));
-  for (const std::int32_t c : classes)
-    if (c < 0) throw ValueError(fmt::format("[folds] class {}: leave out rows without a class", c));
   std::vector<Fold> out;
-  for (auto& test : dealt(classes, rows, folds, seed)) {
+  for (auto& test : dealt(table.classes, rows, folds, seed)) {
     Fold fold;
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
     std::iota(all.begin(), all.end(), std::int64_t{0});
@@ -70,22 +71,6 @@ std::vector<Fold> folds_from(std::span<const std::int32_t> classes, std::int64_t
     out.push_back(std::move(fold));
   }
   return out;
-}
-
-}  // namespace
-
-std::vector<Fold> stratified_folds(std::span<const std::int32_t> classes, std::int64_t folds,
-                                   std::uint64_t seed) {
-  return folds_from(classes, static_cast<std::int64_t>(classes.size()), folds, seed);
-}
-
-std::vector<Fold> plain_folds(std::int64_t rows, std::int64_t folds, std::uint64_t seed) {
-  return folds_from({}, rows, folds, seed);
-}
-
-std::vector<Fold> folds_of(const EncodedTable& table, std::int64_t folds, std::uint64_t seed) {
-  table.check_targets("folds");
-  return folds_from(table.classes, table.rows, folds, seed);
 }
 
 ContextRows context_rows(const EncodedTable& train, std::int64_t most, std::uint64_t seed) {

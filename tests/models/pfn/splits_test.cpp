@@ -38,7 +38,8 @@ pfn::EncodedTable table_of(const Classes& classes, std::int64_t class_count) {
 
 TEST(Folds, HoldEveryRowOnceAndTheSharesOfClasses) {
   const Classes classes = uneven();
-  const auto folds = pfn::stratified_folds(classes, 5, 3);
+  const pfn::EncodedTable table = table_of(classes, 4);
+  const auto folds = pfn::folds_of(table, 5, 3);
   std::set<std::int64_t> tested;
   for (const pfn::Fold& fold : folds) {
     EXPECT_EQ(fold.test.size(), 200u);
@@ -51,12 +52,16 @@ TEST(Folds, HoldEveryRowOnceAndTheSharesOfClasses) {
     EXPECT_TRUE(counts.at(2) == 9 || counts.at(2) == 10);
   }
   EXPECT_EQ(tested.size(), 1000u);
-  EXPECT_EQ(pfn::stratified_folds(classes, 5, 3)[2].test, folds[2].test);
-  EXPECT_NE(pfn::stratified_folds(classes, 5, 4)[2].test, folds[2].test);
-  EXPECT_EQ(pfn::plain_folds(11, 3, 0)[0].test.size(), 4u);
-  EXPECT_THROW(pfn::stratified_folds(classes, 1, 0), ValueError);
-  EXPECT_THROW(pfn::plain_folds(3, 4, 0), ValueError);
-  EXPECT_THROW(pfn::stratified_folds(Classes{0, -1, 1}, 2, 0), ValueError);
+  EXPECT_EQ(pfn::folds_of(table, 5, 3)[2].test, folds[2].test);
+  EXPECT_NE(pfn::folds_of(table, 5, 4)[2].test, folds[2].test);
+  pfn::EncodedTable numbers = table_of(Classes(11), 0);
+  numbers.task = pfn::Task::regression;
+  numbers.targets.resize(11);
+  numbers.classes.clear();
+  EXPECT_EQ(pfn::folds_of(numbers, 3, 0)[0].test.size(), 4u);
+  EXPECT_THROW(pfn::folds_of(numbers, 12, 0), ValueError);
+  EXPECT_THROW(pfn::folds_of(table, 1, 0), ValueError);
+  EXPECT_THROW(pfn::folds_of(table_of({0, -1, 1}, 2), 2, 0), ValueError);
 }
 
 TEST(Contexts, AreSaidIfTheyAreNotAllRows) {

@@ -11,13 +11,9 @@ struct Fold {
   std::vector<std::int64_t> train, test;
 };
 
-/// Every row is in one test part. The parts differ by one row at most, and so do the rows of each class in
-/// them. A class with one row is in no train part of its fold. ValueError unless there are 2 to `rows` folds.
-FERRITE_API std::vector<Fold> stratified_folds(std::span<const std::int32_t> classes, std::int64_t folds,
-                                               std::uint64_t seed);
-/// Without classes, for regression.
-FERRITE_API std::vector<Fold> plain_folds(std::int64_t rows, std::int64_t folds, std::uint64_t seed);
-/// By the task of a table whose rows have targets.
+/// Of the rows of a table, which have targets. Every row is in one test part. The parts differ by one row at
+/// most, and so do the rows of each class in them. A class with one row is in no train part of its fold.
+/// ValueError unless there are 2 to `rows` folds.
 FERRITE_API std::vector<Fold> folds_of(const EncodedTable& table, std::int64_t folds, std::uint64_t seed);
 
 /// Rows to read, ascending, and a sentence about them if they are not all; else it is empty.
