@@ -31,13 +31,10 @@ int describe_one(const DrawOptions& options, const Config& config) {
   const std::string text = options.as == "dot"    ? describe_dot(config, options.seed, i)
                            : options.as == "html" ? picture_html(config, options.seed, i)
                                                   : describe_json(config, options.seed, i) + "\n";
-  if (options.out.empty()) {
+  if (options.out.empty())
     std::fwrite(text.data(), 1, text.size(), stdout);
-    return success;
-  }
-  AtomicFile file(options.out);
-  file.write(text);
-  file.commit();
+  else
+    write_text(options.out, text);
   return success;
 }
 

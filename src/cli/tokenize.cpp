@@ -128,9 +128,7 @@ int run_inspect(const TokenizeOptions& o) {
   const TableTokenizer fitted = TableTokenizer::load(o.fit);
   fmt::print("{}", fitted.report());
   if (o.html.empty()) return success;
-  AtomicFile page(o.html);
-  page.write(fitted.report_page(std::filesystem::path(o.fit).filename().string()));
-  page.commit();
+  write_text(o.html, fitted.report_page(std::filesystem::path(o.fit).filename().string()));
   fmt::print("written: {}\n", o.html);
   return success;
 }

@@ -178,4 +178,10 @@ void AtomicFile::fail(std::string_view action, int error) {
                             std::generic_category().message(error)));
 }
 
+void write_text(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
 }  // namespace ferrite

@@ -53,9 +53,7 @@ void BytePairTokenizer::save(const std::filesystem::path& path) const {
   const std::string content = extension == ".tiktoken" ? write_ranks(*model_)
                               : extension == ".json"   ? write_tokenizer_json(*model_)
                                                        : write_merges(*model_);
-  AtomicFile file(path);
-  file.write(content);
-  file.commit();
+  write_text(path, content);
 }
 
 std::vector<Merge> listed_merges(const BytePairModel& model) {

@@ -99,9 +99,7 @@ void RunMetrics::add(MetricsRow row) {
 }
 
 void RunMetrics::write_page(bool running) {
-  AtomicFile page(folder_ / "metrics.html");
-  page.write(metrics_page(rows_, config_, steps_, running));
-  page.commit();
+  write_text(folder_ / "metrics.html", metrics_page(rows_, config_, steps_, running));
   page_written_ = Clock::now();
 }
 

@@ -49,4 +49,7 @@ class FERRITE_API AtomicFile {
   int place_ = -1;  // among those that remove_temporaries knows; -1: none
 };
 
+/// The whole file at once, by an AtomicFile.
+FERRITE_API void write_text(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace ferrite

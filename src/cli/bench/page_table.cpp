@@ -68,9 +68,7 @@ void add_bench_page(CLI::App& bench, Action& action) {
   command->footer("Examples:\n  ferrite bench page bench.json --html bench.html");
   command->callback([&action, options] {
     action = [options] {
-      AtomicFile file(options->html);
-      file.write(bench::page(bench::read_report(options->file)));
-      file.commit();
+      write_text(options->html, bench::page(bench::read_report(options->file)));
       return success;
     };
   });

@@ -100,12 +100,6 @@ std::string their_name(const nn::GptConfig& model, const std::string& name) {
   return name == "lm_head.weight" ? name : std::string(their_names(model).prefix) + name;
 }
 
-void write_text(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
 }  // namespace
 
 Converted import_hugging_face(const fs::path& from, const fs::path& out, const ImportConfig& config) {

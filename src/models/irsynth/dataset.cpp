@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ferrite/core/thread_pool.hpp"
+#include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
 #include "models/irsynth/folder.hpp"
 #include "models/irsynth/sha256.hpp"

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <fstream>
 
-#include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
 
 namespace ferrite::irsynth {
@@ -55,12 +54,6 @@ Json Tally::json() const {
           {"splits", counts(splits)},
           {"structures_in_two_splits", shared_structures()},
           {"verification", counts(verification)}};
-}
-
-void write_text(const std::filesystem::path& path, std::string_view text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
 }
 
 void write_small(const std::filesystem::path& path, std::string_view text) {

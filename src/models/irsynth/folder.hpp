@@ -33,7 +33,6 @@ struct Tally {
   Json json() const;
 };
 
-void write_text(const std::filesystem::path& path, std::string_view text);
 /// One of very many files: whole or absent if the process is killed, but without the wait for the disk that
 /// protects shards from a power loss. The next run overwrites what a killed one left.
 void write_small(const std::filesystem::path& path, std::string_view text);

@@ -68,9 +68,7 @@ ShardFolder::ShardFolder(const std::filesystem::path& folder, const ShardPlan& p
   const std::filesystem::path description = folder / "prior.json";
   const std::string text = manifest(plan);
   if (!is_there(description)) {
-    AtomicFile file(description);
-    file.write(text);
-    file.commit();
+    write_text(description, text);
   } else if (completed(MappedFile::open(description)->text()) != text) {
     throw ValueError(fmt::format(
         "[priors shards] {} holds another run (see prior.json): give the same config, seed, "

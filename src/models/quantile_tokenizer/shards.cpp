@@ -16,12 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
 std::string shard_name(std::int64_t number) { return fmt::format("tokens-{:05}.npy", number); }
 
 bool is_shard(std::string_view name) {
