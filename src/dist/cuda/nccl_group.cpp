@@ -51,6 +51,32 @@ ncclRedOp_t op_of(ReduceOp op) {
 
 std::size_t count_of(const Array& array) { return static_cast<std::size_t>(array.shape().numel()); }
 
+/// Memory of the host on the GPU, for a call; back() copies it to where it came from.
+class Staged {
+ public:
+  Staged(cuda::DeviceContext& context, const Array& host)
+      : context_(context),
+        host_(host),
+        array_(context.allocate(host.meta().bytes()), Layout::contiguous(host.shape()), host.dtype()) {
+    context.copy_from_host(array_.data(), host.data(), host.meta().bytes());
+  }
+  const Array& array() const { return array_; }
+  void back() { context_.copy_to_host(host_.data(), array_.data(), host_.meta().bytes()); }
+
+ private:
+  cuda::DeviceContext& context_;
+  const Array& host_;
+  Array array_;
+};
+
+bool is_on_host(const Array& array) { return array.device().kind == DeviceKind::cpu; }
+
+void check_sides(const Array& in, const Array& out) {
+  if (is_on_host(in) != is_on_host(out))
+    throw DeviceError("[nccl] in is on " + to_string(in.device()) + " and out on " + to_string(out.device()) +
+                      ": needs both on one device");
+}
+
 }  // namespace
 
 class NcclGroup::State {
@@ -94,6 +120,21 @@ class NcclGroup::State {
       watch("what was queued before " + call, timeout, context.stream());
     hosts->set_timeout(timeout);
     f(*hosts);
+  }
+  /// A call from one memory to another: f(in, out, comm, stream) by NCCL, and that of the host by g(hosts),
+  /// or on the GPU if there are none.
+  template <class F, class G>
+  void run(const std::string& call, std::chrono::milliseconds timeout, const Array& in, const Array& out,
+           const F& f, const G& g) {
+    check_sides(in, out);
+    const auto by_nccl = [&](const Array& from, const Array& to) {
+      queue(call, timeout, [&](ncclComm_t comm, cudaStream_t stream) { return f(from, to, comm, stream); });
+    };
+    if (!is_on_host(in)) return by_nccl(in, out);
+    if (hosts) return on_hosts(call, timeout, g);
+    Staged staged_in(context, in), staged_out(context, out);
+    by_nccl(staged_in.array(), staged_out.array());
+    staged_out.back();
   }
   void fork() {
     side_.after_compute();
@@ -185,74 +226,27 @@ bool NcclGroup::takes(Device device) const {
 void NcclGroup::fork() { state_->fork(); }
 void NcclGroup::join() { state_->join(); }
 
-namespace {
-
-/// Memory of the host on the GPU, for a call; back() copies it to where it came from.
-class Staged {
- public:
-  Staged(cuda::DeviceContext& context, const Array& host)
-      : context_(context),
-        host_(host),
-        array_(context.allocate(host.meta().bytes()), Layout::contiguous(host.shape()), host.dtype()) {
-    context.copy_from_host(array_.data(), host.data(), host.meta().bytes());
-  }
-  const Array& array() const { return array_; }
-  void back() { context_.copy_to_host(host_.data(), array_.data(), host_.meta().bytes()); }
-
- private:
-  cuda::DeviceContext& context_;
-  const Array& host_;
-  Array array_;
-};
-
-bool is_on_host(const Array& array) { return array.device().kind == DeviceKind::cpu; }
-
-void check_sides(const Array& in, const Array& out) {
-  if (is_on_host(in) != is_on_host(out))
-    throw DeviceError("[nccl] in is on " + to_string(in.device()) + " and out on " + to_string(out.device()) +
-                      ": needs both on one device");
-}
-
-}  // namespace
-
 void NcclGroup::run_all_reduce(const std::string& call, const Array& in, const Array& out, ReduceOp op) {
-  check_sides(in, out);
-  if (!is_on_host(in))
-    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
-      return ncclAllReduce(in.data(), out.data(), count_of(in), type_of(in.dtype()), op_of(op), comm, stream);
-    });
-  if (state_->hosts)
-    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.all_reduce(in, out, op); });
-  Staged staged_in(state_->context, in), staged_out(state_->context, out);
-  run_all_reduce(call, staged_in.array(), staged_out.array(), op);
-  staged_out.back();
+  const auto by_nccl = [&](const Array& from, const Array& to, ncclComm_t comm, cudaStream_t stream) {
+    return ncclAllReduce(from.data(), to.data(), count_of(from), type_of(in.dtype()), op_of(op), comm,
+                         stream);
+  };
+  state_->run(call, timeout(), in, out, by_nccl, [&](Group& hosts) { hosts.all_reduce(in, out, op); });
 }
 
 void NcclGroup::run_reduce_scatter(const std::string& call, const Array& in, const Array& out, ReduceOp op) {
-  check_sides(in, out);
-  if (!is_on_host(in))
-    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
-      return ncclReduceScatter(in.data(), out.data(), count_of(out), type_of(in.dtype()), op_of(op), comm,
-                               stream);
-    });
-  if (state_->hosts)
-    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.reduce_scatter(in, out, op); });
-  Staged staged_in(state_->context, in), staged_out(state_->context, out);
-  run_reduce_scatter(call, staged_in.array(), staged_out.array(), op);
-  staged_out.back();
+  const auto by_nccl = [&](const Array& from, const Array& to, ncclComm_t comm, cudaStream_t stream) {
+    return ncclReduceScatter(from.data(), to.data(), count_of(to), type_of(in.dtype()), op_of(op), comm,
+                             stream);
+  };
+  state_->run(call, timeout(), in, out, by_nccl, [&](Group& hosts) { hosts.reduce_scatter(in, out, op); });
 }
 
 void NcclGroup::run_all_gather(const std::string& call, const Array& in, const Array& out) {
-  check_sides(in, out);
-  if (!is_on_host(in))
-    return state_->queue(call, timeout(), [&](ncclComm_t comm, cudaStream_t stream) {
-      return ncclAllGather(in.data(), out.data(), in.meta().bytes(), ncclUint8, comm, stream);
-    });
-  if (state_->hosts)
-    return state_->on_hosts(call, timeout(), [&](Group& hosts) { hosts.all_gather(in, out); });
-  Staged staged_in(state_->context, in), staged_out(state_->context, out);
-  run_all_gather(call, staged_in.array(), staged_out.array());
-  staged_out.back();
+  const auto by_nccl = [&](const Array& from, const Array& to, ncclComm_t comm, cudaStream_t stream) {
+    return ncclAllGather(from.data(), to.data(), from.meta().bytes(), ncclUint8, comm, stream);
+  };
+  state_->run(call, timeout(), in, out, by_nccl, [&](Group& hosts) { hosts.all_gather(in, out); });
 }
 
 void NcclGroup::run_broadcast(const std::string& call, const Array& array, int root) {
