@@ -1,4 +1,4 @@
-// Files that are part of the program (cmake/Embed.cmake), and the commit it was built from.
+// A file that is part of the program (cmake/Embed.cmake), and the commit it was built from.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,6 @@
 namespace ferrite::cli::bench::embedded {
 
 extern const std::string_view peers_py;
-extern const std::string_view page_html;
 /// As `git describe` has it; "unknown" if the sources came without their history.
 extern const std::string_view commit;
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/bench/embedded.hpp"
 #include "cli/bench/page_table.hpp"
 #include "cli/bench/plot.hpp"
 #include "io/page_style.hpp"
@@ -221,7 +220,7 @@ std::string facts(const Report& report) {
           fmt::format("{}, driver {}", gpu.value("name", "unknown"), gpu.value("driver", "unknown")));
   all.push_back(fmt::format("ferrite {} ({})", report.version, report.commit));
   all.push_back(report.date);
-  return escaped(fmt::format("{}", fmt::join(all, " · ")));
+  return fmt::format("{}", fmt::join(all, " · "));
 }
 
 std::string legend(const Report& report) {
@@ -232,25 +231,28 @@ std::string legend(const Report& report) {
   return text;
 }
 
-void replace(std::string& text, const std::string& place, const std::string& content) {
-  const std::size_t at = text.find(place);
-  text.replace(at, place.size(), content);
-}
+/// More specific than the style of all pages, which follows it.
+constexpr const char* style = R"(<style>
+body .grid { display: grid; grid-template-columns: repeat(auto-fill, 320px); }
+.legend { position: sticky; top: 0; background: var(--back); padding: .5em 0; border-bottom: 1px solid var(--grid); }
+</style>
+)";
 
 }  // namespace
 
 std::string page(const Report& report) {
   const Page plots(report);
-  std::string text(embedded::page_html);
-  replace(text, "{{style}}", std::string(svg::page_style));
-  replace(text, "{{facts}}", facts(report));
-  replace(text, "{{legend}}", legend(report));
-  replace(text, "{{cards}}", cards(report, plots));
-  replace(text, "{{plots}}",
-          plots.speed_ups("cpu") + plots.speed_ups("reference") + plots.arithmetic() + plots.bandwidth() +
-              plots.scaling() + plots.errors());
-  replace(text, "{{table}}", page_table(report));
-  return text;
+  const std::string all = plots.speed_ups("cpu") + plots.speed_ups("reference") + plots.arithmetic() +
+                          plots.bandwidth() + plots.scaling() + plots.errors();
+  const std::string body = fmt::format(R"(<div class="cards">{}</div>
+<div class="legend">{}</div>
+{}
+<h2>All figures</h2>
+<p>Medians; hover over a time for the least one, and over a dash for why there is none. Speed-ups are over cpu.</p>
+{}
+)",
+                                       cards(report, plots), legend(report), all, page_table(report));
+  return svg::page("ferrite bench", facts(report), body, style);
 }
 
 }  // namespace ferrite::cli::bench
