@@ -48,9 +48,7 @@ Term Sketch::composite(Type type, int depth) {
   const double n = type.rows;
   const auto limited = [&](Term made) {
     if (made.range.within(largest_component)) return made;
-    const double scale = std::pow(10, -std::ceil(std::log10(made.range.size() / 5)));
-    return Term{irsynth::apply(Builtin::mul, number(scale), std::move(made.expr)),
-                made.range * Range{scale, scale}};
+    return scaled(std::move(made), 5);
   };
   const auto with = [&](Builtin f, Term b, Range range) {
     return limited({irsynth::apply(f, std::move(a.expr), std::move(b.expr)), range});

@@ -19,10 +19,8 @@ Term Sketch::fitted(Term x, double size) {
     }
     case 1:
       return {irsynth::apply(Builtin::tanh, std::move(x.expr)), symmetric(1)};
-    default: {
-      const double scale = std::pow(10, -std::ceil(std::log10(x.range.size() / size)));
-      return {irsynth::apply(Builtin::mul, number(scale), std::move(x.expr)), x.range * Range{scale, scale}};
-    }
+    default:
+      return scaled(std::move(x), size);
   }
 }
 

@@ -119,10 +119,8 @@ Term Sketch::kept(Term x) {
       return {irsynth::apply(Builtin::tanh, std::move(x.expr)), symmetric(1)};
     case 2:
       return {irsynth::apply(Builtin::sin, std::move(x.expr)), symmetric(1)};
-    default: {
-      const double scale = std::pow(10, -std::ceil(std::log10(size / 10)));
-      return {irsynth::apply(Builtin::mul, number(scale), std::move(x.expr)), x.range * Range{scale, scale}};
-    }
+    default:
+      return scaled(std::move(x), 10);
   }
 }
 
@@ -131,11 +129,11 @@ Term Sketch::combined(Term a, Term b) {
   if (a.expr == b.expr) b = some(0.5, 3);
   switch (draw.weighted({5, 4, 5, 3, 1, 1})) {
     case 0:
-      return kept({irsynth::apply(Builtin::add, std::move(a.expr), std::move(b.expr)), a.range + b.range});
+      return kept(add(std::move(a), std::move(b)));
     case 1:
-      return kept({irsynth::apply(Builtin::sub, std::move(a.expr), std::move(b.expr)), a.range - b.range});
+      return kept(sub(std::move(a), std::move(b)));
     case 2:
-      return kept({irsynth::apply(Builtin::mul, std::move(a.expr), std::move(b.expr)), a.range * b.range});
+      return kept(mul(std::move(a), std::move(b)));
     case 3:
       if (b.expr.kind == kernel::ExprKind::literal) b = some(0.5, 3);
       b = apart(std::move(b));

@@ -27,6 +27,28 @@ struct Term {
   Type type() const { return expr.type; }
 };
 
+// Short words for expressions.
+
+template <class... E>
+std::vector<Expr> list(E&&... e) {
+  std::vector<Expr> all;
+  all.reserve(sizeof...(e));
+  (all.push_back(std::forward<E>(e)), ...);
+  return all;
+}
+template <class... E>
+Expr apply(Builtin builtin, E&&... e) {
+  return kernel::apply(builtin, list(std::forward<E>(e)...));
+}
+
+inline Expr add(Expr a, Expr b) { return irsynth::apply(Builtin::add, std::move(a), std::move(b)); }
+inline Expr sub(Expr a, Expr b) { return irsynth::apply(Builtin::sub, std::move(a), std::move(b)); }
+inline Expr mul(Expr a, Expr b) { return irsynth::apply(Builtin::mul, std::move(a), std::move(b)); }
+inline Expr div(Expr a, Expr b) { return irsynth::apply(Builtin::div, std::move(a), std::move(b)); }
+inline Term add(Term a, Term b) { return {add(std::move(a.expr), std::move(b.expr)), a.range + b.range}; }
+inline Term sub(Term a, Term b) { return {sub(std::move(a.expr), std::move(b.expr)), a.range - b.range}; }
+inline Term mul(Term a, Term b) { return {mul(std::move(a.expr), std::move(b.expr)), a.range * b.range}; }
+
 /// The kernel's position in its arrays: an index variable and the extent it runs over.
 struct Index {
   int variable;
@@ -76,6 +98,10 @@ class Sketch {
   Term let(Term value, std::string name = {});
   /// A variable known to live, for reading.
   Term read(int variable);
+  /// let, read at once.
+  Expr variable(Term value, std::initializer_list<std::string_view> names) {
+    return read(let(std::move(value), fresh(names)).expr.index).expr;
+  }
   int declare(Type type, std::string name = {});
   /// Takes part in drawing from now on.
   void alive(int variable, Range range, bool used);
@@ -118,6 +144,11 @@ class Sketch {
   Term positive(Term x);  // at least 0.1
   Term apart(Term x);     // from zero
   Term kept(Term x);      // in a sane range
+  /// By a power of ten, into [-most, most].
+  Term scaled(Term x, double most) const {
+    const double scale = std::pow(10, -std::ceil(std::log10(x.range.size() / most)));
+    return {mul(number(scale), std::move(x.expr)), x.range * Range{scale, scale}};
+  }
   Term combined(Term a, Term b);
 
   // wholes.cpp: integers and conditions
@@ -192,19 +223,5 @@ class Sketch {
   std::size_t loop_mark_ =
       0;  // live variables before the innermost loop: what changes there must not feed itself
 };
-
-// Short words for expressions.
-
-template <class... E>
-std::vector<Expr> list(E&&... e) {
-  std::vector<Expr> all;
-  all.reserve(sizeof...(e));
-  (all.push_back(std::forward<E>(e)), ...);
-  return all;
-}
-template <class... E>
-Expr apply(Builtin builtin, E&&... e) {
-  return kernel::apply(builtin, list(std::forward<E>(e)...));
-}
 
 }  // namespace ferrite::irsynth

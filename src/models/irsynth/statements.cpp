@@ -13,10 +13,7 @@ Term Sketch::used_up(std::size_t from, Term result) {
       t = {irsynth::apply(Builtin::where, std::move(t.expr), number(1), number(0.5)), {0.5, 1}};
     if (t.type().is_int()) {
       t = as_real(std::move(t));
-      if (!t.range.within(10)) {
-        const double scale = std::pow(10, -std::ceil(std::log10(t.range.size() / 5)));
-        t = {irsynth::apply(Builtin::mul, number(scale), std::move(t.expr)), t.range * Range{scale, scale}};
-      }
+      if (!t.range.within(10)) t = scaled(std::move(t), 5);
     }
     result = combined(std::move(result), std::move(t));
   }
@@ -34,8 +31,7 @@ Term Sketch::conclusion(Type type) {
     for (Live& l : live_) {
       if (l.used || function_->variables[static_cast<std::size_t>(l.variable)].type != type) continue;
       Term m = read(l.variable);
-      if ((n.range + m.range).within(1e6))
-        n = {irsynth::apply(Builtin::add, std::move(n.expr), std::move(m.expr)), n.range + m.range};
+      if ((n.range + m.range).within(1e6)) n = add(std::move(n), std::move(m));
     }
     return n;
   }
@@ -43,14 +39,14 @@ Term Sketch::conclusion(Type type) {
   for (Live& l : live_) {
     if (l.used || function_->variables[static_cast<std::size_t>(l.variable)].type != type) continue;
     Term w = read(l.variable);
-    v = {irsynth::apply(Builtin::add, std::move(v.expr), std::move(w.expr)), v.range + w.range};
+    v = add(std::move(v), std::move(w));
   }
   bool rest = false;
   for (const Live& l : live_) rest |= !l.used;
   if (!rest) return v;
   Term s = used_up(0, some(0.5, 1.5));
   if (draw.chance(0.5)) s = let(std::move(s)), s = read(s.expr.index);
-  return {irsynth::apply(Builtin::mul, std::move(s.expr), std::move(v.expr)), s.range * v.range};
+  return mul(std::move(s), std::move(v));
 }
 
 void Sketch::body(Type type) {

@@ -36,17 +36,17 @@ Term Sketch::integer(int depth) {
     case 0: {
       Term b = integer(0);
       if (!(a.range + b.range).within(largest_whole)) return a;
-      return {irsynth::apply(Builtin::add, std::move(a.expr), std::move(b.expr)), a.range + b.range};
+      return add(std::move(a), std::move(b));
     }
     case 1: {
       Term b = integer(0);
       if (!(a.range - b.range).within(largest_whole)) return a;
-      return {irsynth::apply(Builtin::sub, std::move(a.expr), std::move(b.expr)), a.range - b.range};
+      return sub(std::move(a), std::move(b));
     }
     case 2: {
       Term b = integer(0);
       if (!(a.range * b.range).within(largest_whole)) return a;
-      return {irsynth::apply(Builtin::mul, std::move(a.expr), std::move(b.expr)), a.range * b.range};
+      return mul(std::move(a), std::move(b));
     }
     case 3:  // rounds down, whatever the sign
       return with_literal(Builtin::floordiv, 2, 7, [&](double n) {

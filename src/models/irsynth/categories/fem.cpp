@@ -5,21 +5,12 @@
 namespace ferrite::irsynth {
 namespace {
 
-Expr mul(Expr a, Expr b) { return irsynth::apply(Builtin::mul, std::move(a), std::move(b)); }
-Expr add(Expr a, Expr b) { return irsynth::apply(Builtin::add, std::move(a), std::move(b)); }
-Expr sub(Expr a, Expr b) { return irsynth::apply(Builtin::sub, std::move(a), std::move(b)); }
-
-Expr variable(Sketch& s, Term value, std::initializer_list<std::string_view> names) {
-  const int v = s.let(std::move(value), s.fresh(names)).expr.index;
-  return s.read(v).expr;
-}
-
 /// Twice the area of a triangle, or six times the volume of a tetrahedron, signed.
 Term measure(Sketch& s, const std::vector<Expr>& corners) {
   std::vector<Expr> edges;
   for (std::size_t k = 1; k < corners.size(); ++k)
     edges.push_back(
-        variable(s, {sub(corners[k], corners[0]), symmetric(4)}, {"e1", "e2", "e3", "d1", "d2", "ea", "eb"}));
+        s.variable({sub(corners[k], corners[0]), symmetric(4)}, {"e1", "e2", "e3", "d1", "d2", "ea", "eb"}));
   const auto part = [&](const Expr& e, int i) { return kernel::component(e, list(s.whole(i))); };
   if (edges.size() == 2)
     return {sub(mul(part(edges[0], 0), part(edges[1], 1)), mul(part(edges[0], 1), part(edges[1], 0))),
@@ -44,11 +35,11 @@ void make(Sketch& s) {
   const Expr u = s.array(u_name, s.real_type(), {nodes}, nodal);
   std::vector<Expr> ids, places;
   for (int k = 0; k < corners; ++k)
-    ids.push_back(variable(s, {kernel::element(cells, list(s.at(s.cursor[0]), s.whole(k))), {0, nodes - 1.0}},
-                           {"n0", "n1", "n2", "n3", "ia", "ib", "ic", "id0"}));
+    ids.push_back(s.variable({kernel::element(cells, list(s.at(s.cursor[0]), s.whole(k))), {0, nodes - 1.0}},
+                             {"n0", "n1", "n2", "n3", "ia", "ib", "ic", "id0"}));
   for (const Expr& id : ids)
-    places.push_back(variable(s, {kernel::element(x, list(id)), symmetric(2)},
-                              {"p0", "p1", "p2", "p3", "xa", "xb", "xc", "xd"}));
+    places.push_back(s.variable({kernel::element(x, list(id)), symmetric(2)},
+                                {"p0", "p1", "p2", "p3", "xa", "xb", "xc", "xd"}));
   Term size = measure(s, places);
   const double bound = size.range.size();
   Expr area =
@@ -70,7 +61,7 @@ void make(Sketch& s) {
     return s.store(s.output(s.real_type()), std::move(share.expr));
   }
   s.description += ", assembled at the nodes";
-  Expr part = variable(s, std::move(share), {"share", "contrib", "load", "part"});
+  Expr part = s.variable(std::move(share), {"share", "contrib", "load", "part"});
   Expr out = s.output(s.real_type(), {nodes});
   const bool method = s.draw.chance(0.5);
   for (int k = 0; k < corners; ++k) {

@@ -4,11 +4,6 @@
 namespace ferrite::irsynth {
 namespace {
 
-Expr mul(Expr a, Expr b) { return irsynth::apply(Builtin::mul, std::move(a), std::move(b)); }
-Expr add(Expr a, Expr b) { return irsynth::apply(Builtin::add, std::move(a), std::move(b)); }
-Expr sub(Expr a, Expr b) { return irsynth::apply(Builtin::sub, std::move(a), std::move(b)); }
-Expr div(Expr a, Expr b) { return irsynth::apply(Builtin::div, std::move(a), std::move(b)); }
-
 struct Particles {
   Sketch& s;
   Type vec;
@@ -16,15 +11,10 @@ struct Particles {
   Expr at(const Expr& array) const { return kernel::element(array, list(s.at(s.cursor[0]))); }
 };
 
-Expr variable(Sketch& s, Term value, std::initializer_list<std::string_view> names) {
-  const int v = s.let(std::move(value), s.fresh(names)).expr.index;
-  return s.read(v).expr;
-}
-
 /// Combines the statements drawn so far into a factor for forces.
 Expr factor(Sketch& s) {
   Term value = s.fitted(s.used_up(0, s.operand(1)), 3);
-  return variable(s, std::move(value), {"coef", "mass_inv", "gain", "modulation"});
+  return s.variable(std::move(value), {"coef", "mass_inv", "gain", "modulation"});
 }
 
 Expr force_of(Sketch& s, const Particles& p, const Expr& x, const Expr& v) {
@@ -42,7 +32,7 @@ Expr force_of(Sketch& s, const Particles& p, const Expr& x, const Expr& v) {
     }
     case 3: {  // central attraction, softened
       Expr r2 = add(irsynth::apply(Builtin::dot, x, x), s.some(0.3, 1).expr);
-      Expr d = variable(s, {std::move(r2), {0.3, 17}}, {"r2", "dist2", "rr"});
+      Expr d = s.variable({std::move(r2), {0.3, 17}}, {"r2", "dist2", "rr"});
       return div(mul(s.some(-3, -0.5).expr, x), mul(d, irsynth::apply(Builtin::sqrt, d)));
     }
     default: {  // a force drawn freely
@@ -57,8 +47,8 @@ Expr force_of(Sketch& s, const Particles& p, const Expr& x, const Expr& v) {
 void integrate(const Particles& p) {
   Sketch& s = p.s;
   Expr dt = s.parameter(s.fresh({"dt", "h", "time_step"}), s.real_type(), {0.01, 0.05}).expr;
-  Expr x = variable(s, {p.at(p.positions), symmetric(2)}, {"x0", "pos_i", "xi", "r0"});
-  Expr v = variable(s, {p.at(p.velocities), symmetric(1)}, {"v0", "vel_i", "vi", "w0"});
+  Expr x = s.variable({p.at(p.positions), symmetric(2)}, {"x0", "pos_i", "xi", "r0"});
+  Expr v = s.variable({p.at(p.velocities), symmetric(1)}, {"v0", "vel_i", "vi", "w0"});
   if (s.draw.chance(0.7)) s.elaborate(s.draw.between(1, 2));
   Expr force = force_of(s, p, x, v);
   for (int more = s.draw.below(3); more > 0; --more) force = add(std::move(force), force_of(s, p, x, v));
@@ -86,8 +76,8 @@ void integrate(const Particles& p) {
 void pairs(const Particles& p) {
   Sketch& s = p.s;
   const auto n = s.grid[0];
-  Expr xi = variable(s, {p.at(p.positions), symmetric(2)}, {"xi", "pos_i", "here"});
-  Expr vi = variable(s, {p.at(p.velocities), symmetric(1)}, {"vi", "vel_i"});
+  Expr xi = s.variable({p.at(p.positions), symmetric(2)}, {"xi", "pos_i", "here"});
+  Expr vi = s.variable({p.at(p.velocities), symmetric(1)}, {"vi", "vel_i"});
   if (s.draw.chance(0.6)) s.elaborate(s.draw.between(1, 2));
   Expr coefficient = factor(s);
   const bool density = s.draw.chance(0.5);
@@ -100,17 +90,17 @@ void pairs(const Particles& p) {
   const int kind = s.draw.below(3);
   s.loop(std::move(end), n, [&](int j) {
     Expr other = kernel::element(p.positions, list(kernel::variable(s.function(), j)));
-    Expr d = variable(s, {sub(std::move(other), xi), symmetric(4)}, {"d", "delta", "dx", "rij"});
+    Expr d = s.variable({sub(std::move(other), xi), symmetric(4)}, {"d", "delta", "dx", "rij"});
     Expr r2 = add(irsynth::apply(Builtin::dot, d, d), soft.expr);
     if (!density) {
       if (s.draw.chance(0.5)) {
-        Expr r = variable(s, {std::move(r2), {0.3, 50}}, {"r2", "q", "dist2"});
+        Expr r = s.variable({std::move(r2), {0.3, 50}}, {"r2", "q", "dist2"});
         return s.update(total, Builtin::add,
                         mul(div(strength.expr, mul(r, irsynth::apply(Builtin::sqrt, r))), d));
       }
       return s.update(total, Builtin::add, div(mul(strength.expr, d), std::move(r2)));
     }
-    Expr r = variable(s, {std::move(r2), {0.3, 50}}, {"r2", "q", "dist2"});
+    Expr r = s.variable({std::move(r2), {0.3, 50}}, {"r2", "q", "dist2"});
     Expr w = kind == 0   ? irsynth::apply(Builtin::exp, irsynth::apply(Builtin::neg, mul(strength.expr, r)))
              : kind == 1 ? div(strength.expr, add(s.number(1), r))
                          : irsynth::apply(Builtin::max, sub(s.number(1), mul(strength.expr, r)), s.number(0));
@@ -131,16 +121,16 @@ void pairs(const Particles& p) {
 /// The nearest hit of a ray with a sphere, or a miss.
 void ray(const Particles& p) {
   Sketch& s = p.s;
-  Expr o = variable(s, {p.at(p.positions), symmetric(2)}, {"o", "origin", "ro"});
-  Expr w = variable(s, {p.at(p.velocities), symmetric(1)}, {"dir", "w", "rd"});
+  Expr o = s.variable({p.at(p.positions), symmetric(2)}, {"o", "origin", "ro"});
+  Expr w = s.variable({p.at(p.velocities), symmetric(1)}, {"dir", "w", "rd"});
   Expr c = s.parameter(s.fresh({"center", "c0"}), p.vec, {-0.5, 0.5}).expr;
   Expr radius = s.some(0.8, 2).expr;
-  Expr oc = variable(s, {sub(std::move(o), std::move(c)), symmetric(3)}, {"oc", "rel"});
-  Expr a = variable(s, {add(irsynth::apply(Builtin::dot, w, w), s.number(0.1)), {0.1, 4}}, {"a", "qa"});
-  Expr b = variable(s, {irsynth::apply(Builtin::dot, oc, w), symmetric(12)}, {"b", "qb"});
+  Expr oc = s.variable({sub(std::move(o), std::move(c)), symmetric(3)}, {"oc", "rel"});
+  Expr a = s.variable({add(irsynth::apply(Builtin::dot, w, w), s.number(0.1)), {0.1, 4}}, {"a", "qa"});
+  Expr b = s.variable({irsynth::apply(Builtin::dot, oc, w), symmetric(12)}, {"b", "qb"});
   Expr q =
-      variable(s, {sub(irsynth::apply(Builtin::dot, oc, oc), mul(radius, radius)), {-4, 30}}, {"c", "qc"});
-  Expr disc = variable(s, {sub(mul(b, b), mul(a, std::move(q))), {-120, 144}}, {"disc", "h2", "det"});
+      s.variable({sub(irsynth::apply(Builtin::dot, oc, oc), mul(radius, radius)), {-4, 30}}, {"c", "qc"});
+  Expr disc = s.variable({sub(mul(b, b), mul(a, std::move(q))), {-120, 144}}, {"disc", "h2", "det"});
   const int hit = s.declare(s.real_type(), s.fresh({"t", "t_hit", "depth"}));
   Expr t = kernel::variable(s.function(), hit);
   s.assign(t, s.number(-1));

@@ -39,16 +39,6 @@ struct Stencil {
   }
 };
 
-Term sum(Term a, Term b) {
-  return {irsynth::apply(Builtin::add, std::move(a.expr), std::move(b.expr)), a.range + b.range};
-}
-Term difference(Term a, Term b) {
-  return {irsynth::apply(Builtin::sub, std::move(a.expr), std::move(b.expr)), a.range - b.range};
-}
-Term product(Term a, Term b) {
-  return {irsynth::apply(Builtin::mul, std::move(a.expr), std::move(b.expr)), a.range * b.range};
-}
-
 void values(const Stencil& stencil, int dims) {
   Sketch& s = stencil.s;
   const std::vector<int> centre(static_cast<std::size_t>(dims), 0);
@@ -59,34 +49,33 @@ void values(const Stencil& stencil, int dims) {
   };
   switch (s.draw.below(5)) {
     case 0: {  // Laplacian
-      Term total = sum(beside(0, -1), beside(0, 1));
+      Term total = add(beside(0, -1), beside(0, 1));
       for (int axis = 1; axis < dims; ++axis)
-        total = sum(sum(std::move(total), beside(axis, -1)), beside(axis, 1));
-      Term middle = product({s.number(2 * dims), {2.0 * dims, 2.0 * dims}}, stencil.at(centre));
-      s.let(difference(std::move(total), std::move(middle)),
-            s.fresh({"lap", "laplacian", "div", "diffusion"}));
+        total = add(add(std::move(total), beside(axis, -1)), beside(axis, 1));
+      Term middle = mul({s.number(2 * dims), {2.0 * dims, 2.0 * dims}}, stencil.at(centre));
+      s.let(sub(std::move(total), std::move(middle)), s.fresh({"lap", "laplacian", "div", "diffusion"}));
       s.let(stencil.at(centre), s.fresh({"c", "center", "mid", "here"}));
       break;
     }
     case 1:  // central differences
       for (int axis = 0; axis < dims; ++axis) {
         Term half = s.some(0.25, 1);
-        s.let(product(difference(beside(axis, 1), beside(axis, -1)), std::move(half)),
+        s.let(mul(sub(beside(axis, 1), beside(axis, -1)), std::move(half)),
               s.fresh({"dx", "dy", "dz", "gx", "gy", "gz"}));
       }
       break;
     case 2: {  // weighted neighbours
-      Term total = product(s.some(0.1, 0.9), stencil.at(centre));
+      Term total = mul(s.some(0.1, 0.9), stencil.at(centre));
       for (int axis = 0; axis < dims; ++axis)
         for (const int offset : {-1, 1}) {
           if (!s.draw.chance(0.8)) continue;
           Term weight = s.some(-0.5, 0.5);
-          total = sum(std::move(total), product(std::move(weight), beside(axis, offset)));
+          total = add(std::move(total), mul(std::move(weight), beside(axis, offset)));
         }
       if (dims > 1 && s.draw.chance(0.4)) {
         std::vector<int> corner(static_cast<std::size_t>(dims), 1);
         corner[0] = s.draw.of({-1, 1});
-        total = sum(std::move(total), product(s.some(0.05, 0.3), stencil.at(corner)));
+        total = add(std::move(total), mul(s.some(0.05, 0.3), stencil.at(corner)));
       }
       s.let(std::move(total));
       break;
@@ -104,12 +93,11 @@ void values(const Stencil& stencil, int dims) {
       Term speed = s.some(-1, 1);
       const int axis = s.draw.below(dims);
       Expr ahead = irsynth::apply(Builtin::gt, s.input(s.real_type()).expr, s.number(0));
-      Term back = difference(stencil.at(centre), beside(axis, -1)),
-           front = difference(beside(axis, 1), stencil.at(centre));
+      Term back = sub(stencil.at(centre), beside(axis, -1)), front = sub(beside(axis, 1), stencil.at(centre));
       Term slope{
           irsynth::apply(Builtin::where, std::move(ahead), std::move(back.expr), std::move(front.expr)),
           back.range};
-      s.let(product(std::move(speed), std::move(slope)));
+      s.let(mul(std::move(speed), std::move(slope)));
     }
   }
 }
