@@ -77,7 +77,7 @@ Term Sketch::composite(Type type, int depth) {
       Term b = expression(1);
       const Range range = a.range * b.range;
       if (draw.chance(0.5)) return with(Builtin::mul, std::move(b), range);
-      return limited({irsynth::apply(Builtin::mul, std::move(b.expr), std::move(a.expr)), range});
+      return limited({mul(std::move(b.expr), std::move(a.expr)), range});
     }
     case 3: {
       Term b = vector_leaf(type);
@@ -106,7 +106,7 @@ Term Sketch::composite(Type type, int depth) {
       Term shift = some(0.2, 1);
       const double far = a.range.size() + shift.range.high;
       Expr from = kernel::construct(type, list(number(std::ceil(far * 10) / 10)));
-      Expr sum = irsynth::apply(Builtin::add, std::move(a.expr), std::move(from));
+      Expr sum = add(std::move(a.expr), std::move(from));
       return {irsynth::apply(Builtin::normalize, std::move(sum)), symmetric(1)};
     }
     case 9: {
@@ -124,9 +124,9 @@ Term Sketch::composite(Type type, int depth) {
       const Type vector = Type::vector(type.rows, real);
       Term u = vector_leaf(vector), v = vector_leaf(vector);
       const Range range = a.range + u.range * v.range;
-      return limited({irsynth::apply(Builtin::add, std::move(a.expr),
-                                     irsynth::apply(Builtin::outer, std::move(u.expr), std::move(v.expr))),
-                      range});
+      return limited(
+          {add(std::move(a.expr), irsynth::apply(Builtin::outer, std::move(u.expr), std::move(v.expr))),
+           range});
     }
     default: {
       Term q = vector_leaf(Type::quaternion(real));
@@ -168,7 +168,7 @@ Term Sketch::scalar_of(Term c) {
       if (type.is_quaternion()) break;
       Expr squared = irsynth::apply(Builtin::length_sq, std::move(c.expr));
       Term shift = some(0.2, 1);
-      Expr sum = irsynth::apply(Builtin::add, std::move(squared), std::move(shift.expr));
+      Expr sum = add(std::move(squared), std::move(shift.expr));
       const Range range = Range{0, n * size * size} + shift.range;
       if (draw.chance(0.5)) return kept({std::move(sum), range});
       return {irsynth::apply(Builtin::sqrt, std::move(sum)),

@@ -42,7 +42,7 @@ Term Sketch::leaf() {
         const Index i = cursor[static_cast<std::size_t>(draw.below(static_cast<int>(cursor.size())))];
         const double scale = draw.of({0.1, 0.05, 0.25, 0.02});
         const Term place = as_real({at(i), {0, static_cast<double>(i.extent - 1)}});
-        return {irsynth::apply(Builtin::mul, place.expr, number(scale)), place.range * Range{scale, scale}};
+        return {mul(place.expr, number(scale)), place.range * Range{scale, scale}};
       }
   }
   return input(real_type());
@@ -66,7 +66,7 @@ Term negated(Term x) {
 
 Term Sketch::as_real(Term n) {
   if (n.expr.kind == kernel::ExprKind::variable && unrolled_.contains(n.expr.index))
-    n = {irsynth::apply(Builtin::add, std::move(n.expr), whole(1)), n.range + Range{1, 1}};
+    n = {add(std::move(n.expr), whole(1)), n.range + Range{1, 1}};
   return {kernel::cast(real, std::move(n.expr)), n.range};
 }
 
@@ -81,9 +81,8 @@ Term Sketch::positive(Term x) {
   switch (draw.weighted({3, 2, x.range.within(3) && functions ? 2 : 0,
                          functions && x.range.within(16) ? 1 : 0, x.expr.args.empty() ? 2 : 0, 1})) {
     case 0:
-      return {
-          irsynth::apply(Builtin::add, irsynth::apply(Builtin::abs, std::move(x.expr)), std::move(c.expr)),
-          absolute(x.range) + c.range};
+      return {add(irsynth::apply(Builtin::abs, std::move(x.expr)), std::move(c.expr)),
+              absolute(x.range) + c.range};
     case 1:
       return {irsynth::apply(Builtin::max, std::move(x.expr), std::move(c.expr)),
               {c.range.low, std::max(x.range.high, c.range.high)}};
@@ -91,12 +90,11 @@ Term Sketch::positive(Term x) {
       return {irsynth::apply(Builtin::exp, std::move(x.expr)),
               mapped(x.range, [](double v) { return std::exp(v); })};
     case 3:
-      return {irsynth::apply(Builtin::add, irsynth::apply(Builtin::cos, std::move(x.expr)), number(1.5)),
-              {0.5, 2.5}};
+      return {add(irsynth::apply(Builtin::cos, std::move(x.expr)), number(1.5)), {0.5, 2.5}};
     case 4: {
-      Expr square = irsynth::apply(Builtin::mul, x.expr, x.expr);
+      Expr square = mul(x.expr, x.expr);
       const Range r = absolute(x.range);
-      return {irsynth::apply(Builtin::add, std::move(square), std::move(c.expr)), r * r + c.range};
+      return {add(std::move(square), std::move(c.expr)), r * r + c.range};
     }
     default:
       return {irsynth::apply(Builtin::clamp, std::move(x.expr), std::move(c.expr), number(4)),
@@ -137,7 +135,7 @@ Term Sketch::combined(Term a, Term b) {
     case 3:
       if (b.expr.kind == kernel::ExprKind::literal) b = some(0.5, 3);
       b = apart(std::move(b));
-      return kept({irsynth::apply(Builtin::div, std::move(a.expr), std::move(b.expr)), a.range / b.range});
+      return kept({div(std::move(a.expr), std::move(b.expr)), a.range / b.range});
     case 4:
       return {irsynth::apply(Builtin::min, std::move(a.expr), std::move(b.expr)),
               {std::min(a.range.low, b.range.low), std::min(a.range.high, b.range.high)}};
@@ -159,7 +157,7 @@ Term Sketch::unary(int depth) {
         return made(Builtin::abs, absolute(x.range));
       default:
         if (!x.expr.args.empty() || !x.range.within(7)) return negated(std::move(x));
-        x.expr = irsynth::apply(Builtin::mul, x.expr, x.expr);
+        x.expr = mul(x.expr, x.expr);
         x.range = absolute(x.range) * absolute(x.range);
         return x;
     }

@@ -165,8 +165,7 @@ void Sketch::accumulate() {
       draw.weighted({3, in_kernel && parameters_.size() < 7 ? 3 : 0, in_kernel && !cursor.empty() ? 1 : 0});
   Expr end = whole(rounds);
   if (bound == 1) end = count(rounds);
-  if (bound == 2)
-    end = irsynth::apply(Builtin::add, irsynth::apply(Builtin::mod, at(cursor[0]), whole(rounds)), whole(1));
+  if (bound == 2) end = add(irsynth::apply(Builtin::mod, at(cursor[0]), whole(rounds)), whole(1));
   Range total = start.range;
   loop(std::move(end), rounds, [&](int k) {
     if (level >= 4 && in_kernel && cursor.size() < 4 && draw.chance(0.6)) cursor.push_back({k, rounds});
@@ -188,8 +187,8 @@ void Sketch::accumulate() {
     if (way == 1) {
       const Term decay = some(0.2, 0.8);
       total = symmetric(std::max(start.range.size(), change.range.size() / (1 - decay.range.low)));
-      Expr kept_part = irsynth::apply(Builtin::mul, target, decay.expr);
-      return assign(target, irsynth::apply(Builtin::add, std::move(kept_part), std::move(change.expr)));
+      Expr kept_part = mul(target, decay.expr);
+      return assign(target, add(std::move(kept_part), std::move(change.expr)));
     }
     total = join(total, change.range);
     assign(target, irsynth::apply(way == 2 ? Builtin::max : Builtin::min, target, std::move(change.expr)));
@@ -215,7 +214,7 @@ void Sketch::iterate() {
                    irsynth::apply(Builtin::lt, variable(steps), whole(most)));
   s.values.push_back(std::move(both));
   inside(s.body, [&] {
-    Expr smaller = irsynth::apply(Builtin::mul, variable(x), shrink.expr);
+    Expr smaller = mul(variable(x), shrink.expr);
     assign(variable(x),
            irsynth::apply(draw.chance(0.5) ? Builtin::add : Builtin::sub, std::move(smaller), shift.expr));
     update(variable(steps), Builtin::add, whole(1));

@@ -15,8 +15,7 @@ Term cell(Sketch& s, int cells) {
             range};
   Term x = s.input(s.real_type());
   Expr scaled =
-      irsynth::apply(Builtin::mul, irsynth::apply(Builtin::sub, std::move(x.expr), s.number(x.range.low)),
-                     s.number(cells / (x.range.high - x.range.low)));
+      mul(sub(std::move(x.expr), s.number(x.range.low)), s.number(cells / (x.range.high - x.range.low)));
   Expr bin = kernel::cast(ScalarType::i32, std::move(scaled));
   bin = irsynth::apply(Builtin::clamp, std::move(bin), s.whole(0), s.whole(cells - 1));
   Term made{std::move(bin), range};

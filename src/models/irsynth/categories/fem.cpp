@@ -42,8 +42,7 @@ void make(Sketch& s) {
                                 {"p0", "p1", "p2", "p3", "xa", "xb", "xc", "xd"}));
   Term size = measure(s, places);
   const double bound = size.range.size();
-  Expr area =
-      irsynth::apply(Builtin::add, irsynth::apply(Builtin::abs, std::move(size.expr)), s.some(0.1, 0.4).expr);
+  Expr area = add(irsynth::apply(Builtin::abs, std::move(size.expr)), s.some(0.1, 0.4).expr);
   area = mul(s.number(solid ? 1.0 / 6 : 0.5), std::move(area));
   Term volume = s.let({std::move(area), {0.01, bound}}, s.fresh({"area", "vol", "measure", "weight"}));
   const auto at_node = [&](std::size_t k) { return kernel::element(u, list(ids[k])); };

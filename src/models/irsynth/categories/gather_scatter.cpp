@@ -24,7 +24,7 @@ void make(Sketch& s) {
     Expr i = rows ? kernel::element(index, list(s.at(s.cursor[0]), s.whole(k)))
                   : kernel::element(index, list(s.at(s.cursor[0])));
     if (rows || k == 0) return i;
-    Expr moved = irsynth::apply(Builtin::add, std::move(i), s.whole(k));
+    Expr moved = add(std::move(i), s.whole(k));
     return irsynth::apply(Builtin::mod, std::move(moved),
                           s.draw.chance(0.5) ? s.whole(n) : irsynth::apply(Builtin::len, table));
   };

@@ -18,8 +18,8 @@ void make(Sketch& s) {
       Term v = s.composite(vector, s.level == 0 ? s.draw.between(0, 2) : 1);
       const double size = n * m.range.size() * v.range.size();
       const double scale = size > 20 ? 0.01 : 1;
-      Expr product = irsynth::apply(Builtin::mul, std::move(m.expr), std::move(v.expr));
-      if (scale < 1) product = irsynth::apply(Builtin::mul, s.number(scale), std::move(product));
+      Expr product = mul(std::move(m.expr), std::move(v.expr));
+      if (scale < 1) product = mul(s.number(scale), std::move(product));
       if (s.level == 0) return s.store(s.output(vector), std::move(product));
       s.let({std::move(product), symmetric(size * scale)});
       return s.body(vector);

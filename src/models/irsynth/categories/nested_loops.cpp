@@ -11,8 +11,7 @@ void nest(Sketch& s, int total, int depth, std::int64_t rounds_before, std::size
   Expr end = s.draw.chance(0.5) ? s.whole(rounds) : s.count(rounds);
   const bool triangle = s.cursor.size() > s.grid.size() && s.draw.chance(0.3);
   if (triangle)  // up to the outer index
-    end = irsynth::apply(Builtin::add, irsynth::apply(Builtin::mod, s.at(s.cursor.back()), s.whole(rounds)),
-                         s.whole(1));
+    end = add(irsynth::apply(Builtin::mod, s.at(s.cursor.back()), s.whole(rounds)), s.whole(1));
   s.loop(std::move(end), rounds, [&](int k) {
     if (s.cursor.size() < 4) s.cursor.push_back({k, rounds});
     if (s.draw.chance(0.4)) s.let(s.expression(1));

@@ -39,14 +39,13 @@ void row(Sketch& s, int length) {
       case 3: {  // of factors near 1
         term = s.fitted(std::move(term), 0.2);
         range = {std::pow(0.8, n), std::pow(1.2, n)};
-        return s.update(value(), Builtin::mul,
-                        irsynth::apply(Builtin::add, s.number(1), std::move(term.expr)));
+        return s.update(value(), Builtin::mul, add(s.number(1), std::move(term.expr)));
       }
       case 4: {
         Term t = s.let(std::move(term));
         t = s.read(t.expr.index);
         range = {0, 9 * n};
-        return s.update(value(), Builtin::add, irsynth::apply(Builtin::mul, t.expr, t.expr));
+        return s.update(value(), Builtin::add, mul(t.expr, t.expr));
       }
       default:
         range = {0, n * 21};
@@ -55,13 +54,13 @@ void row(Sketch& s, int length) {
   });
   s.description = std::string(ways[way].word) + " of each row";
   if (way == 5 && s.draw.chance(0.7)) {
-    Expr safe = irsynth::apply(Builtin::add, value(), s.number(0.1));
+    Expr safe = add(value(), s.number(0.1));
     s.let({irsynth::apply(Builtin::log, std::move(safe)), {-2.4, 6}});
   } else if (way == 4 && s.draw.chance(0.5)) {
-    Expr safe = irsynth::apply(Builtin::add, value(), s.number(0.1));
+    Expr safe = add(value(), s.number(0.1));
     s.let({irsynth::apply(Builtin::sqrt, std::move(safe)), {0.3, 3 * std::sqrt(n) + 1}});
   } else if (way == 0 && s.draw.chance(0.4)) {
-    s.let({irsynth::apply(Builtin::div, value(), s.number(n)), range / Range{n, n}});
+    s.let({div(value(), s.number(n)), range / Range{n, n}});
   } else {
     s.alive(acc, range, false);
   }

@@ -30,8 +30,8 @@ void make(Sketch& s) {
     if (way == 0) {
       s.update(carry(), Builtin::add, std::move(change.expr));
     } else if (way == 1) {
-      Expr rest = irsynth::apply(Builtin::mul, carry(), decay.expr);
-      s.assign(carry(), irsynth::apply(Builtin::add, std::move(rest), std::move(change.expr)));
+      Expr rest = mul(carry(), decay.expr);
+      s.assign(carry(), add(std::move(rest), std::move(change.expr)));
     } else {
       s.assign(carry(),
                irsynth::apply(way == 2 ? Builtin::max : Builtin::min, carry(), std::move(change.expr)));
@@ -40,7 +40,7 @@ void make(Sketch& s) {
   };
   const Range values{0, length - 1.0};
   if (backward)
-    s.loop(irsynth::apply(Builtin::sub, std::move(end), s.whole(1)), s.whole(-1), s.whole(-1), values, body);
+    s.loop(sub(std::move(end), s.whole(1)), s.whole(-1), s.whole(-1), values, body);
   else
     s.loop(s.whole(0), std::move(end), s.whole(1), values, body);
   s.description =

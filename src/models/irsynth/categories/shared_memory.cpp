@@ -44,7 +44,7 @@ void make(Sketch& s) {
     loop.values = list(irsynth::apply(Builtin::gt, stride(), s.whole(0)));
     s.inside(loop.body, [&] {
       s.if_else(irsynth::apply(Builtin::lt, at(), stride()), [&] {
-        Expr other = shared(irsynth::apply(Builtin::add, at(), stride()));
+        Expr other = shared(add(at(), stride()));
         s.assign(shared(at()), irsynth::apply(f, shared(at()), std::move(other)));
       });
       barrier(s);
@@ -64,20 +64,18 @@ void make(Sketch& s) {
   } else if (way == 1) {
     const int offset = s.draw.between(1, 3);
     const auto neighbour = [&](int by) {
-      return shared(
-          irsynth::apply(Builtin::mod, irsynth::apply(Builtin::add, at(), s.whole(by)), s.whole(size)));
+      return shared(irsynth::apply(Builtin::mod, add(at(), s.whole(by)), s.whole(size)));
     };
     s.let({neighbour(offset), range});
     s.let({neighbour(size - offset), range});
     s.let({shared(at()), range});
   } else if (way == 2) {
-    s.let({shared(irsynth::apply(Builtin::sub, s.whole(size - 1), at())), range});
+    s.let({shared(sub(s.whole(size - 1), at())), range});
   } else {
     const int sum = s.declare(s.real_type(), s.fresh({"total", "acc", "mixed"}));
     s.assign(kernel::variable(s.function(), sum), s.number(0));
     s.loop(s.whole(size), size, [&](int k) {
-      Expr weight =
-          irsynth::apply(Builtin::mul, s.some(0.05, 0.3).expr, shared(kernel::variable(s.function(), k)));
+      Expr weight = mul(s.some(0.05, 0.3).expr, shared(kernel::variable(s.function(), k)));
       s.update(kernel::variable(s.function(), sum), Builtin::add, std::move(weight));
     });
     s.alive(sum, symmetric(range.size() * 0.3 * size), false);

@@ -23,14 +23,11 @@ struct Stencil {
     };
     if (border == Border::inner) return shifted();
     if (border == Border::wrapped) {
-      Expr moved =
-          offset < 0 ? irsynth::apply(Builtin::sub, irsynth::apply(Builtin::add, std::move(i), extents[axis]),
-                                      s.whole(-offset))
-                     : shifted();
+      Expr moved = offset < 0 ? sub(add(std::move(i), extents[axis]), s.whole(-offset)) : shifted();
       return irsynth::apply(Builtin::mod, std::move(moved), extents[axis]);
     }
     if (offset < 0) return irsynth::apply(Builtin::max, shifted(), s.whole(0));
-    return irsynth::apply(Builtin::min, shifted(), irsynth::apply(Builtin::sub, extents[axis], s.whole(1)));
+    return irsynth::apply(Builtin::min, shifted(), sub(extents[axis], s.whole(1)));
   }
   Term at(const std::vector<int>& offsets) const {
     std::vector<Expr> indices;
@@ -132,8 +129,7 @@ void make(Sketch& s) {
   Expr inner;
   for (std::size_t axis = 0; axis < s.cursor.size(); ++axis) {
     Expr low = irsynth::apply(Builtin::gt, s.at(s.cursor[axis]), s.whole(0));
-    Expr high = irsynth::apply(Builtin::lt, s.at(s.cursor[axis]),
-                               irsynth::apply(Builtin::sub, stencil.extents[axis], s.whole(1)));
+    Expr high = irsynth::apply(Builtin::lt, s.at(s.cursor[axis]), sub(stencil.extents[axis], s.whole(1)));
     const auto both = [](Expr a, Expr b) {
       Expr e;
       e.kind = kernel::ExprKind::logical_and;
