@@ -7,13 +7,14 @@
 #if __has_include(<CLI/ExtraValidators.hpp>)  // CLI11 2.6
 #include <CLI/ExtraValidators.hpp>
 #endif
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/to_number.hpp"
 
 namespace ferrite::cli {
 
@@ -25,19 +26,12 @@ inline bool looks_octal(const std::string& text) {
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
-/// Whether all of a text is a whole number that `value` can hold.
-template <class Int>
-bool reads_whole(const std::string& text, Int& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && !looks_octal(text);
-}
-
 /// For seeds and counts: CLI11 reads -1, and what is too large, as the largest number.
 inline const CLI::Validator whole_number(
     [](const std::string& text) {
-      std::uint64_t value = 0;
-      return reads_whole(text, value) ? std::string()
-                                      : "'" + text + "': give a whole number, 0 or more and below 2^64";
+      return to_number<std::uint64_t>(text) && !looks_octal(text)
+                 ? std::string()
+                 : "'" + text + "': give a whole number, 0 or more and below 2^64";
     },
     "");
 
@@ -45,8 +39,8 @@ inline const CLI::Validator whole_number(
 inline CLI::Validator whole_between(std::int64_t low, std::int64_t high) {
   return CLI::Validator(
       [low, high](const std::string& text) {
-        std::int64_t value = 0;
-        return reads_whole(text, value) && value >= low && value <= high
+        const auto value = to_number<std::int64_t>(text);
+        return value && !looks_octal(text) && *value >= low && *value <= high
                    ? std::string()
                    : "'" + text + "': give a whole number from " + std::to_string(low) + " to " +
                          std::to_string(high);

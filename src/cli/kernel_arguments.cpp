@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 
+#include "core/to_number.hpp"
 #include "ferrite/core/rng.hpp"
 #include "ferrite/io/npy.hpp"
 #include "io/file_ending.hpp"
@@ -49,20 +50,18 @@ std::string numbers_of(ScalarType type) {
 /// The number that is written; nothing if it is none, or none that the type holds.
 std::optional<Number> parsed(ScalarType type, const std::string& text) {
   if (text == "True" || text == "False") return scalar_value(type, text == "True").numbers[0];
-  const char* const end = text.data() + text.size();
   if (is_float(type)) {
     char* stop = nullptr;
     const double x = std::strtod(text.c_str(), &stop);
-    if (text.empty() || stop != end) return {};
+    if (text.empty() || stop != text.data() + text.size()) return {};
     return scalar_value(type, x).numbers[0];
   }
   const Range range = range_of(type);
   const auto read = [&](auto x) -> std::optional<Number> {
-    const auto [stop, status] = std::from_chars(text.data(), end, x);
-    if (status != std::errc{} || stop != end || !range.contains(x)) return {};
-    return from_integer(static_cast<std::int64_t>(x));
+    if (!x || !range.contains(*x)) return {};
+    return from_integer(static_cast<std::int64_t>(*x));
   };
-  return text.starts_with('-') ? read(std::int64_t{}) : read(std::uint64_t{});
+  return text.starts_with('-') ? read(to_number<std::int64_t>(text)) : read(to_number<std::uint64_t>(text));
 }
 
 /// Whether an element of a file is still the same number after the cast; a float may be rounded.

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "core/to_number.hpp"
 #include "ferrite/core/error.hpp"
 
 namespace ferrite::cli {
@@ -18,11 +18,10 @@ namespace {
 /// "20" or "2:20".
 IntRange parse_range(const char* option, const std::string& text) {
   const auto number = [&](std::string_view part) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc{} || end != part.data() + part.size())
+    const auto value = to_number<int>(part);
+    if (!value)
       throw ValueError(fmt::format("[priors] {} {}: needs a number, or two like 2:20", option, text));
-    return value;
+    return *value;
   };
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return {number(text), number(text)};

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
+#include "core/to_number.hpp"
 #include "ferrite/dist/collectives.hpp"
 
 namespace ferrite::dist {
@@ -56,13 +56,11 @@ std::string_view to_string(ReduceOp op) {
 std::chrono::milliseconds default_timeout() {
   const char* const given = std::getenv("FERRITE_DIST_TIMEOUT");
   if (given == nullptr || *given == '\0') return std::chrono::minutes(10);
-  const std::string_view text = given;
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0.001 && seconds <= 1e9))
+  const auto seconds = to_number<double>(given);
+  if (!seconds || !(*seconds >= 0.001 && *seconds <= 1e9))
     throw ValueError(
-        fmt::format("[dist] FERRITE_DIST_TIMEOUT={}: needs seconds above 0, for example 600", text));
-  return std::chrono::milliseconds(std::llround(seconds * 1000));
+        fmt::format("[dist] FERRITE_DIST_TIMEOUT={}: needs seconds above 0, for example 600", given));
+  return std::chrono::milliseconds(std::llround(*seconds * 1000));
 }
 
 /// Of about thirty years: a clock can still add it to the time.

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <set>
 
+#include "core/to_number.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 #include "ferrite/dist/collectives.hpp"
 #include "ferrite/dist/in_process.hpp"
@@ -22,11 +22,9 @@ namespace {
 std::optional<int> number(const char* variable) {
   const char* const given = std::getenv(variable);
   if (given == nullptr || *given == '\0') return {};
-  const std::string_view text = given;
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0)
-    throw ValueError(fmt::format("[dist] {}={}: needs a number, as the launcher sets it", variable, text));
+  const auto value = to_number<int>(given);
+  if (!value || *value < 0)
+    throw ValueError(fmt::format("[dist] {}={}: needs a number, as the launcher sets it", variable, given));
   return value;
 }
 

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "core/to_number.hpp"
 #include "ferrite/backend/cuda_device.hpp"
 
 namespace ferrite {
@@ -71,14 +70,10 @@ AnyBackend make(std::string_view name) {
   const std::string_view stem = name.substr(0, colon);
   for (const Kind& kind : kinds) {
     if (kind.name != stem) continue;
-    int index = 0;
-    if (colon != std::string_view::npos) {
-      const std::string_view digits = name.substr(colon + 1);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-      const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-      if (!kind.on_gpu || !whole || index < 0) throw_unknown(name);
-    }
-    return kind.make(index);
+    if (colon == std::string_view::npos) return kind.make(0);
+    const auto index = to_number<int>(name.substr(colon + 1));
+    if (!kind.on_gpu || !index || *index < 0) throw_unknown(name);
+    return kind.make(*index);
   }
   throw_unknown(name);
 }

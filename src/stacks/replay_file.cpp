@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "core/to_number.hpp"
 #include "ferrite/io/safetensors.hpp"
 #include "ferrite/stacks/replay_call.hpp"
 
@@ -108,13 +108,12 @@ ReplayFile ReplayFile::read(const std::filesystem::path& file_path, const std::s
                                         : layout_of(path, key, file.inputs[i], text));
   }
   if (const std::string text = metadata("accumulate"); !text.empty()) {
-    std::uint32_t mask = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask);
-    if (error != std::errc() || end != text.data() + text.size())
+    const auto mask = to_number<std::uint32_t>(text);
+    if (!mask)
       throw ParseError(
           fmt::format("[replay] {}, metadata 'accumulate' is '{}': must be a bit mask", path, text));
-    file.accumulate = static_cast<Accumulate>(mask);
-    for (std::size_t k = 0; k < 32 && (mask >> k) != 0; ++k) {
+    file.accumulate = static_cast<Accumulate>(*mask);
+    for (std::size_t k = 0; k < 32 && (*mask >> k) != 0; ++k) {
       const auto found = content.tensors.find(fmt::format("before{}", k));
       if (accumulates(file.accumulate, k) && found == content.tensors.end())
         throw ParseError(

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <numeric>
 
+#include "core/to_number.hpp"
 #include "ferrite/core/error.hpp"
 #include "text/files.hpp"
 
@@ -102,11 +102,10 @@ Vocabulary read_ranks(const Source& source, std::string_view content) {
           source.reject(fmt::format("{}, {}", place, io_detail::in_quotes(token)), "must be base64");
         if (bytes.size() > longest_ranked)
           source.reject(place, fmt::format("tokens of at most {} bytes are supported", longest_ranked));
-        std::uint64_t id = 0;
-        const auto [stop, error] = std::from_chars(rank.data(), rank.data() + rank.size(), id);
-        if (error != std::errc{} || stop != rank.data() + rank.size())
+        const auto id = to_number<std::uint64_t>(rank);
+        if (!id)
           source.reject(fmt::format("{}, rank {}", place, io_detail::in_quotes(rank)), "must be a number");
-        places.add(place, id, std::move(bytes));
+        places.add(place, *id, std::move(bytes));
       });
   places.check_bytes();
   Vocabulary out;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "cli/gpt/gpt.hpp"
 #include "cli/gpt/text_files.hpp"
 #include "cli/show_json.hpp"
+#include "core/to_number.hpp"
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/progress.hpp"
 #include "ferrite/text/bpe_trainer.hpp"
@@ -90,12 +90,11 @@ std::vector<text::Token> parse_ids(std::string_view list) {
   std::vector<text::Token> ids;
   for (std::size_t at = 0; (at = list.find_first_not_of(separators, at)) != std::string_view::npos;) {
     const std::string_view word = list.substr(at, list.find_first_of(separators, at) - at);
-    text::Token id = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc{} || end != word.data() + word.size())
+    const auto id = to_number<text::Token>(word);
+    if (!id)
       throw ValueError(fmt::format(
           "[gpt tokenizer] '{}' is not an id: give whole numbers with spaces or commas between them", word));
-    ids.push_back(id);
+    ids.push_back(*id);
     at += word.size();
   }
   return ids;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 
+#include "core/to_number.hpp"
 #include "ferrite/io/mapped_file.hpp"
 
 namespace ferrite::irsynth {
@@ -109,11 +109,9 @@ std::string problem_of(const Json::exception& e) {
 }
 
 std::uint64_t whole_number(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw ValueError(fmt::format("'{}' is not a whole number below 2^64", text));
-  return value;
+  const auto value = to_number<std::uint64_t>(text);
+  if (!value) throw ValueError(fmt::format("'{}' is not a whole number below 2^64", text));
+  return *value;
 }
 
 template <class E>

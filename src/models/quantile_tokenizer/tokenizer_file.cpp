@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "core/to_number.hpp"
 
 namespace ferrite::quantile_tokenizer {
 
@@ -125,12 +125,10 @@ QuantileTokenizer from_file(const SafeTensors& file, std::string_view name) {
   if (format == file.metadata.end() || format->second != "ferrite-tokenizer" ||
       version == file.metadata.end())
     reject_file(name, "metadata", "is not that of a tokenizer's fit");
-  int number = 0;
   const std::string& text = version->second;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 1)
-    reject_file(name, "version '" + text + "'", "must be a number");
-  if (number > file_version)
+  const auto number = to_number<int>(text);
+  if (!number || *number < 1) reject_file(name, "version '" + text + "'", "must be a number");
+  if (*number > file_version)
     reject_file(name, "version " + text,
                 fmt::format("this ferrite reads versions up to {}: use a newer one", file_version));
 
