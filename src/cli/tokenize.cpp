@@ -1,7 +1,6 @@
 // ferrite tokenize: fit | transform | inspect | inverse.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "cli/backend_option.hpp"

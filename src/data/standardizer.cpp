@@ -1,7 +1,6 @@
 // Features of zero mean and unit variance.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "ferrite/core/error.hpp"

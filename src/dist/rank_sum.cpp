@@ -1,6 +1,5 @@
 #include "dist/rank_sum.hpp"
 
-#include <algorithm>
 #include <type_traits>
 
 namespace ferrite::dist {

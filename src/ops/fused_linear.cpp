@@ -1,8 +1,6 @@
 // fused_linear: shape rule, cost.
 #include "ferrite/ops/fused_linear.hpp"
 
-#include <fmt/format.h>
-
 #include "ops/norm_rules.hpp"
 
 namespace ferrite::op {

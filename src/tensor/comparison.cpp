@@ -1,8 +1,6 @@
 // Elementwise comparison, and a second check of differences that rounding inside the op could explain.
 #include "ferrite/tensor/comparison.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>

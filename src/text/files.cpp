@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "ferrite/core/error.hpp"
 #include "ferrite/io/atomic_file.hpp"
 #include "ferrite/io/mapped_file.hpp"
 #include "io/file_ending.hpp"

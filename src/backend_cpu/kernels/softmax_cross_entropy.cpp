@@ -1,5 +1,4 @@
 // softmax_cross_entropy and its gradient, row by row, without ever storing the softmax.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,6 @@
 #include "ferrite/ops/sort.hpp"
 
 #include <bit>
-#include <utility>
 #include <vector>
 
 #include "ferrite/cpu/rows.hpp"

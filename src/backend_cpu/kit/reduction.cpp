@@ -4,7 +4,6 @@
 #include "backend_cpu/kit/reduction.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "backend_cpu/kit/boxes.hpp"
 #include "ferrite/core/thread_pool.hpp"

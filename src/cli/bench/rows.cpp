@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <regex>
-#include <set>
 
 #include "ferrite/ops/batch_norm.hpp"
 #include "ferrite/ops/conv2d.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "cli/gpt/bench.hpp"
 #include "ferrite/core/error.hpp"

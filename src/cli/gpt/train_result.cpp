@@ -1,7 +1,5 @@
 #include "cli/gpt/train_result.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/show_json.hpp"

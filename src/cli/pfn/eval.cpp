@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/backend_option.hpp"
 #include "cli/pfn/class_names.hpp"
 #include "cli/pfn/eval_network.hpp"
 #include "cli/pfn/eval_plots.hpp"

@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "ferrite/core/error.hpp"
-
 namespace ferrite::lazy {
 
 using kernel::Builtin;

@@ -1,6 +1,5 @@
 // Launches a fused kernel: on a GPU through its backend, on the CPU without a compiler, for any backend.
 #include "decorators/lazy/fused_kernel.hpp"
-#include "ferrite/core/error.hpp"
 
 namespace ferrite::lazy {
 

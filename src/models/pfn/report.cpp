@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "ferrite/core/error.hpp"
 #include "models/pfn/power_scale.hpp"

@@ -1,12 +1,8 @@
 // A dataset's structure as JSON. The numbers come from the functions that the generator calls.
 #include "ferrite/models/priors/describe.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ferrite/core/error.hpp"
 #include "models/priors/made_dataset.hpp"
 
 namespace ferrite::priors {

@@ -1,8 +1,6 @@
 // The ops' rules, and their kernels on the CPU: one dataset at a time per thread.
 #include "ferrite/models/priors/ops.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/isa_table.hpp"

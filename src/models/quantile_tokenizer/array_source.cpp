@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "ferrite/core/error.hpp"
 #include "ferrite/io/npy.hpp"
