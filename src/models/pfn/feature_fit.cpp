@@ -28,28 +28,14 @@ constexpr double day_seconds = 86400;
 /// The numbers or the dates of a column, whatever it was read as; NaN where there is none.
 std::vector<double> values_of(const RawColumn& column, const FeatureFit& fit, LostCells& lost) {
   const bool dates = fit.kind != FeatureKind::number;
-  std::vector<double> values;
-  if (column.is_text()) {
-    std::vector<double> distinct;
-    for (const std::string& text : column.text.distinct)
-      distinct.push_back(dates ? read_date(text, fit.date_order)
-                               : io_detail::parse_number(text).value_or(none));
-    for (const std::int32_t code : column.text.codes) {
-      values.push_back(code < 0 ? none : distinct[static_cast<std::size_t>(code)]);
-      lost.unreadable += code >= 0 && std::isnan(values.back());
-    }
-  } else if (dates == is_date(column.kind)) {
-    values = column.numbers;
-  } else {
-    values.assign(column.numbers.size(), none);
+  if (!column.is_text() && dates != is_date(column.kind)) {
     for (const double value : column.numbers) lost.unreadable += !std::isnan(value);
+    return std::vector<double>(column.numbers.size(), none);
   }
-  for (double& value : values) {
-    if (!std::isinf(value)) continue;
-    ++lost.infinite;
-    value = none;
-  }
-  return values;
+  const auto read = [&](const std::string& text) {
+    return dates ? read_date(text, fit.date_order) : io_detail::parse_number(text).value_or(none);
+  };
+  return read_values(column, read, lost);
 }
 
 double encoded(double value, const FeatureFit& fit) {

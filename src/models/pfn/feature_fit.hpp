@@ -1,6 +1,9 @@
 // One feature of a TableEncoder: how the cells of a column become numbers.
 #pragma once
 
+#include <cmath>
+#include <limits>
+
 #include "ferrite/models/pfn/table_encoder.hpp"
 
 namespace ferrite::pfn::detail {
@@ -30,6 +33,29 @@ struct LostCells {
   std::int64_t unreadable = 0;  // texts where numbers or dates were
   std::int64_t infinite = 0;
 };
+
+/// What `read` makes of a column's texts, or its numbers if it has none; NaN where there is none.
+template <class F>
+std::vector<double> read_values(const RawColumn& column, const F& read, LostCells& lost) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> values;
+  if (!column.is_text()) {
+    values = column.numbers;
+  } else {
+    std::vector<double> distinct;
+    for (const std::string& text : column.text.distinct) distinct.push_back(read(text));
+    for (const std::int32_t code : column.text.codes) {
+      values.push_back(code < 0 ? none : distinct[static_cast<std::size_t>(code)]);
+      lost.unreadable += code >= 0 && std::isnan(values.back());
+    }
+  }
+  for (double& value : values) {
+    if (!std::isinf(value)) continue;
+    ++lost.infinite;
+    value = none;
+  }
+  return values;
+}
 
 /// The cells of a column as a feature; NaN is missing.
 std::vector<float> encode(const RawColumn& column, const FeatureFit& fit, LostCells& lost);

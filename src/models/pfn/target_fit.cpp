@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "ferrite/core/error.hpp"
@@ -193,22 +192,10 @@ std::vector<std::int32_t> class_codes(const RawColumn& column, const TargetFit& 
 }
 
 std::vector<double> target_numbers(const RawColumn& column, std::int64_t& unknown) {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> values = column.numbers;
-  if (column.is_text()) {
-    std::vector<double> distinct;
-    for (const std::string& text : column.text.distinct)
-      distinct.push_back(io_detail::parse_number(text).value_or(none));
-    for (const std::int32_t code : column.text.codes) {
-      values.push_back(code < 0 ? none : distinct[static_cast<std::size_t>(code)]);
-      unknown += code >= 0 && std::isnan(values.back());
-    }
-  }
-  for (double& value : values) {
-    if (!std::isinf(value)) continue;
-    ++unknown;
-    value = none;
-  }
+  const auto read = [](const std::string& text) { return io_detail::parse_number(text).value_or(NAN); };
+  LostCells lost;
+  std::vector<double> values = read_values(column, read, lost);
+  unknown += lost.unreadable + lost.infinite;
   return values;
 }
 
