@@ -22,9 +22,8 @@ CLI::Option* add_backend_option(CLI::App* command, std::string& value, const std
                                      text, list);
       },
       "");
-  return command->add_option("--backend", value, fmt::format("{}: {}; cuda:N for another GPU", help, list))
-      ->check(known)
-      ->capture_default_str();
+  return add_checked(*command, "--backend", value, fmt::format("{}: {}; cuda:N for another GPU", help, list),
+                     known);
 }
 
 std::string precision_on(const AnyBackend& backend, const std::string& precision) {

@@ -73,6 +73,13 @@ inline CLI::Validator between(std::int64_t low, std::int64_t high) {
   return number_where(holds, "from " + from + " to " + to, "[" + from + " - " + to + "]");
 }
 
+/// An option whose value is checked, and whose default the help shows.
+template <class T>
+CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, const std::string& help,
+                         const CLI::Validator& rule) {
+  return command.add_option(name, value, help)->check(rule)->capture_default_str();
+}
+
 /// Several values with commas or spaces in between, or both, as in "a, b".
 inline CLI::Option* as_list(CLI::Option* option) {
   return option->delimiter(',')->transform(

@@ -85,11 +85,10 @@ void add_plan(CLI::App& dist, Action& action) {
   CLI::App* command =
       dist.add_subcommand("plan", "Predict step time, memory and scaling of a training on many GPUs");
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
-    command->add_option(name, value, help)->check(positive_number)->capture_default_str();
+    add_checked(*command, name, value, help, positive_number);
   };
-  command->add_option("--model", o->model, "Sizes of the model")
-      ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
-      ->capture_default_str();
+  add_checked(*command, "--model", o->model, "Sizes of the model",
+              CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}));
   count("--gpus", o->config.gpus, "Up to how many");
   command->add_option("--gpu", o->config.gpu, "Which: " + names_of(dist::known_gpus()))
       ->capture_default_str();

@@ -95,15 +95,13 @@ void add_irsynth(CLI::App& app, Action& action) {
   std::string names;
   for (const Category& category : categories())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", category.name);
-  command->add_option("-n,--pairs", o.plan.pairs, "How many")->check(most)->capture_default_str();
+  add_checked(*command, "-n,--pairs", o.plan.pairs, "How many", most);
   command->add_option("-o,--output", o.out, "Folder; a run that was cut short goes on");
   as_list(
       command->add_option("-c,--categories", c.categories, "Only these, with spaces or commas: " + names));
   choice(command, "-d,--device", c.device, {Device::cuda, Device::cpu},
          "What the target text is for: cuda or cpu");
-  command->add_option("-s,--seed", o.plan.seed, "Another seed, other kernels")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "-s,--seed", o.plan.seed, "Another seed, other kernels", whole_number);
   choice(command, "--style", c.style, {Style::standalone, Style::warp},
          "standalone: needs no headers; warp: as NVIDIA Warp prints it");
   command->add_flag("--backward", c.backward, "The gradient's kernel too (level 7 always has it)");
@@ -113,22 +111,15 @@ void add_irsynth(CLI::App& app, Action& action) {
       ->add_option("--levels", o.levels,
                    "How much kernels use: 0 (one expression) to 7 (all, and a gradient); 3, or 2:5")
       ->capture_default_str();
-  command
-      ->add_option("--per-structure", c.most_per_structure,
-                   "Most pairs that differ only in names and numbers")
-      ->check(whole_between(1, 1'000'000'000))
-      ->capture_default_str();
+  add_checked(*command, "--per-structure", c.most_per_structure,
+              "Most pairs that differ only in names and numbers", whole_between(1, 1'000'000'000));
   command->add_option("-j,--jobs", o.jobs, "Threads; the result does not depend on it")->check(whole_number);
   choice(command, "--format", o.plan.format, {Format::json, Format::jsonl},
          "A file for each pair, or lines in shards");
-  command->add_option("--shard-size", o.plan.shard_size, "Pairs of a jsonl shard")
-      ->check(most)
-      ->capture_default_str();
+  add_checked(*command, "--shard-size", o.plan.shard_size, "Pairs of a jsonl shard", most);
   choice(command, "--verify", c.verify, {Verify::none, Verify::cpu, Verify::compile, Verify::gpu},
          "none; cpu: parser, interpreter, CPU, gradients; compile: NVRTC too; gpu: a GPU's outputs too");
-  command->add_option("--gpu", c.gpu, "Index of the GPU for --verify gpu")
-      ->check(between(0, 63))
-      ->capture_default_str();
+  add_checked(*command, "--gpu", c.gpu, "Index of the GPU for --verify gpu", between(0, 63));
   command->add_option("--arch", c.architecture, "GPU architecture for NVRTC")->capture_default_str();
   command->add_flag("--quiet", o.quiet, "Print nothing");
   command->require_subcommand(0, 1);

@@ -242,9 +242,8 @@ void add_kernel(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"native", "f64"}))
       ->excludes(backend);
   running->add_option("--block-dim", o.interpret.block_dim, "Threads of a block")->capture_default_str();
-  running->add_option("--steps", o.interpret.step_limit, "Statements after which a kernel counts as hanging")
-      ->check(positive_number)
-      ->capture_default_str()
+  add_checked(*running, "--steps", o.interpret.step_limit,
+              "Statements after which a kernel counts as hanging", positive_number)
       ->excludes(backend);
   running->add_option("--seed", o.seed, "Of generated arrays")->check(whole_number);
   running->footer(
@@ -255,18 +254,15 @@ void add_kernel(CLI::App& app, Action& action) {
 
   CLI::App* emitting = command->add_subcommand("emit", "Print kernels as CUDA, C++, PTX or as Warp does");
   takes_source(emitting);
-  emitting
-      ->add_option("--target", o.target,
-                   "cuda, cpp, ptx (needs NVRTC), or the code that Warp makes of it: warp, warp-cpu")
-      ->check(CLI::IsMember({"cuda", "cpp", "ptx", "warp", "warp-cpu"}))
-      ->capture_default_str();
+  add_checked(*emitting, "--target", o.target,
+              "cuda, cpp, ptx (needs NVRTC), or the code that Warp makes of it: warp, warp-cpu",
+              CLI::IsMember({"cuda", "cpp", "ptx", "warp", "warp-cpu"}));
   emitting->add_option("--kernel", o.kernel, "Only this kernel");
   emitting->add_option("--out", o.out, "File for the text; else it is printed");
   emitting->add_flag("--forward-only", o.forward_only, "For warp: no backward kernels");
   emitting->add_flag("--source-lines", o.emit.source_lines, "The lines of the source as comments");
-  emitting->add_option("--block-dim", o.emit.block_dim, "Most threads of a block, for cuda and ptx")
-      ->check(between(1, 1024))
-      ->capture_default_str();
+  add_checked(*emitting, "--block-dim", o.emit.block_dim, "Most threads of a block, for cuda and ptx",
+              between(1, 1024));
   emitting->add_option("--arch", o.architecture, "GPU architecture for ptx")->capture_default_str();
   emitting->callback([options, &action] { action = [options] { return emit(*options); }; });
 }

@@ -43,9 +43,7 @@ void PriorOptions::add_to(CLI::App& command) {
   command.add_option("--features", features, "Features per dataset: 8, or 2:20");
   command.add_option("--classes", classes, "Classes: 2, or 2:10");
   command.add_option("--task", task, "What y is")->check(CLI::IsMember({"classification", "regression"}));
-  command.add_option("--seed", seed, "Another seed, other datasets")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(command, "--seed", seed, "Another seed, other datasets", whole_number);
   add_backend_option(&command, backend, "Where they are made");
 }
 

@@ -121,9 +121,8 @@ void add_priors(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--describe", options->describe,
                       "Only say what this dataset is made of; to --out, or printed");
-  command->add_option("--as", options->as, "How: json, dot (Graphviz) or html (a picture)")
-      ->check(CLI::IsMember({"json", "dot", "html"}))
-      ->capture_default_str();
+  add_checked(*command, "--as", options->as, "How: json, dot (Graphviz) or html (a picture)",
+              CLI::IsMember({"json", "dot", "html"}));
   command->add_flag("--json", options->json, "Print the statistics as JSON");
   command->footer(
       "Examples:\n"

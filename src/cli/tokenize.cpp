@@ -65,9 +65,8 @@ void add_table_options(CLI::App* command, TokenizeOptions& o) {
   add_list_option(*command, "--drop", o.table.drop, "Columns to leave out");
   command->add_option("--array", o.table.array, "Which array of an .npz or .safetensors file");
   command->add_flag("--columns-first", o.columns_layout, "Arrays are [columns, rows]");
-  command->add_option("--chunk-bytes", o.table.chunk_bytes, "About how much is read at a time")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*command, "--chunk-bytes", o.table.chunk_bytes, "About how much is read at a time",
+              positive_number);
 }
 
 /// Warnings about a table or a fit go to standard error, so that they do not mix with results.
@@ -195,9 +194,8 @@ void add_fit(CLI::App* tokenize, const std::shared_ptr<TokenizeOptions>& o, Acti
   add_choice(fit, "--duplicates", t.duplicates, "What happens to equal edges");
   add_choice(fit, "--width", t.width, "Of tokens");
   add_list_option(*fit, "--text", o->table.text, "Columns to take as text");
-  fit->add_option("--inspected-rows", o->table.inspected_rows, "Rows that decide which columns are numbers")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*fit, "--inspected-rows", o->table.inspected_rows, "Rows that decide which columns are numbers",
+              positive_number);
   fit->add_option("--categories", o->config.most_categories, "Categories kept per column")
       ->capture_default_str();
   fit->add_option("--integer-categories", o->config.integer_categories,
@@ -233,9 +231,7 @@ void add_tokenize(CLI::App& app, Action& action) {
   add_table_options(transform, *o);
   transform->add_option("--fit", o->fit, "What `fit` wrote")->required();
   transform->add_option("--out", o->out, "Folder of the shards")->required();
-  transform->add_option("--shard-rows", o->shards.rows, "Rows of a shard")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*transform, "--shard-rows", o->shards.rows, "Rows of a shard", positive_number);
   transform->add_flag("--overwrite", o->shards.overwrite, "Replace the shards that are there");
   transform->add_flag("--quiet", o->quiet, "Print nothing but warnings");
   transform->footer(

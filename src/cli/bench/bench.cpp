@@ -76,15 +76,12 @@ void add_selection(CLI::App* command, BenchOptions& options) {
 }
 
 void add_timing(CLI::App* command, BenchOptions& options) {
-  command->add_option("--warmup", options.timing.warmup, "Calls before the first measured one")
-      ->check(whole_number)
-      ->capture_default_str();
-  command->add_option("--iterations", options.timing.iterations, "Measurements of a row, at most")
-      ->check(between(1, 1'000'000))
-      ->capture_default_str();
-  command->add_option("--max-seconds", options.timing.max_seconds, "Time for the measurements of a row")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*command, "--warmup", options.timing.warmup, "Calls before the first measured one",
+              whole_number);
+  add_checked(*command, "--iterations", options.timing.iterations, "Measurements of a row, at most",
+              between(1, 1'000'000));
+  add_checked(*command, "--max-seconds", options.timing.max_seconds, "Time for the measurements of a row",
+              positive_number);
   command
       ->add_option("--max-error", options.max_error,
                    "Largest relative error against f64; by default what each op allows itself")

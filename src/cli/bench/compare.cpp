@@ -145,12 +145,10 @@ void add_bench_compare(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand("compare", "Compare two files of --out, worst rows first");
   command->add_option("before", options->before, "The file of the earlier run")->required();
   command->add_option("after", options->after, "The file of the later run")->required();
-  command->add_option("--fail-below", options->fail_below, "Exit with 1 if a row's ratio is below this")
-      ->check(nonnegative_number)
-      ->capture_default_str();
-  command->add_option("--by", options->by, "The time that counts: median, or min, which noise moves less")
-      ->check(CLI::IsMember({"median", "min"}))
-      ->capture_default_str();
+  add_checked(*command, "--fail-below", options->fail_below, "Exit with 1 if a row's ratio is below this",
+              nonnegative_number);
+  add_checked(*command, "--by", options->by, "The time that counts: median, or min, which noise moves less",
+              CLI::IsMember({"median", "min"}));
   command->add_flag("--allow-missing", options->allow_missing,
                     "Pass without rows and backends that only the earlier run has");
   command->footer(

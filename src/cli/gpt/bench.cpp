@@ -151,34 +151,27 @@ int run_bench(GptBenchOptions o) {
 void add_gpt_bench(CLI::App& gpt, Action& action) {
   auto o = std::make_shared<GptBenchOptions>();
   CLI::App* command = gpt.add_subcommand("bench", "Measure how fast a model trains or writes");
-  command->add_option("--size", o->size, "Sizes of the model")
-      ->check(CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}))
-      ->capture_default_str();
+  add_checked(*command, "--size", o->size, "Sizes of the model",
+              CLI::IsMember({"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}));
   as_list(command->add_option("--batch", o->bench.batches,
                               "Rows of a batch; several, as in 64,4, are measured in turn"))
       ->check(positive_number)
       ->capture_default_str();
-  command->add_option("--length", o->bench.length, "Tokens of a row; 0: the model's context")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--length", o->bench.length, "Tokens of a row; 0: the model's context", whole_number);
   auto* decode =
       command->add_flag("--decode", o->decode, "Measure how fast texts are written, not trained on");
-  command->add_option("--prompt-length", o->bench.prompt_length, "With --decode: tokens of a prompt")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*command, "--prompt-length", o->bench.prompt_length, "With --decode: tokens of a prompt",
+              positive_number);
   auto* data = command->add_option("--data", o->bench.data,
                                    "Token files to train on, in turn; without: one batch of random tokens");
   data->excludes(decode);
   command->add_option("--dtype", o->bench.dtype, "u16 or u32, if --data has bare tokens without a header")
       ->check(CLI::IsMember({"u16", "u32"}))
       ->needs(data);
-  command->add_option("--seconds", o->bench.seconds, "At least this long for each batch")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*command, "--seconds", o->bench.seconds, "At least this long for each batch", positive_number);
   add_backend_option(command, o->backend, "Where to run");
-  command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
-      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
-      ->capture_default_str();
+  add_checked(*command, "--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU",
+              CLI::IsMember({"auto", "bf16", "f32"}));
   command->add_flag("--int8", o->bench.int8, "With --decode: weights of 8 bits (ferrite gpt quantize)")
       ->needs(decode);
   command->add_flag("--fastest", o->fastest, "Gradients whose last bits may change from run to run, on a GPU")

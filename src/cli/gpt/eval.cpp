@@ -168,12 +168,9 @@ void add_gpt_eval(CLI::App& gpt, Action& action) {
       ->required();
   command->add_option("--tokenizer", o->tokenizer,
                       "vocab.bpe, a .tiktoken file or a tokenizer.json: for the bits per byte of text");
-  command->add_option("--length", o->length, "Tokens that the model sees at once; 0: its context")
-      ->check(whole_number)
-      ->capture_default_str();
-  command->add_option("--batch", o->batch, "Windows of this length at a time")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*command, "--length", o->length, "Tokens that the model sees at once; 0: its context",
+              whole_number);
+  add_checked(*command, "--batch", o->batch, "Windows of this length at a time", positive_number);
   command->add_option("--dtype", o->dtype, "u16 or u32, for files of bare tokens without a header")
       ->check(CLI::IsMember({"u16", "u32"}));
   command->add_flag("--json", o->json, "Print the result as JSON");

@@ -161,14 +161,10 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
   command->add_option("--tokenizer", o->tokenizer, "vocab.bpe, a .tiktoken file or a tokenizer.json");
   as_texts(command->add_option("--prompt", o->prompts,
                                "How the text begins; several make a batch; without it, standard input"));
-  command->add_option("--tokens", o->config.tokens, "Most new tokens")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--tokens", o->config.tokens, "Most new tokens", whole_number);
   command->add_option("--temperature", o->config.temperature, "0: always the likeliest token; 1: as learnt")
       ->capture_default_str();
-  command->add_option("--top-k", o->config.top_k, "Only the K likeliest tokens; 0: all")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--top-k", o->config.top_k, "Only the K likeliest tokens; 0: all", whole_number);
   command->add_option("--top-p", o->config.top_p, "Only the likeliest tokens that have this share together")
       ->capture_default_str();
   command
@@ -176,14 +172,10 @@ void add_gpt_generate(CLI::App& gpt, Action& action) {
                    "Above 1: tokens of the text so far become less likely")
       ->capture_default_str();
   as_texts(command->add_option("--stop", o->stops, "The text ends before this; several may be given"));
-  command->add_option("--seed", o->config.seed, "Another seed, another text")
-      ->check(whole_number)
-      ->capture_default_str();
-  command
-      ->add_option("--precision", o->precision,
-                   "Of the weights: bf16, which a GPU reads in half the time, or f32; auto: as in the file")
-      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
-      ->capture_default_str();
+  add_checked(*command, "--seed", o->config.seed, "Another seed, another text", whole_number);
+  add_checked(*command, "--precision", o->precision,
+              "Of the weights: bf16, which a GPU reads in half the time, or f32; auto: as in the file",
+              CLI::IsMember({"auto", "bf16", "f32"}));
   command->add_flag("--no-eot", o->no_eot, "Go on after <|endoftext|>");
   command->add_flag("--json", o->json, "Print texts, tokens and times as JSON");
   command->add_flag("--quiet", o->quiet, "Print only the text");

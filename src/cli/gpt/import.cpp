@@ -38,9 +38,8 @@ void add_gpt_import(CLI::App& gpt, Action& action) {
                    "Folder with config.json and model.safetensors (or its shards), or a .safetensors file")
       ->required();
   command->add_option("--out", o->out, "The model file")->required();
-  command->add_option("--dtype", o->dtype, "Of the weights in the file")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
-      ->capture_default_str();
+  add_checked(*command, "--dtype", o->dtype, "Of the weights in the file",
+              CLI::IsMember({"f32", "bf16", "f16"}));
   command->add_flag("--json", o->json, "Print the result as JSON");
   command->footer(
       "Weights go through memory one tensor at a time. A run that fails leaves no file.\n"

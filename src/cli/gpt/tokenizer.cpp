@@ -127,15 +127,10 @@ void add_gpt_tokenizer(CLI::App& gpt, Action& action) {
 
   CLI::App* train_command = command->add_subcommand("train", "Learn a vocabulary from text files");
   add_text_option(*train_command, o->text);
-  train_command
-      ->add_option("--vocab", o->config.vocabulary_size,
-                   "Tokens: 256 bytes, merges, and <|endoftext|>; fewer if the text is short")
-      ->check(whole_number)
-      ->capture_default_str();
-  train_command
-      ->add_option("--least-count", o->config.least_count, "Pairs that appear less often are not merged")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*train_command, "--vocab", o->config.vocabulary_size,
+              "Tokens: 256 bytes, merges, and <|endoftext|>; fewer if the text is short", whole_number);
+  add_checked(*train_command, "--least-count", o->config.least_count,
+              "Pairs that appear less often are not merged", whole_number);
   train_command
       ->add_option("--out", o->out, "By its name a .tiktoken file, a tokenizer.json (.json), or merges")
       ->required();

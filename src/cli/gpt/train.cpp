@@ -105,27 +105,21 @@ void add_model(CLI::App& command, Sizes& sizes, std::optional<std::string>& from
 
 void add_course(CLI::App& command, TrainOptions& o) {
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
-    return command.add_option(name, value, help)->check(whole_number)->capture_default_str();
+    return add_checked(command, name, value, help, whole_number);
   };
   count("--batch", o.batch, "Rows of a batch, on each rank")->check(positive_number);
   count("--length", o.length, "Tokens of a row; 0: the model's context");
   count("--micro-batches", o.micro_batches, "Batches whose gradients make one update")
       ->check(positive_number);
   count("--steps", o.steps, "Updates of the whole run")->check(positive_number)->required();
-  command.add_option("--lr", o.lr, "Largest learning rate; it falls to a tenth, along a cosine")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(command, "--lr", o.lr, "Largest learning rate; it falls to a tenth, along a cosine",
+              positive_number);
   command.add_option("--warmup", o.warmup, "Steps until it is reached; default: steps / 20, at most 700")
       ->check(whole_number);
-  command.add_option("--weight-decay", o.weight_decay, "Of matrices; biases and norms have none")
-      ->check(nonnegative_number)
-      ->capture_default_str();
-  command.add_option("--clip", o.clip, "Largest norm of the gradients; 0: any")
-      ->check(nonnegative_number)
-      ->capture_default_str();
-  command.add_option("--seed", o.seed, "Of the weights and of the order of the data")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(command, "--weight-decay", o.weight_decay, "Of matrices; biases and norms have none",
+              nonnegative_number);
+  add_checked(command, "--clip", o.clip, "Largest norm of the gradients; 0: any", nonnegative_number);
+  add_checked(command, "--seed", o.seed, "Of the weights and of the order of the data", whole_number);
   count("--report-every", o.report_every, "Steps between reports")->check(positive_number);
   count("--evaluate-every", o.evaluate_every, "Steps between evaluations on --valid; 0: only at the end");
   count("--evaluate-batches", o.evaluate_batches, "Batches of an evaluation")->check(positive_number);
@@ -158,11 +152,9 @@ void add_gpt_train(CLI::App& gpt, Action& action) {
   add_course(*command, *o);
   command->add_flag("--resume", o->resume, "Go on from the newest checkpoint in --out, if there is one");
   add_backend_option(command, o->backend, "Where to train");
-  command
-      ->add_option("--precision", o->precision,
-                   "Of products: bf16, f16 (with a scaled loss) or f32; auto: bf16 on a GPU")
-      ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
-      ->capture_default_str();
+  add_checked(*command, "--precision", o->precision,
+              "Of products: bf16, f16 (with a scaled loss) or f32; auto: bf16 on a GPU",
+              CLI::IsMember({"auto", "bf16", "f16", "f32"}));
   command->add_flag("--fastest", o->fastest,
                     "Gradients whose last bits may change from run to run, on a GPU");
   command->add_flag("--shard-optimizer", o->shard_optimizer,

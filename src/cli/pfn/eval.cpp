@@ -75,21 +75,17 @@ void add_pfn_eval(CLI::App& app, Action& action) {
       app.add_subcommand("eval", "Cross-validate the network on a table, beside simple models");
   command->add_option("data", o->file, "Table: .csv .tsv .npy .npz .safetensors .parquet")->required();
   pfn::add_table_options(*command, *o)[0]->required();
-  command->add_option("--folds", o->config.folds, "Parts, each predicted by what was learned from the others")
-      ->check(whole_number)
-      ->capture_default_str();
-  command->add_option("--seed", o->config.seed, "Of the folds, the network's members and the permutations")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--folds", o->config.folds,
+              "Parts, each predicted by what was learned from the others", whole_number);
+  add_checked(*command, "--seed", o->config.seed, "Of the folds, the network's members and the permutations",
+              whole_number);
   pfn::add_network_options(*command, o->network);
   command->add_option("--page", o->page, "HTML page to write: curves, calibration, columns that matter");
   command->add_option("--json", o->json, "File to write with all figures");
-  command
-      ->add_option("--repeats", o->repeats,
-                   "Permutations of each column in every fold, for its importance on the page and in the "
-                   "JSON; each takes about as long as the network's scores; 0: none")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--repeats", o->repeats,
+              "Permutations of each column in every fold, for its importance on the page and in the "
+              "JSON; each takes about as long as the network's scores; 0: none",
+              whole_number);
   command->add_flag("--quiet", o->quiet, "Print only the table of scores");
   command->footer(
       "Every model learns and predicts on the same folds, and everything that is fitted is fitted on the\n"

@@ -12,12 +12,10 @@
 namespace ferrite::cli::pfn {
 
 void add_precision_option(CLI::App& command, std::string& precision) {
-  command
-      .add_option("--precision", precision,
-                  "What the network computes with; auto: bf16 on a GPU, where it is several times as fast, "
-                  "f32 elsewhere")
-      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
-      ->capture_default_str();
+  add_checked(command, "--precision", precision,
+              "What the network computes with; auto: bf16 on a GPU, where it is several times as fast, "
+              "f32 elsewhere",
+              CLI::IsMember({"auto", "f32", "bf16"}));
 }
 
 ferrite::pfn::PredictorConfig ContextOptions::config(const ferrite::pfn::PredictorConfig& from,
@@ -28,11 +26,8 @@ ferrite::pfn::PredictorConfig ContextOptions::config(const ferrite::pfn::Predict
 }
 
 std::vector<CLI::Option*> add_context_options(CLI::App& command, ContextOptions& options) {
-  return {command
-              .add_option("--context-rows", options.rows,
-                          "Train rows that are read; of more, each member reads a sample")
-              ->check(whole_number)
-              ->capture_default_str(),
+  return {add_checked(command, "--context-rows", options.rows,
+                      "Train rows that are read; of more, each member reads a sample", whole_number),
           command
               .add_option("--memory", options.gib,
                           "GiB for what is kept of the train rows; less room makes smaller samples. 0: 8, or "
@@ -45,9 +40,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
       "--weights", options.weights,
       "Of the network: a file of `ferrite pfn train`; default: what FERRITE_PFN_WEIGHTS names, "
       "else those that come with ferrite");
-  command.add_option("--members", options.members, "Of the network's ensemble")
-      ->check(between(1, 1000))
-      ->capture_default_str();
+  add_checked(command, "--members", options.members, "Of the network's ensemble", between(1, 1000));
   add_backend_option(&command, options.backend, "Where the network runs");
   add_precision_option(command, options.precision);
   add_context_options(command, options.context);

@@ -55,9 +55,8 @@ void add_pfn_export(CLI::App& pfn, Action& action) {
                    "A file of `ferrite pfn train`; of averaged weights, if it has them")
       ->required();
   command->add_option("--out", o->out, "The file of weights; `predict` and `eval` take it")->required();
-  command->add_option("--dtype", o->dtype, "What the weights are rounded to")
-      ->check(CLI::IsMember({"bf16", "f32"}))
-      ->capture_default_str();
+  add_checked(*command, "--dtype", o->dtype, "What the weights are rounded to",
+              CLI::IsMember({"bf16", "f32"}));
   command->footer(
       "Examples:\n"
       "  ferrite pfn export run/step-00020000.safetensors --out classification.safetensors\n"

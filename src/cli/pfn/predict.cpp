@@ -198,17 +198,12 @@ void add_pfn_predict(CLI::App& pfn, Action& action) {
       "with classification.safetensors and regression.safetensors), else those that come with ferrite");
   add_backend_option(command, o->config.backend, "Where to predict");
   pfn::add_precision_option(*command, o->precision);
-  learning(
-      command->add_option("--members", o->config.members, "Views of the table whose predictions are averaged")
-          ->check(between(1, 1000))
-          ->capture_default_str());
-  learning(command->add_option("--seed", o->config.seed, "Of the members")
-               ->check(whole_number)
-               ->capture_default_str());
+  learning(add_checked(*command, "--members", o->config.members,
+                       "Views of the table whose predictions are averaged", between(1, 1000)));
+  learning(add_checked(*command, "--seed", o->config.seed, "Of the members", whole_number));
   for (CLI::Option* const option : pfn::add_context_options(*command, o->context)) learning(option);
-  command->add_option("--query-rows", o->config.query_rows, "Rows that are predicted at a time; 0: a guess")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--query-rows", o->config.query_rows, "Rows that are predicted at a time; 0: a guess",
+              whole_number);
   learning(command->add_option("--save-fitted", o->save_fitted, "Also write what was learned of --train"));
   CLI::Option* const fitted = command->add_option(
       "--fitted", o->fitted,

@@ -25,11 +25,9 @@ ferrite::pfn::EncoderConfig TableOptions::encoder_config(std::string_view comman
 std::vector<CLI::Option*> add_table_options(CLI::App& command, TableOptions& o) {
   add_reading_options(command, o.table);
   return {command.add_option("--target", o.target, "The column to predict"),
-          command
-              .add_option("--task", o.task,
-                          "What the target has; auto: texts and few different integers are classes")
-              ->check(CLI::IsMember({"auto", "classification", "regression"}))
-              ->capture_default_str(),
+          add_checked(command, "--task", o.task,
+                      "What the target has; auto: texts and few different integers are classes",
+                      CLI::IsMember({"auto", "classification", "regression"})),
           add_list_option(command, "--drop", o.encoder.drop, "Columns not to use; '\"a,b\"' is one"),
           add_list_option(command, "--categories", o.encoder.categories,
                           "Columns of numbers that are categories"),

@@ -71,22 +71,21 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   auto task = std::make_shared<std::string>("classification");
   CLI::App* command = pfn.add_subcommand("train", "Train a network on synthetic tables");
   const auto count = [&](const char* name, std::int64_t& value, const char* help) {
-    return command->add_option(name, value, help)->check(whole_number)->capture_default_str();
+    return add_checked(*command, name, value, help, whole_number);
   };
   command->add_option("--out", o->out, "Folder of the run: checkpoints, metrics.jsonl, metrics.html")
       ->required();
   count("--steps", o->steps, "Updates of the whole run")->check(positive_number)->required();
-  command->add_option("--task", *task, "What the network predicts: classes, or numbers with their quantiles")
-      ->check(CLI::IsMember({"classification", "regression"}))
-      ->capture_default_str();
+  add_checked(*command, "--task", *task,
+              "What the network predicts: classes, or numbers with their quantiles",
+              CLI::IsMember({"classification", "regression"}));
   count("--layers", o->model.layers, "Blocks")->check(positive_number);
   count("--dim", o->model.dim, "Features of a cell; a multiple of 32")->check(positive_number);
   count("--hidden", o->model.hidden, "Features inside the feed-forward")->check(positive_number);
   count("--registers", o->model.registers, "Learned rows before those of a table");
   count("--cells", o->cells, "Cells of a batch, on each rank, about")->check(positive_number);
-  command->add_option("--optimizer", o->optimizer, "muon: for matrices, with AdamW for the rest; or adamw")
-      ->check(CLI::IsMember({"muon", "adamw"}))
-      ->capture_default_str();
+  add_checked(*command, "--optimizer", o->optimizer, "muon: for matrices, with AdamW for the rest; or adamw",
+              CLI::IsMember({"muon", "adamw"}));
   command
       ->add_option(
           "--lr", o->lr,
@@ -94,19 +93,13 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
       ->check(positive_number);
   command->add_option("--warmup", o->warmup, "Steps until it is reached; default: steps / 20, at most 500")
       ->check(whole_number);
-  command->add_option("--weight-decay", o->weight_decay, "Of matrices")
-      ->check(nonnegative_number)
-      ->capture_default_str();
-  command->add_option("--clip", o->clip, "Largest norm of the gradients")
-      ->check(positive_number)
-      ->capture_default_str();
+  add_checked(*command, "--weight-decay", o->weight_decay, "Of matrices", nonnegative_number);
+  add_checked(*command, "--clip", o->clip, "Largest norm of the gradients", positive_number);
   command
       ->add_option("--average", o->average,
                    "Share of itself that an average of the weights keeps in a step; 0: no average")
       ->capture_default_str();
-  command->add_option("--seed", o->seed, "Of the weights and of the tables")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_checked(*command, "--seed", o->seed, "Of the weights and of the tables", whole_number);
   count("--record", o->recorded,
         "Sizes of tables whose steps are recorded on a GPU; they share memory. 0: none, for less memory");
   count("--report-every", o->report_every, "Steps between reports")->check(positive_number);
@@ -118,12 +111,10 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
                       "Real tables, as iris.csv:species, that the network of every checkpoint predicts in "
                       "cross-validation; at most 1,000 rows of each, one member");
   add_reading_options(*command, o->reading);
-  command
-      ->add_option("--evaluate-minutes", o->evaluate_minutes,
-                   "Minutes of training after which --tables are predicted again, at the next report; "
-                   "0: only at checkpoints")
-      ->check(nonnegative_number)
-      ->capture_default_str();
+  add_checked(*command, "--evaluate-minutes", o->evaluate_minutes,
+              "Minutes of training after which --tables are predicted again, at the next report; "
+              "0: only at checkpoints",
+              nonnegative_number);
   command->add_option(
       "--export", o->export_to,
       "At the end, the averaged weights go to this file, as `ferrite pfn export` writes them");
@@ -131,9 +122,8 @@ void add_pfn_train(CLI::App& pfn, Action& action) {
   add_backend_option(command, o->backend, "Where to train");
   command->add_flag("--shard-optimizer", o->shard_optimizer,
                     "With several ranks and adamw: each keeps a share of its state (ZeRO-1); same weights");
-  command->add_option("--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU")
-      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
-      ->capture_default_str();
+  add_checked(*command, "--precision", o->precision, "Of products: bf16 or f32; auto: bf16 on a GPU",
+              CLI::IsMember({"auto", "bf16", "f32"}));
   command->add_flag("--quiet", o->quiet, "Print nothing");
   command->footer(
       "The tables are drawn from ferrite's priors, on the device: no data is needed. Ctrl-C saves a\n"
