@@ -18,7 +18,7 @@ Cost attention_cost(const Op& op, const Shape& q, const Shape& v, double product
   double keys = static_cast<double>(v[2]) * (op.causal ? 0.5 : 1);
   if (op.window > 0) keys = std::min(keys, static_cast<double>(op.window) * (op.causal ? 1 : 2));
   const double queries = static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]);
-  return with_bytes({products * queries * keys * static_cast<double>(q[3] + v[3]), 0}, in, out);
+  return cost_of(products * queries * keys * static_cast<double>(q[3] + v[3]), in, out);
 }
 
 }  // namespace

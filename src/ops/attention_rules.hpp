@@ -1,7 +1,7 @@
 // What attention, self_attention and cross_attention have in common: rules of attributes and shapes.
 #pragma once
 
-#include "ferrite/ops/op.hpp"
+#include "ops/cost.hpp"
 
 namespace ferrite::op {
 
@@ -25,13 +25,5 @@ Metas check_attention_backward(std::string_view op, MetaSpan in, const Attention
 
 /// [N, T, H, D] as [N, H, T, D], or the other way round.
 inline Meta swapped(const Meta& x) { return {{x.shape[0], x.shape[2], x.shape[1], x.shape[3]}, x.dtype}; }
-
-/// `cost` with the bytes of these arrays.
-inline Cost with_bytes(Cost cost, MetaSpan in, MetaSpan out) {
-  cost.bytes = 0;
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
-}
 
 }  // namespace ferrite::op

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ferrite/core/integers.hpp"
+#include "ops/cost.hpp"
 #include "ops/pair_rule.hpp"
 
 namespace ferrite::op {
@@ -14,10 +15,7 @@ double conv_flops(const Shape& y, const Shape& w) {
 }
 
 Cost conv_cost(const Shape& y, const Shape& w, MetaSpan in, MetaSpan out) {
-  Cost cost{conv_flops(y, w), 0};
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
+  return cost_of(conv_flops(y, w), in, out);
 }
 
 /// Floating x [N, C, H, W] and weight [O, C / groups, kh, kw] that fit each other -> y [N, O, Ho, Wo].

@@ -22,7 +22,7 @@ Metas CrossAttention::infer(MetaSpan in) const {
   return check_attention(type_name, in, rows_before_heads);
 }
 Cost CrossAttention::cost(MetaSpan in, MetaSpan out) const {
-  return with_bytes(Attention{causal, scale, window}.cost(as_of_attention(in, 3), {}), in, out);
+  return cost_of(Attention{causal, scale, window}.cost(as_of_attention(in, 3), {}).flops, in, out);
 }
 double CrossAttention::reduction_length(MetaSpan in) const {
   return Attention{causal, scale, window}.reduction_length(as_of_attention(in, 3));
@@ -34,7 +34,7 @@ Metas CrossAttentionBackward::infer(MetaSpan in) const {
   return check_attention_backward(type_name, in, rows_before_heads);
 }
 Cost CrossAttentionBackward::cost(MetaSpan in, MetaSpan out) const {
-  return with_bytes(AttentionBackward{causal, scale, window}.cost(as_of_attention(in, 5), {}), in, out);
+  return cost_of(AttentionBackward{causal, scale, window}.cost(as_of_attention(in, 5), {}).flops, in, out);
 }
 double CrossAttentionBackward::reduction_length(MetaSpan in) const {
   return AttentionBackward{causal, scale, window}.reduction_length(as_of_attention(in, 5));

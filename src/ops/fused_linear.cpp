@@ -1,6 +1,7 @@
 // fused_linear: shape rule, cost.
 #include "ferrite/ops/fused_linear.hpp"
 
+#include "ops/cost.hpp"
 #include "ops/norm_rules.hpp"
 
 namespace ferrite::op {
@@ -41,10 +42,7 @@ Metas FusedLinear::infer(MetaSpan in) const {
 }
 
 Cost FusedLinear::cost(MetaSpan in, MetaSpan out) const {
-  Cost cost{2 * static_cast<double>(in[0].shape[0]) * static_cast<double>(in[1].shape.numel()), 0};
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
+  return cost_of(2 * static_cast<double>(in[0].shape[0]) * static_cast<double>(in[1].shape.numel()), in, out);
 }
 
 double FusedLinear::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape[1]); }

@@ -12,6 +12,8 @@
 #include "kernel/ir/dtypes.hpp"
 #include "kernel/ir/element_layout.hpp"
 
+#include "ops/cost.hpp"
+
 namespace ferrite {
 namespace kernel {
 
@@ -251,15 +253,11 @@ Metas Launch::infer(MetaSpan in) const {
 }
 
 Cost Launch::cost(MetaSpan in, MetaSpan out) const {
-  Cost cost;
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
   std::size_t operations = 0;
   kernel::for_each_expr(call.kernel.function().body, [&](const kernel::Expr& e) {
     operations += e.kind == kernel::ExprKind::apply && e.type.is_float();
   });
-  cost.flops = static_cast<double>(operations) * static_cast<double>(call.grid.dim.numel());
-  return cost;
+  return cost_of(static_cast<double>(operations) * static_cast<double>(call.grid.dim.numel()), in, out);
 }
 
 double Launch::reduction_length(MetaSpan) const {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/cost.hpp"
+
 namespace ferrite::op {
 
 std::string_view to_string(Activation activation) {
@@ -68,12 +70,9 @@ Metas Linear::infer(MetaSpan in) const {
 }
 
 Cost Linear::cost(MetaSpan in, MetaSpan out) const {
-  Cost cost{2 * static_cast<double>(in[0].shape[0]) * static_cast<double>(in[0].shape[1]) *
-                static_cast<double>(in[1].shape[0]),
-            0};
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
+  return cost_of(2 * static_cast<double>(in[0].shape[0]) * static_cast<double>(in[0].shape[1]) *
+                     static_cast<double>(in[1].shape[0]),
+                 in, out);
 }
 
 double Linear::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape[1]); }

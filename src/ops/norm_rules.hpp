@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ferrite/ops/op.hpp"
+#include "ops/cost.hpp"
 
 namespace ferrite::op {
 
@@ -12,12 +12,9 @@ inline Shape without_last(Shape shape) {
   return shape;
 }
 
-/// Reads and writes of the large tensors only; the statistics are small beside them.
+/// So many operations for each element of the first output.
 inline Cost streaming(MetaSpan in, MetaSpan out, double flops_per_element) {
-  Cost cost{flops_per_element * static_cast<double>(out[0].shape.numel()), 0};
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) cost.bytes += static_cast<double>(m.bytes());
-  return cost;
+  return cost_of(flops_per_element * static_cast<double>(out[0].shape.numel()), in, out);
 }
 
 inline void check_parameter(std::string_view op, std::string_view what, const Meta& given,

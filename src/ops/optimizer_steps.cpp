@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "ops/cost.hpp"
+
 namespace ferrite::op {
 
 namespace {
@@ -98,13 +100,9 @@ Metas Adam::infer(MetaSpan in) const {
 }
 
 Cost Adam::cost(MetaSpan in, MetaSpan out) const {
-  Cost cost;
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  for (const Meta& m : out) {
-    cost.bytes += static_cast<double>(m.bytes());
-    cost.flops += 5 * static_cast<double>(m.shape.numel());
-  }
-  return cost;
+  double flops = 0;
+  for (const Meta& m : out) flops += 5 * static_cast<double>(m.shape.numel());
+  return cost_of(flops, in, out);
 }
 
 }  // namespace ferrite::op

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/cost.hpp"
+
 namespace ferrite::op {
 
 Metas QuantizedLinear::infer(MetaSpan in) const {
@@ -26,10 +28,8 @@ Metas QuantizedLinear::infer(MetaSpan in) const {
 }
 
 Cost QuantizedLinear::cost(MetaSpan in, MetaSpan out) const {
-  Cost cost{2 * static_cast<double>(out[0].shape.numel()) * static_cast<double>(in[0].shape[1]), 0};
-  for (const Meta& m : in) cost.bytes += static_cast<double>(m.bytes());
-  cost.bytes += static_cast<double>(out[0].bytes());
-  return cost;
+  return cost_of(2 * static_cast<double>(out[0].shape.numel()) * static_cast<double>(in[0].shape[1]), in,
+                 out);
 }
 
 double QuantizedLinear::reduction_length(MetaSpan in) const { return static_cast<double>(in[0].shape[1]); }

@@ -48,7 +48,7 @@ Metas SelfAttention::infer(MetaSpan in) const {
   return {result_of(in[0]), statistics_of(in[0])};
 }
 Cost SelfAttention::cost(MetaSpan in, MetaSpan out) const {
-  return with_bytes(Attention{causal, scale, window}.cost(parts_of(type_name, in[0]), {}), in, out);
+  return cost_of(Attention{causal, scale, window}.cost(parts_of(type_name, in[0]), {}).flops, in, out);
 }
 double SelfAttention::reduction_length(MetaSpan in) const {
   return Attention{causal, scale, window}.reduction_length(parts_of(type_name, in[0]));
@@ -68,8 +68,8 @@ Metas SelfAttentionBackward::infer(MetaSpan in) const {
   return {in[1]};
 }
 Cost SelfAttentionBackward::cost(MetaSpan in, MetaSpan out) const {
-  return with_bytes(AttentionBackward{causal, scale, window}.cost(backward_parts(type_name, in), {}), in,
-                    out);
+  return cost_of(AttentionBackward{causal, scale, window}.cost(backward_parts(type_name, in), {}).flops, in,
+                 out);
 }
 double SelfAttentionBackward::reduction_length(MetaSpan in) const {
   return AttentionBackward{causal, scale, window}.reduction_length(backward_parts(type_name, in));
