@@ -1,5 +1,6 @@
 // Numbers and constants keep all digits of the type they are wanted in, through every form of the kernel.
 #include <cmath>
+#include <limits>
 
 #include "ferrite/kernel/block.hpp"
 #include "ferrite/kernel/emit.hpp"
@@ -125,6 +126,7 @@ TEST(KernelConstants, StaticIsPython) {
       {"-2 ** 2", -4},
       {"2 ** -1", 0.5},
       {"1 << 40", 1099511627776},
+      {"-1 << 63", -9223372036854775808.},
       {"-5 >> 100", -1},
       {"2147483647 * 4 + 1", 8589934589},
       {"True + True", 2},
@@ -142,6 +144,10 @@ TEST(KernelConstants, StaticIsPython) {
       {"'a' < 'b' < 'c'", 1},
       {"int(2.5e9)", 2500000000},
       {"round(2.5)", 2},
+      {"round(-2.5)", -2},
+      {"round(-1e-20)", 0},
+      {"round(-0.49999999999999994)", 0},
+      {"0.0 ** -math.inf", std::numeric_limits<double>::infinity()},
       {"max(3, 4.5, 4)", 4.5},
       {"abs(N)", 4},
       {"math.floor(-2.5)", -3},
@@ -160,6 +166,7 @@ TEST(KernelConstants, StaticRefusesWhatIsNotPython) {
       {"0 ** -1", "division by zero in Python"},
       {"2 ** 63", "this integer needs more than 64 bits"},
       {"1 << 64", "this integer needs more than 64 bits"},
+      {"1 << 63", "this integer needs more than 64 bits"},
       {"9223372036854775807 + 1", "this integer needs more than 64 bits"},
       {"(-9223372036854775807 - 1) // -1", "this integer needs more than 64 bits"},
       {"9223372036854775807 / 3", "of more than 53 bits"},

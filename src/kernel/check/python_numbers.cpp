@@ -24,9 +24,9 @@ PythonNumber whole_of(double x) {  // of a whole number
 
 /// Rounds to the even neighbour, whatever the thread's rounding mode is.
 double half_to_even(double x) {
-  const double low = std::floor(x);
-  if (x - low != 0.5) return std::floor(x + (x - low > 0.5 ? 1 : 0));
-  return std::fmod(low, 2) == 0 ? low : low + 1;
+  const double low = std::floor(x), high = std::ceil(x);
+  if (x - low != high - x) return x - low < high - x ? low : high;
+  return std::fmod(low, 2) == 0 ? low : high;
 }
 
 PythonNumber integer_power(std::int64_t base, std::int64_t exponent) {
@@ -40,7 +40,8 @@ PythonNumber integer_power(std::int64_t base, std::int64_t exponent) {
 }
 
 PythonNumber real_power(double a, double b) {
-  if (a == 0 && b < 0) not_in_python("0 to a negative power is division by zero in Python");
+  if (a == 0 && b < 0 && std::isfinite(b))
+    not_in_python("0 to a negative power is division by zero in Python");
   if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::floor(b))
     not_in_python("a negative number to a fraction is complex in Python");
   const double power = std::pow(a, b);
@@ -103,9 +104,8 @@ PythonNumber shifted(bool left, std::int64_t a, std::int64_t by) {
   if (by < 0) not_in_python("a negative shift is an error in Python");
   if (!left) return PythonNumber::of(a >> std::min<std::int64_t>(by, 63));
   if (a == 0) return PythonNumber::of(a);
-  std::int64_t product = 0;
-  if (by > 62 || __builtin_mul_overflow(a, std::int64_t{1} << by, &product)) refuse_overflow();
-  return PythonNumber::of(product);
+  if (by > 63 || ((a << by) >> by) != a) refuse_overflow();
+  return PythonNumber::of(a << by);
 }
 
 PythonNumber integer_operation(Builtin operation, std::int64_t a, std::int64_t b) {
