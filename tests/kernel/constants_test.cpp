@@ -212,6 +212,22 @@ TEST(KernelConstants, ANameIsAConstantOrAVariable) {
   EXPECT_EQ(problem("N = wp.static(N + 1)\nout[0] = float(N)"), "");
 }
 
+TEST(KernelConstants, IntegersFitTheirType) {
+  const auto problem = [](const std::string& value) {
+    return error_of("N = 300\nB = 1 << 40\nM = -1\n" + kernel_of("x = " + value));
+  };
+  for (const auto& [value, part] : {std::pair("wp.uint8(N)", "300 does not fit wp.uint8"),
+                                    {"wp.int8(-N)", "-300 does not fit wp.int8"},
+                                    {"int(B)", "1099511627776 does not fit int"},
+                                    {"wp.vec2i(B, 1)", "1099511627776 does not fit int"},
+                                    {"wp.uint64(M)", "-1 does not fit wp.uint64"},
+                                    {"wp.static(wp.uint8(200 + 100))", "300 does not fit wp.uint8"}})
+    EXPECT_NE(problem(value).find(part), std::string::npos) << value << ": " << problem(value);
+  for (const char* value : {"wp.int16(N)", "wp.uint16(N)", "wp.int64(B)", "wp.uint64(B)", "wp.int8(M)",
+                            "wp.int8(wp.static(-128))", "wp.uint8(wp.static(255))"})
+    EXPECT_EQ(problem(value), "") << value;
+}
+
 TEST(KernelConstants, StaticSeesNoVariables) {
   const std::string global =
       "import warp as wp\n\ni = 999\nn = 3\n\n\n@wp.kernel\ndef k(out: wp.array[int]):\n";

@@ -16,6 +16,12 @@ std::string listed(const std::vector<std::string>& parts) {
   return text;
 }
 
+bool is_in_range(std::int64_t value, ScalarType scalar) {
+  const int bits = bits_of(scalar);
+  if (is_unsigned(scalar)) return value >= 0 && (bits == 64 || value >> bits == 0);
+  return value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
+}
+
 }  // namespace
 
 std::vector<std::string> parameter_names(std::string_view signature) {
@@ -123,8 +129,10 @@ std::optional<Expr> FunctionChecker::written_number(const syntax::Expr& e, Scala
   using C = ModuleChecker::Constant;
   if (c && c->kind == C::Kind::real && is_float(scalar)) return literal(scalar, c->real);
   if (c && c->kind == C::Kind::integer && is_float(scalar)) return literal(scalar, c->real);
-  if (c && c->kind == C::Kind::integer && is_integer(scalar)) return literal(scalar, c->integer);
-  return std::nullopt;
+  if (!c || c->kind != C::Kind::integer || !is_integer(scalar)) return std::nullopt;
+  if (!is_in_range(c->integer, scalar))
+    fail(e.place, fmt::format("{} does not fit {}", c->integer, show(Type::of(scalar))));
+  return literal(scalar, c->integer);
 }
 
 Expr FunctionChecker::cast_call(ScalarType scalar, const syntax::Expr& e) {
