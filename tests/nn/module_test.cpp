@@ -194,6 +194,28 @@ TEST(Module, TheModeReachesEveryChildAndAScopePutsItBack) {
     EXPECT_EQ(net[i].mode(), i == 4 ? Mode::inference : Mode::training);
 }
 
+TEST(Module, AScopePutsTheModeOfASharedPartBackAndLeavesThatOfANewOne) {
+  Rng rng(1);
+  struct Shared final : Module<Reference> {
+    Dropout<Reference> part;
+    explicit Shared(Rng& rng) : part(0.5, rng) {}
+    void visit(Visitor<Reference>& v) override {
+      v.child("first", part);
+      v.child("second", part);
+    }
+  } shared(rng);
+  { const ModeScope<Reference> scope(shared, Mode::inference); }
+  EXPECT_EQ(shared.part.mode(), Mode::training);
+  Sequential<Reference> net;
+  {
+    const ModeScope<Reference> scope(net, Mode::inference);
+    net.add(Flatten<Reference>());
+    net[0].set_mode(Mode::inference);
+  }
+  EXPECT_EQ(net.mode(), Mode::training);
+  EXPECT_EQ(net[0].mode(), Mode::inference);
+}
+
 TEST(Module, AStateMovesAModelFromTrainingToInference) {
   Exact training;
   Reference inference;

@@ -214,23 +214,25 @@ class Layer : public Module<B> {
   virtual Tensor<B> forward(const Tensor<B>& x) = 0;
 };
 
-/// Puts a module and all below it into a mode. When the scope ends, each has its own mode again.
+/// Puts a module and all below it into a mode. When the scope ends, each has its own mode again; those that
+/// were added meanwhile keep theirs.
 template <class B>
 class ModeScope {
  public:
   ModeScope(Module<B>& module, Mode mode) : module_(module) {
-    module_.each([&](Module<B>& m) { before_.push_back(std::exchange(m.mode_, mode)); });
+    module_.each([&](Module<B>& m) { before_.emplace(&m, std::exchange(m.mode_, mode)); });
   }
   ~ModeScope() {
-    auto before = before_.begin();
-    module_.each([&](Module<B>& m) { m.mode_ = *before++; });
+    module_.each([this](Module<B>& m) {
+      if (const auto found = before_.find(&m); found != before_.end()) m.mode_ = found->second;
+    });
   }
   ModeScope(const ModeScope&) = delete;
   ModeScope& operator=(const ModeScope&) = delete;
 
  private:
   Module<B>& module_;
-  std::vector<Mode> before_;
+  std::map<const Module<B>*, Mode> before_;  // one that is listed twice has the mode of its first visit
 };
 
 }  // namespace ferrite::nn
