@@ -70,8 +70,8 @@ class Trainer final : public TrainerBase {
   }
 
   /// Trains up to config.steps, or until it stops early; then evaluates and saves once more. Throws
-  /// ValueError at once if the metric of with_best is not measured, or if a loss is not finite (see
-  /// NonFinite). After request_stop it saves, and does not evaluate.
+  /// ValueError at once if the metric of with_best is not measured, if a loss is not finite (see NonFinite),
+  /// or if the weights hold NaN in the end. After request_stop it saves, and does not evaluate.
   Outcome fit();
   /// Trains `steps` steps, or fewer for the reasons above.
   Outcome advance(std::int64_t steps);
